@@ -22,6 +22,8 @@ import { triggerHandle } from './loops/http-trigger/handle.ts'
 import { loopActor } from './loops/loop.ts'
 import { planActor } from './loops/plan/plan.ts'
 import { memory } from './memory/memory.ts'
+import { preferencesActor } from './preferences/preferences.ts'
+import { savedViewsActor } from './preferences/saved-views.ts'
 import { organizationActor } from './projects/organization/organization.ts'
 import { projectActor } from './projects/project.ts'
 import { run } from './runs/run.ts'
@@ -78,4 +80,6 @@ export const actorKinds = (settings: {
   environment: defineActor(environmentActor(settings)),
   environment_name: defineActor(environmentName),
   blueprint: defineActor(blueprintActor),
+  preferences: defineActor(preferencesActor),
+  saved_views: defineActor(savedViewsActor(settings)),
 })

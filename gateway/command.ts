@@ -6,7 +6,7 @@
 
 import type { Row } from '../protocol/contract.ts'
 import type { Command, Origin } from '../protocol/entry.ts'
-import { errorBody, errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
+import { errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { isId, slotOf } from '../protocol/ids.ts'
 import {
   additionsOf,
@@ -16,12 +16,12 @@ import {
   newId,
   operationOf,
   queryOf,
-  rows,
   scopeId,
 } from './call.ts'
 import { leaveChannels } from './commands/channels.ts'
 import { decide } from './commands/decide.ts'
-import { versionOfRun } from './commands/loops.ts'
+import { bulkRuns } from './commands/runs/bulk.ts'
+import { commandRuns } from './commands/runs/each.ts'
 import { judged } from './guard.ts'
 import { type Identity, identify } from './http/idempotency.ts'
 import { originOf } from './http/origin.ts'
@@ -29,21 +29,22 @@ import type { Answer } from './http/respond.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { Outcome } from './ports.ts'
 import { type Prepared, prepare } from './prepare.ts'
-import { concurrently } from './timing.ts'
-
-/** Maximum number of concurrent commands of one bulk request. */
-const AT_ONCE = 16
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
- * Performs the command of a call, or one command for each id on rows that change several records.
+ * Performs the command of a call, or one command for each record on rows that change several
+ * records.
  */
 export function runCommand(edge: Edge, call: Call): MaybePromise<Answer | Refusal> {
-  if (!call.row.shape.each)
-    return perform(edge, call, undefined, (...given) => replied(edge, ...given))
+  const { each, relays } = call.row.shape
+  if (!each && !relays) return perform(edge, call, undefined, (...given) => replied(edge, ...given))
   const identity = identify(edge, call)
-  return isRefusal(identity) ? identity : runEach(edge, call, call.row.shape.each, identity)
+  if (isRefusal(identity)) return identity
+  if (each) return runEach(edge, call, each, identity)
+  return bulkRuns(edge, call, identity).then((body) =>
+    isRefusal(body) ? body : { status: 200, body },
+  )
 }
 
 /**
@@ -211,52 +212,30 @@ function addressOf(
 }
 
 /**
- * Performs one command for each distinct valid id of the body, at most `AT_ONCE` concurrently. The
- * answer has one result for each id of the body, in the same order.
+ * Performs one command for each distinct valid id of the body. The answer has one result for each
+ * id of the body, in the same order.
  */
 async function runEach(
   edge: Edge,
   call: Call,
   each: NonNullable<Row['shape']['each']>,
-  identity: Identity,
+  { command_id, fingerprint }: Identity,
 ): Promise<Answer> {
-  const { world } = edge
-  const { [each.over]: over, ...shared } = call.body
+  const { [each.over]: over, ...input } = call.body
   const ids = over as readonly string[]
   const distinct = [...new Set(ids)]
-  const origin = originOf(edge.world, call.caller, call.incoming, call.request_id)
-  const to = rows[each.command]?.shape.to
-  if (!to) throw new Error(`${each.command} names no actor`)
-  const { fingerprint } = identity
-  const target = {
-    project: scopeId(edge, call),
-    kind: to.kind,
-    name: each.command,
-    origin,
-    ...(fingerprint !== undefined && { fingerprint }),
-  }
-  const one = async (run_id: string, index: number): Promise<unknown> => {
-    const known = !isId(run_id, each.prefix)
-      ? refuse('not_found')
-      : each.command === 'run.retry'
-        ? await versionOfRun(edge, target.project, run_id)
-        : {}
-    const outcome = isRefusal(known)
-      ? known
-      : await world.commandRow({
-          ...target,
-          id: run_id,
-          command_id: `${identity.command_id}.${index}`,
-          input: { ...shared, project: target.project, id: run_id, ...known },
-        })
-    if (isRefusal(outcome)) {
-      const { code, message } = errorBody(outcome).error
-      return { run_id, ok: false, error: { code, message } }
-    }
-    const status = (outcome.reply as { status?: unknown } | undefined)?.status
-    return { run_id, ok: true, ...(typeof status === 'string' && { status }) }
-  }
-  const outcomes = await concurrently(AT_ONCE, distinct, one)
+  const outcomes = await commandRuns(
+    edge,
+    {
+      project: scopeId(edge, call),
+      name: each.command,
+      origin: originOf(edge.world, call.caller, call.incoming, call.request_id),
+      commandId: (_, index) => `${command_id}.${index}`,
+      fingerprint,
+      input,
+    },
+    distinct,
+  )
   const results = new Map(distinct.map((id, index) => [id, outcomes[index]]))
   return {
     status: call.row.shape.status ?? 200,

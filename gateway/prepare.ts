@@ -35,6 +35,7 @@ import { refusedProvider } from './commands/environments/providers.ts'
 import { eventPreparations } from './commands/events.ts'
 import { loopPreparations } from './commands/loops.ts'
 import { memoryPreparations } from './commands/memory.ts'
+import { preferencePreparations } from './commands/preferences.ts'
 import { hostPreparations } from './commands/repositories/hosts.ts'
 import { resolverPreparations } from './commands/resolver/configure.ts'
 import { sealedCallback } from './commands/seal-url.ts'
@@ -295,6 +296,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ),
   ...devicePreparations,
   ...consolePreparations,
+  ...preferencePreparations,
   ...channelPreparations,
   ...loopPreparations,
   ...eventPreparations,

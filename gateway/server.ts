@@ -189,7 +189,7 @@ export function createGateway(
         `/v1${path}`,
         {
           operation: name,
-          purpose: row.shape.relays
+          purpose: row.shape.mcp
             ? 'rpc'
             : row.shape.upload
               ? 'upload'

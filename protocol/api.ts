@@ -22,6 +22,7 @@ import { interactions } from './interactions/rows.ts'
 import { loops } from './loops/rows.ts'
 import { mcp } from './mcp/rows.ts'
 import { memory } from './memory/rows.ts'
+import { preferences } from './preferences/rows.ts'
 import { audit, projects } from './projects/rows.ts'
 import { repositoryHosts } from './repositories/rows.ts'
 import { resolver } from './resolver/rows.ts'
@@ -44,6 +45,7 @@ export const api = {
   ...users,
   ...devices,
   ...consoleRows,
+  ...preferences,
   ...audit,
   ...usage,
   ...workflows,

@@ -82,7 +82,8 @@ export interface Shape {
   readonly each?: { readonly over: string; readonly command: string; readonly prefix: Prefix }
   /**
    * No actor handles this row. The gateway relays each operation in the body to one of these rows,
-   * with the permission and the checks of that row.
+   * with the permission and the checks of that row; or performs the command of one of them for each
+   * record that matches a filter.
    */
   readonly relays?: readonly string[]
   /** A further success status, for replies without a body. */
@@ -170,7 +171,7 @@ type To =
     }
   | { readonly kind: Kind; readonly derive: string; readonly prefix: Prefix }
   | { readonly kind: Kind; readonly found: Prefix }
-  | { readonly kind: 'project' | 'events' }
+  | { readonly kind: 'project' | 'events' | 'saved_views' }
   | { readonly kind: 'organization' }
 export type Table = Readonly<Record<string, Row>>
 

@@ -40,6 +40,9 @@ const facts = {
   environment: { prefix: 'env' },
   environment_name: { prefix: 'evn' },
   blueprint: { prefix: 'bpr' },
+  // The id is the id of the principal.
+  preferences: {},
+  saved_views: {},
 } as const satisfies Readonly<Record<string, KindFacts>>
 type Facts = typeof facts
 export type Kind = keyof Facts

@@ -50,6 +50,7 @@ export const prefixes = {
   session_message: 'sesmsg',
   nudge: 'nudge',
   webhook: 'wbh',
+  saved_view: 'svw',
   row: 'row',
   console_session: 'csn',
 } as const

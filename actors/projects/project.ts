@@ -352,6 +352,16 @@ export function projectActor(
               },
             ]),
       ],
+      'principal.deleted': ({ id }, self) => [
+        { tell: { to: { kind: 'preferences', id }, name: 'preferences.clear', input: {} } },
+        {
+          tell: {
+            to: { kind: 'saved_views', id: self.id },
+            name: 'saved_view.drop_private',
+            input: { owner_id: id },
+          },
+        },
+      ],
       'agent.deleted': ({ id }) => [
         { tell: { to: { kind: 'memory', id }, name: 'memory.clear', input: {} } },
       ],

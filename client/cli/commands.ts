@@ -17,6 +17,7 @@ import { addCall, addGroups } from './derived.ts'
 import { addEnvironmentWorker } from './environment-worker.ts'
 import { addEnvironments } from './environments/environments.ts'
 import type { Environment } from './mistake.ts'
+import { addRunBulk } from './runs/bulk.ts'
 import { processShell, type Shell } from './shell.ts'
 import { addExport } from './tables/export.ts'
 import { addImport } from './tables/import.ts'
@@ -40,6 +41,7 @@ export function addClientCommands(
   addEnvironments(program, shell)
   addApply(program, shell)
   addBlueprintExport(program, shell)
+  addRunBulk(program, shell)
   addCall(program, shell)
   addGroups(program, shell)
   addFiles(program, shell)

@@ -86,10 +86,7 @@ export function addRow(
       const input: Record<string, unknown> = Object.fromEntries(
         slots.map((slot, index) => [slot, texts[index]]),
       )
-      for (const field of fields)
-        if (options[keyOf(field)] !== undefined)
-          input[field.name] = options[keyOf(field)] === NULL ? null : options[keyOf(field)]
-      await call(command, name, row, input, shell)
+      await call(command, name, row, { ...input, ...givenFields(fields, options) }, shell)
     }),
   )
 }
@@ -102,7 +99,19 @@ const NULL = Symbol('null')
  * flags that every command has.
  */
 const keyOf = ({ name }: Field): string => `field_${name}`
-function optionOf(field: Field): Option {
+/** Returns the values of the given options, by the names of their fields. */
+export const givenFields = (
+  fields: readonly Field[],
+  options: Readonly<Record<string, unknown>>,
+): Record<string, unknown> =>
+  Object.fromEntries(
+    fields.flatMap((field) => {
+      const value = options[keyOf(field)]
+      return value === undefined ? [] : [[field.name, value === NULL ? null : value]]
+    }),
+  )
+/** Returns the option of a field; `givenFields` reads its value. */
+export function optionOf(field: Field): Option {
   const reserved = [...connectionFlags, 'format', 'help'].includes(field.name)
   const help = [
     field.form === 'list' && field.choices ? field.choices.join(', ') : '',

@@ -26,6 +26,7 @@ import { blueprintQueries } from '../blueprints/queries.ts'
 import { artifactQueries } from '../commands/artifacts/read.ts'
 import { definitionQueries } from '../commands/definitions.ts'
 import { memoryQueries } from '../commands/memory.ts'
+import { preferenceQueries } from '../commands/preferences.ts'
 import { hostQueries } from '../commands/repositories/hosts.ts'
 import { resolverQueries } from '../commands/resolver/configure.ts'
 import { secretQueries } from '../commands/webhooks.ts'
@@ -328,6 +329,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ...loopQueries,
   ...environmentLogQueries,
   ...memoryQueries,
+  ...preferenceQueries,
   ...manifestQueries,
   ...attachmentQueries,
   ...artifactQueries,

@@ -20,6 +20,11 @@ import type { InteractionCommands, QueueCommands, RunCommands } from '../interna
 import type { HandleCommands, LoopCommands } from '../loops/events.ts'
 import type { PlaceCommands } from '../loops/places.ts'
 import type { MemoryCommands } from '../memory/schema.ts'
+import type {
+  PreferencesCommands,
+  PreferencesReplies,
+  SavedViewCommands,
+} from '../preferences/schema.ts'
 import type { OrganizationCommands, ProjectCommands } from '../projects/configuration.ts'
 import type { SessionCommands } from '../sessions/commands.ts'
 import type { TableCommands, TableNameCommands, TableReplies } from '../tables/events.ts'
@@ -49,6 +54,8 @@ interface InternalCommands {
   environment: EnvironmentCommands & BindingCommands
   environment_name: EnvironmentNameCommands
   blueprint: BlueprintCommands
+  preferences: PreferencesCommands
+  saved_views: SavedViewCommands
 }
 /**
  * The rows of a kind of actor as commands. Path slots may be absent from the input, because the
@@ -64,7 +71,7 @@ type RowCommands<K extends Kind> = {
   }
 }
 /** Replies of actors that differ from the row's reply. The gateway derives the row's reply. */
-export interface ActorReplies extends TableReplies, EnvironmentReplies {}
+export interface ActorReplies extends TableReplies, EnvironmentReplies, PreferencesReplies {}
 /** Fields of replies that the gateway reads and removes before it answers the client. */
 interface AddedReplies {
   'event.publish': Pick<Published, 'unsure'>

@@ -42,6 +42,7 @@ import type { JobHeader } from '../jobs/rows.ts'
 import type { HandleOwner } from '../loops/events.ts'
 import type { TriggerFacts, TriggerStanding } from '../loops/rows.ts'
 import type { LoopStanding } from '../loops/standing.ts'
+import type { Preferences, SavedView } from '../preferences/schema.ts'
 import type { KeptRepositoryHost, RepositoryHost } from '../repositories/rows.ts'
 import type { Run } from '../runs/schema.ts'
 import type { Compacting, KnownResult, Standing } from '../sessions/commands.ts'
@@ -139,6 +140,13 @@ export interface OwnerQueries {
     }
     /** The record of the run, or null when there is no such run. */
     get: { input: NoInput; reply: Run | null }
+  }
+  preferences: {
+    get: { input: NoInput; reply: Preferences }
+  }
+  saved_views: {
+    /** The shared views, and the private ones of a principal, oldest first. */
+    visible: { input: { readonly principal_id: string }; reply: readonly SavedView[] }
   }
   environment: {
     /** The environment as a blueprint resource, or null. */

@@ -10,7 +10,6 @@ import {
   Id,
   JsonObject,
   listOf,
-  many,
   pageOf,
   paging,
   runPageOf,
@@ -18,8 +17,10 @@ import {
 import { command, query, stream } from '../contract.ts'
 import { ActionLogEntry, Job, jobAdditions } from '../jobs/rows.ts'
 import { checkBudget } from '../loops/credits.ts'
-import { LoopRun, runStatuses } from '../loops/run.ts'
+import { LoopRun } from '../loops/run.ts'
 import { checkSpec, Spec } from '../workflows/spec.ts'
+import { BulkByFilter, BulkByFilterResult, checkBulkByFilter } from './bulk.ts'
+import { RunCount, runFilters, runOrder } from './filters.ts'
 import {
   LoopRunDetail,
   ProjectRunEvent,
@@ -98,6 +99,13 @@ const Retry = Closed({
         'earlier ones keep their outputs',
     }),
   ),
+  input: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        'Replaces the input of the run: the steps that are taken again and all later ones see ' +
+        'it. Checked as at a start. Not for runs of loops and direct calls of actions',
+    }),
+  ),
 })
 const checkRecover = (body: Static<typeof Recover>) => checkBudget(body)
 const Signal = Closed({
@@ -131,17 +139,6 @@ const checkStart = (body: Static<typeof StartRun>) =>
       ? checkSpec(body.spec, 'spec')
       : []
 
-const runFilters = {
-  status: Type.Optional(many(Type.Enum([...runStatuses]))),
-  workflow_type: Type.Optional(Type.String()),
-  queue: Type.Optional(Type.String()),
-  parent_run_id: Type.Optional(Type.String()),
-  initiated_by: Type.Optional(Type.String()),
-  external_id: Type.Optional(Type.String()),
-  loop_id: Type.Optional(Type.String()),
-  source_event_id: Type.Optional(Type.String()),
-  ...paging,
-}
 const After = Closed({
   after_sequence: Type.Optional(Type.Integer({ minimum: 0 })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
@@ -173,9 +170,17 @@ export const runs = {
     cliExample: '--status running,suspended --limit 50',
     tag,
     permission: 'project.view',
-    query: Closed({ ...runFilters, include: runAdditions.include }),
+    query: Closed({ ...runFilters, ...runOrder, ...paging, include: runAdditions.include }),
     additions: runAdditions.additions,
     reply: runPageOf(Run),
+  }),
+  'run.count': query(`GET ${P}/count`, {
+    summary: 'Number of runs that match the filters, counted up to 10,000',
+    cliExample: '--status failed --created-after 2031-02-03T00:00:00Z',
+    tag,
+    permission: 'project.view',
+    query: Closed(runFilters),
+    reply: RunCount,
   }),
   'run.feed': stream(`GET ${P}/events`, {
     summary: 'Follow every run of the project',
@@ -200,6 +205,16 @@ export const runs = {
     each: { over: 'run_ids', command: 'run.retry', prefix: 'run' },
     body: BulkRunRequest,
     reply: BulkRunResult,
+  }),
+  'run.bulk': command(`POST ${P}/bulk`, {
+    summary: 'Cancel, retry or resume the runs that match a filter, 200 at a time',
+    cliExample: '--action retry --filter \'{"definition_id":"wfd_…"}\' --preview',
+    tag,
+    permission: 'runs.operate',
+    relays: ['run.cancel', 'run.retry', 'run.resume'],
+    body: BulkByFilter,
+    check: checkBulkByFilter,
+    reply: BulkByFilterResult,
   }),
   'run.get': query(`GET ${P}/:id`, {
     summary: 'One run, with its spec and what it waits for',

@@ -6,9 +6,9 @@
 
 import type { RecoverExtra } from '../../../protocol/access/directory.ts'
 import type { Api } from '../../../protocol/api.ts'
-import { timestamp } from '../../../protocol/common.ts'
+import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
-import { type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { creditsOf, milliOf } from '../../../protocol/loops/credits.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Run } from '../../../protocol/runs/schema.ts'
@@ -30,6 +30,7 @@ import { holdsWork } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { stopWork } from '../engine/stop.ts'
 import { hasEnded, keyOf, type RunState } from '../state.ts'
+import { declared } from './start.ts'
 
 type Reason = Pick<Input<Api['run.cancel']>, 'reason'>
 type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'> & RecoverExtra
@@ -111,8 +112,8 @@ export function resume(
 }
 
 /**
- * Retries a failed run, from the step that failed or from an earlier step. For any other run, the
- * request is refused with `run_not_failed`.
+ * Retries a failed run, from the step that failed or from an earlier step, with its input or with
+ * another one. For any other run, the request is refused with `run_not_failed`.
  */
 export const retry = (
   state: RunState | null,
@@ -153,6 +154,8 @@ function recovery(
     })
   const blocked = limitNotRaised(state, input, cause)
   if (blocked) return blocked
+  const replaced = input.input === undefined ? undefined : inputFor(state, input.input)
+  if (isRefusal(replaced)) return replaced
   const on = draft(state, cause)
   const { attempt, wall_deadline, position } = state.engine
   const { reason, from_step, wall_clock_extend_seconds: extend } = input
@@ -167,9 +170,11 @@ function recovery(
       ...step,
       ...(reason !== undefined && { reason }),
       ...(from_step !== undefined && { from_step }),
+      ...(replaced && { input_changed: true }),
     },
     run: {
       status: 'queued',
+      ...(replaced && { input: replaced }),
       error_type: null,
       error_message: null,
       completed_at: null,
@@ -194,7 +199,7 @@ function recovery(
         ...(state.engine.spent_out && { spent_out: null }),
         ...(loop_id !== undefined && { held: recovery_action }),
       },
-      ...(from_step !== undefined && state.join && { join: null }),
+      ...((from_step !== undefined || replaced) && state.join && { join: null }),
     },
   })
   if (loop_id !== undefined) {
@@ -207,6 +212,22 @@ function recovery(
   if (!back) repeatStep(on, recovery_action)
   advance(on)
   return decided(on)
+}
+
+/**
+ * Returns the input that replaces the input of a run, with the declared defaults. The branches of
+ * the step that is taken again start from the beginning, because their items may depend on it. Runs
+ * of loops keep the event that started them, and direct calls of actions have literal parameters,
+ * so both are refused.
+ */
+function inputFor({ record, engine, spec }: RunState, input: JsonObject): JsonObject | Refusal {
+  const refused = (message: string) => refuseFields({ field: 'input', message })
+  if (record.loop_id !== undefined)
+    return refused('cannot be replaced, because a run of a loop keeps the event that started it')
+  if (engine.invoked)
+    return refused('cannot be replaced in a direct call of an action; call the action again')
+  const given = declared(spec.input, input, 'input')
+  return 'faults' in given ? refuseFields(...given.faults) : (given.values ?? {})
 }
 
 /** The budget and the limit on agent turns that a recovery sets. */

@@ -127,7 +127,7 @@ export function allowances(
  * Returns the values with the declared defaults, or their faults. Without a declaration, any values
  * are accepted.
  */
-const declared = (
+export const declared = (
   rules: Spec['input'],
   given: JsonObject | undefined,
   path: string,

@@ -334,6 +334,19 @@ const command = fc.oneof(
     })),
   },
   {
+    weight: 2,
+    arbitrary: fc
+      .tuple(maybe(fc.constantFrom('s0', '1')), fc.constantFrom(1, 2), fc.constantFrom(1, []))
+      .map(([from_step, n, bad]) => ({
+        name: 'run.retry',
+        input: {
+          ...(from_step !== undefined && { from_step }),
+          input: { n, bad },
+          wall_clock_extend_seconds: 60,
+        },
+      })),
+  },
+  {
     weight: 3,
     arbitrary: fc
       .constantFrom({}, {}, { wall_clock_extend_seconds: 60 })
@@ -391,7 +404,8 @@ function checkHistory(history: readonly RunEvent[]): void {
         'an end without its status',
       )
     const again = type === 'step.retried' && payload?.retry_scope === 'run_recovery'
-    const fresh = type === 'step.started' && left.delete(step)
+    // A recovery with another input may start a step that was skipped.
+    const fresh = type === 'step.started' && (left.delete(step) || !begun.has(step))
     if (again || fresh) over.delete(step)
     if (type === 'step.started' || type === 'step.skipped')
       must(fresh || !over.has(step) || type === 'step.skipped', `${type} of ${step}, which is over`)
@@ -410,8 +424,11 @@ function checkHistory(history: readonly RunEvent[]): void {
       const at = `${(note as Note).at}.`
       for (const key of begun) if (key.startsWith(at)) left.add(key)
     }
-    // After a recovery from a step, the steps of branches may restart.
-    if (type === 'run.resumed' && payload?.from_step !== undefined)
+    // After a recovery from a step or with another input, the steps of branches may restart.
+    if (
+      type === 'run.resumed' &&
+      (payload?.from_step !== undefined || payload?.input_changed === true)
+    )
       for (const key of begun) if (key.includes('.')) left.add(key)
     if (type === 'wait.opened') {
       must(!open.has(payload?.wait_id), 'a wait opened twice')
@@ -574,6 +591,16 @@ function perform(
   for (const event of after.events)
     must(event.type in run.evolve, `no evolve arm for ${event.type}`)
   must(after.events.length <= 320, 'too many events for one command')
+  // Only a retry changes the input of a run. Steps before the one that is retried keep their outputs.
+  const resumed = after.events[0] as RunEvent | undefined
+  const changed = resumed?.payload?.['input_changed'] === true
+  same(after.state.record.input, changed ? input['input'] : scene.state.record.input, 'the input')
+  if (changed) {
+    const from = resumed?.step
+    const keys = scene.state.spec.steps.map((step, index) => step.id ?? String(index))
+    for (const key of keys.slice(0, Math.max(0, keys.indexOf(from ?? ''))))
+      same(after.state.steps[key], scene.state.steps[key], `the record of ${key}`)
+  }
   const end = after.events.findIndex(({ type }) => ends.has(type))
   must(end < 0 || end === after.events.length - 1, 'something follows the end')
   checkRest(after)

@@ -1,93 +1,141 @@
 /**
- * Lists of runs, newest first. This file chooses the index for every combination of filters,
- * instead of leaving the choice to SQLite.
+ * Lists and counts of runs. This file chooses the index for every combination of filters, instead
+ * of leaving the choice to SQLite. Filters that no index supports are in `search.ts`.
  */
 
-import type { Refusal } from '../../../protocol/errors.ts'
+import { parseTimestamp } from '../../../protocol/common.ts'
+import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { shownRun } from '../../../protocol/loops/record.ts'
 import { runStatuses } from '../../../protocol/loops/run.ts'
+import { COUNT_LIMIT, type RunCount } from '../../../protocol/runs/filters.ts'
 import type { Run, WorkflowRun } from '../../../protocol/runs/schema.ts'
+import type { InParts } from '../../define-view.ts'
 import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { findWorkflow, missingWorkflow } from '../workflows/workflows.ts'
+import { equalities, type RunFilters, type RunQuestion, rangesOf, statusesOf } from './filters.ts'
 import { type PackedRun, RUN_COLUMNS, recordOf } from './run-row.ts'
+import { countFound, isSearch, searchRuns } from './search.ts'
 
-/** Filters of the list; all must match. */
-export interface RunFilters extends Paging {
-  readonly status?: string | readonly string[]
-  readonly workflow_type?: string
-  readonly queue?: string
-  readonly parent_run_id?: string
-  readonly initiated_by?: string
-  readonly external_id?: string
-  readonly definition_id?: string
-  readonly loop_id?: string
-  readonly source_event_id?: string
+function timeFaults(input: RunFilters): Refusal | undefined {
+  const names = ['created_after', 'created_before', 'ended_after', 'ended_before'] as const
+  const faults = names.filter(
+    (name) => input[name] !== undefined && parseTimestamp(input[name]) === undefined,
+  )
+  return faults.length === 0
+    ? undefined
+    : refuseFields(
+        ...faults.map((field) => ({
+          field,
+          message: 'must be a date and time with an offset, such as 2031-02-03T04:05:06Z',
+        })),
+      )
 }
-// Ordered from the most to the least selective. If `byStatus` is true, the index is read once for
-// each requested status, or for every status if none is requested.
-const filters = [
-  { name: 'source_event_id', column: 'source_event', index: 'runs_source', byStatus: false },
-  { name: 'external_id', column: 'external_id', index: 'runs_external', byStatus: false },
-  { name: 'parent_run_id', column: 'parent', index: 'runs_parent', byStatus: false },
-  { name: 'loop_id', column: 'loop', index: 'runs_loop', byStatus: false },
-  { name: 'definition_id', column: 'definition_id', index: 'runs_definition', byStatus: false },
-  { name: 'workflow_type', column: 'workflow_type', index: 'runs_type', byStatus: true },
-  { name: 'queue', column: 'queue', index: 'runs_queue', byStatus: true },
-  { name: 'initiated_by', column: 'initiated_by', index: 'runs_initiator', byStatus: false },
-] as const
+
+interface Planned {
+  readonly sql: string
+  readonly values: readonly Value[]
+}
+/**
+ * Returns the index scans whose rows match the filters, and the conditions of each. Only for
+ * filters that `isSearch` does not report.
+ */
+function scansOf(project: number, input: RunFilters): (Planned & { readonly index: string })[] {
+  const wanted = statusesOf(input)
+  const given = equalities.filter(({ name }) => input[name] !== undefined)
+  const first = given[0]
+  const byStatus = first ? first.byStatus : wanted !== undefined
+  const index = first?.index ?? (wanted ? 'runs_status' : 'runs_new')
+  const ranges = rangesOf(input, 'created')
+  const equal = given.map(({ column }) => ` AND ${column} = ?`).join('')
+  const values = given.map(({ name }) => input[name] as string)
+  const scan = (statuses: readonly string[] | undefined) => ({
+    index,
+    sql:
+      `project = ?${equal}` +
+      (statuses
+        ? ` AND status ${statuses.length === 1 ? '= ?' : `IN (${statuses.map(() => '?').join(', ')})`}`
+        : '') +
+      ranges.map(([sql]) => ` AND ${sql}`).join(''),
+    values: [project, ...values, ...(statuses ?? []), ...ranges.map(([, at]) => at)],
+  })
+  return byStatus ? (wanted ?? runStatuses).map((status) => scan([status])) : [scan(wanted)]
+}
 
 /**
  * Returns the SQL statements whose merged rows contain a page of a list. Each statement scans one
  * index, in the order of the list.
  */
-export function planRuns(project: number, input: RunFilters): { sql: string; values: Value[] }[] {
-  const wanted =
-    input.status === undefined
-      ? undefined
-      : typeof input.status === 'string'
-        ? [input.status]
-        : [...new Set(input.status)]
-  const given = filters.filter(({ name }) => input[name] !== undefined)
-  const first = given[0]
-  const byStatus = first ? first.byStatus : wanted !== undefined
-  const index = first?.index ?? (wanted ? 'runs_status' : 'runs_new')
-  const after = beyond(['created_at', 'id'], 'DESC', input.after)
-  const equal = given.map(({ column }) => ` AND ${column} = ?`).join('')
-  const values = given.map(({ name }) => input[name] as string)
-  const statement = (statuses: readonly string[] | undefined) => ({
+export function planRuns(project: number, input: RunQuestion): Planned[] {
+  const direction = input.order === 'asc' ? 'ASC' : 'DESC'
+  const after = beyond(['created_at', 'id'], direction, input.after)
+  return scansOf(project, input).map(({ index, sql, values }) => ({
     sql:
-      `SELECT ${RUN_COLUMNS} FROM runs INDEXED BY ${index} WHERE project = ?${equal}` +
-      (statuses
-        ? ` AND status ${statuses.length === 1 ? '= ?' : `IN (${statuses.map(() => '?').join(', ')})`}`
-        : '') +
-      `${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
-    values: [project, ...values, ...(statuses ?? []), ...after.values, limitOf(input) + 1],
-  })
-  return byStatus
-    ? (wanted ?? runStatuses).map((status) => statement([status]))
-    : [statement(wanted)]
+      `SELECT ${RUN_COLUMNS} FROM runs INDEXED BY ${index} WHERE ${sql}${after.sql} ` +
+      `ORDER BY created_at ${direction}, id ${direction} LIMIT ?`,
+    values: [...values, ...after.values, limitOf(input) + 1],
+  }))
 }
 
 const newest = (a: PackedRun, b: PackedRun) =>
   b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
-/**
- * Returns runs of the project: runs of workflows and of loops, each kind with its own record.
- * Filters by fields that runs of loops lack (queue, type, initiator, external id, definition)
- * exclude those runs.
- */
-export function runList(store: Store, project: number, input: RunFilters): Page<Run> {
+function indexedList(store: Store, project: number, input: RunQuestion): Page<Run> {
   const lists = planRuns(project, input).map(({ sql, values }) =>
     store.upToPage<PackedRun>(sql, ...values),
   )
-  const rows = lists.length === 1 ? (lists[0] ?? []) : lists.flat().sort(newest)
+  const rows =
+    lists.length === 1
+      ? (lists[0] ?? [])
+      : lists.flat().sort(input.order === 'asc' ? (a, b) => newest(b, a) : newest)
   return page(
     rows,
     input,
     (row) => shownRun(recordOf(store, row)),
     (row) => [row.created_at, row.id],
   )
+}
+
+/**
+ * Returns runs of the project: runs of workflows and of loops, each kind with its own record.
+ * Filters by fields that runs of loops lack (queue, type, initiator, external id, definition)
+ * exclude those runs. A page of a search may have fewer runs than requested, although more follow.
+ * @param now the time of the query, in Unix milliseconds.
+ */
+export function runList(
+  store: Store,
+  project: number,
+  now: number,
+  input: RunQuestion,
+): Page<Run> | Refusal | InParts<Page<Run>> {
+  return (
+    timeFaults(input) ??
+    (isSearch(input) ? searchRuns(store, project, now, input) : indexedList(store, project, input))
+  )
+}
+
+/** Returns the number of runs that match the filters, up to `COUNT_LIMIT`. */
+export function runCount(
+  store: Store,
+  project: number,
+  now: number,
+  input: RunFilters,
+): RunCount | Refusal | InParts<RunCount> {
+  const refused = timeFaults(input)
+  if (refused) return refused
+  if (isSearch(input)) return countFound(store, project, now, input)
+  let count = 0
+  for (const { index, sql, values } of scansOf(project, input)) {
+    if (count > COUNT_LIMIT) break
+    count +=
+      store.one<{ n: number }>(
+        `SELECT count(*) AS n
+         FROM (SELECT 1 FROM runs INDEXED BY ${index} WHERE ${sql} LIMIT ?)`,
+        ...values,
+        COUNT_LIMIT + 1,
+      )?.n ?? 0
+  }
+  return { count: Math.min(count, COUNT_LIMIT), more: count > COUNT_LIMIT }
 }
 
 /** Returns the runs of a workflow, of every version and status. */
@@ -99,5 +147,6 @@ export function workflowRuns(
   const workflow = findWorkflow(store, project, input.id)
   if (!workflow) return missingWorkflow
   const { id: _, ...paging } = input
-  return runList(store, project, { ...paging, definition_id: workflow.id }) as Page<WorkflowRun>
+  const question = { ...paging, definition_id: workflow.id }
+  return indexedList(store, project, question) as Page<WorkflowRun>
 }

@@ -26,6 +26,7 @@ export interface RunRow {
 
 const COLUMNS = [
   'status',
+  'ended_at',
   'queue',
   'workflow_type',
   'parent',
@@ -50,10 +51,14 @@ function indexed(record: RunRecord): Value[] {
     initiated_by,
     external_id,
     definition_id,
+    completed_at,
   } = record
+  const ended_at =
+    completed_at !== undefined && terminal.has(status) ? Date.parse(completed_at) : null
   if (!isOfLoop(record))
     return [
       status,
+      ended_at,
       queue,
       workflow_type ?? null,
       parent_run_id ?? null,
@@ -66,6 +71,7 @@ function indexed(record: RunRecord): Value[] {
   const source = record.meta?.['source_event_id']
   return [
     status,
+    ended_at,
     '',
     null,
     parent_run_id ?? null,
@@ -108,7 +114,7 @@ const INSERT = `INSERT INTO runs (n, id, project, created_at, spec, last, record
 
 const TOUCH = 'UPDATE runs SET last = ?, record = ? WHERE n = ?'
 
-const MOVE = 'UPDATE runs SET last = ?, record = ?, status = ? WHERE n = ?'
+const MOVE = 'UPDATE runs SET last = ?, record = ?, status = ?, ended_at = ? WHERE n = ?'
 
 const REPLACE = `UPDATE runs
                  SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')}
@@ -119,8 +125,9 @@ const REPLACE = `UPDATE runs
 function save(store: Store, row: RunRow, id: string): void {
   const { n } = row
   const next = indexed(row.record)
-  const [status, queue, , , initiated_by] = next as [
+  const [status, ended_at, queue, , , initiated_by] = next as [
     string,
+    number | null,
     string,
     unknown,
     unknown,
@@ -133,8 +140,8 @@ function save(store: Store, row: RunRow, id: string): void {
   if (!stored)
     store.run(INSERT, n, id, row.project, row.created_at, row.spec, row.last, json, ...next)
   else if (next.every((value, i) => value === stored[i])) store.run(TOUCH, row.last, json, n)
-  else if (next.every((value, i) => i === 0 || value === stored[i]))
-    store.run(MOVE, row.last, json, status, n)
+  else if (next.every((value, i) => i <= 1 || value === stored[i]))
+    store.run(MOVE, row.last, json, status, ended_at, n)
   else store.run(REPLACE, row.last, json, ...next, n)
   row.stored = next
 }

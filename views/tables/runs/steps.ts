@@ -90,7 +90,10 @@ export function applyStep(store: Store, run: RunRow, event: RunEvent): void {
 }
 
 /** Returns the steps of a run, ordered by `seq`. */
-export const stepsOf = (store: Store, { n, project, created_at, record }: RunRow): RunStep[] =>
+export const stepsOf = (
+  store: Store,
+  { n, project, created_at, record }: Pick<RunRow, 'n' | 'project' | 'created_at' | 'record'>,
+): RunStep[] =>
   store
     .all<{ step: string; record: string }>(
       'SELECT step, record FROM steps WHERE run = ? AND project = ? ORDER BY step',

@@ -6,7 +6,7 @@ import { type Including, type Paging, wants } from '../../page.ts'
 import { jobsById } from '../jobs/jobs.ts'
 import { watch } from '../workers/workers.ts'
 import { feed } from './feed.ts'
-import { runList, workflowRuns } from './list.ts'
+import { runCount, runList, workflowRuns } from './list.ts'
 import { missingRun, runRow } from './run-row.ts'
 import { applyRun, locate, runDetail, runOfKey } from './runs.ts'
 import { stepsOf } from './steps.ts'
@@ -39,6 +39,7 @@ CREATE TABLE runs (
   project INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   status TEXT NOT NULL,
+  ended_at INTEGER,
   queue TEXT NOT NULL,
   workflow_type TEXT,
   parent TEXT,
@@ -53,6 +54,7 @@ CREATE TABLE runs (
 );
 CREATE INDEX runs_new ON runs (project, created_at, id);
 CREATE INDEX runs_status ON runs (project, status, created_at, id);
+CREATE INDEX runs_ended ON runs (project, ended_at, id) WHERE ended_at IS NOT NULL;
 CREATE INDEX runs_queue ON runs (project, queue, status, created_at, id);
 CREATE INDEX runs_type ON runs (project, workflow_type, status, created_at, id)
   WHERE workflow_type IS NOT NULL;
@@ -94,7 +96,8 @@ export const runs = defineView({
   gathers: ['run'],
   tables,
   queries: {
-    'run.list': ({ store, project }, input) => runList(store, project, input),
+    'run.list': ({ store, project, now }, input) => runList(store, project, now, input),
+    'run.count': ({ store, project, now }, input) => runCount(store, project, now, input),
     'run.get': ({ store, project, now }, input) =>
       runDetail(store, project, input, watch(store, project, now)),
     'run.steps': runSteps,

@@ -1,0 +1,92 @@
+/**
+ * Acts on the runs that match a filter, one page per request, oldest first. The page begins after
+ * the last run of the previous one, so a run that leaves the filter moves no other run.
+ *
+ * Invariants:
+ * B1. The cursor contains an id of the whole action. The id of the command for a run is derived from
+ *     it, so an action acts on a run at most once, also when a request is repeated.
+ * B2. The cursor contains the time of the first request. Runs that were created later are not taken.
+ */
+import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
+import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
+import type { SortKey } from '../../../protocol/queries/views.ts'
+import {
+  type BulkByFilter,
+  type BulkByFilterResult,
+  bulkLimits,
+  bulkStatuses,
+} from '../../../protocol/runs/bulk.ts'
+import type { Run } from '../../../protocol/runs/schema.ts'
+import { type Call, type Edge, scopeId } from '../../call.ts'
+import { type Binding, openCursor, sealCursor } from '../../http/cursor.ts'
+import type { Identity } from '../../http/idempotency.ts'
+import { originOf } from '../../http/origin.ts'
+import { commandRuns } from './each.ts'
+
+/** The place from which an action continues, as its cursor contains it. */
+interface Place {
+  /** Id of the whole action. */
+  readonly id: string
+  /** Unix milliseconds at which the action began. */
+  readonly began: number
+  /** Sort keys of the last run; absent before the first. */
+  readonly after?: readonly SortKey[]
+}
+
+/** Performs a request, or answers its preview. */
+export async function bulkRuns(
+  edge: Edge,
+  call: Call,
+  { command_id }: Identity,
+): Promise<BulkByFilterResult | Refusal> {
+  const { world } = edge
+  const project = scopeId(edge, call)
+  const body = call.body as BulkByFilter
+  const { action, filter, reason, preview } = body
+  const binding: Binding = { project, route: 'run.bulk', filters: { action, filter } }
+  const opened = body.after === undefined ? undefined : openCursor(world, binding, body.after)
+  if (opened && isRefusal(opened))
+    return refuseFields({ field: 'after', message: 'is not a cursor of this action and filter' })
+  const place = (opened?.position as Place | undefined) ?? { id: command_id, began: world.now() }
+  const question = {
+    ...filter,
+    status: [...bulkStatuses(body)],
+    created_before: earlier(filter.created_before, timestamp(Math.floor(place.began) + 1)),
+  }
+  const page = await world.view(project, 'run.list', {
+    ...question,
+    order: 'asc',
+    limit: preview ? bulkLimits.preview : bulkLimits.runs,
+    ...(place.after && { after: place.after }),
+  })
+  if (isRefusal(page)) return page
+  if (preview) {
+    const counted = await world.view(project, 'run.count', question)
+    if (isRefusal(counted)) return counted
+    const next = counted.count > 0 || counted.more ? sealCursor(world, binding, place) : null
+    return { results: [], next, preview: { ...counted, runs: [...page.items] as Run[] } }
+  }
+  const results = await commandRuns(
+    edge,
+    {
+      project,
+      name: `run.${action}`,
+      origin: originOf(world, call.caller, call.incoming, call.request_id),
+      commandId: (run_id) => `${place.id}.${action}.${run_id}`,
+      fingerprint: world.hash(JSON.stringify(['run.bulk', place.id, action])).slice(0, 40),
+      input: { ...(reason !== undefined && { reason }) },
+    },
+    page.items.map(({ id }) => id),
+  )
+  const { position } = page
+  return {
+    results,
+    next: position ? sealCursor(world, binding, { ...place, after: position }) : null,
+  }
+}
+
+/** Returns the earlier of two times; an invalid one is returned, so that the view refuses it. */
+const earlier = (given: string | undefined, bound: string): string =>
+  given === undefined || (parseTimestamp(given) ?? -Infinity) > (parseTimestamp(bound) ?? 0)
+    ? bound
+    : given

@@ -1,0 +1,178 @@
+/**
+ * Preferences of principals, and saved views of lists: schemas, limits, events and internal
+ * commands. Both are for programs that people look at, such as the console; the service itself
+ * reads neither.
+ */
+import { type Static, Type } from 'typebox'
+import { Closed, JsonObject, sizeOf, Timestamp } from '../common.ts'
+import type { Event } from '../entry.ts'
+import type { FieldError } from '../errors.ts'
+import type { Patch } from '../patch.ts'
+
+/** Limits of preferences: bytes as JSON, and levels of nesting; the object itself is level 1. */
+export const preferenceLimits = { bytes: 32_768, levels: 8 } as const
+
+/** Limits of saved views. `bytes`: size of one view as JSON. `project`: all views together. */
+export const savedViewLimits = {
+  bytes: 3072,
+  shared: 200,
+  private_of_principal: 50,
+  project: 2000,
+} as const
+
+export const Preferences = Type.Object({
+  preferences: JsonObject,
+  version: Type.Integer({
+    minimum: 0,
+    description: 'Grows by one with every change; 0 before the first',
+  }),
+  updated_at: Type.Optional(Timestamp),
+})
+export type Preferences = Static<typeof Preferences>
+export const SavePreferences = Closed({
+  preferences: JsonObject,
+  expected_version: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: 'The version that the caller has read; another version is refused with 409',
+    }),
+  ),
+})
+type SavePreferences = Static<typeof SavePreferences>
+
+const levelsOf = (value: unknown): number =>
+  typeof value === 'object' && value !== null
+    ? 1 + Object.values(value).reduce((most: number, item) => Math.max(most, levelsOf(item)), 0)
+    : 0
+/** Returns the faults that schemas cannot detect in preferences. */
+export function checkPreferences({ preferences }: SavePreferences): FieldError[] {
+  const { bytes, levels } = preferenceLimits
+  const field = 'preferences'
+  const depth = levelsOf(preferences)
+  return [
+    ...(sizeOf(JSON.stringify(preferences), bytes) > bytes
+      ? [{ field, message: `must have at most ${bytes} bytes as JSON` }]
+      : []),
+    ...(depth > levels
+      ? [{ field, message: `must have at most ${levels} levels`, actual: depth }]
+      : []),
+  ]
+}
+
+/** The events of the preferences of a principal. */
+export type PreferencesEvent =
+  | (Event & {
+      readonly type: 'preferences.saved'
+      readonly preferences: JsonObject
+      readonly version: number
+      readonly updated_at: string
+    })
+  /** The principal was deleted. */
+  | (Event & { readonly type: 'preferences.cleared' })
+/** Internal commands of preferences. */
+export type PreferencesCommands = {
+  /** Deletes the preferences. Sent by the project when the principal was deleted. */
+  'preferences.clear': { input: unknown; reply: undefined }
+}
+/** The actor's reply omits the preferences, which the gateway has just sent. */
+export interface PreferencesReplies {
+  'me.save_preferences': Omit<Preferences, 'preferences'>
+}
+
+/** The lists that a saved view can be about, with the resources whose rows `<name>.list` they are. */
+const viewedResources = {
+  runs: 'run',
+  interactions: 'interaction',
+  sessions: 'session',
+  loops: 'loop',
+  workflows: 'workflow',
+  agents: 'agent',
+  events: 'event',
+  artifacts: 'artifact',
+  environments: 'environment',
+  channels: 'channel',
+  tables: 'table',
+  workers: 'worker',
+  audit: 'audit',
+  usage: 'usage',
+} as const
+type ViewedList = keyof typeof viewedResources
+/** Returns the name of the row whose query parameters the filter of a view uses. */
+export const viewedRow = (list: ViewedList) => `${viewedResources[list]}.list` as const
+const List = Type.Enum(Object.keys(viewedResources) as ViewedList[])
+
+const Columns = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+  maxItems: 32,
+  uniqueItems: true,
+  description: 'Names of the columns to show, in order',
+})
+const Sort = Closed({
+  by: Type.String({ minLength: 1, maxLength: 64 }),
+  order: Type.Enum(['asc', 'desc']),
+})
+const Filter = Type.Record(Type.String(), Type.Unknown(), {
+  description:
+    'Query parameters of the list with their values; parameters of pages and `include` are refused',
+})
+const Name = Type.String({ minLength: 1, maxLength: 128, pattern: '\\S' })
+
+export const SavedView = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  list: List,
+  filter: Type.Optional(JsonObject),
+  columns: Type.Optional(Type.Array(Type.String())),
+  sort: Type.Optional(Sort),
+  shared: Type.Boolean({ description: 'Visible to all who may view the project' }),
+  owner_id: Type.String({ description: 'The principal that created the view' }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type SavedView = Static<typeof SavedView>
+export const ListSavedViews = { list: Type.Optional(List) }
+export const CreateSavedView = Closed({
+  name: Name,
+  list: List,
+  filter: Type.Optional(Filter),
+  columns: Type.Optional(Columns),
+  sort: Type.Optional(Sort),
+  shared: Type.Optional(Type.Boolean({ description: 'Needs the permission project.edit' })),
+})
+export type CreateSavedView = Static<typeof CreateSavedView>
+export const UpdateSavedView = Closed({
+  name: Type.Optional(Name),
+  filter: Type.Optional(Filter),
+  columns: Type.Optional(Columns),
+  sort: Type.Optional(Sort),
+  shared: Type.Optional(Type.Boolean({ description: 'Needs the permission project.edit' })),
+})
+export type UpdateSavedView = Static<typeof UpdateSavedView>
+/** Returns the faults that schemas cannot detect in the members of a saved view. */
+export const checkSavedView = (body: CreateSavedView | UpdateSavedView): FieldError[] => {
+  const { bytes } = savedViewLimits
+  return sizeOf(JSON.stringify(body), bytes) > bytes
+    ? [{ field: 'filter', message: `the view must have at most ${bytes} bytes as JSON` }]
+    : []
+}
+
+/** The events of the saved views of a project. */
+export type SavedViewEvent =
+  | (Event & { readonly type: 'saved_view.created'; readonly view: SavedView })
+  | (Event & {
+      readonly type: 'saved_view.updated'
+      readonly id: string
+      readonly view: Patch<SavedView>
+    })
+  | (Event & { readonly type: 'saved_view.deleted'; readonly id: string })
+/** Internal commands of saved views. */
+export type SavedViewCommands = {
+  /** Deletes the private views of a principal. Sent by the project when it was deleted. */
+  'saved_view.drop_private': { input: { readonly owner_id: string }; reply: undefined }
+}
+/**
+ * What the gateway adds to commands about saved views. `may_share`: whether the caller may share
+ * views, and change shared views of others.
+ */
+export interface SavedViewExtra {
+  readonly may_share: boolean
+}

@@ -1,0 +1,64 @@
+/**
+ * Actions on all runs that match a filter. A request acts on one page of runs, oldest first, and
+ * answers where the next one begins. A cursor also contains the time of the first request: runs
+ * that were created later are not taken.
+ */
+import { type Static, Type } from 'typebox'
+import { Closed } from '../common.ts'
+import type { FieldError } from '../errors.ts'
+import { RunCount, runFilters } from './filters.ts'
+import { Run } from './schema.ts'
+
+/** Maximum number of runs on which one request acts, and of runs that a preview contains. */
+export const bulkLimits = { runs: 200, preview: 20 } as const
+
+/** The statuses of runs on which an action can act. */
+const applicable = {
+  cancel: ['queued', 'running', 'suspended'],
+  retry: ['failed'],
+  resume: ['suspended'],
+} as const
+export type BulkAction = keyof typeof applicable
+
+export const BulkByFilter = Closed({
+  action: Type.Enum(Object.keys(applicable) as BulkAction[]),
+  filter: Closed(runFilters),
+  preview: Type.Optional(
+    Type.Boolean({ description: 'Only answers how many runs match, and the first 20' }),
+  ),
+  reason: Type.Optional(Type.String({ maxLength: 1024 })),
+  after: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 1024, description: '`next` of the previous answer' }),
+  ),
+})
+export type BulkByFilter = Static<typeof BulkByFilter>
+export const BulkByFilterResult = Type.Object({
+  results: Type.Array(
+    Type.Object({
+      run_id: Type.String(),
+      ok: Type.Boolean(),
+      status: Type.Optional(Type.String()),
+      error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+    }),
+  ),
+  next: Type.Union([Type.String(), Type.Null()], {
+    description: 'Pass it as `after` to continue; null after the last run',
+  }),
+  preview: Type.Optional(Type.Object({ ...RunCount.properties, runs: Type.Array(Run) })),
+})
+export type BulkByFilterResult = Static<typeof BulkByFilterResult>
+
+/** Returns the statuses of the runs on which a request acts; empty if it cannot act on any. */
+export const bulkStatuses = ({ action, filter }: BulkByFilter) =>
+  applicable[action].filter((status) => !filter.status?.length || filter.status.includes(status))
+/** Returns the faults that schemas cannot detect in a request. */
+export const checkBulkByFilter = (body: BulkByFilter): FieldError[] =>
+  bulkStatuses(body).length > 0
+    ? []
+    : [
+        {
+          field: 'filter.status',
+          message: `no run with such a status can be the object of ${body.action}`,
+          expected: applicable[body.action],
+        },
+      ]

@@ -1,0 +1,320 @@
+/**
+ * Searches of runs: filters and orders that no index supports. The rows of an index are read in the
+ * order of the list, in parts, and each row is compared with the filters. A page ends after
+ * `MOST.page` rows even if it is not full; its position is then that of the last row that was read.
+ */
+
+import { isId } from '../../../protocol/ids.ts'
+import { type RunRecord, shownRun } from '../../../protocol/loops/record.ts'
+import { runStatuses } from '../../../protocol/loops/run.ts'
+import { COUNT_LIMIT, type RunCount } from '../../../protocol/runs/filters.ts'
+import { type Run, terminal } from '../../../protocol/runs/schema.ts'
+import type { InParts } from '../../define-view.ts'
+import { beyond, CHARACTERS, limitOf, type Page, page } from '../../page.ts'
+import type { Store, Value } from '../../store.ts'
+import { jobsById } from '../jobs/jobs.ts'
+import { watch } from '../workers/workers.ts'
+import { equalities, type RunFilters, type RunQuestion, rangesOf, statusesOf } from './filters.ts'
+import { type PackedRun, RUN_COLUMNS, recordOf } from './run-row.ts'
+import { stepOf, stepsOf } from './steps.ts'
+import { waitingOfRun } from './waiting.ts'
+
+/** Number of rows that are read in one part. */
+const ROWS = 500
+/** Maximum number of rows that are read for a page, and for a count. */
+const MOST = { page: 20_000, count: 200_000 } as const
+
+/** Whether the filters or the order need a search. */
+export const isSearch = ({
+  q,
+  failed_step,
+  waiting_on,
+  ended_after,
+  ended_before,
+  sort,
+}: RunQuestion): boolean =>
+  [q, failed_step, waiting_on, ended_after, ended_before].some((value) => value !== undefined) ||
+  sort === 'ended'
+
+/** A row of an index. `record` is null if the row does not match the conditions in SQL. */
+interface Candidate extends Omit<PackedRun, 'record'> {
+  readonly n: number
+  readonly at: number
+  readonly record: string | null
+}
+type Hit = Candidate & PackedRun
+interface Search {
+  /** SQL from `FROM` on, without the position and the order; one scan for each list to merge. */
+  readonly scans: readonly { readonly sql: string; readonly values: readonly Value[] }[]
+  readonly column: 'created_at' | 'ended_at'
+  readonly direction: 'ASC' | 'DESC'
+  /** The condition in SQL on each row; it may accept too much. */
+  readonly condition: { readonly sql: string; readonly values: readonly Value[] }
+  /** Decides on a row that fulfils the condition; absent if the condition decides. */
+  readonly accepts?: (hit: Hit) => boolean
+}
+
+const like = (text: string): string => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`
+const lower = (text: string): string => text.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase())
+
+/**
+ * Returns how to find a text: the condition in SQL, which also finds the text in other fields of a
+ * record, and the exact test.
+ */
+function textTest(store: Store, project: number, q: string) {
+  const pattern = like(q)
+  const workflows = store
+    .all<{ id: string }>(
+      `SELECT id FROM workflows
+       WHERE project = ? AND (
+         handle LIKE ? ESCAPE '\\' OR json_extract(record, '$.name') LIKE ? ESCAPE '\\')`,
+      project,
+      pattern,
+      pattern,
+    )
+    .map(({ id }) => id)
+  const named = new Set(workflows)
+  const needle = lower(q)
+  const has = (text: string | undefined) => text !== undefined && lower(text).includes(needle)
+  return {
+    sql:
+      `(id LIKE ? ESCAPE '\\' OR record LIKE ? ESCAPE '\\' ` +
+      'OR definition_id IN (SELECT value FROM json_each(?)))',
+    values: [pattern, like(JSON.stringify(q).slice(1, -1)), JSON.stringify(workflows)],
+    accepts: ({
+      id,
+      external_id,
+      name,
+      loop_name,
+      error_type,
+      error_message,
+      definition_id,
+    }: RunRecord) =>
+      [id, external_id, name, loop_name, error_type, error_message].some(has) ||
+      named.has(definition_id),
+  }
+}
+
+function searchOf(store: Store, project: number, now: number, input: RunQuestion): Search {
+  const { q, failed_step, waiting_on, sort } = input
+  // The id of a run finds this run only.
+  const exact = q !== undefined && isId(q, 'run')
+  const byEnd = sort === 'ended'
+  const statuses = waiting_on
+    ? (statusesOf(input) ?? runStatuses).filter((status) => !terminal.has(status))
+    : statusesOf(input)
+  const given = equalities.filter(({ name }) => input[name] !== undefined)
+  const first = byEnd || exact ? undefined : given.find(({ byStatus }) => !byStatus)
+  const text = q === undefined || exact ? undefined : textTest(store, project, q)
+  const tested: [sql: string, ...values: Value[]][] = [
+    ...given
+      .filter((one) => one !== first)
+      .map(({ column, name }): [string, Value] => [`${column} = ?`, input[name] as string]),
+    ...rangesOf(input, byEnd ? 'created' : 'ended'),
+    ...(text ? [[text.sql, ...text.values] as [string, ...Value[]]] : []),
+    ...(failed_step === undefined
+      ? []
+      : [
+          ['EXISTS (SELECT 1 FROM steps WHERE run = runs.n AND step = ?)', failed_step] as [
+            string,
+            Value,
+          ],
+        ]),
+  ]
+  // A status is part of the index, or tested.
+  const byStatus = !byEnd && !exact && !first && statuses !== undefined
+  if (statuses && !byStatus)
+    tested.push(['status IN (SELECT value FROM json_each(?))', JSON.stringify(statuses)])
+  const index = exact
+    ? 'sqlite_autoindex_runs_1'
+    : byEnd
+      ? 'runs_ended'
+      : (first?.index ?? (byStatus ? 'runs_status' : 'runs_new'))
+  const fixed: [sql: string, ...values: Value[]][] = [
+    ['project = ?', project],
+    ...(exact ? [['id = ?', q] as [string, Value]] : []),
+    ...(first ? [[`${first.column} = ?`, input[first.name] as string] as [string, Value]] : []),
+    ...(byEnd ? [['ended_at IS NOT NULL'] as [string]] : []),
+    ...rangesOf(input, byEnd ? 'ended' : 'created'),
+  ]
+  const scan = (more: readonly (readonly [sql: string, ...values: Value[]])[]) => ({
+    sql: `FROM runs INDEXED BY ${index} WHERE ${[...fixed, ...more].map(([sql]) => sql).join(' AND ')}`,
+    values: [...fixed, ...more].flatMap(([, ...values]) => values),
+  })
+  const jobs = jobsById(store, project)
+  const watching = waiting_on && watch(store, project, now)
+  const accepts = ({ n, ...row }: Hit): boolean => {
+    const record = recordOf(store, row)
+    const { id, created_at } = row
+    if (text && !text.accepts(record)) return false
+    if (
+      failed_step !== undefined &&
+      stepOf(store, { n, id, created_at }, failed_step)?.status !== 'failed'
+    )
+      return false
+    if (!waiting_on || !watching) return true
+    const steps = stepsOf(store, { n, project, created_at, record })
+    const kind = waitingOfRun(record, steps, jobs, watching)?.kind
+    return kind !== undefined && waiting_on.includes(kind)
+  }
+  return {
+    scans: byStatus ? statuses.map((status) => scan([['status = ?', status]])) : [scan([])],
+    column: byEnd ? 'ended_at' : 'created_at',
+    direction: input.order === 'asc' ? 'ASC' : 'DESC',
+    condition: {
+      sql: tested.map(([sql]) => sql).join(' AND ') || '1',
+      values: tested.flatMap(([, ...values]) => values),
+    },
+    ...((text || failed_step !== undefined || waiting_on) && { accepts }),
+  }
+}
+
+/**
+ * The rows of one scan, in its order, read in parts. `next` is the first row that was not taken;
+ * undefined if the next part must be read first, or if there are no more rows.
+ */
+class Lane {
+  readonly #store: Store
+  readonly #search: Search
+  readonly #scan: Search['scans'][number]
+  readonly #counts: boolean
+  #after: readonly Value[] | undefined
+  #rows: Candidate[] = []
+  #at = 0
+  #ended = false
+  constructor(
+    store: Store,
+    search: Search,
+    scan: Search['scans'][number],
+    after: readonly Value[] | undefined,
+    counts: boolean,
+  ) {
+    this.#store = store
+    this.#search = search
+    this.#scan = scan
+    this.#after = after
+    this.#counts = counts
+  }
+  get next(): Candidate | undefined {
+    return this.#rows[this.#at]
+  }
+  get ended(): boolean {
+    return this.#ended && this.next === undefined
+  }
+  take(): void {
+    this.#at++
+  }
+  /** Reads the next part; returns the number of rows that were read. */
+  read(): number {
+    const { condition, column, direction, accepts } = this.#search
+    const { sql, values } = this.#scan
+    const after = beyond([column, 'id'], direction, this.#after)
+    const record = this.#counts && !accepts ? "''" : 'record'
+    this.#rows = []
+    this.#at = 0
+    this.#ended = true
+    let left = CHARACTERS
+    for (const row of this.#store.each<Candidate>(
+      `SELECT n, ${column} AS at, ${RUN_COLUMNS.replace('record', `CASE WHEN ${condition.sql} THEN ${record} END AS record`)}
+       ${sql}${after.sql} ORDER BY ${column} ${direction}, id ${direction} LIMIT ?`,
+      ...condition.values,
+      ...values,
+      ...after.values,
+      ROWS,
+    )) {
+      this.#rows.push(row)
+      left -= row.record?.length ?? 0
+      if (left < 0 || this.#rows.length === ROWS) {
+        this.#ended = false
+        this.#after = [row.at, row.id]
+        break
+      }
+    }
+    return this.#rows.length
+  }
+}
+
+/**
+ * Passes the matching runs to `take`, in order, until it returns false. Returns the position of the
+ * last row that was read when the search ended after `most` rows; otherwise undefined.
+ */
+function* find(
+  store: Store,
+  search: Search,
+  { after, most, counts }: { after?: readonly Value[] | undefined; most: number; counts: boolean },
+  take: (hit: Hit) => boolean,
+): InParts<readonly Value[] | undefined> {
+  const { scans, direction, accepts } = search
+  const lanes = scans.map((scan) => new Lane(store, search, scan, after, counts))
+  const sign = direction === 'ASC' ? 1 : -1
+  const before = (a: Candidate, b: Candidate) => (a.at - b.at || (a.id < b.id ? -1 : 1)) * sign < 0
+  let read = 0
+  let last: Candidate | undefined
+  for (;;) {
+    for (const lane of lanes) {
+      if (lane.next || lane.ended) continue
+      if (read >= most && last) return [last.at, last.id]
+      if (read > 0) yield
+      read += lane.read()
+    }
+    const [first, ...others] = lanes.filter(({ next }) => next)
+    if (!first) return undefined
+    let lane = first
+    for (const other of others)
+      if (before(other.next as Candidate, lane.next as Candidate)) lane = other
+    last = lane.next as Candidate
+    lane.take()
+    if (last.record === null) continue
+    const hit = last as Hit
+    if ((!accepts || accepts(hit)) && !take(hit)) return undefined
+  }
+}
+
+/** Returns a page of the runs that match. */
+export function* searchRuns(
+  store: Store,
+  project: number,
+  now: number,
+  input: RunQuestion,
+): InParts<Page<Run>> {
+  const hits: Hit[] = []
+  const wanted = limitOf(input) + 1
+  let left = CHARACTERS
+  const position = yield* find(
+    store,
+    searchOf(store, project, now, input),
+    { after: input.after, most: MOST.page, counts: false },
+    (hit) => {
+      hits.push(hit)
+      left -= hit.record.length
+      return hits.length < wanted && (left >= 0 || hits.length < 2)
+    },
+  )
+  const found = page(
+    hits,
+    input,
+    (hit) => shownRun(recordOf(store, hit)),
+    ({ at, id }) => [at, id],
+  )
+  return position && !found.position ? { ...found, position } : found
+}
+
+/** Returns the number of runs that match, up to `COUNT_LIMIT`. */
+export function* countFound(
+  store: Store,
+  project: number,
+  now: number,
+  input: RunFilters,
+): InParts<RunCount> {
+  let count = 0
+  const position = yield* find(
+    store,
+    searchOf(store, project, now, input),
+    { most: MOST.count, counts: true },
+    () => ++count <= COUNT_LIMIT,
+  )
+  return {
+    count: Math.min(count, COUNT_LIMIT),
+    more: count > COUNT_LIMIT || position !== undefined,
+  }
+}
