@@ -4,6 +4,7 @@
  * `timing.ts` has the timing, and `messages.ts` the messages between nodes of the service.
  */
 import { type Static, Type } from 'typebox'
+import { additions } from '../additions.ts'
 import { Closed, cutting, JsonObject, listOf, Timestamp } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
 import type { Event } from '../entry.ts'
@@ -270,6 +271,24 @@ export const sizes = {
   outbound: 900 * 1024,
 } as const
 
+/** A job that a worker has under a lease. */
+const WorkerJob = Type.Object({
+  job_id: Type.String(),
+  queue: Type.String(),
+  kind: Type.String(),
+  action_name: Type.Optional(Type.String()),
+  model: Type.Optional(Type.String()),
+  run_id: Type.Optional(Type.String()),
+  step_key: Type.Optional(Type.String()),
+  session_id: Type.Optional(Type.String()),
+  claimed_at: Type.Optional(Timestamp),
+})
+export type WorkerJob = Static<typeof WorkerJob>
+/** Maximum number of jobs in the record of a worker. */
+export const MAX_WORKER_JOBS = 100
+
+/** The additions of a worker record. */
+const workerAdditions = additions({ gateway: {}, draining: {}, slots_free: {}, jobs: {} })
 export const Worker = Type.Object({
   worker_instance_id: Type.String(),
   name: Type.Optional(Type.String()),
@@ -287,6 +306,14 @@ export const Worker = Type.Object({
   principal_id: Type.String(),
   connected_at: Timestamp,
   last_seen_at: Timestamp,
+  gateway: Type.Optional(Type.String({ description: 'To which it is, or was, connected' })),
+  draining: Type.Optional(Type.Boolean({ description: 'It takes no more jobs' })),
+  slots_free: Type.Optional(Type.Integer({ description: '0 unless it is online' })),
+  jobs: Type.Optional(
+    Type.Array(WorkerJob, {
+      description: `The jobs that it holds, as far as you may read them; ${MAX_WORKER_JOBS} at most`,
+    }),
+  ),
 })
 
 export type Worker = Static<typeof Worker>
@@ -296,7 +323,9 @@ export const workers = {
     summary: 'Workers seen lately, with what they take and hold',
     tag: 'workers',
     permission: 'project.view',
-    query: Closed(cutting),
+    viewer: true,
+    query: Closed({ ...cutting, include: workerAdditions.include }),
+    additions: workerAdditions.additions,
     reply: listOf(Worker),
   }),
   'worker.socket': stream('GET /projects/:project/workers/socket', {
