@@ -37,7 +37,7 @@ import { tables } from './tables/rows.ts'
 import { toolkits } from './toolkits/rows.ts'
 import { usage } from './usage/rows.ts'
 import { webhooks } from './webhooks/rows.ts'
-import { workers } from './workers/socket.ts'
+import { workers } from './workers/rows.ts'
 import { workflows } from './workflows/rows.ts'
 
 export const api = {

@@ -46,7 +46,6 @@ import { catalogQueries, entriesOf } from './action-catalog.ts'
 import { environmentLogQueries } from './environment-logs.ts'
 import { loopQueries } from './loop-triggers.ts'
 import { clusterQueries } from './overview.ts'
-import { scheduleQueries } from './schedules.ts'
 import { manifestQueries } from './tool-manifest.ts'
 
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined =>
@@ -323,7 +322,6 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ),
   ...definitionQueries,
   ...loopQueries,
-  ...scheduleQueries,
   ...clusterQueries,
   ...environmentLogQueries,
   ...memoryQueries,
