@@ -37,6 +37,8 @@ interface JobRow {
   holder: string | null
   /** The columns as they are stored; undefined before the first write. */
   fixed: Fixed | undefined
+  /** The status as it is stored; undefined before the first write. */
+  written: string | undefined
 }
 /** A stored job, with the columns with which its record is unpacked. */
 interface PackedJob extends Fixed {
@@ -90,6 +92,8 @@ function save(store: Store, row: JobRow, id: string): void {
       record.session_id ?? null,
       line,
     )
+  countJob(store, project, record, row.written)
+  row.written = status
   row.fixed = fixed
 }
 const kept = (store: Store): Kept<JobRow> =>
@@ -104,7 +108,7 @@ const kept = (store: Store): Kept<JobRow> =>
           )
           if (!row) return undefined
           const { project, holder } = row
-          return { project, holder, record: recordOf(store, row), fixed: row }
+          return { project, holder, record: recordOf(store, row), fixed: row, written: row.status }
         },
         (row, id) => save(store, row, id),
         {
@@ -130,10 +134,15 @@ export function applyQueue(store: Store, place: Placed): void {
     if (!change) return
     let row = jobs.edit(event.id, event.type === 'job.queued')
     if (row ? row.project !== project : event.type !== 'job.queued') return
-    const before = row?.record.status
     if (row) row.record = amend<KeptJob>(row.record, change)
     else {
-      row = { project, record: begin(begunBy(event), change), holder: null, fixed: undefined }
+      row = {
+        project,
+        record: begin(begunBy(event), change),
+        holder: null,
+        fixed: undefined,
+        written: undefined,
+      }
       jobs.set(event.id, row)
     }
     let { record } = row
@@ -146,7 +155,6 @@ export function applyQueue(store: Store, place: Placed): void {
       }
     }
     row.record = record
-    countJob(store, project, record, before)
     if (event.type === 'job.claimed') row.holder = event.lease.session
     else if (record.status !== 'claimed') row.holder = null
     if (change.status) feedJob(store, place, place.cursor + i, record)

@@ -1,13 +1,13 @@
 /**
  * Queues with their open jobs, counted by line: the jobs that the same workers can perform. The
- * counters change with the rows of jobs, so they equal the number of listed jobs that are queued
- * (`waiting`) or claimed (`in_work`). A line without open jobs has no row.
+ * counters equal the numbers of rows of jobs that are queued (`waiting`) or claimed (`in_work`). A line without open jobs has no row.
  */
 
 import { timestamp } from '../../../protocol/common.ts'
 import { MAX_QUEUE_WORKERS, type Queue, type QueueLine } from '../../../protocol/jobs/queue-rows.ts'
 import type { Job } from '../../../protocol/jobs/rows.ts'
-import { Kept, type Store } from '../../store.ts'
+import type { Store } from '../../store.ts'
+import { Tallies } from '../tallies.ts'
 import { connectedWorkers } from '../workers/workers.ts'
 
 /** The queue of jobs whose authors name none. It is always listed. */
@@ -28,56 +28,47 @@ interface LineCount {
   waiting: number
   in_work: number
 }
-const keptLines = (store: Store): Kept<LineCount> =>
-  store.kept(
-    'queue_lines',
-    () =>
-      new Kept<LineCount>(
-        (key) =>
-          store.one<LineCount>(
-            'SELECT waiting, in_work FROM queue_lines WHERE project = ? AND queue = ? AND line = ?',
-            ...key.split(KEY),
-          ) ?? { waiting: 0, in_work: 0 },
-        ({ waiting, in_work }, key) => {
-          const place = key.split(KEY)
-          if (waiting === 0 && in_work === 0)
-            store.run(
-              'DELETE FROM queue_lines WHERE project = ? AND queue = ? AND line = ?',
-              ...place,
-            )
-          else
-            store.run(
-              `INSERT OR REPLACE INTO queue_lines (project, queue, line, waiting, in_work)
-               VALUES (?, ?, ?, ?, ?)`,
-              ...place,
-              waiting,
-              in_work,
-            )
-        },
-        { changes: ({ waiting, in_work }) => waiting > 0 || in_work > 0 },
-      ),
-  )
 const counters: Readonly<Partial<Record<string, keyof LineCount>>> = {
   queued: 'waiting',
   claimed: 'in_work',
 }
 /**
- * Counts a change of the status of a job.
- * @param before the status before the change; undefined for a new job.
+ * Counts a job whose row is written.
+ * @param before the stored status; undefined for a new row.
  */
 export function countJob(
   store: Store,
   project: number,
   job: Pick<Job, 'queue' | 'status' | 'action_name' | 'provider' | 'model' | 'environment_id'>,
-  before: Job['status'] | undefined,
+  before: string | undefined,
 ): void {
   const less = before === undefined ? undefined : counters[before]
   const more = counters[job.status]
   if (less === more) return
-  const line = keptLines(store).edit(project + KEY + job.queue + KEY + lineOf(job)) as LineCount
-  if (less) line[less]--
-  if (more) line[more]++
+  const tallies = store.buffer('queue_lines', () => new Tallies(writeTo(store)))
+  const place = KEY + project + KEY + job.queue + KEY + lineOf(job)
+  if (less) tallies.add(less + place, -1)
+  if (more) tallies.add(more + place, 1)
 }
+const writeTo =
+  (store: Store) =>
+  (key: string, change: number): void => {
+    const [counter, ...place] = key.split(KEY)
+    store.run(
+      `INSERT INTO queue_lines (project, queue, line, waiting, in_work) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (project, queue, line) DO UPDATE
+       SET waiting = waiting + excluded.waiting, in_work = in_work + excluded.in_work`,
+      ...place,
+      counter === 'waiting' ? change : 0,
+      counter === 'in_work' ? change : 0,
+    )
+    if (change < 0)
+      store.run(
+        `DELETE FROM queue_lines
+         WHERE project = ? AND queue = ? AND line = ? AND waiting = 0 AND in_work = 0`,
+        ...place,
+      )
+  }
 
 interface Opened {
   waiting: number

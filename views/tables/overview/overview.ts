@@ -14,14 +14,9 @@ import {
 } from '../../../protocol/overview/rows.ts'
 import type { Store } from '../../store.ts'
 import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
-import {
-  countsOf,
-  type FailureCount,
-  type FailureKey,
-  flowsSince,
-  type PackedFlow,
-} from './counters.ts'
+import { countsOf } from './counts.ts'
 import { addPacked, type Durations, noDurations, quantile } from './durations.ts'
+import { type FailureCount, type FailureKey, flowsSince, type PackedFlow, PERIODS } from './flow.ts'
 
 /** The viewer, and the names that targets and reviewers use for it. */
 export type NamedViewer = Viewer & { readonly names: readonly string[] }
@@ -44,7 +39,7 @@ export function overviewOf(
   const sums = Array.from({ length: steps }, emptySum)
   const whole = emptySum()
   const failures = new Map<string, FailureCount>()
-  for (const row of flowsSince(store, project, step === 60 ? 60 : 1, first)) {
+  for (const row of flowsSince(store, project, periodOf(step), first)) {
     // The time of an entry comes from another node, whose clock may be ahead.
     const sum = sums[Math.min(steps - 1, Math.floor((row.minute - first) / step))]
     if (sum) add(sum, row)
@@ -63,6 +58,9 @@ export function overviewOf(
     series: sums.map((sum, i) => ({ at: timestamp((first + i * step) * 60_000), ...flowOf(sum) })),
   }
 }
+
+/** Returns the longest period of rows of which a step consists. */
+const periodOf = (step: number) => PERIODS.findLast((period) => step % period === 0) ?? 1
 
 type Counts = Record<'started' | 'completed' | 'failed' | 'cancelled', number>
 interface Sum extends Counts {

@@ -1,6 +1,6 @@
 /**
- * The view of the overview. Its counters change with the rows of runs, in `runs/runs.ts`, so this
- * view applies no entries itself.
+ * The view of the overview. Its tables change with those of runs (`runs/runs.ts`, `runs/run-row.ts`),
+ * so this view applies no entries itself.
  */
 import { sequenceOf } from '../../../protocol/entry.ts'
 import { defineView } from '../../define-view.ts'
@@ -9,7 +9,12 @@ import { overviewOf } from './overview.ts'
 // `minute`: minutes since 1970 at the start of a period of `period` minutes. `took`: a histogram of
 // durations.ts.
 const tables = `
-CREATE TABLE run_counts (project INTEGER PRIMARY KEY, counts TEXT NOT NULL);
+CREATE TABLE run_counts (
+  project INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  runs INTEGER NOT NULL,
+  PRIMARY KEY (project, status)
+) WITHOUT ROWID;
 CREATE TABLE run_flow (
   project INTEGER NOT NULL,
   period INTEGER NOT NULL,
