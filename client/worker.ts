@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { routeOf } from '../protocol/contract.ts'
-import { workers } from '../protocol/workers/socket.ts'
+import { workers } from '../protocol/workers/rows.ts'
 import { publisherOf } from './artifacts/publish.ts'
 import { Transport } from './transport.ts'
 import { Core, type Ports } from './worker/core.ts'

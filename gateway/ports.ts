@@ -3,6 +3,7 @@
  * and tests provide a fake.
  */
 import type { Models } from '../protocol/agents/models.ts'
+import type { Cluster } from '../protocol/cluster/rows.ts'
 import type { Command, FollowedKind, Kind, Placed } from '../protocol/entry.ts'
 import type { LogsAnswer, LogsRequest } from '../protocol/environments/logs.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
@@ -207,6 +208,11 @@ export interface World {
   unready(): Promise<readonly string[]>
   /** Returns the state of the storage. The method is absent when the storage is not monitored. */
   storage?(): StorageReport
+  /**
+   * Returns the state of the installation. All callers within two seconds share one reading. The
+   * method is absent when the implementation has no cluster.
+   */
+  cluster?(): Promise<Cluster>
   /** Returns the metrics of the process in the Prometheus text format. */
   metrics(): Promise<string>
   readonly log: Log

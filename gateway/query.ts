@@ -28,6 +28,7 @@ import { environmentRecords } from './queries/environments.ts'
 import { withLeases } from './queries/job-leases.ts'
 import { localQueries } from './queries/local.ts'
 import { mergePages } from './queries/merge-pages.ts'
+import { overviewFor } from './queries/overview.ts'
 import { queryRows, searchRows } from './queries/rows.ts'
 import { listUsage } from './queries/usage.ts'
 import { listSessions, readSession } from './sessions/list.ts'
@@ -80,6 +81,7 @@ export const records: {
 } = {
   'artifact.get': readArtifact,
   'artifact.signed_url': signArtifact,
+  'overview.get': overviewFor,
   'session.get': readSession,
   'session.transcript': snapshot,
   'session.turn_live': liveTurn,

@@ -36,6 +36,7 @@ import { accountUse } from './nats/server/account.ts'
 import { connectNats } from './nats/server/connect.ts'
 import { ensureCluster, patiently, provision } from './nats/server/provision.ts'
 import { openNotifications } from './notify/open.ts'
+import { clusterReader } from './observe/cluster.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { readiness } from './observe/ready.ts'
 import { serveStatus } from './observe/status.ts'
@@ -169,7 +170,7 @@ export async function startNode(
       )
     // Two nodes that start at the same time do not answer under the id yet, so the id is also
     // claimed in the registry.
-    const self = createInstance()
+    const self = createInstance({ version, started_at: systemClock.now() })
     const revision = await patiently(nats, 'the id of this node', () =>
       claimOverBus(bus, { id, roles: config.roles, self, registry: cluster, clock: systemClock }),
     )
@@ -224,15 +225,9 @@ export async function startNode(
       environments: providerNames(config.environments),
       console: config.console.sessions,
     }
-    const unready = readiness({
-      nats,
-      membership,
-      cluster,
-      journal,
-      bus,
-      partitions: config.partitions,
-      shards: config.shards,
-    })
+    const { partitions, shards } = config
+    const installation = { nats, membership, cluster, journal, bus, partitions, shards }
+    const unready = readiness(installation)
     let verification: Verification | undefined
     const report = () => ({
       stops: membership.stops(),
@@ -255,6 +250,11 @@ export async function startNode(
       count: metrics,
       unready,
       storage: report,
+      cluster: clusterReader({
+        ...installation,
+        ...{ node: id, version, clock: systemClock, storage: report },
+        bucket: config.bucket?.bucket,
+      }),
       metrics: metrics.text,
       ...openOutbound(guard, config, { ...deps, nats, installed, measure: metrics }),
     })

@@ -62,6 +62,7 @@ export interface WorldParts {
   readonly provider?: World['provider']
   unready(): Promise<readonly string[]>
   storage?(): StorageReport
+  readonly cluster?: World['cluster']
   metrics(): Promise<string>
 }
 
@@ -219,6 +220,7 @@ export function createWorld(parts: WorldParts): World {
     ended: () => parts.membership.ended(),
     unready: parts.unready,
     ...(parts.storage && { storage: parts.storage }),
+    ...(parts.cluster && { cluster: parts.cluster }),
     metrics: parts.metrics,
     log: parts.log,
     count: parts.count,

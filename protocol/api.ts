@@ -16,13 +16,17 @@ import { agents } from './agents/rows.ts'
 import { artifacts } from './artifacts/rows.ts'
 import { blueprints } from './blueprints/rows.ts'
 import { channels } from './channels/rows.ts'
+import { cluster } from './cluster/rows.ts'
 import { environments } from './environments/rows.ts'
 import { events } from './events/rows.ts'
 import { interactions } from './interactions/rows.ts'
+import { queues } from './jobs/queue-rows.ts'
 import { loops } from './loops/rows.ts'
+import { schedules } from './loops/schedule-rows.ts'
 import { mcp } from './mcp/rows.ts'
 import { memory } from './memory/rows.ts'
 import { preferences } from './preferences/rows.ts'
+import { overview } from './overview/rows.ts'
 import { audit, projects } from './projects/rows.ts'
 import { repositoryHosts } from './repositories/rows.ts'
 import { resolver } from './resolver/rows.ts'
@@ -35,7 +39,7 @@ import { tables } from './tables/rows.ts'
 import { toolkits } from './toolkits/rows.ts'
 import { usage } from './usage/rows.ts'
 import { webhooks } from './webhooks/rows.ts'
-import { workers } from './workers/socket.ts'
+import { workers } from './workers/rows.ts'
 import { workflows } from './workflows/rows.ts'
 
 export const api = {
@@ -48,13 +52,17 @@ export const api = {
   ...preferences,
   ...audit,
   ...usage,
+  ...overview,
+  ...cluster,
   ...workflows,
   ...runs,
   ...interactions,
   ...channels,
   ...workers,
+  ...queues,
   ...events,
   ...loops,
+  ...schedules,
   ...agents,
   ...toolkits,
   ...skills,

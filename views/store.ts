@@ -39,13 +39,26 @@ interface Keeping<V> {
   readonly changes?: (value: V, key: string) => boolean
 }
 
+/** Changes that wait in memory until a flush writes them to the tables. */
+export interface Buffered {
+  /** The number of rows that wait to be written. */
+  readonly waiting: number
+  /** Accepts the changes of a batch. */
+  keep(): void
+  /** Reverts the changes since the last `keep`. */
+  undo(): void
+  /** @param all whether changes of values that will probably change soon are written too. */
+  flush(all: boolean): void
+  /** Discards everything that is not written. */
+  forget(): void
+}
 /**
  * A write-back cache of one table. Between two flushes, a record is loaded at most once and written
  * at most once, regardless of how many events change it. A value that existed before the current
  * batch is never mutated, so that `undo` can restore it: events replace a value by `set`, or change
  * the copy that `edit` returns.
  */
-export class Kept<V> {
+export class Kept<V> implements Buffered {
   readonly #rows = new Map<string, V>()
   readonly #dirty = new Set<string>()
   /** The values that the current batch replaced; undefined for keys that it added. */
@@ -165,7 +178,7 @@ export class Store {
   /** The engine that computes the distances of vectors. */
   readonly distances: DistanceEngine
   readonly #statements = new Map<string, Statement<Bound[]>>()
-  readonly #kept = new Map<string, Kept<never>>()
+  readonly #buffers = new Map<string, Buffered>()
   readonly #appended = new Map<string, Appended>()
   /** The compact form of records. */
   readonly shapes = new Shapes()
@@ -190,7 +203,7 @@ export class Store {
   get rows(): number {
     let rows = 0
     for (const { values, columns } of this.#appended.values()) rows += values.length / columns
-    for (const kept of this.#kept.values()) rows += kept.waiting
+    for (const buffer of this.#buffers.values()) rows += buffer.waiting
     return rows
   }
   #loadNames(): void {
@@ -290,16 +303,23 @@ export class Store {
   }
   /** Returns the cache of a table, which is created on first use. */
   kept<V>(table: string, make: (store: Store) => Kept<V>): Kept<V> {
-    let kept = this.#kept.get(table) as Kept<V> | undefined
-    if (!kept) this.#kept.set(table, (kept = make(this)) as unknown as Kept<never>)
-    return kept
+    return this.buffer(table, make)
+  }
+  /**
+   * Returns the buffer with this name, which is created on first use. Buffers are flushed in the
+   * order of their creation, including those that a flush creates.
+   */
+  buffer<B extends Buffered>(name: string, make: (store: Store) => B): B {
+    let buffer = this.#buffers.get(name) as B | undefined
+    if (!buffer) this.#buffers.set(name, (buffer = make(this)))
+    return buffer
   }
   /**
    * Accepts the changes of a batch.
    * @param current the cursor up to which everything is applied.
    */
   keep(current: number): void {
-    for (const kept of this.#kept.values()) kept.keep()
+    for (const buffer of this.#buffers.values()) buffer.keep()
     for (const added of this.#appended.values()) added.kept = added.values.length
     this.tail.keep(current)
   }
@@ -308,7 +328,7 @@ export class Store {
    * assigned stay assigned.
    */
   undo(): void {
-    for (const kept of this.#kept.values()) kept.undo()
+    for (const buffer of this.#buffers.values()) buffer.undo()
     for (const added of this.#appended.values()) added.values.length = added.kept
     this.tail.undo()
   }
@@ -320,7 +340,7 @@ export class Store {
     for (const project of this.#newProjects)
       this.run('INSERT INTO projects (n, id) VALUES (?, ?)', this.findProject(project), project)
     this.#newProjects = []
-    for (const kept of this.#kept.values()) kept.flush(all)
+    for (const buffer of this.#buffers.values()) buffer.flush(all)
     this.tail.flush((project, seq, frames) => this.append('feed', seq, project, frames))
     this.#writeAppended()
     this.shapes.flush((n, shape) =>
@@ -332,7 +352,7 @@ export class Store {
    * @param current the cursor up to which everything is written.
    */
   forget(current: number): void {
-    for (const kept of this.#kept.values()) kept.forget()
+    for (const buffer of this.#buffers.values()) buffer.forget()
     this.#appended.clear()
     this.#size = 0
     this.tail.begin(current)

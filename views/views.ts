@@ -19,6 +19,7 @@ import { interactions } from './tables/interactions/view.ts'
 import { jobs } from './tables/jobs/view.ts'
 import { loops } from './tables/loops/view.ts'
 import { memory } from './tables/memory/view.ts'
+import { overview } from './tables/overview/view.ts'
 import { runs } from './tables/runs/view.ts'
 import { sessions } from './tables/sessions/view.ts'
 import { tableVectors } from './tables/tables/vectors/view.ts'
@@ -36,6 +37,7 @@ const views = [
   actions,
   webhooks,
   runs,
+  overview,
   jobs,
   workers,
   interactions,

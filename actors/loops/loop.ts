@@ -22,13 +22,14 @@ import type { TriggerFacts, TriggerStanding } from '../../protocol/loops/rows.ts
 import type { LoopStanding } from '../../protocol/loops/standing.ts'
 import { type Actor, type AnyActor, type Cause, defineActor, type Effect } from '../actor.ts'
 import { managed, singleResource } from '../blueprints/managed.ts'
+import { fireAsTest, start } from './client-start.ts'
 import { create, end, remove, settleHandle, update } from './define.ts'
 import type { LoopOptions } from './draft.ts'
 import { errandOf, firingSettled } from './firings.ts'
 import { placeGiven } from './places.ts'
 import { left, returns, spend, wake } from './runs.ts'
 import { standingOf } from './standing.ts'
-import { answerStep, fire, start, stop } from './start.ts'
+import { answerStep, fire, stop } from './start.ts'
 import { deadline, evolveLoop, isLiving, type LoopState, triggersOf, unborn } from './state.ts'
 
 type Extra = {
@@ -177,6 +178,7 @@ export function loopActor(options: LoopOptions): AnyActor {
       'loop.delete': managed(resource.managed, 'delete', bound(remove)),
       ...resource.arms,
       'loop.start': bound(start) as never,
+      'loop.fire': bound(fireAsTest) as never,
       'trigger.fire': bound(fire),
       'job.settled': firingSettled,
       'loop.stop': bound(stop),

@@ -1,9 +1,8 @@
 /**
- * Starts of runs: by a client, a trigger, a schedule, or a step of another run. All of them pass
- * the same admission (admit.ts).
+ * Starts of runs: by a trigger, a schedule, or a step of another run. `client-start.ts` has those by
+ * a client. All of them pass the same admission (admit.ts).
  */
 
-import { actorOf } from '../../protocol/actions/invocation.ts'
 import { type JsonObject, timestamp } from '../../protocol/common.ts'
 import {
   errors,
@@ -13,14 +12,11 @@ import {
   refuseFields,
 } from '../../protocol/errors.ts'
 import { type Chain, MAX_CHAIN_DEPTH, type SourceEvent } from '../../protocol/events/sources.ts'
-import { getOwn } from '../../protocol/lookup.ts'
 import { milliOf } from '../../protocol/loops/credits.ts'
 import type { LoopCommands, LoopEvent, RunOpening } from '../../protocol/loops/events.ts'
-import { type StartLoopRun, startKeyOf } from '../../protocol/loops/rows.ts'
 import { specOf } from '../../protocol/loops/schema.ts'
 import { latestFire, nextFire } from '../../protocol/rules/schedule.ts'
 import { applyDefaults } from '../../protocol/rules/workflow-check/declared.ts'
-import type { Run } from '../../protocol/runs/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { judge, type Verdict } from './admit.ts'
 import { type Draft, decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
@@ -53,7 +49,7 @@ interface Wanted
   readonly meta: JsonObject
   readonly budget?: number
 }
-type Outcome =
+export type Outcome =
   | { readonly run_id: string }
   | { readonly left_out: Extract<Verdict, { left_out: unknown }>['left_out'] }
   | Refusal
@@ -82,7 +78,7 @@ function closed(state: LoopState, at: number): Refusal | undefined {
 }
 
 /** Opens a run, or returns the reason why no run was opened. */
-function openRun(on: Draft, wanted: Wanted): Outcome {
+export function openRun(on: Draft, wanted: Wanted): Outcome {
   const refused = closed(on.state, on.cause.at)
   if (refused) return refused
   const { record, version, definitions } = on.state as Living
@@ -155,61 +151,11 @@ function openRun(on: Draft, wanted: Wanted): Outcome {
   })
   return { run_id }
 }
-const whyLeftOut = {
+export const whyLeftOut = {
   loop: 'A run of the loop is active, and its concurrency is skip.',
   trigger: 'A run of the trigger is active, and its policy is skip.',
   full: 'The loop has the maximum number of waiting runs.',
 } as const
-
-/**
- * Starts a run for a client. The gateway completes the reply, because only the run itself stores
- * its status. A repeat under an idempotency key changes nothing while the run is active or waits.
- */
-export function start(
-  options: LoopOptions,
-  state: LoopState,
-  input: StartLoopRun & { readonly run_id: string },
-  cause: Cause,
-): Decision<LoopEvent, Run> {
-  const { run_id, event = {}, meta = {}, config = {}, source } = input
-  const known = { events: [], reply: { id: run_id } as Run }
-  if (
-    startKeyOf(input) !== undefined &&
-    (getOwn(state.active, run_id) !== undefined ||
-      state.line.some((waiting) => waiting.run_id === run_id))
-  )
-    return known
-  const { credential, principal } = cause
-  const label =
-    (principal.type === 'user' ? principal.name : undefined) ?? credential?.name ?? principal.name
-  const budget = milliOf(input)
-  const on = draft(state, cause, options)
-  const outcome = openRun(on, {
-    run_id,
-    event,
-    meta,
-    config,
-    depth: 0,
-    actor: actorOf(cause.principal),
-    ...(budget !== undefined && { budget }),
-    source: {
-      type: source?.type ?? 'api',
-      ...(source?.id !== undefined ? { id: source.id } : credential && { id: credential.id }),
-      ...(source?.label !== undefined ? { label: source.label } : label !== undefined && { label }),
-    },
-  })
-  if ('refused' in outcome) return outcome
-  if ('left_out' in outcome)
-    return refuse(
-      'conflict',
-      {
-        concurrency: state.record?.concurrency,
-        reason: outcome.left_out === 'full' ? 'line_full' : 'skipped',
-      },
-      whyLeftOut[outcome.left_out],
-    )
-  return decided(on, known.reply)
-}
 
 /**
  * Starts a run for an event that a trigger watches. A repeated event starts no second run while its

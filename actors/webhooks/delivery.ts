@@ -24,8 +24,9 @@ import {
   type DeliveryOutcome,
   PROMPT,
   pauseAfter,
+  type Resent,
 } from '../../protocol/webhooks/delivery.ts'
-import type { DeliveryRecord } from '../../protocol/webhooks/rows.ts'
+import type { Attempt, DeliveryRecord } from '../../protocol/webhooks/rows.ts'
 import { type Actor, type Cause, type Decided, defineActor, type Tell } from '../actor.ts'
 
 interface DeliveryState {
@@ -86,7 +87,22 @@ function enqueue(opening: DeliveryOpening, job_id: string, { at, self, shard }: 
 }
 
 function open(state: State, opening: Input<'delivery.open'>, cause: Cause): Done {
-  if (state) return nothing
+  return state ? nothing : { ...opened(opening, cause), reply: undefined }
+}
+/** Sends the content of another delivery again. The gateway has checked that delivery. */
+const resend = (
+  state: State,
+  { opening, delivery_id }: Resent & { readonly delivery_id: string },
+  cause: Cause,
+): Decided<DeliveryEvent, DeliveryRecord> => ({
+  ...(state ? nothing : opened(opening, cause, delivery_id)),
+  reply: (now: DeliveryState) => now.record,
+})
+function opened(
+  opening: DeliveryOpening,
+  cause: Cause,
+  resend_of?: string,
+): Pick<Done, 'events' | 'tells'> {
   const { id } = cause.self
   const job_id = cause.mint('job')
   const { to, event_type, run_id } = opening
@@ -98,11 +114,11 @@ function open(state: State, opening: Input<'delivery.open'>, cause: Cause): Done
     attempts: 0,
     created_at: timestamp(cause.at),
     ...(run_id !== undefined && { run_id }),
+    ...(resend_of !== undefined && { resend_of }),
   }
   return {
     events: [{ type: 'delivery.opened', id, opening, job_id, at: cause.at, delivery }],
     tells: [enqueue(opening, job_id, cause)],
-    reply: undefined,
   }
 }
 
@@ -136,12 +152,22 @@ function settled(
   const { attempts, status } = state.record
   const begun = status === 'processing'
   const said = (outcome === 'completed' ? result : undefined) as AttemptOutcome | undefined
-  const { delivered, response_code, error, pause, latency_ms }: AttemptOutcome = said ?? {
+  const { delivered, response_code, error, pause, latency_ms, answer }: AttemptOutcome = said ?? {
     delivered: false,
     error: begun ? 'The sender was lost during the attempt.' : 'The attempt was not made in time.',
     ...(!(state.opening.once && !begun) && { pause: pauseAfter(attempts, 0.5) }),
   }
   const took = latency_ms !== undefined && { latency_ms }
+  const attempt: Attempt = {
+    attempt: begun ? attempts : 0,
+    ended_at: timestamp(at),
+    delivered,
+    ...(response_code !== undefined && { response_code }),
+    ...(error !== undefined && { error }),
+    ...took,
+    ...(answer !== undefined && { answer }),
+  }
+  const attempt_log = [...(state.record.attempt_log ?? []), attempt].slice(-ATTEMPTS)
   if (delivered)
     return {
       events: [
@@ -152,6 +178,7 @@ function settled(
           delivery: {
             status: 'delivered',
             delivered_at: timestamp(at),
+            attempt_log,
             ...(response_code !== undefined && { response_code }),
           },
         },
@@ -161,6 +188,7 @@ function settled(
   const failure: Patch<DeliveryRecord> = {
     ...(error !== undefined && { last_error: error }),
     response_code: response_code ?? null,
+    attempt_log,
   }
   if (pause === undefined || attempts >= most(state))
     return {
@@ -205,10 +233,23 @@ function ended(
   const { job_id: _, ...rest } = changed(state, event)
   return { ...rest, ...(event.latency_ms !== undefined && { latency_ms: event.latency_ms }) }
 }
-const actor: Actor<State, DeliveryEvent, Api, 'delivery', DeliveryCommands> = {
+const actor: Actor<
+  State,
+  DeliveryEvent,
+  Api,
+  'delivery',
+  DeliveryCommands,
+  { 'webhook.resend': Resent }
+> = {
   kind: 'delivery',
   initial: () => null,
-  decide: { 'delivery.open': open, 'delivery.begin': begin, 'job.settled': settled, wake },
+  decide: {
+    'delivery.open': open,
+    'webhook.resend': resend,
+    'delivery.begin': begin,
+    'job.settled': settled,
+    wake,
+  },
   evolve: {
     'delivery.opened': (_, { opening, job_id, at, delivery }) => ({
       opening,

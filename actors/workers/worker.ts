@@ -22,12 +22,8 @@ import { isManagedEnvironment } from '../../protocol/environments/commands.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { WorkerCommands } from '../../protocol/workers/commands.ts'
 import type { GatewayMessage } from '../../protocol/workers/messages.ts'
-import type {
-  Registration,
-  ServedEnvironment,
-  WorkerEvent,
-  workers,
-} from '../../protocol/workers/socket.ts'
+import type { workers } from '../../protocol/workers/rows.ts'
+import type { Registration, ServedEnvironment, WorkerEvent } from '../../protocol/workers/socket.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
 import type { Actor, Effect } from '../actor.ts'
 

@@ -312,6 +312,7 @@ export const loopPreparations: Readonly<Record<string, Prepare>> = {
         }
   },
   'loop.start': startRun,
+  'loop.fire': startRun,
   'run.retry': recover,
   'run.recover': recover,
 }

@@ -5,6 +5,7 @@
  */
 
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { isId } from '../../protocol/ids.ts'
 import { maskUrl } from '../../protocol/masked-url.ts'
 import { PROMPT } from '../../protocol/webhooks/delivery.ts'
 import type { Webhook } from '../../protocol/webhooks/rows.ts'
@@ -70,6 +71,42 @@ async function outcomeOf({ world }: Edge, project: string, id: string): Promise<
 }
 
 /**
+ * Reads the content of the delivery that is sent again. Refused with `not_found` when the webhook
+ * has no such delivery or the caller may not read it, and with `conflict` while its outcome is open
+ * or the webhook is disabled.
+ */
+async function contentOf(
+  edge: Edge,
+  { project, slots, caller }: Call,
+): Promise<Prepared | Refusal> {
+  const { webhook_id = '', delivery_id: id = '' } = slots
+  const missing = refuse('not_found', { resource: 'delivery' }, 'There is no such delivery.')
+  if (!project || !isId(id, 'delivery')) return missing
+  const to = { project: project.id, kind: 'delivery', id } as const
+  const [opening, outcome, kept] = await Promise.all([
+    edge.world.ask(to, 'content', {}),
+    edge.world.ask(to, 'outcome', {}),
+    edge.world.ask({ ...to, kind: 'project', id: project.id }, 'webhook', { webhook_id }),
+  ])
+  const refused = [opening, outcome, kept].find((found) => found && isRefusal(found))
+  if (refused) return refused as Refusal
+  if (!opening || !outcome || !kept || isRefusal(opening) || isRefusal(outcome) || isRefusal(kept))
+    return missing
+  if (opening.to.kind !== 'webhook' || opening.to.webhook_id !== webhook_id || opening.once)
+    return missing
+  const { private_session: session_id } = opening
+  if (session_id !== undefined) {
+    const hidden = await edge.sessionVisibility.check(project.id, { session_id }, caller)
+    if (hidden) return hidden.refused === 'not_found' ? missing : hidden
+  }
+  if (!kept.webhook.enabled) return refuse('conflict', undefined, 'The webhook is disabled.')
+  const { status } = outcome
+  return status === 'delivered' || status === 'failed'
+    ? { input: { opening } }
+    : refuse('conflict', { status }, `The delivery is ${status}; it is still being sent.`)
+}
+
+/**
  * Seals the entries of a secret. Equal entries have the same digest, so storing the same entries
  * again changes nothing.
  */
@@ -104,6 +141,7 @@ export const webhookPreparations: Readonly<Record<string, Prepare>> = {
       answer: (reply) =>
         outcomeOf(edge, call.project?.id ?? '', (reply as { delivery_id: string }).delivery_id),
     }),
+  'webhook.resend': contentOf,
   'secret.put': seal,
 }
 export const secretQueries: Readonly<Record<string, LocalQuery>> = {

@@ -47,6 +47,7 @@ import { attachmentQueries } from '../sessions/attach.ts'
 import { catalogQueries, entriesOf } from './action-catalog.ts'
 import { environmentLogQueries } from './environment-logs.ts'
 import { loopQueries } from './loop-triggers.ts'
+import { clusterQueries } from './overview.ts'
 import { manifestQueries } from './tool-manifest.ts'
 
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined =>
@@ -327,6 +328,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ),
   ...definitionQueries,
   ...loopQueries,
+  ...clusterQueries,
   ...environmentLogQueries,
   ...memoryQueries,
   ...preferenceQueries,

@@ -1,11 +1,17 @@
 /**
- * The query for the triggers of a loop, with the faults of their conditions. The triggers are read
- * from the loop's actor, and the faults from the project's `events` actor.
+ * The query for the triggers of a loop, with the faults of their conditions, and the query for the
+ * next times of a schedule. The triggers are read from the loop's actor, and the faults from the
+ * project's `events` actor. The times are computed from the request alone.
  */
-import { isRefusal, refuse } from '../../protocol/errors.ts'
+import { parseTimestamp, timestamp } from '../../protocol/common.ts'
+import { isRefusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
+import { nextFire, scheduleFault } from '../../protocol/rules/schedule.ts'
 import { loopNamed } from '../commands/loops.ts'
 import { answer, type LocalQuery } from '../listing.ts'
+
+/** The latest time that a timestamp can state: the end of the year 9999. */
+const MAX_TIME = 253_402_300_799_999
 
 /** Handlers of the query rows, by row name. */
 export const loopQueries: Readonly<Record<string, LocalQuery>> = {
@@ -29,4 +35,29 @@ export const loopQueries: Readonly<Record<string, LocalQuery>> = {
       }),
     }
   }),
+  'schedule.next': answer<'schedule.next'>(
+    ({ world }, { cron, interval, timezone, after, count = 5 }) => {
+      const schedule = {
+        ...(cron !== undefined && { cron }),
+        ...(interval !== undefined && { interval }),
+        ...(timezone !== undefined && { timezone }),
+      }
+      const fault = scheduleFault(schedule)
+      if (fault) return refuseFields({ ...fault, actual: schedule[fault.field] })
+      const from = after === undefined ? world.now() : parseTimestamp(after)
+      if (from === undefined)
+        return refuseFields({
+          field: 'after',
+          message: 'must be a date and time with an offset, such as 2031-02-03T04:05:06Z',
+          actual: after,
+        })
+      const items: string[] = []
+      for (let at = nextFire(schedule, from, from); at !== undefined && at <= MAX_TIME; ) {
+        items.push(timestamp(at))
+        if (items.length === count) break
+        at = nextFire(schedule, at, from)
+      }
+      return { items }
+    },
+  ),
 }

@@ -7,7 +7,7 @@
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { workers } from '../../protocol/workers/socket.ts'
+import { workers } from '../../protocol/workers/rows.ts'
 import type { Authentication, Caller } from '../auth/authenticate.ts'
 import { authorizeRow, enter } from '../auth/authorize.ts'
 import type { Presented } from '../auth/keys.ts'

@@ -17,6 +17,7 @@ import {
   type DeliveryOpening,
   pauseAfter,
 } from '../../protocol/webhooks/delivery.ts'
+import { ANSWER_SHOWN } from '../../protocol/webhooks/rows.ts'
 import type { Failed, Post, Received } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
 import { passing, pauseOf } from './answer.ts'
@@ -180,7 +181,11 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       },
     })
     const now = world.now()
-    return { ...resultOf(answer, attempt, chance, now), latency_ms: Math.max(0, now - begun) }
+    return {
+      ...resultOf(answer, attempt, chance, now),
+      latency_ms: Math.max(0, now - begun),
+      ...excerptOf(answer),
+    }
   }
 
   return {
@@ -218,6 +223,18 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       return { status: 'completed', result: { ...outcome } }
     },
   }
+}
+
+/** Returns the beginning of an answer's text, if it has any. */
+function excerptOf(answer: Received | Failed): { readonly answer?: string } {
+  if ('failed' in answer) return {}
+  const text = answer.body
+    .subarray(0, 4 * ANSWER_SHOWN)
+    .toString('utf8')
+    .slice(0, ANSWER_SHOWN)
+    // Half of a character that the cut has split.
+    .replace(/[\ud800-\udbff]$/, '')
+  return text === '' ? {} : { answer: text }
 }
 
 /**

@@ -4,19 +4,8 @@
  * owner.
  */
 import { names, subjects } from '../../protocol/subjects.ts'
-import type { Membership } from '../host/cluster/membership.ts'
-import type { Bus, Journal, Registry } from '../host/ports.ts'
-import type { Nats } from '../nats/server/connect.ts'
+import type { ClusterParts } from './cluster.ts'
 
-interface Parts {
-  readonly nats: Nats
-  readonly membership: Membership
-  readonly cluster: Registry
-  readonly journal: Journal
-  readonly bus: Bus
-  readonly partitions: number
-  readonly shards: number
-}
 /** Timeout of each check in milliseconds. */
 const WITHIN = 2000
 /**
@@ -44,7 +33,7 @@ export function readiness({
   bus,
   partitions,
   shards,
-}: Parts): () => Promise<readonly string[]> {
+}: ClusterParts): () => Promise<readonly string[]> {
   const patient = patience()
   return async () => {
     if (!nats.connected()) return ['nats: not connected']

@@ -68,6 +68,14 @@ export const startKeyOf = ({
   external_id,
 }: Pick<StartLoopRun, 'idempotency_key' | 'external_id'>): string | undefined =>
   idempotency_key?.trim() || external_id?.trim() || undefined
+const FireTrigger = Closed({
+  event: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'The event of the run; by default, that of a schedule, or an empty one',
+    }),
+  ),
+})
+export type FireTrigger = Static<typeof FireTrigger>
 const checkStart = (body: StartLoopRun) => [
   ...checkBudget(body),
   ...(body.idempotency_key?.trim() &&
@@ -206,6 +214,18 @@ export const loops = {
       'budget_exhausted',
       'idempotency_key_conflict',
     ],
+  }),
+  'loop.fire': command(`POST ${P}/:id/triggers/:trigger_id/fire`, {
+    summary: 'Fire a trigger of a loop as a test, even if it is disabled; the run is a real one',
+    tag,
+    permission: 'runs.operate',
+    to: self,
+    body: FireTrigger,
+    bodyOptional: true,
+    reply: LoopRun,
+    status: 202,
+    limit: LIMIT,
+    errors: ['not_found', 'conflict', 'loop_paused', 'loop_not_runnable', 'budget_exhausted'],
   }),
 } as const
 

@@ -22,6 +22,7 @@ const tags: Readonly<Record<string, string>> = {
   access: 'Principals, roles and permissions.',
   'audit logs': 'Who changed what.',
   'definition resolver': 'The service that gives agents their definitions.',
+  overview: 'What goes on in a project and in the installation, for pages and dashboards.',
   workflows: 'Workflow definitions and their versions.',
   loops: 'Loops: workflows with what starts them, and how many of their runs may be under way.',
   runs: 'Runs: starting, reading, controlling and following them.',

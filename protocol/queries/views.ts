@@ -54,6 +54,8 @@ interface InternalQueries extends TableQueries, SemanticQueries {
       more: boolean
     } & Timely
   }
+  /** The sequence of the last journal message that the view has applied. */
+  view_position: { input: Readonly<Record<string, never>>; reply: { sequence: number } }
   /** The id of the project of a run; absent if this partition has no such run. */
   locate: { input: { run_id: string }; reply: { project?: string } }
   /** The id of the project of an agent; absent if this partition has no such agent. */
@@ -247,6 +249,8 @@ interface AddedInputs {
     caller?: readonly string[]
   }
   'audit.list': { viewer: Viewer; project_id?: string }
+  /** `names`: as in `interaction.list`. */
+  'overview.get': { viewer: Viewer & { readonly names: readonly string[] } }
 }
 /**
  * Rows whose query differs from the row in its input or reply. The gateway completes the answer.
@@ -287,6 +291,11 @@ interface CompletedQueries {
     reply: RowQuery<'usage.list'>['reply'] & {
       readonly totals: { readonly quantity: number; readonly milli: number }
     }
+  }
+  'worker.list': {
+    /** Without a viewer, the service itself is the reader, and jobs are not listed. */
+    input: Omit<RowQuery<'worker.list'>['input'], 'viewer'> & { viewer?: Viewer }
+    reply: RowQuery<'worker.list'>['reply']
   }
   'session.turn_live': {
     input: RowQuery<'session.turn_live'>['input']

@@ -81,6 +81,12 @@ export interface AttemptOutcome {
   readonly error?: string
   readonly pause?: number
   readonly latency_ms?: number
+  /** The beginning of the receiver's answer. */
+  readonly answer?: string
+}
+/** What the gateway adds to `webhook.resend`: the content of the delivery that is sent again. */
+export interface Resent {
+  readonly opening: DeliveryOpening
 }
 /** The outcome of a delivery, for a caller that waits for it. */
 export interface DeliveryOutcome

@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from 'typebox'
 import type { SealedSecret } from '../actions/rows.ts'
+import { additions } from '../additions.ts'
 import { Closed, pageOf, paging, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
@@ -40,6 +41,22 @@ export const Webhook = Type.Object({
   updated_at: Timestamp,
 })
 export type Webhook = Static<typeof Webhook>
+/** Maximum number of characters of an answer that the record of an attempt shows. */
+export const ANSWER_SHOWN = 500
+const Attempt = Type.Object({
+  attempt: Type.Integer({ minimum: 0, description: '0: it failed before anything was sent' }),
+  ended_at: Timestamp,
+  delivered: Type.Boolean(),
+  response_code: Type.Optional(Type.Integer()),
+  error: Type.Optional(Type.String()),
+  latency_ms: Type.Optional(Type.Integer()),
+  answer: Type.Optional(
+    Type.String({ description: `The first ${ANSWER_SHOWN} characters of the answer` }),
+  ),
+})
+export type Attempt = Static<typeof Attempt>
+/** The additions of a delivery record. */
+const deliveryAdditions = additions({ attempt_log: {}, resend_of: {} })
 export const DeliveryRecord = Type.Object({
   id: Type.String(),
   webhook_id: Type.String(),
@@ -52,6 +69,12 @@ export const DeliveryRecord = Type.Object({
   delivered_at: Type.Optional(Timestamp),
   response_code: Type.Optional(Type.Integer({ description: 'The latest HTTP status' })),
   next_attempt_at: Type.Optional(Timestamp),
+  attempt_log: Type.Optional(
+    Type.Array(Attempt, { description: 'Ended attempts since this release, oldest first' }),
+  ),
+  resend_of: Type.Optional(
+    Type.String({ description: 'The delivery whose content was sent again' }),
+  ),
 })
 export type DeliveryRecord = Static<typeof DeliveryRecord>
 
@@ -176,9 +199,23 @@ export const webhooks = {
     viewer: true,
     tag,
     permission: 'project.view',
-    query: Closed(paging),
+    query: Closed({ ...paging, include: deliveryAdditions.include }),
+    additions: deliveryAdditions.additions,
     reply: pageOf(DeliveryRecord),
     errors: ['not_found'],
+  }),
+  'webhook.resend': command(`POST ${one}/deliveries/:delivery_id/resend`, {
+    summary: 'Send the content of a delivery again, as a new delivery',
+    tag,
+    permission: 'project.admin',
+    to: { kind: 'delivery', mint: 'delivery' },
+    body: Closed({}),
+    bodyOptional: true,
+    query: Closed({ include: deliveryAdditions.include }),
+    additions: deliveryAdditions.additions,
+    reply: DeliveryRecord,
+    status: 202,
+    errors: ['not_found', 'conflict'],
   }),
 } as const
 

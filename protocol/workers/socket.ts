@@ -1,11 +1,10 @@
 /**
- * The worker socket, and the rows and events of workers: frames in both directions, errors, close
+ * The worker socket, and the events of workers: frames in both directions, errors, close
  * codes, size limits and the registration. Frames are JSON text, with one object per message.
  * `timing.ts` has the timing, and `messages.ts` the messages between nodes of the service.
  */
 import { type Static, Type } from 'typebox'
-import { Closed, cutting, JsonObject, listOf, Timestamp } from '../common.ts'
-import { command, query, stream } from '../contract.ts'
+import { JsonObject, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { JobHeader } from '../jobs/rows.ts'
 import { terminalDown, terminalUp } from './terminals.ts'
@@ -268,55 +267,6 @@ export const sizes = {
   outputs: 6 * 1_048_576,
   spec: 768 * 1024,
   outbound: 900 * 1024,
-} as const
-
-export const Worker = Type.Object({
-  worker_instance_id: Type.String(),
-  name: Type.Optional(Type.String()),
-  version: Type.Optional(Type.String()),
-  state: Type.Enum(['online', 'draining', 'stale', 'ended'], {
-    description: 'stale: its connection was lost; ended: it has drained and left in order',
-  }),
-  concurrency_limit: Type.Integer(),
-  leased: Type.Integer(),
-  queues: Type.Array(Type.String()),
-  action_names: Type.Array(Type.String()),
-  models: Type.Array(Type.Object({ provider: Type.String(), model: Type.String() })),
-  capabilities: Type.Array(Type.String()),
-  environment_id: Type.Optional(Type.String()),
-  principal_id: Type.String(),
-  connected_at: Timestamp,
-  last_seen_at: Timestamp,
-})
-
-export type Worker = Static<typeof Worker>
-
-export const workers = {
-  'worker.list': query('GET /projects/:project/workers', {
-    summary: 'Workers seen lately, with what they take and hold',
-    tag: 'workers',
-    permission: 'project.view',
-    query: Closed(cutting),
-    reply: listOf(Worker),
-  }),
-  'worker.socket': stream('GET /projects/:project/workers/socket', {
-    summary: 'The worker socket (WebSocket)',
-    tag: 'workers',
-    permission: 'work.execute',
-    environment: true,
-    stream: 'socket',
-  }),
-  'worker.drain': command('POST /projects/:project/workers/:worker_instance_id/drain', {
-    summary: 'Ask a worker to finish its jobs and stop claiming',
-    tag: 'workers',
-    permission: 'project.edit',
-    to: { kind: 'worker', derive: 'worker_instance_id', prefix: 'worker' },
-    body: Closed({}),
-    bodyOptional: true,
-    reply: Type.Object({ worker_instance_id: Type.String(), state: Type.String() }),
-    status: 202,
-    errors: ['not_found'],
-  }),
 } as const
 
 /** The registration of a worker instance. Times are Unix milliseconds. */

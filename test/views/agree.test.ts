@@ -8,8 +8,10 @@ import { queueActor } from '../../actors/jobs/queue.ts'
 import { find, type QueueState } from '../../actors/jobs/state.ts'
 import { run as runActor } from '../../actors/runs/run.ts'
 import type { RunState } from '../../actors/runs/state.ts'
+import type { Queue } from '../../protocol/jobs/queue-rows.ts'
 import type { Job, QueueEvent } from '../../protocol/jobs/rows.ts'
 import { shownRun } from '../../protocol/loops/record.ts'
+import type { Overview } from '../../protocol/overview/rows.ts'
 import { type RunEvent, timelineTypes } from '../../protocol/runs/events.ts'
 import { type RunStep, terminal, type WorkflowRunDetail } from '../../protocol/runs/schema.ts'
 import { defaultTiming } from '../../protocol/workers/timing.ts'
@@ -158,7 +160,31 @@ t.test('the records of the view equal those of the run and the queue', (t) => {
         items: { event_type: string; payload?: { status?: string } }[]
         ended: boolean
       }>(view, 'timeline', { run_id: 'run_1', after: 0, limit: 10_000 }, 'prj_1')
+      const overview = ask<Overview>(
+        view,
+        'overview.get',
+        { viewer: { id: 'ada', admin: true, names: ['ada'] }, minutes: 180 },
+        'prj_1',
+      )
+      const ends = (type: string) => events.filter((one) => one.type === type).length
+      const queues = ask<{ items: Queue[] }>(view, 'queue.list', {}, 'prj_1').items
+      const held = Object.values(queue.state.jobs)
       const problems = [
+        [Object.entries(overview.runs).filter(([, n]) => n !== 0), [[record.status, 1]]],
+        [
+          overview.period,
+          {
+            ...overview.period,
+            started: 1,
+            completed: ends('run.completed'),
+            failed: ends('run.failed'),
+            cancelled: ends('run.cancelled'),
+          },
+        ],
+        [
+          queues.map(({ waiting, in_work }) => [waiting, in_work]),
+          [[held.filter(({ lease }) => !lease).length, held.filter(({ lease }) => lease).length]],
+        ],
         [detail, shownRun(record)],
         [shown, spec],
         [

@@ -29,7 +29,7 @@ import type { Member, RoleName } from './assignment.ts'
 import type { Neighbours } from './neighbours.ts'
 import type { Claimed } from './node-id.ts'
 import { idInUse, rivalIn } from './node-id.ts'
-import { type NodeRecord, type Observed, observed } from './node-record.ts'
+import { type LiveNode, type NodeRecord, type Observed, observed } from './node-record.ts'
 
 /**
  * Milliseconds after a renewal for which a node is fresh, and for which it may consider itself
@@ -221,6 +221,19 @@ export class Membership {
           (seen.member.id === this.#self.id || this.#alive(seen)),
       )
       .map(({ member }) => member)
+  }
+  /** Returns the live nodes, including this one. */
+  nodes(): readonly LiveNode[] {
+    const now = this.#clock.elapsed()
+    return [...this.#observed.values()]
+      .filter((seen) => seen.member.id === this.#self.id || this.#alive(seen))
+      .map(({ member, changed, shards, stops, about }) => ({
+        ...member,
+        shards,
+        stops,
+        about,
+        silent_ms: Math.max(0, now - changed),
+      }))
   }
   /** True if no other node is alive. False in case of doubt. */
   alone(): boolean {

@@ -24,6 +24,15 @@ export interface Instance {
   readonly instance: string
   /** Where the process runs, in readable form: `process 4711 on host-a`. */
   readonly process: string
+  /** Absent in records of older releases. */
+  readonly about?: AboutNode
+}
+/** Facts about a process for administrators. `started_at` is in Unix milliseconds. */
+export interface AboutNode {
+  readonly version: string
+  readonly host: string
+  readonly pid: number
+  readonly started_at: number
 }
 /**
  * The part of a node's record that this module reads; `membership.ts` defines the rest. Older
@@ -54,9 +63,12 @@ interface Claim {
 const MAX_RIVALS = 5
 
 /** Creates the instance that represents this process. */
-export const createInstance = (): Instance => ({
+export const createInstance = (
+  about?: Pick<AboutNode, 'version' | 'started_at'>,
+): Instance & { readonly about?: AboutNode } => ({
   instance: randomBytes(8).toString('hex'),
   process: `process ${process.pid} on ${hostname()}`,
+  ...(about && { about: { ...about, host: hostname(), pid: process.pid } }),
 })
 
 const subjectOf = (instance: string): string => subjects.node(`instance/${instance}`)

@@ -1,6 +1,6 @@
 /** The registry record of a node, and what other nodes remember of it. */
 import type { Member } from './assignment.ts'
-import type { Instance } from './node-id.ts'
+import type { AboutNode, Instance } from './node-id.ts'
 
 /**
  * The record of a node. `listens` is set if the node answers presence probes; nodes of older
@@ -27,13 +27,14 @@ export interface Observed {
   readonly shards: readonly string[]
   readonly stops: readonly string[]
   readonly reads: number
+  readonly about: AboutNode | undefined
   gone: boolean
 }
 
 /** Parses a record that was read for the first time at `now`, in monotonic milliseconds. */
 export function observed(value: string, now: number): Observed {
   const record = JSON.parse(value) as NodeRecord
-  const { id, roles, beat, listens = false, shards = [], stops = [], reads = 1 } = record
+  const { id, roles, beat, listens = false, shards = [], stops = [], reads = 1, about } = record
   return {
     member: { id, roles },
     beat,
@@ -43,6 +44,12 @@ export function observed(value: string, now: number): Observed {
     shards,
     stops,
     reads,
+    about,
     gone: false,
   }
+}
+
+/** A live node as its record describes it. `silent_ms`: time since its record was seen to change. */
+export interface LiveNode extends Member, Pick<Observed, 'shards' | 'stops' | 'about'> {
+  readonly silent_ms: number
 }

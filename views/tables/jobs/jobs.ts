@@ -12,6 +12,7 @@ import { amend, begin, type Patch } from '../../../protocol/patch.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
+import { MAX_WORKER_JOBS, type WorkerJob } from '../../../protocol/workers/rows.ts'
 import { beyond, type Including, limitOf, type Page, type Paging, page, wants } from '../../page.ts'
 import type { Known, Packed } from '../../shapes.ts'
 import { Kept, type Store } from '../../store.ts'
@@ -20,6 +21,7 @@ import { feedJob } from '../runs/feed.ts'
 import { missingRun, type RunRow, runRow } from '../runs/run-row.ts'
 import { type KeptJob, type Watch, waitingOfJob } from '../runs/waiting.ts'
 import { notClosedTo, viewerValues } from '../sessions/visibility.ts'
+import { countJob, lineOf } from './queues.ts'
 
 /** Columns that never change after the first write. */
 interface Fixed {
@@ -35,6 +37,8 @@ interface JobRow {
   holder: string | null
   /** The columns as they are stored; undefined before the first write. */
   fixed: Fixed | undefined
+  /** The status as it is stored; undefined before the first write. */
+  written: string | undefined
 }
 /** A stored job, with the columns with which its record is unpacked. */
 interface PackedJob extends Fixed {
@@ -54,6 +58,8 @@ const recordOf = (store: Store, row: PackedJob): KeptJob =>
 function save(store: Store, row: JobRow, id: string): void {
   const { record, holder, project } = row
   const { status } = record
+  // Only a waiting job has a line, so the index of waiting jobs contains no others.
+  const line = status === 'queued' ? lineOf(record) : null
   const fixed = row.fixed ?? {
     run: record.run_id ?? null,
     step: record.step_key ?? null,
@@ -63,16 +69,17 @@ function save(store: Store, row: JobRow, id: string): void {
   const packed = JSON.stringify(store.shapes.pack(record, known(id, status, fixed)))
   if (row.fixed)
     store.run(
-      'UPDATE jobs SET status = ?, holder = ?, record = ? WHERE id = ?',
+      'UPDATE jobs SET status = ?, holder = ?, line = ?, record = ? WHERE id = ?',
       status,
       holder,
+      line,
       packed,
       id,
     )
   else
     store.run(
-      `INSERT OR REPLACE INTO jobs (${COLUMNS}, project, holder, session)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT OR REPLACE INTO jobs (${COLUMNS}, project, holder, session, line)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       id,
       fixed.run,
       fixed.step,
@@ -83,7 +90,10 @@ function save(store: Store, row: JobRow, id: string): void {
       project,
       holder,
       record.session_id ?? null,
+      line,
     )
+  countJob(store, project, record, row.written)
+  row.written = status
   row.fixed = fixed
 }
 const kept = (store: Store): Kept<JobRow> =>
@@ -98,7 +108,7 @@ const kept = (store: Store): Kept<JobRow> =>
           )
           if (!row) return undefined
           const { project, holder } = row
-          return { project, holder, record: recordOf(store, row), fixed: row }
+          return { project, holder, record: recordOf(store, row), fixed: row, written: row.status }
         },
         (row, id) => save(store, row, id),
         {
@@ -126,7 +136,13 @@ export function applyQueue(store: Store, place: Placed): void {
     if (row ? row.project !== project : event.type !== 'job.queued') return
     if (row) row.record = amend<KeptJob>(row.record, change)
     else {
-      row = { project, record: begin(begunBy(event), change), holder: null, fixed: undefined }
+      row = {
+        project,
+        record: begin(begunBy(event), change),
+        holder: null,
+        fixed: undefined,
+        written: undefined,
+      }
       jobs.set(event.id, row)
     }
     let { record } = row
@@ -242,3 +258,36 @@ export const leases = (
       }
     }),
 })
+
+/** Returns the jobs that a worker session holds and that a viewer may read, oldest first. */
+export const jobsHeld = (
+  store: Store,
+  project: number,
+  session: string,
+  viewer: Viewer,
+): WorkerJob[] =>
+  store
+    .all<PackedJob>(
+      `SELECT ${COLUMNS} FROM jobs
+       WHERE holder = ? AND project = ? AND ${notClosedTo('jobs')}
+       ORDER BY created_at, id LIMIT ?`,
+      session,
+      project,
+      ...viewerValues(viewer),
+      MAX_WORKER_JOBS,
+    )
+    .map((row) => {
+      const job = recordOf(store, row)
+      const { kind, action_name, model, run_id, step_key, session_id, claimed_at } = job
+      return {
+        job_id: row.id,
+        queue: row.queue,
+        kind,
+        ...(action_name !== undefined && { action_name }),
+        ...(model !== undefined && { model }),
+        ...(run_id !== undefined && { run_id }),
+        ...(step_key !== undefined && { step_key }),
+        ...(session_id !== undefined && { session_id }),
+        ...(claimed_at !== undefined && { claimed_at }),
+      }
+    })

@@ -4,6 +4,7 @@ import { isOfLoop, type RunRecord } from '../../../protocol/loops/record.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
 import type { Known, Packed } from '../../shapes.ts'
 import { Kept, type Store, type Value } from '../../store.ts'
+import { countRun } from '../overview/counts.ts'
 import type { FedRun } from './frames.ts'
 
 /** A stored run. `last`: cursor of its newest applied event. */
@@ -143,6 +144,7 @@ function save(store: Store, row: RunRow, id: string): void {
   else if (next.every((value, i) => i <= 1 || value === stored[i]))
     store.run(MOVE, row.last, json, status, ended_at, n)
   else store.run(REPLACE, row.last, json, ...next, n)
+  countRun(store, row.project, status, stored?.[0] as string | undefined)
   row.stored = next
 }
 

@@ -14,6 +14,7 @@ import type { Spec } from '../../../protocol/workflows/spec.ts'
 import { type Including, wants } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
 import { applyResult, jobsById } from '../jobs/jobs.ts'
+import { addRunFlow } from '../overview/flow.ts'
 import { feedRun } from './feed.ts'
 import { fedRun, keptRuns, missingRun, type RunRow, runRow } from './run-row.ts'
 import { applyStep, stepCounts, stepsOf } from './steps.ts'
@@ -65,6 +66,7 @@ export function applyRun(store: Store, place: Placed): void {
   const runs = keptRuns(store)
   const known = entry.prev === 0 ? undefined : runs.edit(entry.id)
   let row = known?.project === store.numberOf(entry.project) ? known : undefined
+  const isNew = row === undefined
   const events = entry.events as readonly RunEvent[]
   const begun = row ? 0 : events.findIndex(({ type }) => type === 'run.created')
   if (begun < 0) return
@@ -77,6 +79,7 @@ export function applyRun(store: Store, place: Placed): void {
     feedRun(store, row, event, cursor + i, at)
   }
   if (!row || events.length === 0) return
+  addRunFlow(store, row, isNew, events, at)
   store.tail.weigh(applyTimeline(store, row, events.slice(begun), cursor + begun, at))
   row.last = lastCursor(place)
 }

@@ -21,6 +21,7 @@ export const workers = defineView({
   tables,
   queries: {
     'catalog.worker_models': ({ store, project, now }) => workerModels(watch(store, project, now)),
-    'worker.list': ({ store, project, now, stale }) => workerList(store, project, now, stale),
+    'worker.list': ({ store, project, now, stale }, input) =>
+      workerList(store, project, now, stale, input),
   },
 })

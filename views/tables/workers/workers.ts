@@ -5,12 +5,17 @@
 
 import type { Action } from '../../../protocol/actions/rows.ts'
 import type { Api } from '../../../protocol/api.ts'
+import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Reply } from '../../../protocol/contract.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
-import type { Registration, Worker, WorkerEvent } from '../../../protocol/workers/socket.ts'
+import type { Queue } from '../../../protocol/jobs/queue-rows.ts'
+import type { Worker } from '../../../protocol/workers/rows.ts'
+import type { Registration, WorkerEvent } from '../../../protocol/workers/socket.ts'
+import { type Including, wants } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { actionsOf } from '../actions/definitions.ts'
+import { jobsHeld } from '../jobs/jobs.ts'
 import type { Taking, Watch } from '../runs/waiting.ts'
 
 /** Applies an entry of a worker. */
@@ -93,20 +98,51 @@ const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['s
       ? 'ended'
       : 'stale'
 
+/** A connected worker as the list of queues shows it. `queues`: empty if it takes from any. */
+export type ConnectedWorker = Queue['workers'][number] & { readonly queues: readonly string[] }
+/** Returns the workers that are connected, in the order of their ids. */
+export const connectedWorkers = (store: Store, project: number): ConnectedWorker[] =>
+  store
+    .all<WorkerRow>(`SELECT ${COLUMNS} FROM workers WHERE project = ? AND gone_at IS NULL`, project)
+    .map((row): ConnectedWorker => {
+      const { instance, name, queues, concurrency_limit } = JSON.parse(
+        row.registration,
+      ) as Registration
+      return {
+        worker_instance_id: instance,
+        ...(name !== undefined && { name }),
+        state: row.draining ? 'draining' : 'online',
+        slots_used: row.leased,
+        slots_free: freeSlots(row, concurrency_limit),
+        queues: queues ?? [],
+      }
+    })
+    .sort(byInstance)
+const freeSlots = ({ gone_at, draining, leased }: WorkerRow, limit: number): number =>
+  gone_at !== null || draining ? 0 : Math.max(0, limit - leased)
+const byInstance = (
+  a: { readonly worker_instance_id: string },
+  b: { readonly worker_instance_id: string },
+): number => (a.worker_instance_id < b.worker_instance_id ? -1 : 1)
+const COLUMNS = `session, connected, draining, gone_at, last_seen, registration,
+       (SELECT count(*) FROM jobs WHERE jobs.project = workers.project AND jobs.holder = workers.session) AS leased`
+
 /**
  * Returns connected workers and, for a while, workers that have disconnected or become stale.
  * @param now Unix milliseconds.
  * @param lasting milliseconds for which workers that are no longer connected are still listed.
+ * @param input its `include` may name `jobs`; the gateway removes the other additions.
  */
 export function workerList(
   store: Store,
   project: number,
   now: number,
   lasting: number,
+  input: Including & { readonly viewer?: Viewer },
 ): { items: Worker[] } {
+  const { viewer } = input
   const rows = store.all<WorkerRow>(
-    `SELECT session, connected, draining, gone_at, last_seen, registration,
-       (SELECT count(*) FROM jobs WHERE jobs.project = workers.project AND jobs.holder = workers.session) AS leased
+    `SELECT ${COLUMNS}
      FROM workers WHERE project = ? AND (gone_at IS NULL OR gone_at > ?) ORDER BY id`,
     project,
     now - lasting,
@@ -124,6 +160,7 @@ export function workerList(
       environment_id,
       principal_id,
       connected_at,
+      gateway,
     } = JSON.parse(row.registration) as Registration
     return {
       worker_instance_id: instance,
@@ -140,9 +177,14 @@ export function workerList(
       principal_id,
       connected_at: timestamp(connected_at),
       last_seen_at: timestamp(row.last_seen),
+      gateway,
+      draining: row.draining === 1,
+      slots_free: freeSlots(row, concurrency_limit),
+      ...(viewer &&
+        wants(input, 'jobs') && { jobs: jobsHeld(store, project, row.session, viewer) }),
     }
   })
-  return { items: items.sort((a, b) => (a.worker_instance_id < b.worker_instance_id ? -1 : 1)) }
+  return { items: items.sort(byInstance) }
 }
 
 /**

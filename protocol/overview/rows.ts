@@ -1,0 +1,106 @@
+/**
+ * The row of a project's overview: the runs of each status now, the questions that wait, and what
+ * happened in a recent period, as a series with steps of equal length.
+ */
+import { type Static, Type } from 'typebox'
+import { Closed, Timestamp } from '../common.ts'
+import { query } from '../contract.ts'
+import { runStatuses } from '../loops/run.ts'
+
+/** Maximum length of the period, in minutes. */
+export const MAX_OVERVIEW_MINUTES = 7 * 24 * 60
+/** Maximum number of different failures in an overview. */
+export const MAX_FAILURES = 20
+/** Waiting interactions are counted up to this number. */
+export const MAX_WAITING_COUNTED = 1000
+
+/** Maximum length of a period, in minutes, and the steps into which such a period is divided. */
+const STEPS = [
+  { up_to: 180, step: 1 },
+  { up_to: 12 * 60, step: 5 },
+  { up_to: 48 * 60, step: 15 },
+  { up_to: MAX_OVERVIEW_MINUTES, step: 60 },
+] as const
+/** Returns the length in minutes of the steps of a period's series. */
+export const stepOf = (minutes: number): number =>
+  STEPS.find(({ up_to }) => minutes <= up_to)?.step ?? 60
+
+const Latency = (share: string) =>
+  Type.Optional(
+    Type.Number({
+      description:
+        `Milliseconds from start to end within which ${share} of the runs ended; ` +
+        'within 10 %, absent when none ended',
+    }),
+  )
+const flow = {
+  started: Type.Integer({ description: 'Runs that were created' }),
+  completed: Type.Integer(),
+  failed: Type.Integer(),
+  cancelled: Type.Integer(),
+  p50_ms: Latency('half'),
+  p95_ms: Latency('95 %'),
+}
+const Flow = Type.Object(flow)
+/** What happened to the runs of a project in a period. */
+export type Flow = Static<typeof Flow>
+
+const Failure = Type.Object({
+  error_type: Type.String(),
+  step_key: Type.Optional(Type.String({ description: 'The step that failed' })),
+  definition_id: Type.Optional(Type.String({ description: 'The workflow' })),
+  loop_id: Type.Optional(Type.String()),
+  count: Type.Integer(),
+  last_run_id: Type.String(),
+  last_failed_at: Timestamp,
+})
+/** Failed runs with the same error, workflow or loop, and step. */
+export type Failure = Static<typeof Failure>
+
+export const RunCounts = Type.Object(
+  Object.fromEntries(runStatuses.map((status) => [status, Type.Integer()])) as {
+    readonly [S in (typeof runStatuses)[number]]: ReturnType<typeof Type.Integer>
+  },
+)
+export type RunCounts = Static<typeof RunCounts>
+
+export const Overview = Type.Object({
+  generated_at: Timestamp,
+  period_start: Timestamp,
+  minutes: Type.Integer(),
+  step_seconds: Type.Integer({ description: 'Length of the steps of the series' }),
+  runs: RunCounts,
+  interactions: Type.Object({
+    waiting: Type.Integer({ description: 'Pending or in review, as far as you may read them' }),
+    for_me: Type.Integer({ description: 'Those that you may answer or review' }),
+    at_least: Type.Boolean({
+      description: `There may be more: counting ends at ${MAX_WAITING_COUNTED}`,
+    }),
+  }),
+  period: Flow,
+  failures: Type.Array(Failure, {
+    description: `The most frequent failures of the period, at most ${MAX_FAILURES}`,
+  }),
+  series: Type.Array(Type.Object({ at: Timestamp, ...flow }), { description: 'Oldest first' }),
+})
+export type Overview = Static<typeof Overview>
+
+export const overview = {
+  'overview.get': query('GET /projects/:project/overview', {
+    summary: 'Runs by status, waiting questions, failures and a series of the last minutes',
+    tag: 'overview',
+    permission: 'project.view',
+    viewer: true,
+    query: Closed({
+      minutes: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: MAX_OVERVIEW_MINUTES,
+          default: 60,
+          description: 'Length of the period; a longer one has longer steps',
+        }),
+      ),
+    }),
+    reply: Overview,
+  }),
+} as const

@@ -1,0 +1,82 @@
+/** The rows and the record of workers. `socket.ts` has the frames of the worker socket. */
+import { type Static, Type } from 'typebox'
+import { additions } from '../additions.ts'
+import { Closed, cutting, listOf, Timestamp } from '../common.ts'
+import { command, query, stream } from '../contract.ts'
+
+/** A job that a worker has under a lease. */
+const WorkerJob = Type.Object({
+  job_id: Type.String(),
+  queue: Type.String(),
+  kind: Type.String(),
+  action_name: Type.Optional(Type.String()),
+  model: Type.Optional(Type.String()),
+  run_id: Type.Optional(Type.String()),
+  step_key: Type.Optional(Type.String()),
+  session_id: Type.Optional(Type.String()),
+  claimed_at: Type.Optional(Timestamp),
+})
+export type WorkerJob = Static<typeof WorkerJob>
+/** Maximum number of jobs in the record of a worker. */
+export const MAX_WORKER_JOBS = 100
+
+/** The additions of a worker record. */
+const workerAdditions = additions({ gateway: {}, draining: {}, slots_free: {}, jobs: {} })
+export const Worker = Type.Object({
+  worker_instance_id: Type.String(),
+  name: Type.Optional(Type.String()),
+  version: Type.Optional(Type.String()),
+  state: Type.Enum(['online', 'draining', 'stale', 'ended'], {
+    description: 'stale: its connection was lost; ended: it has drained and left in order',
+  }),
+  concurrency_limit: Type.Integer(),
+  leased: Type.Integer(),
+  queues: Type.Array(Type.String()),
+  action_names: Type.Array(Type.String()),
+  models: Type.Array(Type.Object({ provider: Type.String(), model: Type.String() })),
+  capabilities: Type.Array(Type.String()),
+  environment_id: Type.Optional(Type.String()),
+  principal_id: Type.String(),
+  connected_at: Timestamp,
+  last_seen_at: Timestamp,
+  gateway: Type.Optional(Type.String({ description: 'To which it is, or was, connected' })),
+  draining: Type.Optional(Type.Boolean({ description: 'It takes no more jobs' })),
+  slots_free: Type.Optional(Type.Integer({ description: '0 unless it is online' })),
+  jobs: Type.Optional(
+    Type.Array(WorkerJob, {
+      description: `The jobs that it holds, as far as you may read them; ${MAX_WORKER_JOBS} at most`,
+    }),
+  ),
+})
+
+export type Worker = Static<typeof Worker>
+
+export const workers = {
+  'worker.list': query('GET /projects/:project/workers', {
+    summary: 'Workers seen lately, with what they take and hold',
+    tag: 'workers',
+    permission: 'project.view',
+    viewer: true,
+    query: Closed({ ...cutting, include: workerAdditions.include }),
+    additions: workerAdditions.additions,
+    reply: listOf(Worker),
+  }),
+  'worker.socket': stream('GET /projects/:project/workers/socket', {
+    summary: 'The worker socket (WebSocket)',
+    tag: 'workers',
+    permission: 'work.execute',
+    environment: true,
+    stream: 'socket',
+  }),
+  'worker.drain': command('POST /projects/:project/workers/:worker_instance_id/drain', {
+    summary: 'Ask a worker to finish its jobs and stop claiming',
+    tag: 'workers',
+    permission: 'project.edit',
+    to: { kind: 'worker', derive: 'worker_instance_id', prefix: 'worker' },
+    body: Closed({}),
+    bodyOptional: true,
+    reply: Type.Object({ worker_instance_id: Type.String(), state: Type.String() }),
+    status: 202,
+    errors: ['not_found'],
+  }),
+} as const

@@ -1,0 +1,144 @@
+/**
+ * Queues with their open jobs, counted by line: the jobs that the same workers can perform. The
+ * counters equal the numbers of rows of jobs that are queued (`waiting`) or claimed (`in_work`). A line without open jobs has no row.
+ */
+
+import { timestamp } from '../../../protocol/common.ts'
+import { MAX_QUEUE_WORKERS, type Queue, type QueueLine } from '../../../protocol/jobs/queue-rows.ts'
+import type { Job } from '../../../protocol/jobs/rows.ts'
+import type { Store } from '../../store.ts'
+import { Tallies } from '../tallies.ts'
+import { connectedWorkers } from '../workers/workers.ts'
+
+/** The queue of jobs whose authors name none. It is always listed. */
+const DEFAULT_QUEUE = 'default'
+/** Separates the parts of a line, and the parts of the key of a counter. */
+const [PART, KEY] = ['\u001f', '\u001e']
+
+/** Returns the line of a job as a text: its action, or its provider and model, and environment. */
+export const lineOf = ({
+  action_name = '',
+  provider = '',
+  model = '',
+  environment_id = '',
+}: Pick<Job, 'action_name' | 'provider' | 'model' | 'environment_id'>): string =>
+  action_name + PART + provider + PART + model + PART + environment_id
+
+interface LineCount {
+  waiting: number
+  in_work: number
+}
+const counters: Readonly<Partial<Record<string, keyof LineCount>>> = {
+  queued: 'waiting',
+  claimed: 'in_work',
+}
+/**
+ * Counts a job whose row is written.
+ * @param before the stored status; undefined for a new row.
+ */
+export function countJob(
+  store: Store,
+  project: number,
+  job: Pick<Job, 'queue' | 'status' | 'action_name' | 'provider' | 'model' | 'environment_id'>,
+  before: string | undefined,
+): void {
+  const less = before === undefined ? undefined : counters[before]
+  const more = counters[job.status]
+  if (less === more) return
+  const tallies = store.buffer('queue_lines', () => new Tallies(writeTo(store)))
+  const place = KEY + project + KEY + job.queue + KEY + lineOf(job)
+  if (less) tallies.add(less + place, -1)
+  if (more) tallies.add(more + place, 1)
+}
+const writeTo =
+  (store: Store) =>
+  (key: string, change: number): void => {
+    const [counter, ...place] = key.split(KEY)
+    store.run(
+      `INSERT INTO queue_lines (project, queue, line, waiting, in_work) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (project, queue, line) DO UPDATE
+       SET waiting = waiting + excluded.waiting, in_work = in_work + excluded.in_work`,
+      ...place,
+      counter === 'waiting' ? change : 0,
+      counter === 'in_work' ? change : 0,
+    )
+    if (change < 0)
+      store.run(
+        `DELETE FROM queue_lines
+         WHERE project = ? AND queue = ? AND line = ? AND waiting = 0 AND in_work = 0`,
+        ...place,
+      )
+  }
+
+interface Opened {
+  waiting: number
+  in_work: number
+  oldest: number | undefined
+  readonly lines: QueueLine[]
+}
+/**
+ * Returns the queues with open jobs, the queues that connected workers name, and the default queue,
+ * in the order of their names.
+ */
+export function queueList(store: Store, project: number): { items: Queue[] } {
+  const workers = connectedWorkers(store, project)
+  const queues = new Map<string, Opened>()
+  const queueOf = (name: string): Opened => {
+    const known = queues.get(name) ?? { waiting: 0, in_work: 0, oldest: undefined, lines: [] }
+    queues.set(name, known)
+    return known
+  }
+  queueOf(DEFAULT_QUEUE)
+  for (const { queues: named } of workers) for (const name of named) queueOf(name)
+  for (const { queue, line, waiting, in_work } of store.all<
+    LineCount & { readonly queue: string; readonly line: string }
+  >(
+    'SELECT queue, line, waiting, in_work FROM queue_lines WHERE project = ? ORDER BY queue, line',
+    project,
+  )) {
+    const opened = queueOf(queue)
+    const oldest = waiting === 0 ? undefined : oldestOf(store, project, queue, line)
+    opened.waiting += waiting
+    opened.in_work += in_work
+    if (oldest !== undefined) opened.oldest = Math.min(opened.oldest ?? oldest, oldest)
+    const [action_name, provider, model, environment_id] = line.split(PART)
+    opened.lines.push({
+      ...(action_name && { action_name }),
+      ...(provider && { provider }),
+      ...(model && { model }),
+      ...(environment_id && { environment_id }),
+      waiting,
+      in_work,
+      ...since(oldest),
+    })
+  }
+  const items = [...queues].map(([name, { waiting, in_work, oldest, lines }]): Queue => {
+    const takers = workers.filter(({ queues: named }) => named.length === 0 || named.includes(name))
+    const sum = (of: 'slots_used' | 'slots_free') =>
+      takers.reduce((total, worker) => total + worker[of], 0)
+    return {
+      name,
+      waiting,
+      in_work,
+      ...since(oldest),
+      worker_count: takers.length,
+      slots_used: sum('slots_used'),
+      slots_free: sum('slots_free'),
+      lines,
+      workers: takers.slice(0, MAX_QUEUE_WORKERS).map(({ queues: _, ...worker }) => worker),
+    }
+  })
+  return { items: items.sort((a, b) => (a.name < b.name ? -1 : 1)) }
+}
+const since = (oldest: number | undefined) =>
+  oldest === undefined ? {} : { oldest_waiting_since: timestamp(oldest) }
+/** Returns the creation time of the oldest waiting job of a line, which the index finds at once. */
+const oldestOf = (store: Store, project: number, queue: string, line: string) =>
+  store.one<{ created_at: number }>(
+    `SELECT created_at FROM jobs INDEXED BY jobs_waiting
+     WHERE project = ? AND queue = ? AND line = ?
+     ORDER BY created_at LIMIT 1`,
+    project,
+    queue,
+    line,
+  )?.created_at
