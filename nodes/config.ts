@@ -10,6 +10,7 @@ import type { TriggerLimits } from '../protocol/events/sources.ts'
 import { DEFAULT_BRAND } from '../protocol/naming.ts'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/workers/timing.ts'
 import { type EnvironmentConfig, environmentsOf } from './config/environments.ts'
+import { type LogConfig, logsOf } from './config/logs.ts'
 import { natsAccessOf } from './config/nats.ts'
 import {
   byFlag,
@@ -61,6 +62,8 @@ export interface Config {
   readonly partitions: number
   readonly shards: number
   readonly replicas: number
+  /** The log lines of jobs. */
+  readonly logs: LogConfig
   /** Newest format of new envelopes, if all live nodes read it. */
   readonly journal_format: 1 | 2
   readonly rate: {
@@ -326,6 +329,7 @@ export function readConfig(
       },
       ...(v.BATON_ARTIFACTS && { bucket: v.BATON_ARTIFACTS }),
       environments,
+      logs: logsOf(v),
       access: { max_keys: v.BATON_MAX_KEYS, max_principals: v.BATON_MAX_PRINCIPALS },
       table_rows: v.BATON_TABLE_ROWS,
       ...(v.BATON_PLAN_CONCURRENCY > 0 && { plan_concurrency: v.BATON_PLAN_CONCURRENCY }),

@@ -5,6 +5,7 @@ import { DEFAULT_BRAND } from '../../protocol/naming.ts'
 import { tableLimits } from '../../protocol/tables/schema.ts'
 import { defaultTiming, type WorkerTiming } from '../../protocol/workers/timing.ts'
 import { environmentTable } from './environments.ts'
+import { logTable } from './logs.ts'
 import {
   address,
   any,
@@ -350,6 +351,7 @@ export const table = {
     'Time after which the unfinished upload of a gateway that failed is given up. ' +
       'A gateway renews its uploads three times as often. The same on all nodes',
   ),
+  ...logTable,
   ...environmentTable,
   BATON_NODE_ID: optional(
     matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, - or _'),

@@ -16,6 +16,7 @@ import {
   runPageOf,
 } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
+import { logRows } from '../jobs/logs.ts'
 import { ActionLogEntry, Job, jobAdditions } from '../jobs/rows.ts'
 import { checkBudget } from '../loops/credits.ts'
 import { LoopRun, runStatuses } from '../loops/run.ts'
@@ -252,6 +253,7 @@ export const runs = {
     reply: RunEventPage,
     errors: ['not_found'],
   }),
+  ...logRows,
   // Requests to cancel, resume or retry have no idempotency key in the body, so only the header
   // identifies a repeat.
   'run.cancel': command(`POST ${P}/:id/cancellations`, {
