@@ -15,6 +15,7 @@ import { addProfiles } from './connection/profile.ts'
 import { addCall, addGroups } from './derived.ts'
 import { addEnvironmentWorker } from './environment-worker.ts'
 import { addEnvironments } from './environments/environments.ts'
+import { addRunLogs } from './logs.ts'
 import type { Environment } from './mistake.ts'
 import { processShell, type Shell } from './shell.ts'
 import { addExport } from './tables/export.ts'
@@ -35,6 +36,7 @@ export function addClientCommands(
   addWorker(program, shell)
   addEnvironmentWorker(program, shell)
   addFollow(program, shell)
+  addRunLogs(program, shell)
   addArtifacts(program, shell)
   addEnvironments(program, shell)
   addApply(program, shell)

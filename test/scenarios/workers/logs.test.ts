@@ -94,8 +94,8 @@ t.test('lines are stored in order, filtered, paged in both orders, and masked', 
   t.equal((await textsOf(run, { job_id: job['id'], step_key: 'do' })).length, 4)
   for (const order of ['asc', 'desc']) {
     const paged: Line[] = []
-    let after: number | undefined
-    for (let more = true; more; ) {
+    let [after, more]: [number | undefined, boolean] = [undefined, true]
+    while (more) {
       const page = await s.ok('run.logs', {
         id: run['id'],
         limit: 1,
@@ -104,7 +104,7 @@ t.test('lines are stored in order, filtered, paged in both orders, and masked', 
       })
       paged.push(...(page['items'] as unknown as Line[]))
       after = page['next_after']
-      more = page['has_more']
+      more = Boolean(page['has_more'])
     }
     t.strictSame(paged, order === 'asc' ? lines : [...lines].reverse(), order)
   }
