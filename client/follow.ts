@@ -5,6 +5,7 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { type Api, api } from '../protocol/api.ts'
 import type { ChannelEventRecord } from '../protocol/channels/schema.ts'
+import type { LogFilters, RunLogLine, RunLogPage } from '../protocol/jobs/logs.ts'
 import { type ProjectRunEvent, type RunEventRecord, terminal } from '../protocol/runs/schema.ts'
 import type { Client } from './client.ts'
 import { BatonError, reasonOf, refusal } from './transport.ts'
@@ -99,6 +100,27 @@ export async function* followChannel(
 }
 
 /**
+ * Follows the log lines of a run that match the filters, from the beginning or after a position,
+ * until the run ends or `signal` aborts.
+ * @throws BatonError if the service refuses the request (with a 4xx status other than 429).
+ */
+export async function* followLogs(
+  client: Client,
+  runId: string,
+  filters: LogFilters = {},
+  options: FollowOptions = {},
+): AsyncGenerator<Frame<RunLogLine>> {
+  const input = { id: runId, ...filters }
+  const over: Over = async (after) => {
+    if (!terminal.has((await client.run.get({ id: runId })).status)) return false
+    const page = await client.transport.call(api['run.logs'], { ...input, after, limit: 1 })
+    const { items, has_more } = page as RunLogPage
+    return items.length === 0 && !has_more
+  }
+  yield* follow<RunLogLine>(client, 'run.logs', input, 'after', options, over)
+}
+
+/**
  * Reads the current timeline of a run, page by page.
  * @param after the sequence after which the result begins; 0 reads the whole timeline.
  * @throws BatonError if the service refuses a request or does not respond.
@@ -131,14 +153,14 @@ const page = async (client: Client, id: string, after_sequence: number, limit: n
 async function* follow<T>(
   client: Client,
   name: keyof Api,
-  slots: Record<string, unknown>,
+  input: Record<string, unknown>,
   parameter: string,
   options: FollowOptions,
   over: Over,
 ): AsyncGenerator<Frame<T>> {
   const { transport } = client
   const { signal, silence = 45_000 } = options
-  const { path } = transport.path(api[name], slots)
+  const { path, rest } = transport.path(api[name], input)
   let cursor = options.after
   for (let failures = 0; !signal?.aborted; failures++) {
     const { url } = transport
@@ -146,7 +168,7 @@ async function* follow<T>(
     let reason = 'the server ended the stream'
     try {
       const answer = await endedBySignal(transport.fetch)(
-        `${url}${path}${cursor === undefined ? '' : `?${parameter}=${cursor}`}`,
+        `${url}${path}${queryOf({ ...rest, [parameter]: cursor })}`,
         {
           headers: { ...transport.headers, accept: 'text/event-stream' },
           signal: watch.signal,
@@ -198,6 +220,14 @@ async function* follow<T>(
     options.onReconnect?.(reason)
     await transport.pause(Math.min(2000, 50 * 2 ** Math.max(0, failures)))
   }
+}
+
+/** Returns the query of a request, beginning with `?`; an empty text without parameters. */
+function queryOf(parameters: Readonly<Record<string, unknown>>): string {
+  const given = Object.entries(parameters).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, String(value)]],
+  )
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
 }
 
 /**

@@ -18,6 +18,7 @@ import { systemClock } from './worker/ports.ts'
 import { dial } from './worker/socket.ts'
 
 export type { ArtifactReference, PublishOptions } from './artifacts/publish.ts'
+export type { JobLog, LogFields } from './worker/logs.ts'
 export {
   type Action,
   type ActionContext,

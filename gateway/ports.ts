@@ -25,6 +25,7 @@ import type {
 } from '../protocol/workers/terminals.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import type { SignInProvider } from './auth/console/provider.ts'
+import type { LogStore } from './logs/ports.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
 /** The outcome of a command: the actor's reply, or a refusal. */
@@ -69,6 +70,8 @@ export interface World {
   readonly provider?: SignInProvider
   /** The store of files. Absent when files cannot be stored. */
   readonly files?: Files
+  /** The store of the log lines of jobs. Absent when they cannot be stored. */
+  readonly logs?: LogStore
   /**
    * The embedding model for searches by meaning. `query` returns the vector of a search's query.
    * Absent when no model is configured.
@@ -336,6 +339,8 @@ export interface GatewaySettings {
     readonly window_seconds: number
   }
   readonly timing: WorkerTiming
+  /** Maximum number of log lines of a job per second, and of all its lines in bytes. */
+  readonly job_logs?: { readonly rate: number; readonly bytes: number }
   /** Time in milliseconds between keepalive comments on a stream. */
   readonly keepalive: number
   /**

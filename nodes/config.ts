@@ -11,6 +11,7 @@ import { DEFAULT_BRAND } from '../protocol/naming.ts'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/workers/timing.ts'
 import { type ConsoleConfig, consoleOf } from './config/console.ts'
 import { type EnvironmentConfig, environmentsOf } from './config/environments.ts'
+import { type LogConfig, logsOf } from './config/logs.ts'
 import { natsAccessOf } from './config/nats.ts'
 import {
   byFlag,
@@ -62,6 +63,8 @@ export interface Config {
   readonly partitions: number
   readonly shards: number
   readonly replicas: number
+  /** The log lines of jobs. */
+  readonly logs: LogConfig
   /** Newest format of new envelopes, if all live nodes read it. */
   readonly journal_format: 1 | 2
   readonly rate: {
@@ -333,6 +336,7 @@ export function readConfig(
       ...(v.BATON_ARTIFACTS && { bucket: v.BATON_ARTIFACTS }),
       environments,
       console,
+      logs: logsOf(v),
       access: { max_keys: v.BATON_MAX_KEYS, max_principals: v.BATON_MAX_PRINCIPALS },
       table_rows: v.BATON_TABLE_ROWS,
       ...(v.BATON_PLAN_CONCURRENCY > 0 && { plan_concurrency: v.BATON_PLAN_CONCURRENCY }),

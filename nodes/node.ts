@@ -31,6 +31,7 @@ import { createBus } from './nats/bus.ts'
 import { createJournal } from './nats/journal/journal.ts'
 import { createRegistry } from './nats/journal/registry.ts'
 import { createSnapshots } from './nats/journal/snapshots.ts'
+import { openLogs } from './nats/logs/store.ts'
 import type { Access } from './nats/server/access.ts'
 import { accountUse } from './nats/server/account.ts'
 import { connectNats } from './nats/server/connect.ts'
@@ -161,6 +162,7 @@ export async function startNode(
     const files = await openFiles(config.bucket, blobs, stops)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
     const bus: Bus = createBus(nats, () => membership.alone())
+    const logs = await openLogs(nats, bus, config.logs.stored, config.replicas)
     const neighbours = createNeighbours(bus)
     const membership = new Membership(cluster, systemClock, { id, roles: config.roles }, neighbours)
     // A disconnected node does not answer, so its replacement may use its id.
@@ -222,6 +224,7 @@ export async function startNode(
       ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
       sessions: config.sessions,
       artifacts: config.artifacts,
+      job_logs: config.logs.job,
       environments: providerNames(config.environments),
       console: config.console.sessions,
     }
@@ -245,6 +248,7 @@ export async function startNode(
       organization: installed.organization,
       ...shared,
       files,
+      logs,
       ...(embedder && { embedder }),
       membership,
       count: metrics,

@@ -48,6 +48,7 @@ export interface WorldParts {
   /** The shards that this process serves. If absent, all shards are reached over the bus. */
   readonly local?: LocalShards | undefined
   readonly files?: Files
+  readonly logs?: World['logs']
   /** Absent if no embedding model is configured. */
   readonly embedder?: Pick<Embedder, 'model' | 'query'>
   readonly clock: Clock
@@ -115,6 +116,7 @@ export function createWorld(parts: WorldParts): World {
     ...(parts.definitions && { definitions: parts.definitions }),
     ...(parts.provider && { provider: parts.provider }),
     ...(parts.files && { files: parts.files }),
+    ...(parts.logs && { logs: parts.logs }),
     ...(parts.embedder && { embedder: parts.embedder }),
     lock: locks.lock,
     unlock: locks.unlock,

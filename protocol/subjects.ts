@@ -66,6 +66,8 @@ export const names = {
   cluster: 'CLUSTER',
   /** The KV bucket with the definitions that the definition resolver sent. */
   definitions: 'DEFINITIONS',
+  /** The stream with the log lines of jobs. It may be lost, and is not part of a backup. */
+  logs: 'LOGS',
   /** The object store for files, and for values that are too large for a journal entry. */
   blobs: 'BLOBS',
 }
@@ -137,6 +139,12 @@ export const subjects = {
   embed: 'embed',
   /** Chunks of the output of a model, for the followers of the session or run. */
   preview: (project: string, followed: string) => `preview.${project}.${followed}`,
+  /** The log lines of a run, or of a turn of a session. */
+  logs: (project: string, target: string) => `logs.${project}.${target}`,
+  logsOf: (project: string) => `logs.${project}.*`,
+  logsAll: 'logs.*.*',
+  /** Announcements that log lines were stored. */
+  logged: (project: string, target: string) => `logged.${project}.${target}`,
   /** Requests for the whole preview of a message of a transcript. */
   previewed: (project: string, message: string) => `previewed.${project}.${message}`,
 }

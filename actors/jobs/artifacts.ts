@@ -28,16 +28,19 @@ export function publishArtifact(
   }
 }
 
-/** Returns the facts about the current lease with this token, or null if there is no such lease. */
+/**
+ * Returns the facts about the current lease with this token, or null if there is no such lease.
+ * @param job_id the only job that is examined; by default, all jobs are.
+ */
 export function leaseOf(
-  { jobs, due }: QueueState,
-  { lease_token }: { readonly lease_token: string },
+  state: QueueState,
+  { lease_token, job_id: only }: { readonly lease_token: string; readonly job_id?: string },
 ): LeaseFacts | null {
-  for (const job_id of due) {
-    const held = jobs[job_id]
+  for (const job_id of only === undefined ? state.due : [only]) {
+    const held = find(state, job_id)
     if (held?.lease?.token !== lease_token) continue
     const { lease, header } = held
-    const { run_id, step_id, step_key, session_id } = header
+    const { run_id, step_id, step_key, session_id, agent_turn_id } = header
     return {
       job_id,
       attempt: lease.attempt,
@@ -47,6 +50,7 @@ export function leaseOf(
       ...(step_id !== undefined && { step_id }),
       ...(step_key !== undefined && { step_key }),
       ...(session_id !== undefined && { session_id }),
+      ...(agent_turn_id !== undefined && { agent_turn_id }),
     }
   }
   return null

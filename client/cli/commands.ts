@@ -16,6 +16,7 @@ import { addSignInLink } from './connection/sign-in-link.ts'
 import { addCall, addGroups } from './derived.ts'
 import { addEnvironmentWorker } from './environment-worker.ts'
 import { addEnvironments } from './environments/environments.ts'
+import { addRunLogs } from './logs.ts'
 import type { Environment } from './mistake.ts'
 import { addRunBulk } from './runs/bulk.ts'
 import { processShell, type Shell } from './shell.ts'
@@ -37,6 +38,7 @@ export function addClientCommands(
   addWorker(program, shell)
   addEnvironmentWorker(program, shell)
   addFollow(program, shell)
+  addRunLogs(program, shell)
   addArtifacts(program, shell)
   addEnvironments(program, shell)
   addApply(program, shell)

@@ -12,6 +12,7 @@ interface Flags {
   readonly concurrency: number
   readonly queue?: readonly string[]
   readonly instance?: string
+  readonly captureConsole?: true
 }
 
 /**
@@ -34,6 +35,7 @@ export function addWorker(program: Command, shell: Shell): void {
       '--instance <id>',
       'instance name of this worker, unique in the project; by default based on the host name',
     )
+    .option('--capture-console', 'send what actions write with console.* to the logs of their runs')
     .addHelpText(
       'after',
       '\nExample:\n  $ baton worker --actions print,time --concurrency 8\n' +
@@ -70,7 +72,7 @@ export function actionsOf(names: string | undefined): typeof stockActions {
 }
 
 async function run(command: Command, { env, note }: Shell): Promise<void> {
-  const { actions, concurrency, queue, instance } = command.opts<Flags>()
+  const { actions, concurrency, queue, instance, captureConsole } = command.opts<Flags>()
   const connection = connectionOf(command.optsWithGlobals(), env)
   const worker = new Worker({
     ...connection,
@@ -78,6 +80,7 @@ async function run(command: Command, { env, note }: Shell): Promise<void> {
     actions: actionsOf(actions),
     name: 'baton worker',
     log: note,
+    ...(captureConsole && { captureConsole }),
     onJob: (event) => {
       if (event.type !== 'started') note(jobLine(event))
     },

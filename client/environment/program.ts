@@ -92,6 +92,7 @@ export async function startEnvironmentWorker(
       terminals = count
     },
     log,
+    redact: (text) => secrets.redact(text),
     onState: (state) => {
       log(state)
       if (state === 'registered') idle.registered()

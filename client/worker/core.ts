@@ -9,10 +9,13 @@
  *     session token, the worker keeps its identity on the next connection.
  * W3. `ended` resolves once, and afterwards no timer and no socket is active.
  */
+import { LOG_FRAME } from '../../protocol/jobs/logs.ts'
 import type { ClaimedJob, Down, Up } from '../../protocol/workers/socket.ts'
 import type { Publish } from '../artifacts/publish.ts'
 import { Claims } from './claims.ts'
+import { type ConsoleCapture, captureConsole } from './console.ts'
 import { Jobs } from './jobs.ts'
+import { Logs } from './logs.ts'
 import {
   type JobEvent,
   type WorkerEnd,
@@ -21,6 +24,7 @@ import {
   type WorkerState,
 } from './options.ts'
 import type { Cancel, Clock, Dial } from './ports.ts'
+import { fatal, readFrame } from './read.ts'
 import { ReconnectingSocket } from './reconnecting-socket.ts'
 import { Reports } from './reports.ts'
 import { Terminals } from './terminals.ts'
@@ -41,7 +45,6 @@ export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
   readonly headers: Readonly<Record<string, string>>
   readonly publish: Publish
 }
-const terminal: ReadonlySet<string> = new Set(['worker_instance_conflict', 'invalid_actor'])
 /** Maximum number of leases that a registration lists; a worker with more leases lists none. */
 const MAX_LEASES = 10_000
 /** Codes of errors that would recur if the same report were sent again. */
@@ -61,6 +64,8 @@ export class Core {
   readonly #jobs: Jobs
   readonly #reports: Reports
   readonly #terminals: Terminals
+  readonly #logs: Logs
+  readonly #console: ConsoleCapture | undefined
   readonly #concurrency: number
   #state: WorkerState | 'idle' = 'idle'
   #registered = false
@@ -114,12 +119,21 @@ export class Core {
         void this.#send({ type: 'jobs.claim', message_id, available_slots }),
       giveUp: () => this.#line.drop('no reply to a claim'),
     })
+    this.#logs = new Logs({
+      clock,
+      time: () => new Date().toISOString(),
+      redact: options.redact ?? ((text) => text),
+      send: (frame) => void this.#send(frame),
+    })
+    this.#console = options.captureConsole ? captureConsole() : undefined
     this.#jobs = new Jobs({
       clock,
       actions: options.actions,
       publish: options.publish,
       concurrency: this.#concurrency,
       log,
+      logs: this.#logs,
+      ...(this.#console && { console: this.#console }),
       beat: ({ id, lease_token }) => {
         const message_id = this.#id()
         return this.#send({ type: 'job.heartbeat', message_id, job_id: id, lease_token })
@@ -206,6 +220,7 @@ export class Core {
       concurrency_limit: this.#concurrency,
       available_slots: this.#jobs.free,
       action_names: Object.keys(actions),
+      frames: [LOG_FRAME],
       ...(this.#token !== undefined && { worker_session_token: this.#token, ...this.#held() }),
       ...(queues && { queues: [...queues] }),
       ...(capabilities && { capabilities: [...capabilities] }),
@@ -224,7 +239,7 @@ export class Core {
     return leases.length <= MAX_LEASES ? { leases } : {}
   }
   #frame(text: string): void {
-    const frame = read(text)
+    const frame = readFrame(text)
     if (!frame) return void this.#log(`invalid frame: ${text.slice(0, 200)}`)
     if (frame.type === 'error') this.#error(frame)
     else if (frame.type === 'worker.registered') this.#enter(frame)
@@ -270,13 +285,18 @@ export class Core {
         this.#terminals.handle(frame)
     }
   }
-  #enter({ worker_session_token, lease }: Extract<Down, { type: 'worker.registered' }>): void {
+  #enter({
+    worker_session_token,
+    lease,
+    frames,
+  }: Extract<Down, { type: 'worker.registered' }>): void {
     if (this.#registered) return
     this.#registering()
     const same = this.#token === worker_session_token
     this.#token = worker_session_token
     this.#registered = true
     this.#line.registered()
+    this.#logs.begin(frames)
     this.#reports.resend()
     this.#jobs.beatAll()
     if (this.#leaving) this.#announce()
@@ -303,11 +323,9 @@ export class Core {
   }
   #error({ error, message_id }: Extract<Down, { type: 'error' }>): void {
     const { code, message } = error
-    if (terminal.has(code))
-      return void this.#finish({
-        reason: 'failed',
-        error: new WorkerError(code, explained(code, message)),
-      })
+    const advice = fatal(code, message)
+    if (advice !== undefined)
+      return void this.#finish({ reason: 'failed', error: new WorkerError(code, advice) })
     if (!this.#registered || code === 'not_registered')
       return void this.#line.drop(`${code}: ${message}`)
     this.#log(`${code}: ${message}`)
@@ -320,6 +338,7 @@ export class Core {
     this.#registered = false
     this.#claims.end()
     this.#terminals.closeAll()
+    this.#logs.lost()
     if (!this.#leaving) this.#become('reconnecting')
     this.#leave()
   }
@@ -346,6 +365,8 @@ export class Core {
       false,
     )
     this.#reports.stop()
+    this.#logs.stop()
+    this.#console?.stop()
     this.#line.close(1000)
     this.#become('ended')
     this.#end(end)
@@ -380,18 +401,3 @@ export class Core {
     }
   }
 }
-
-/** Parses a frame; undefined if the text is not a frame. Unknown types are accepted. */
-function read(text: string): Down | undefined {
-  try {
-    const frame = JSON.parse(text) as Down | null
-    return typeof frame === 'object' && typeof frame?.type === 'string' ? frame : undefined
-  } catch {
-    return undefined
-  }
-}
-const explained = (code: string, message: string): string =>
-  code === 'worker_instance_conflict'
-    ? `${message}. Another live worker uses this instance name; ` +
-      'give each process a unique name, or wait a minute if the other worker has just died.'
-    : `${message}. The key was revoked or its principal disabled; configure another key for the worker.`

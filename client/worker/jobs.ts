@@ -11,7 +11,9 @@
 import { inspect } from 'node:util'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Publish } from '../artifacts/publish.ts'
-import type { Action, JobEvent, Parameters } from './options.ts'
+import type { ConsoleCapture } from './console.ts'
+import { jobLog, type Logs, type WriteLine } from './logs.ts'
+import type { Action, ActionContext, JobEvent, Parameters } from './options.ts'
 import type { Cancel, Clock } from './ports.ts'
 import { type Report, resultOf } from './reports.ts'
 
@@ -27,6 +29,9 @@ export interface JobsWorld {
   freed(): void
   told(event: JobEvent): void
   readonly publish: Publish
+  readonly logs: Pick<Logs, 'add' | 'end'>
+  /** Absent if the console is not captured. */
+  readonly console?: ConsoleCapture
   log(line: string): void
 }
 interface Running {
@@ -140,20 +145,23 @@ export class Jobs {
     const parameters = (
       typeof given === 'object' && given !== null && !Array.isArray(given) ? given : {}
     ) as Parameters
+    const { logs, console } = this.#world
+    // A handler may write lines after its lease has ended.
+    const write: WriteLine = (level, text, fields) => {
+      if (!running.settled) logs.add(job, level, text, fields)
+    }
+    const context: ActionContext = {
+      signal: stop.signal,
+      job,
+      log: jobLog(write, (line) => this.#world.log(`${job.id}: ${line}`)),
+      publish: (file, options) =>
+        this.#world.publish(job.lease_token, file, { ...options, signal: stop.signal }),
+    }
+    const call = () => action(parameters, context)
     let outcome: Outcome
     try {
-      outcome = {
-        status: 'completed',
-        result: resultOf(
-          await action(parameters, {
-            signal: stop.signal,
-            job,
-            log: (line) => this.#world.log(`${job.id}: ${line}`),
-            publish: (file, options) =>
-              this.#world.publish(job.lease_token, file, { ...options, signal: stop.signal }),
-          }),
-        ),
-      }
+      const result = await (console ? console.run(write, call) : call())
+      outcome = { status: 'completed', result: resultOf(result) }
     } catch (error) {
       outcome = { status: 'failed', ...faultOf(error) }
     }
@@ -171,6 +179,7 @@ export class Jobs {
     if (running.settled) return
     running.settled = true
     running.heartbeat()
+    this.#world.logs.end(running.job)
     this.#world.report(running.job, outcome)
     const { error_message: error } = outcome
     this.#world.told({

@@ -1,6 +1,7 @@
 /** The options and types of the worker library. */
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { ArtifactReference, PublishOptions } from '../artifacts/publish.ts'
+import type { JobLog } from './logs.ts'
 import type { OpenTerminal } from './terminals.ts'
 
 /** The parameters of one execution of an action. */
@@ -12,8 +13,11 @@ export interface ActionContext {
    */
   readonly signal: AbortSignal
   readonly job: ClaimedJob
-  /** Writes a line to the worker's log, prefixed with the job id. */
-  log(line: string): void
+  /**
+   * Writes lines to the log of the job's run: `log.info(text, fields)`, and `debug`, `warn`,
+   * `error`. `log(line)` also writes the line to the worker's own log.
+   */
+  readonly log: JobLog
   /**
    * Uploads a file as an artifact of the job's run, and returns a reference for the job's result.
    * @param file path of the file, or its bytes.
@@ -85,6 +89,13 @@ export interface WorkerOptions {
   readonly onTerminals?: (count: number) => void
   readonly onState?: (state: WorkerState) => void
   readonly onJob?: (event: JobEvent) => void
+  /**
+   * Sends what handlers write with `console.debug`, `log`, `info`, `warn` and `error` to the log of
+   * their job. The console of the process is replaced until the worker has ended.
+   */
+  readonly captureConsole?: boolean
+  /** Removes credentials from the lines that are sent to the logs of jobs. */
+  readonly redact?: (text: string) => string
   /** Receives log lines; no log by default. */
   readonly log?: (line: string) => void
 }

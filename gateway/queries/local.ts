@@ -43,6 +43,7 @@ import {
   pageOf,
   projectOf,
 } from '../listing.ts'
+import { logQueries } from '../logs/query.ts'
 import { attachmentQueries } from '../sessions/attach.ts'
 import { catalogQueries, entriesOf } from './action-catalog.ts'
 import { environmentLogQueries } from './environment-logs.ts'
@@ -335,4 +336,5 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ...manifestQueries,
   ...attachmentQueries,
   ...artifactQueries,
+  ...logQueries,
 }

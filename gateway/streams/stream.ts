@@ -5,10 +5,12 @@
  */
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
+import type { LogFilters } from '../../protocol/jobs/logs.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { type Call, type Edge, operationOf, scopeId } from '../call.ts'
 import { guardOf } from '../guard.ts'
 import type { Answer, Exchange, Sink } from '../http/respond.ts'
+import { logSource } from '../logs/source.ts'
 import { runQuery } from '../query.ts'
 import { accessTo, channelSource, watched } from './channel-stream.ts'
 import { feedSource } from './feed.ts'
@@ -53,6 +55,18 @@ const followed: Readonly<Record<string, Followed>> = {
       const access = await accessTo(edge, call)
       return isRefusal(access) ? access : (sink) => watched(sink, call.caller.principal.id, access)
     },
+  },
+  'run.logs': {
+    cursor: 'after',
+    source: (edge, call) =>
+      isId(call.slots['id'] ?? '', 'run')
+        ? logSource(
+            edge.world,
+            scopeId(edge, call),
+            call.slots['id'] ?? '',
+            call.query as LogFilters,
+          )
+        : refuse('not_found'),
   },
   'run.feed': {
     cursor: 'since',

@@ -70,7 +70,7 @@ function itemsOf({ cursor, entry }: Placed, itemOf: (record: RunEventRecord) => 
  * Returns whether a run has ended with this entry, and was not resumed by a later event of the
  * entry.
  */
-const endsWith = ({ entry }: Placed): boolean => {
+export const endsRun = ({ entry }: Placed): boolean => {
   const last = entry.events.findLast(({ type }) => terminal.has(type) || type === revived)
   return last !== undefined && terminal.has(last.type)
 }
@@ -128,7 +128,7 @@ export function timelineSource(
                 placed.entry.prev,
                 lastCursor(placed),
                 () => itemsOf(placed, itemOf),
-                endsWith(placed),
+                endsRun(placed),
               ),
         ),
       ]

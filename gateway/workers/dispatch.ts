@@ -3,7 +3,7 @@ import { closeCodes, type Up } from '../../protocol/workers/socket.ts'
 import type { Connection, Incoming } from './connection.ts'
 import { draining } from './drain.ts'
 import { type Edge, limits } from './edge.ts'
-import { delta, heartbeat } from './heartbeat.ts'
+import { delta, heartbeat, log } from './heartbeat.ts'
 import { claim } from './jobs/claim.ts'
 import { narrowed } from './jobs/eligible.ts'
 import { remind } from './jobs/hint.ts'
@@ -33,6 +33,7 @@ const arms: {
   'job.heartbeat': heartbeat,
   'job.report': report,
   'generation.delta': delta,
+  'job.log': log,
   'worker.draining': (edge, session, { message_id }) => draining(edge, session, message_id),
   'terminal.output': (edge, session, frame) => edge.terminals.handle(session, frame),
   'terminal.ack': (edge, session, frame) => edge.terminals.handle(session, frame),

@@ -14,6 +14,7 @@ import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { shardOf } from '../../protocol/subjects.ts'
 import type { Filters } from '../../protocol/workers/socket.ts'
 import { hexOf } from '../http/hex.ts'
+import { type LogWriters, openLogWriters } from '../logs/writers.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Outcome, World } from '../ports.ts'
 import { openPreviews, type Previews } from '../sessions/transcript/previews.ts'
@@ -121,6 +122,8 @@ export interface Edge {
   readonly answers: Answers
   /** Publishes the model output of the workers that are connected to this gateway. */
   readonly previews: Previews
+  /** Stores the log lines of the workers that are connected to this gateway. */
+  readonly logs: LogWriters
   /** Terminals at the workers that are connected to this gateway. */
   readonly terminals: WorkerTerminals
   /** The commands in progress, for which `stop` waits. */
@@ -140,6 +143,7 @@ export const openEdge = (world: World, serves: Serves): Edge => ({
   markets: new Map(),
   answers: answers(() => world.now()),
   previews: openPreviews(world),
+  logs: openLogWriters(world),
   pending: new Set(),
   stopping: false,
 })

@@ -1,6 +1,7 @@
 /**
  * Handles the frames that renew the lease of a job: heartbeats, whose answer may contain a cancel
  * request, and chunks of model output, which are also published to followers of the agent session.
+ * Also handles log lines, which need a current lease but do not renew it.
  */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Up } from '../../protocol/workers/socket.ts'
@@ -72,6 +73,24 @@ export async function delta(
   const beat = await renew(edge, session, job_id, lease_token)
   if (beat && !beat.alive)
     session.connection.fail('lease_lost', `the lease of ${job_id} is lost`, message_id)
+}
+
+/**
+ * Handles `job.log`: stores lines that the job printed. The queue confirms the lease. A frame under
+ * a lease that is not current adds nothing, and an error is sent to the worker.
+ */
+export function log(
+  edge: Edge,
+  session: Session,
+  { job_id, lease_token, message_id, lines }: Frame<'job.log'>,
+): void {
+  const queue = queueOf(edge, session.project, job_id, lease_token)
+  const lost = () =>
+    session.connection.fail('lease_lost', `the lease of ${job_id} is lost`, message_id)
+  hear(session, job_id, lease_token, edge.world.now())
+  const { project, id } = session
+  if (queue) edge.logs.write({ project, queue, job_id, lease_token, session: id }, lines, lost)
+  else lost()
 }
 
 async function renew(

@@ -143,6 +143,7 @@ export function openHub(world: World, serves: Serves = () => ({ byService: false
         connection.close(closeCodes.restart, 'the gateway restarts')
       await quiet(world, edge.pending)
       edge.previews.stop()
+      await atMost(world, limits.stop, edge.logs.stop())
     },
   }
 }

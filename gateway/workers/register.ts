@@ -7,6 +7,7 @@
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
+import { LOG_FRAME } from '../../protocol/jobs/logs.ts'
 import type { WorkerCommands } from '../../protocol/workers/commands.ts'
 import { closeCodes, type Register } from '../../protocol/workers/socket.ts'
 import type { Connection } from './connection.ts'
@@ -118,10 +119,18 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
     ...(message_id !== undefined && { message_id }),
     worker_session_token: entered.resumed && given !== undefined ? given : fresh,
     lease: { lease_duration_seconds: lease, heartbeat_cadence_seconds: cadence },
+    ...(frame.frames && { frames: accepted(edge, frame.frames) }),
   })
   if (session.draining) connection.send({ type: 'worker.drain' })
   void countLeases(edge, session, entered, frame.leases)
 }
+
+/**
+ * Returns the later additions to the protocol that are accepted, of those that the worker wants to
+ * send. A worker that names none receives no such list, because it may reject unknown members.
+ */
+const accepted = ({ logs }: Edge, wanted: readonly string[]): string[] =>
+  logs.available && wanted.includes(LOG_FRAME) ? [LOG_FRAME] : []
 
 function expelled(
   connection: Connection,

@@ -51,6 +51,8 @@ export function report(
   session.reports.set(key, waiting)
   const now = world.now()
   hear(session, job_id, lease_token, now)
+  // While the lease is still current, so that the remaining lines are stored.
+  edge.logs.end(job_id, lease_token)
   reported(session, job_id, lease_token, now)
   settle(edge, session)
   const input = outcomeOf(frame, bytes)

@@ -6,6 +6,7 @@ import { tableLimits } from '../../protocol/tables/schema.ts'
 import { defaultTiming, type WorkerTiming } from '../../protocol/workers/timing.ts'
 import { consoleTable } from './console.ts'
 import { environmentTable } from './environments.ts'
+import { logTable } from './logs.ts'
 import {
   address,
   any,
@@ -352,6 +353,7 @@ export const table = {
       'A gateway renews its uploads three times as often. The same on all nodes',
   ),
   ...consoleTable,
+  ...logTable,
   ...environmentTable,
   BATON_NODE_ID: optional(
     matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, - or _'),

@@ -26,6 +26,7 @@ export interface LeaseFacts {
   readonly step_id?: string
   readonly step_key?: string
   readonly session_id?: string
+  readonly agent_turn_id?: string
 }
 /**
  * The data of an artifact that is known only after the bytes are stored and the whole form has

@@ -6,6 +6,7 @@ import { type TSchema, Type } from 'typebox'
 import type { RowName } from '../api.ts'
 import { ChannelEventRecord } from '../channels/schema.ts'
 import { JsonObject, Timestamp } from '../common.ts'
+import { RunLogLine } from '../jobs/logs.ts'
 import { McpAnswer, McpMessage } from '../mcp/messages.ts'
 import { timelineTypes } from '../runs/events.ts'
 import { ProjectRunEvent, RunEventRecord } from '../runs/schema.ts'
@@ -50,6 +51,7 @@ export const streamFrames: { readonly [N in RowName]?: Frames } = {
     'generation.delta': GenerationDelta,
     ...reset,
   },
+  'run.logs': { 'log.line': RunLogLine },
   'run.feed': { ...each(ProjectRunEvent.properties.type.enum, ProjectRunEvent), ...reset },
   'channel.events': {
     ...each(ChannelEventRecord.properties.event_type.enum, ChannelEventRecord),

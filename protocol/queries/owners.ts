@@ -170,8 +170,14 @@ export interface OwnerQueries {
     leases: { input: { readonly session: string }; reply: readonly GrantedLease[] }
     /** The current leases of the given jobs. */
     renewals: { input: { readonly job_ids: readonly string[] }; reply: readonly Renewal[] }
-    /** The job that is under this lease in this shard, or null. */
-    lease: { input: { readonly lease_token: string }; reply: LeaseFacts | null }
+    /**
+     * The job that is under this lease in this shard, or null. With `job_id`, only that job is
+     * examined, which is faster.
+     */
+    lease: {
+      input: { readonly lease_token: string; readonly job_id?: string }
+      reply: LeaseFacts | null
+    }
   }
   worker: {
     /** Whether a connection is the current connection of its session. */

@@ -15,6 +15,7 @@ import {
   runPageOf,
 } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
+import { logRows } from '../jobs/logs.ts'
 import { ActionLogEntry, Job, jobAdditions } from '../jobs/rows.ts'
 import { checkBudget } from '../loops/credits.ts'
 import { LoopRun } from '../loops/run.ts'
@@ -267,6 +268,7 @@ export const runs = {
     reply: RunEventPage,
     errors: ['not_found'],
   }),
+  ...logRows,
   // Requests to cancel, resume or retry have no idempotency key in the body, so only the header
   // identifies a repeat.
   'run.cancel': command(`POST ${P}/:id/cancellations`, {

@@ -6,6 +6,7 @@
 import { type Static, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
+import { logUp } from '../jobs/logs.ts'
 import type { JobHeader } from '../jobs/rows.ts'
 import { terminalDown, terminalUp } from './terminals.ts'
 
@@ -57,6 +58,12 @@ export const up = {
     queues: Names,
     action_names: Names,
     models: Models,
+    frames: Type.Optional(
+      Type.Array(Type.String({ maxLength: 64 }), {
+        maxItems: 100,
+        description: 'Later additions that the worker wants to send, such as job.log',
+      }),
+    ),
   }),
   'worker.ready': Type.Object({
     type: Type.Literal('worker.ready'),
@@ -100,6 +107,7 @@ export const up = {
   }),
   'worker.draining': Type.Object({ type: Type.Literal('worker.draining'), message_id }),
   keepalive: Type.Object({ type: Type.Literal('keepalive'), message_id }),
+  ...logUp,
   ...terminalUp,
 } as const
 
@@ -187,6 +195,9 @@ export const down = {
       lease_duration_seconds: Type.Number(),
       heartbeat_cadence_seconds: Type.Number(),
     }),
+    frames: Type.Optional(
+      Type.Array(Type.String(), { description: 'Those of the registration that are accepted' }),
+    ),
   }),
   'jobs.claimed': Type.Object({
     type: Type.Literal('jobs.claimed'),

@@ -24,7 +24,7 @@ import { Transcript } from '../../client/transcript.ts'
 import type { ActionContext } from '../../client/worker/options.ts'
 import { schemaFaults } from '../../protocol/tables/definition.ts'
 import { checkSpec } from '../../protocol/workflows/spec.ts'
-import { jobOf, notPublished } from './worker/stand.ts'
+import { jobOf, logTo, notPublished } from './worker/stand.ts'
 
 const never = new AbortController().signal
 const tree = {
@@ -101,7 +101,7 @@ t.test('a worker of the tour reads only files in its own folder', async (t) => {
       tourActions(client({ url: 'http://x.test', key: 'k' }), folder, 'w')[name]?.(parameters, {
         signal: never,
         job: jobOf(name),
-        log: () => {},
+        log: logTo(),
         publish: notPublished,
       }),
     )
@@ -215,7 +215,7 @@ t.test('the git hook sends each commit to a trigger, signed, until it is answere
       actions[name]?.(parameters, {
         signal: never,
         job: jobOf(name),
-        log: () => {},
+        log: logTo(),
         publish: notPublished,
       }),
     )
@@ -264,7 +264,7 @@ t.test('the worker of the agent finds files, counts lines, and writes answers do
       does[name]?.(parameters, {
         signal: never,
         job: jobOf(name),
-        log: () => {},
+        log: logTo(),
         publish: notPublished,
       }),
     )
@@ -293,7 +293,7 @@ t.test('the fourth part publishes a report and stores its files as rows', async 
       sha256: '',
     }
   }
-  const given = { signal: never, job: jobOf('x'), log: () => {}, publish }
+  const given = { signal: never, job: jobOf('x'), log: logTo(), publish }
   const measured = await reportActions('x', folder)['tour.report.x']?.({}, given)
   t.match(measured, {
     report: { id: 'art_1', name: 'tour/x.md', mime: 'text/markdown' },

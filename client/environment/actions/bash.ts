@@ -16,12 +16,12 @@ export interface CommandWorld {
 export const outputLimits = { standard: resultSizes.usual, maximum: resultSizes.most } as const
 
 /**
- * Runs a command in the workspace. A failed command does not fail the job; the result contains its
+ * Runs a command in the workspace. Its output is also written to the log of the run. A failed command does not fail the job; the result contains its
  * exit code.
  */
 export const bash =
   ({ workspace, variables, secrets }: CommandWorld): Action =>
-  async (parameters, { signal }) => {
+  async (parameters, { signal, log }) => {
     const command = requiredText(parameters, 'command')
     const timeout_seconds = wholeNumber(parameters, 'timeout_seconds', {
       standard: commandTimeouts.usual,
@@ -41,6 +41,7 @@ export const bash =
       timeout_seconds,
       max_bytes,
       signal,
+      onLine: (stream, line) => log.info(line, { stream }),
     })
     return { stdout: secrets.redact(stdout), stderr: secrets.redact(stderr), exit_code }
   }

@@ -12,6 +12,7 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:os'
 import { ActionFault } from '../fault.ts'
 import { killLeftovers, signalGroup } from './leftovers.ts'
+import { Lines } from './lines.ts'
 import { Capture } from './output.ts'
 
 /**
@@ -32,6 +33,8 @@ export interface RunOptions {
   readonly max_bytes: number
   /** Kills the program immediately when aborted. */
   readonly signal: AbortSignal
+  /** Receives each line of the output while the program runs. */
+  readonly onLine?: (stream: 'stdout' | 'stderr', line: string) => void
 }
 export interface Ended {
   readonly stdout: string
@@ -48,7 +51,7 @@ export interface Ended {
 export async function runProgram(
   program: string,
   args: readonly string[],
-  { cwd, env, timeout_seconds, max_bytes, signal }: RunOptions,
+  { cwd, env, timeout_seconds, max_bytes, signal, onLine }: RunOptions,
 ): Promise<Ended> {
   signal.throwIfAborted()
   const mark = randomUUID()
@@ -61,6 +64,11 @@ export async function runProgram(
   const [stdout, stderr] = [new Capture(max_bytes), new Capture(max_bytes)]
   child.stdout.on('data', (chunk: Buffer) => stdout.add(chunk))
   child.stderr.on('data', (chunk: Buffer) => stderr.add(chunk))
+  if (onLine)
+    for (const name of ['stdout', 'stderr'] as const) {
+      const lines = new Lines((line) => onLine(name, line))
+      child[name].on('data', (chunk: Buffer) => lines.add(chunk)).once('close', () => lines.end())
+    }
   const ended = new Promise<number>((done, failed) => {
     child.once('error', failed)
     child.once('exit', (code, name) =>

@@ -41,6 +41,7 @@ export function ended(edge: Edge, session: Session, job_id: string, token?: stri
   session.held.delete(job_id)
   session.reported.delete(job_id)
   edge.previews.end(job_id, token)
+  edge.logs.end(job_id, token)
   if (session.closed) return
   gained(edge, session)
 }

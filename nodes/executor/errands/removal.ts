@@ -1,6 +1,6 @@
 /**
- * Deletes the artifacts of a deleted project and the stored definitions of its agents, and destroys
- * its environments. A repeat removes only what is left.
+ * Deletes the artifacts of a deleted project, the stored definitions of its agents and the log lines
+ * of its jobs, and destroys its environments. A repeat removes only what is left.
  */
 import type { World } from '../../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -45,6 +45,7 @@ async function removeAll(
 /** Performs the errand `remove_artifacts`, whose name predates environments. */
 export const removeRecords: Runs<'remove_artifacts'> = async ({ world }, project) => {
   await world.definitions?.forget(project)
+  await world.logs?.forget(project)
   return (
     (await removeAll(world, project, 'artifact_ids', removeArtifact)) ??
     (await removeAll(world, project, 'environment_ids', removeEnvironment)) ??

@@ -64,7 +64,8 @@ export async function baseStreams({ manager, space }: Nats): Promise<string[]> {
         [names.config, names.cluster, names.definitions].some(
           (bucket) => name === `KV_${bucket}`,
         ) ||
-        name === `OBJ_${names.blobs}`)
+        name === `OBJ_${names.blobs}` ||
+        name === names.logs)
     )
       found.push(name)
   }

@@ -55,13 +55,14 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
   const partitions = Array.from({ length: scope.partitions }, (_, partition) => partition)
   const journals = partitions.map((partition) => names.journal(partition))
   const states = partitions.map((partition) => `KV_${names.state(partition)}`)
-  const [config, cluster, definitions, blobs] = [
+  const [config, cluster, definitions, blobs, logs] = [
     `KV_${names.config}`,
     `KV_${names.cluster}`,
     `KV_${names.definitions}`,
     `OBJ_${names.blobs}`,
+    names.logs,
   ]
-  const every = [...journals, ...states, config, cluster, definitions, blobs]
+  const every = [...journals, ...states, config, cluster, definitions, blobs, logs]
 
   const core = (...plain: string[]) => plain.map((subject) => space.subject(subject))
   const stream = (streams: readonly string[], ...operations: Operation[]) =>
@@ -127,15 +128,18 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
       node,
       edge,
       {
-        publish: core(subjects.embed, 'hosts.logs.*', 'terminal.*.*'),
-        subscribe: core(`offer.*.*.* ${subjects.offerGroup}`, 'terminal.*.*'),
+        publish: [
+          ...core(subjects.embed, 'hosts.logs.*', 'terminal.*.*', subjects.logsAll, 'logged.*.*'),
+          `${space.api}.DIRECT.GET.${space.stream(logs)}`,
+        ],
+        subscribe: core(`offer.*.*.* ${subjects.offerGroup}`, 'terminal.*.*', 'logged.*.*'),
       },
     ],
     executor: [
       node,
       edge,
       {
-        publish: [],
+        publish: stream([logs], 'PURGE'),
         subscribe: core(
           `${subjects.serveAll} ${subjects.serveGroup}`,
           `${subjects.embed} ${subjects.serveGroup}`,
@@ -184,7 +188,7 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
       {
         publish: [
           ...stream(every, 'INFO', 'CREATE', 'UPDATE'),
-          ...stream(states, 'DELETE'),
+          ...stream([...states, logs], 'DELETE'),
           ...stream([config], 'MSG.GET'),
           keys(names.config),
         ],

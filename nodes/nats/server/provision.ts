@@ -44,7 +44,7 @@ const DUPLICATES = nanos(120_000)
  * replica of nats-server 2.15.1 restarts after a kill, it truncates its log to the last applied
  * entry. It then fails at a compressed block ("s2: corrupt input") and never catches up.
  */
-const compressionOf = (replicas: number): StoreCompression =>
+export const compressionOf = (replicas: number): StoreCompression =>
   replicas > 1 ? StoreCompression.None : StoreCompression.S2
 
 const journalConfig = (space: Namespace, partition: number, replicas: number): Configured => ({
@@ -105,10 +105,10 @@ const stateConfig = (space: Namespace, partition: number, replicas: number): Con
 
 /**
  * Creates a stream when it is absent; otherwise raises its number of replicas and adapts its
- * compression, if needed. Stored blocks keep their compression; the new setting applies to blocks
+ * compression and its limits, if needed. Stored blocks keep their compression; the new setting applies to blocks
  * that are filled later. Several processes may call this function at the same time.
  */
-async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
+export async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
   const found = await manager.streams.info(config.name).catch((error: unknown) => {
     if (codeOf(error) === codes.streamNotFound) return undefined
     throw error
@@ -123,11 +123,18 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
   }
   const { num_replicas: before, compression = StoreCompression.None } = found.config
   const replicas = Math.max(before, config.num_replicas ?? 1)
+  const { max_age, max_bytes, max_msgs_per_subject } = { ...found.config, ...config }
   const wanted = {
     num_replicas: replicas,
     compression: config.compression === undefined ? compression : compressionOf(replicas),
+    max_age,
+    max_bytes,
+    max_msgs_per_subject,
   }
-  if (replicas === before && wanted.compression === compression) return
+  const differs = (Object.keys(wanted) as (keyof typeof wanted)[]).some(
+    (name) => wanted[name] !== { ...found.config, compression }[name],
+  )
+  if (!differs) return
   if (replicas > before && found.config.persist_mode === PersistMode.Async) {
     // A replicated stream cannot use asynchronous persistence, and the mode cannot change. Such a
     // stream contains only a cache, so it is recreated.

@@ -10,7 +10,7 @@ import type { AskCredential } from '../../../client/environment/git/remote.ts'
 import { Secrets } from '../../../client/environment/secrets.ts'
 import { Workspace } from '../../../client/environment/workspace.ts'
 import type { Action, ActionContext } from '../../../client/worker/options.ts'
-import { jobOf, notPublished } from '../worker/stand.ts'
+import { jobOf, logTo, notPublished } from '../worker/stand.ts'
 
 export interface TestWorkspace extends GitWorld {
   /** The folder around the workspace. Its other content must never be reached. */
@@ -48,7 +48,7 @@ export async function workspaceOf(
 const contextOf = (more: Partial<ActionContext> = {}): ActionContext => ({
   signal: new AbortController().signal,
   job: jobOf('x'),
-  log: () => {},
+  log: logTo(),
   publish: notPublished,
   ...more,
 })

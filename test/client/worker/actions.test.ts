@@ -4,12 +4,12 @@ import t from 'tap'
 import { json } from '../../../client/actions/json.ts'
 import { random } from '../../../client/actions/random.ts'
 import { stockActions, time } from '../../../client/actions.ts'
-import { jobOf, notPublished } from './stand.ts'
+import { jobOf, logTo, notPublished } from './stand.ts'
 
 const context = (lines: string[] = []) => ({
   signal: new AbortController().signal,
   job: jobOf('x'),
-  log: (line: string) => void lines.push(line),
+  log: logTo(lines),
   publish: notPublished,
 })
 

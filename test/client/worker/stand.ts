@@ -1,5 +1,6 @@
 /** A worker with a manual clock and with sockets whose other end the test controls. */
 
+import { type JobLog, jobLog } from '../../../client/worker/logs.ts'
 import type { JobEvent, WorkerOptions, WorkerState } from '../../../client/worker/options.ts'
 import type { Clock, Dial, SocketEvents } from '../../../client/worker/ports.ts'
 import { Worker } from '../../../client/worker.ts'
@@ -159,6 +160,12 @@ let made = 0
 /** The `publish` of handlers that publish nothing. */
 export const notPublished = (): Promise<never> =>
   Promise.reject(new Error('this handler publishes nothing'))
+/** The log of a handler; its lines are collected. */
+export const logTo = (lines: string[] = []): JobLog =>
+  jobLog(
+    (_, text) => void lines.push(text),
+    () => {},
+  )
 export const jobOf = (action_name: string, more: Partial<ClaimedJob> = {}): ClaimedJob => ({
   id: `job_${++made}`,
   kind: 'action_execution',

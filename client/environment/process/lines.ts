@@ -1,0 +1,37 @@
+/**
+ * Splits the output of a program into lines while it arrives. Memory is bounded: a line without an
+ * end is passed on in pieces.
+ */
+import { StringDecoder } from 'node:string_decoder'
+
+/** Maximum number of characters of a piece. */
+const PIECE = 8000
+
+export class Lines {
+  readonly #decoder = new StringDecoder('utf8')
+  readonly #line: (text: string) => void
+  #rest = ''
+
+  /** @param line called with each line, without its end. Empty lines are left out. */
+  constructor(line: (text: string) => void) {
+    this.#line = line
+  }
+  add(chunk: Buffer): void {
+    // A progress display ends its lines with a carriage return.
+    const parts = (this.#rest + this.#decoder.write(chunk)).split(/\r\n|[\n\r]/)
+    this.#rest = parts.pop() ?? ''
+    for (const part of parts) this.#pass(part)
+    while (this.#rest.length > PIECE) {
+      this.#pass(this.#rest.slice(0, PIECE))
+      this.#rest = this.#rest.slice(PIECE)
+    }
+  }
+  /** Passes the rest of the output. */
+  end(): void {
+    this.#pass(this.#rest + this.#decoder.end())
+    this.#rest = ''
+  }
+  #pass(text: string): void {
+    if (text !== '') this.#line(text)
+  }
+}

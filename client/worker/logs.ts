@@ -1,0 +1,183 @@
+/**
+ * The log lines of running jobs: batches them and sends them to the service.
+ *
+ * Invariants:
+ * G1. Lines are sent only to a service that announced the frame, so older services are not
+ *     disturbed.
+ * G2. The lines of a job are sent in order, and before its report.
+ * G3. At most `MAX_BYTES` of lines are sent per interval, or kept while the worker is disconnected.
+ *     Further lines are dropped, and a line reports how many.
+ */
+import {
+  LOG_FRAME,
+  type LogFrame,
+  type LogLevel,
+  logLevels,
+  logLimits,
+} from '../../protocol/jobs/logs.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
+import type { Cancel, Clock } from './ports.ts'
+
+/** Values that belong to a line. They must be expressible as JSON. */
+export type LogFields = Readonly<Record<string, unknown>>
+/** Writes a line to the log of the job's run. */
+export type WriteLine = (level: LogLevel, text: string, fields?: LogFields) => void
+type LevelLog = (text: string, fields?: LogFields) => void
+/**
+ * Writes lines to the log of the job's run. Called as a function, it also writes the line to the
+ * worker's own log, prefixed with the job id.
+ * @example
+ * log.info('rows imported', { count: 17 })
+ */
+export type JobLog = ((line: string) => void) & Readonly<Record<LogLevel, LevelLog>>
+
+/** Milliseconds between two batches, and the size in bytes at which a batch is sent at once. */
+const INTERVAL = 100
+const BATCH = 32 * 1024
+const MAX_BYTES = 1_048_576
+/** Approximate number of bytes of a line in addition to its text and fields. */
+const LINE_BYTES = 60
+
+type Line = LogFrame['lines'][number]
+interface Waiting {
+  readonly job: ClaimedJob
+  lines: Line[]
+  bytes: number
+  dropped: number
+}
+
+/** Returns the log of a job. @param local writes a line to the worker's own log. */
+export function jobLog(write: WriteLine, local: (line: string) => void): JobLog {
+  const log = (line: string): void => {
+    local(line)
+    write('info', line)
+  }
+  const levels = Object.fromEntries(
+    logLevels.map((level): [LogLevel, LevelLog] => [
+      level,
+      (text, fields) => write(level, text, fields),
+    ]),
+  ) as Record<LogLevel, LevelLog>
+  return Object.assign(log, levels)
+}
+
+export interface LogsWorld {
+  readonly clock: Clock
+  /** Returns the current time as RFC 3339. */
+  time(): string
+  /** Removes credentials from a text. */
+  redact(text: string): string
+  /** Sends a frame, unless the worker is not registered. */
+  send(frame: LogFrame): void
+}
+export class Logs {
+  readonly #world: LogsWorld
+  /** Lines that are not sent yet, by lease token. */
+  readonly #waiting = new Map<string, Waiting>()
+  /** Whether the service accepts lines; undefined while the worker is not registered. */
+  #accepted: boolean | undefined
+  #bytes = 0
+  #timer: Cancel | undefined
+
+  constructor(world: LogsWorld) {
+    this.#world = world
+  }
+
+  /** Begins to send lines, after a registration. @param frames the announced frames. */
+  begin(frames: readonly string[] = []): void {
+    this.#accepted = frames.includes(LOG_FRAME)
+    this.#sendAll()
+  }
+  /** Keeps the lines from now on, because the connection was lost. */
+  lost(): void {
+    if (this.#accepted) this.#accepted = undefined
+  }
+  add(job: ClaimedJob, level: LogLevel, text: string, fields?: LogFields): void {
+    if (this.#accepted === false) return
+    const waiting = this.#waitingOf(job)
+    const line = this.#line(level, text, fields)
+    const bytes =
+      LINE_BYTES + Buffer.byteLength(line.text) + (fields ? JSON.stringify(line.fields).length : 0)
+    if (this.#bytes + bytes > MAX_BYTES) waiting.dropped++
+    else {
+      this.#bytes += bytes
+      waiting.bytes += bytes
+      this.#report(waiting)
+      waiting.lines.push(line)
+    }
+    if (this.#accepted && (waiting.bytes >= BATCH || waiting.lines.length >= logLimits.lines))
+      this.#send(waiting)
+    this.#timer ??= this.#world.clock.after(INTERVAL, () => this.#tick())
+  }
+  /** Sends the remaining lines of a job, before its report. */
+  end({ lease_token }: ClaimedJob): void {
+    const waiting = this.#waiting.get(lease_token)
+    if (!waiting) return
+    this.#report(waiting)
+    this.#send(waiting)
+  }
+  /** Discards all lines. */
+  stop(): void {
+    this.#timer?.()
+    this.#timer = undefined
+    this.#waiting.clear()
+    this.#accepted = false
+  }
+
+  #waitingOf(job: ClaimedJob): Waiting {
+    const known = this.#waiting.get(job.lease_token)
+    if (known) return known
+    const made: Waiting = { job, lines: [], bytes: 0, dropped: 0 }
+    this.#waiting.set(job.lease_token, made)
+    return made
+  }
+  /** Long texts are shortened here, because the service would cut them anyway. */
+  #line(level: LogLevel, text: string, fields: LogFields | undefined): Line {
+    const { redact, time } = this.#world
+    const line = { at: time(), level, text: redact(text).slice(0, 2 * logLimits.text) }
+    return fields === undefined ? line : { ...line, fields: plain(fields, redact) }
+  }
+  #report(waiting: Waiting): void {
+    const { dropped } = waiting
+    if (dropped === 0) return
+    waiting.dropped = 0
+    const text = `The worker dropped ${dropped} ${dropped === 1 ? 'line' : 'lines'}.`
+    waiting.lines.push({ at: this.#world.time(), level: 'warn', text, fields: { dropped } })
+  }
+  #tick(): void {
+    this.#timer = undefined
+    // Lines of a disconnected worker are kept, and still count.
+    if (this.#accepted !== undefined) this.#sendAll()
+  }
+  #sendAll(): void {
+    for (const waiting of [...this.#waiting.values()]) {
+      this.#report(waiting)
+      this.#send(waiting)
+    }
+    if (this.#accepted === undefined) return
+    this.#waiting.clear()
+    this.#bytes = 0
+  }
+  #send(waiting: Waiting): void {
+    if (!this.#accepted) return
+    const { id, lease_token } = waiting.job
+    for (let from = 0; from < waiting.lines.length; from += logLimits.lines)
+      this.#world.send({
+        type: LOG_FRAME,
+        job_id: id,
+        lease_token,
+        lines: waiting.lines.slice(from, from + logLimits.lines),
+      })
+    waiting.lines = []
+    waiting.bytes = 0
+  }
+}
+
+/** Returns the fields as a JSON object without credentials; a remark if that is impossible. */
+function plain(fields: LogFields, redact: (text: string) => string): Record<string, unknown> {
+  try {
+    return JSON.parse(redact(JSON.stringify(fields))) as Record<string, unknown>
+  } catch (error) {
+    return { invalid_fields: String(error) }
+  }
+}

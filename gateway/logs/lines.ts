@@ -1,0 +1,70 @@
+/**
+ * Converts the lines of a frame to stored lines: valid text of limited length, without credentials.
+ * Lines come from programs of users, so a line is never refused: what cannot be stored is left out,
+ * and the line is marked.
+ */
+import { type JsonObject, parseTimestamp, timestamp } from '../../protocol/common.ts'
+import { type LogFrame, type LogLine, logLimits } from '../../protocol/jobs/logs.ts'
+import { unsafe } from '../http/validate.ts'
+
+/** Replaces credentials in a text. */
+type Mask = (text: string) => string
+
+/**
+ * Number of characters beyond the limit that are examined. They are needed to recognize a credential
+ * that begins before the limit.
+ */
+const MARGIN = 2048
+/** The mark at the end of a text that was cut. */
+const CUT = '…'
+
+/**
+ * Returns the stored form of a line.
+ * @param now Unix milliseconds, for a line without a valid time.
+ */
+export function storedLine(
+  { at, level = 'info', text, fields }: LogFrame['lines'][number],
+  now: number,
+  mask: Mask,
+): LogLine {
+  const shown = shortened(text, mask)
+  const kept = fields && fitting(fields, mask)
+  return {
+    at: timestamp(parseTimestamp(at ?? '') ?? now),
+    level,
+    text: shown.text,
+    ...(kept && { fields: kept }),
+    ...((shown.cut || (fields && !kept)) && { truncated: true }),
+  }
+}
+
+/** Replaces surrogates without a counterpart, which UTF-8 cannot express. */
+const valid = (text: string): string => Buffer.from(text).toString()
+
+function shortened(text: string, mask: Mask): { readonly text: string; readonly cut: boolean } {
+  const long = text.length > logLimits.text + MARGIN
+  // The examined part may end within a credential, which cannot be recognized then.
+  const part = long ? text.slice(0, logLimits.text + MARGIN).replace(/\S{1,1024}$/, '') : text
+  const masked = mask(valid(part))
+  const bytes = Buffer.from(masked)
+  if (!long && bytes.length <= logLimits.text) return { text: masked, cut: false }
+  let end = Math.min(bytes.length, logLimits.text - Buffer.byteLength(CUT))
+  // Bytes of the form 10xxxxxx continue a character.
+  while (end > 0 && end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
+  return { text: bytes.subarray(0, end).toString() + CUT, cut: true }
+}
+
+function fitting(fields: JsonObject, mask: Mask): JsonObject | undefined {
+  if (unsafe(fields)) return undefined
+  const masked = masking(fields, mask) as JsonObject
+  return Buffer.byteLength(JSON.stringify(masked)) <= logLimits.fields ? masked : undefined
+}
+/** Masks all texts in a JSON value, the names of members included. */
+const masking = (value: unknown, mask: Mask): unknown => {
+  if (typeof value === 'string') return mask(valid(value))
+  if (Array.isArray(value)) return value.map((item) => masking(item, mask))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [mask(valid(name)), masking(item, mask)]),
+  )
+}

@@ -1,0 +1,29 @@
+/** The store of log lines, as gateways see it. It is not the journal: stored lines may be lost. */
+import type { LogBatch, StoredBatch } from '../../protocol/jobs/logs.ts'
+
+/** Consecutive batches, oldest first. `more`: further batches follow in the direction of the read. */
+export interface LogPart {
+  readonly batches: readonly StoredBatch[]
+  readonly more: boolean
+}
+/**
+ * Stores batches of lines, one sequence for each target: a run, or a turn of a session. The methods
+ * that return promises reject when the store does not answer.
+ */
+export interface LogStore {
+  /** Stores a batch after all batches of the target, and announces it. A batch is stored once. */
+  append(project: string, target: string, batch: LogBatch): Promise<void>
+  /** Returns the first batches whose sequence is at least `sequence`. */
+  from(project: string, target: string, sequence: number): Promise<LogPart>
+  /**
+   * Returns the last batches whose sequence is less than `sequence`; without it, the newest ones.
+   */
+  before(project: string, target: string, sequence?: number): Promise<LogPart>
+  /**
+   * Calls `on` with the position of the last line of each batch that was stored, until the returned
+   * function is called. Delivery is not guaranteed.
+   */
+  onStored(project: string, target: string, on: (position: number) => void): () => void
+  /** Deletes all lines of a project. */
+  forget(project: string): Promise<void>
+}

@@ -1,0 +1,85 @@
+/**
+ * The log lines of a run, as a sequence to follow. Gateways announce that they have stored lines,
+ * and the lines are read from the store. The sequence ends when the run has ended.
+ */
+import { isRefusal } from '../../protocol/errors.ts'
+import type { LogFilters } from '../../protocol/jobs/logs.ts'
+import type { World } from '../ports.ts'
+import type { Follower, Page } from '../streams/follow.ts'
+import { WITHIN } from '../streams/follow.ts'
+import type { Source } from '../streams/followers.ts'
+import { frame } from '../streams/sse.ts'
+import { endsRun } from '../streams/timeline.ts'
+import { sleep } from '../timing.ts'
+import { runStanding } from './query.ts'
+import { readLog } from './read.ts'
+
+/** Number of lines per page: `usual` by default, and `long` for followers that lag behind. */
+const PAGE = { usual: 200, long: 1000 } as const
+/** Pause before a replica of the store that lags behind is read again, in milliseconds. */
+const PAUSE = 50
+/** Time for which lines may arrive after the end of a run, in milliseconds. */
+const LATE = 1000
+
+/**
+ * Returns the source of the log lines of a run. Its queries are refused with `not_found` when the
+ * project has no such run.
+ * @param given the filters, and other members, which are ignored.
+ */
+export function logSource(world: World, project: string, run: string, given: LogFilters): Source {
+  const { step_key, job_id, level, contains } = given
+  const filters: LogFilters = {
+    ...(step_key !== undefined && { step_key }),
+    ...(job_id !== undefined && { job_id }),
+    ...(level !== undefined && { level }),
+    ...(contains !== undefined && { contains }),
+  }
+  const read = async (after: number, limit: number): Promise<Page> => {
+    const page = world.logs
+      ? await readLog(world.logs, project, run, { ...filters, after, limit })
+      : { items: [], has_more: false, next_after: after }
+    return {
+      items: page.items.map((line) => ({
+        cursor: line.sequence,
+        frame: frame('log.line', line, line.sequence),
+      })),
+      last: page.next_after,
+      more: page.has_more,
+      ended: false,
+      oldest: 0,
+    }
+  }
+  return {
+    key: `log ${project} ${run} ${JSON.stringify(filters)}`,
+    comment: ': keepalive',
+    ask: async (after, fresh, behind) => {
+      // Without `fresh`, the query is the first one of a client, or a check.
+      const standing = fresh === undefined ? await runStanding(world, project, run) : undefined
+      if (standing && isRefusal(standing)) return standing
+      const limit = behind ? PAGE.long : PAGE.usual
+      const until = world.now() + WITHIN
+      for (;;) {
+        const page = await read(after, limit)
+        // Announced lines may have been deleted, so a read does not wait for them without a bound.
+        if (page.more || fresh === undefined || page.last >= fresh || world.now() >= until)
+          return { ...page, ended: standing?.ended === true }
+        await sleep(world, PAUSE)
+      }
+    },
+    subscribe: (follower: Follower) => {
+      let cancel = () => {}
+      const stops = [
+        world.logs?.onStored(project, run, (position) => follower.notice(position)),
+        world.live(project, 'run', run, (placed) => {
+          if (!placed.stripped && !endsRun(placed)) return
+          cancel()
+          cancel = world.later(LATE, () => follower.check())
+        }),
+      ]
+      return () => {
+        cancel()
+        for (const stop of stops) stop?.()
+      }
+    },
+  }
+}

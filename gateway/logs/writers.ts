@@ -1,0 +1,274 @@
+/**
+ * Stores the log lines of jobs whose workers are connected to this gateway.
+ *
+ * Invariants:
+ * L1. Lines are stored only under a current lease. The queue confirms the lease before the first
+ *     line, and again when the last confirmation is one heartbeat interval old. A lease lasts for at
+ *     least three intervals, so it cannot be superseded between two confirmations.
+ * L2. The lines of one lease are stored in the order of their arrival: one batch is in flight, and
+ *     the lines that arrive meanwhile form the next one.
+ * L3. Memory per lease is bounded. Lines above the limits are dropped, and a line reports how many.
+ */
+import { timestamp } from '../../protocol/common.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+import { type LogFrame, type LogLine, logLimits } from '../../protocol/jobs/logs.ts'
+import type { AddressOf } from '../../protocol/queries/owners.ts'
+import type { World } from '../ports.ts'
+import { redactionOf } from '../queries/redact.ts'
+import { storedLine } from './lines.ts'
+import type { LogStore } from './ports.ts'
+
+/** A lease of a worker session, and the queue that granted it. */
+export interface LogLease {
+  readonly project: string
+  readonly queue: AddressOf<'queue'>
+  readonly job_id: string
+  readonly lease_token: string
+  /** Id of the worker session. */
+  readonly session: string
+}
+/** The writers of a gateway, one for each lease under which lines arrive. */
+export interface LogWriters {
+  /** Whether lines can be stored. */
+  readonly available: boolean
+  /**
+   * Stores lines.
+   * @param lost called when the lease is not current, so that the lines are discarded.
+   */
+  write(lease: LogLease, lines: LogFrame['lines'], lost: () => void): void
+  /** Stores the remaining lines of an attempt that has ended; without a token, of all attempts. */
+  end(job_id: string, lease_token?: string): void
+  /** Resolves when all lines that arrived are stored, or cannot be stored. */
+  stop(): Promise<void>
+}
+type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {
+  readonly logs?: LogStore
+}
+
+/** Default limits of the lines of a job: lines per second, and bytes. */
+export const jobLogLimits = { rate: 1000, bytes: 16 * 1_048_576 } as const
+/** Number of seconds whose lines may arrive at once. */
+const BURST = 10
+/** Time without a line after which a writer is removed, in milliseconds. */
+const SILENCE = 300_000
+
+/** Creates the writers of a gateway. */
+export function openLogWriters(world: Ports): LogWriters {
+  const { logs: store } = world
+  const writers = new Map<string, Writer[]>()
+  const all = () => [...writers.values()].flat()
+  const remove = (writer: Writer): void => {
+    const { job_id } = writer.lease
+    const left = writers.get(job_id)?.filter((other) => other !== writer) ?? []
+    if (left.length > 0) writers.set(job_id, left)
+    else writers.delete(job_id)
+  }
+  const watch = (writer: Writer): void => {
+    writer.forget = world.later(SILENCE, () => {
+      if (world.now() - writer.touched < SILENCE) watch(writer)
+      else void writer.end().then(() => remove(writer))
+    })
+  }
+  return {
+    available: store !== undefined,
+    write(lease, lines, lost) {
+      if (!store) return
+      const { job_id, lease_token } = lease
+      const known = writers.get(job_id) ?? []
+      let writer = known.find((one) => one.lease.lease_token === lease_token)
+      if (!writer) {
+        const made: Writer = new Writer(world, store, lease, () => {
+          made.forget()
+          remove(made)
+          lost()
+        })
+        writer = made
+        writers.set(job_id, [...known, made])
+        watch(made)
+      }
+      writer.add(lines)
+    },
+    end(job_id, lease_token) {
+      for (const writer of writers.get(job_id) ?? [])
+        if (lease_token === undefined || writer.lease.lease_token === lease_token) {
+          writer.forget()
+          void writer.end().then(() => remove(writer))
+        }
+    },
+    async stop() {
+      for (const writer of all()) writer.forget()
+      await Promise.all(all().map((writer) => writer.end()))
+    },
+  }
+}
+
+interface Confirmed {
+  readonly target: string
+  readonly attempt: number
+  readonly step_key?: string
+  readonly worker_instance_id: string
+}
+const sizeOf = (line: LogLine): number => Buffer.byteLength(JSON.stringify(line))
+
+class Writer {
+  readonly lease: LogLease
+  /** Time of the last line, in Unix milliseconds. */
+  touched = 0
+  /** Cancels the timer that removes a silent writer. */
+  forget: () => void = () => {}
+  readonly #world: Ports
+  readonly #store: LogStore
+  readonly #lost: () => void
+  readonly #mask: (text: string) => string
+  #waiting: { readonly line: LogLine; readonly bytes: number }[] = []
+  #waitingBytes = 0
+  #confirmed: Confirmed | undefined
+  #confirmedAt = Number.NEGATIVE_INFINITY
+  #credit: number
+  #credited: number
+  /** Bytes that the job may still write, and the number of dropped lines not reported yet. */
+  #left: number
+  #dropped = 0
+  #full = false
+  #over = false
+  #storing: Promise<void> | undefined
+
+  constructor(world: Ports, store: LogStore, lease: LogLease, lost: () => void) {
+    const { rate, bytes } = world.settings.job_logs ?? jobLogLimits
+    const redact = redactionOf(world.settings.key_prefix)
+    this.#world = world
+    this.#store = store
+    this.lease = lease
+    this.#lost = lost
+    this.#mask = (text) => redact(text.replaceAll(lease.lease_token, '[redacted]'))
+    this.#credit = rate * BURST
+    this.#credited = world.now()
+    this.#left = bytes
+  }
+
+  add(lines: LogFrame['lines']): void {
+    const now = this.#world.now()
+    this.touched = now
+    for (const raw of lines) {
+      if (this.#full || !this.#paid(now)) {
+        this.#dropped++
+        continue
+      }
+      const line = storedLine(raw, now, this.#mask)
+      const bytes = sizeOf(line)
+      if (bytes > this.#left) {
+        this.#full = true
+        this.#note('The log of this job has reached its maximum size. Further lines are dropped.')
+        this.#dropped++
+      } else if (this.#waitingBytes + bytes > logLimits.waiting) this.#dropped++
+      else {
+        this.#left -= bytes
+        this.#report()
+        this.#push(line, bytes)
+      }
+    }
+    void this.#flush()
+  }
+  /** Reports the dropped lines. Resolves when all lines are stored, or cannot be stored. */
+  end(): Promise<void> {
+    this.#report()
+    return this.#flush()
+  }
+
+  #paid(now: number): boolean {
+    const { rate } = this.#world.settings.job_logs ?? jobLogLimits
+    this.#credit = Math.min(rate * BURST, this.#credit + ((now - this.#credited) / 1000) * rate)
+    this.#credited = now
+    if (this.#credit < 1) return false
+    this.#credit--
+    return true
+  }
+  #report(): void {
+    if (this.#dropped === 0) return
+    const dropped = this.#dropped
+    this.#dropped = 0
+    this.#note(`${dropped} ${dropped === 1 ? 'line was' : 'lines were'} dropped.`, dropped)
+  }
+  #note(text: string, dropped?: number): void {
+    const at = timestamp(this.#world.now())
+    const fields = dropped === undefined ? undefined : { dropped }
+    const line: LogLine = { at, level: 'warn', text, ...(fields && { fields }) }
+    this.#push(line, sizeOf(line))
+  }
+  #push(line: LogLine, bytes: number): void {
+    this.#waiting.push({ line, bytes })
+    this.#waitingBytes += bytes
+  }
+
+  #flush(): Promise<void> {
+    if (this.#waiting.length > 0 && !this.#over) this.#storing ??= this.#run()
+    return this.#storing ?? Promise.resolve()
+  }
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0 && !this.#over) {
+      const confirmed = await this.#confirm()
+      if (!confirmed) break
+      const { target, ...about } = confirmed
+      const lines = this.#take()
+      const batch = { job_id: this.lease.job_id, ...about, lines }
+      await this.#store.append(this.lease.project, target, batch).catch((err: unknown) => {
+        this.#dropped += lines.length
+        this.#world.log.debug(
+          { event: 'job_log_store_failed', err, job: this.lease.job_id },
+          'log lines of a job were not stored',
+        )
+      })
+    }
+    this.#storing = undefined
+  }
+  #take(): LogLine[] {
+    let [count, bytes] = [0, 0]
+    for (const one of this.#waiting) {
+      if (count > 0 && (count >= logLimits.lines || bytes + one.bytes > logLimits.batch)) break
+      count++
+      bytes += one.bytes
+    }
+    this.#waitingBytes -= bytes
+    return this.#waiting.splice(0, count).map(({ line }) => line)
+  }
+
+  /**
+   * Confirms the lease, if its last confirmation is too old. Returns undefined, and discards the
+   * waiting lines, when the lease is not current or the queue does not answer.
+   */
+  async #confirm(): Promise<Confirmed | undefined> {
+    const { now, settings } = this.#world
+    if (this.#confirmed && now() - this.#confirmedAt < settings.timing.cadence * 1000)
+      return this.#confirmed
+    const { queue, job_id, lease_token, session } = this.lease
+    const asked = now()
+    const facts = await this.#world
+      .ask(queue, 'lease', { lease_token, job_id })
+      .catch(() => undefined)
+    if (facts === undefined || (facts && isRefusal(facts))) {
+      this.#discard()
+      return undefined
+    }
+    const target = facts?.run_id ?? facts?.agent_turn_id
+    if (!facts || facts.worker_session_id !== session || target === undefined) {
+      this.#over = true
+      this.#discard()
+      if (target === undefined && facts) return undefined
+      this.#lost()
+      return undefined
+    }
+    this.#confirmedAt = asked
+    this.#confirmed = {
+      target,
+      attempt: facts.attempt,
+      ...(facts.step_key !== undefined && { step_key: facts.step_key }),
+      worker_instance_id: facts.worker_instance_id,
+    }
+    return this.#confirmed
+  }
+  #discard(): void {
+    this.#dropped += this.#waiting.length
+    this.#waiting = []
+    this.#waitingBytes = 0
+  }
+}

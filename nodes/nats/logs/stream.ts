@@ -1,0 +1,64 @@
+/**
+ * The stream of log lines. Its limits come from settings: the oldest lines are deleted first. Lines
+ * need not be on disk before they are acknowledged, so that they do not slow down the journal.
+ */
+import {
+  DiscardPolicy,
+  PersistMode,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from '@nats-io/jetstream'
+import { nanos } from '@nats-io/transport-node'
+import { names, subjects } from '../../../protocol/subjects.ts'
+import { codeOf, codes } from '../failures.ts'
+import type { Nats } from '../server/connect.ts'
+import { compressionOf, ensureStream } from '../server/provision.ts'
+
+/** Limits of the stored lines: age in milliseconds, bytes in total, and batches of one run. */
+export interface LogRetention {
+  readonly age_ms: number
+  readonly bytes: number
+  readonly batches: number
+}
+/** Bytes below which the limit is not lowered further. */
+const LEAST = 16 * 1_048_576
+
+/**
+ * Creates the stream when it is absent; otherwise adapts its limits and its number of replicas. When
+ * the servers have less free space than `bytes`, the limit is halved until it fits, because the
+ * servers reserve the space of a stream with such a limit.
+ */
+export async function ensureLogs(
+  nats: Nats,
+  { age_ms, bytes, batches }: LogRetention,
+  replicas: number,
+): Promise<void> {
+  const config = (max_bytes: number): Partial<StreamConfig> & { readonly name: string } => ({
+    name: nats.space.stream(names.logs),
+    subjects: [nats.space.subject(subjects.logsAll)],
+    storage: StorageType.File,
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.Old,
+    num_replicas: replicas,
+    max_age: nanos(age_ms),
+    max_bytes,
+    max_msgs: -1,
+    max_msgs_per_subject: batches,
+    compression: compressionOf(replicas),
+    allow_direct: true,
+    ...(replicas === 1 && { persist_mode: PersistMode.Async }),
+  })
+  for (let most = bytes; ; most = Math.floor(most / 2))
+    try {
+      await ensureStream(nats, config(most))
+      if (most < bytes)
+        nats.log.warn(
+          { event: 'log_stream_reduced', wanted: bytes, bytes: most },
+          'less space for log lines than BATON_LOGS_MAX, because the NATS servers have too little',
+        )
+      return
+    } catch (error) {
+      if (codeOf(error) !== codes.storageResourcesExceeded || most / 2 < LEAST) throw error
+    }
+}

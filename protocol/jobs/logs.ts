@@ -1,0 +1,159 @@
+/**
+ * The log lines that workers print for their jobs: the frame of the worker socket, the stored form,
+ * and the row. Lines are kept outside of the journal, for a limited time and in limited amounts.
+ * They may be lost in a crash; nothing is decided from them.
+ */
+import { type Static, Type } from 'typebox'
+import { Closed, Id, JsonObject, Timestamp } from '../common.ts'
+import { stream } from '../contract.ts'
+
+/** The levels of log lines, least severe first. */
+export const logLevels = ['debug', 'info', 'warn', 'error'] as const
+export type LogLevel = (typeof logLevels)[number]
+
+/**
+ * Limits of log lines, in bytes of UTF-8 unless stated otherwise. Settings define the limits per
+ * job, per run and in total.
+ */
+export const logLimits = {
+  /** A longer text is cut, and marked as `truncated`. */
+  text: 8192,
+  /** `fields` that are longer as JSON are left out, and the line is marked as `truncated`. */
+  fields: 8192,
+  /** Maximum number of lines of a frame, and of a stored batch. */
+  lines: 1000,
+  /** Maximum size of a stored batch. A batch has at least one line. */
+  batch: 256 * 1024,
+  /** Maximum size of the lines of a job that wait to be stored. Further lines are dropped. */
+  waiting: 1_048_576,
+  /** Length in characters of the text to search for. */
+  contains: 256,
+} as const
+
+const message_id = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }))
+const Level = Type.Enum([...logLevels])
+
+/** The name of the frame, which `worker.register` and `worker.registered` list in `frames`. */
+export const LOG_FRAME = 'job.log'
+/** The frame of the worker socket with log lines. It is not acknowledged. */
+export const logUp = {
+  [LOG_FRAME]: Type.Object({
+    type: Type.Literal(LOG_FRAME),
+    message_id,
+    job_id: Type.String(),
+    lease_token: Type.String(),
+    lines: Type.Array(
+      Type.Object({
+        at: Type.Optional(
+          Type.String({ description: 'RFC 3339; by default, the time at which the frame arrives' }),
+        ),
+        level: Type.Optional(Level),
+        text: Type.String(),
+        fields: Type.Optional(JsonObject),
+      }),
+      { minItems: 1, maxItems: logLimits.lines, description: 'Oldest first; the level is info' },
+    ),
+  }),
+} as const
+export type LogFrame = Static<(typeof logUp)['job.log']>
+
+/** A line as it is stored. */
+export interface LogLine {
+  readonly at: string
+  readonly level: LogLevel
+  readonly text: string
+  readonly fields?: JsonObject
+  readonly truncated?: true
+}
+/** A batch of lines of one attempt of a job, as it is stored. */
+export interface LogBatch {
+  readonly job_id: string
+  readonly attempt: number
+  readonly step_key?: string
+  readonly worker_instance_id: string
+  readonly lines: readonly LogLine[]
+}
+/** A batch with its sequence in the store. Sequences increase within a run. */
+export interface StoredBatch extends LogBatch {
+  readonly sequence: number
+}
+
+/** Number of positions of one batch. The position of a line is sequence × `SPAN` + index. */
+const SPAN = 1000
+/** Returns the position of a line: an integer that increases within a run. */
+export const positionOf = (sequence: number, index: number): number => sequence * SPAN + index
+/** Returns the sequence of the batch that contains a position. */
+export const sequenceOf = (position: number): number => Math.floor(position / SPAN)
+
+export const RunLogLine = Type.Object({
+  sequence: Type.Integer({ description: 'Position of the line; increases within the run' }),
+  at: Timestamp,
+  level: Level,
+  text: Type.String(),
+  fields: Type.Optional(JsonObject),
+  truncated: Type.Optional(
+    Type.Literal(true, { description: 'The text was cut, or the fields were left out' }),
+  ),
+  job_id: Type.String(),
+  attempt: Type.Integer(),
+  step_key: Type.Optional(Type.String()),
+  worker_instance_id: Type.String(),
+})
+export type RunLogLine = Static<typeof RunLogLine>
+export const RunLogPage = Type.Object({
+  items: Type.Array(RunLogLine),
+  has_more: Type.Boolean(),
+  next_after: Type.Integer({ description: 'The value of `after` for the next page' }),
+})
+export type RunLogPage = Static<typeof RunLogPage>
+
+const filters = {
+  step_key: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  job_id: Type.Optional(Id),
+  level: Type.Optional(
+    Type.Enum([...logLevels], { description: 'Only lines of this level or a more severe one' }),
+  ),
+  contains: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: logLimits.contains,
+      description: 'Only lines whose text contains this text, in any case',
+    }),
+  ),
+}
+/** The filters of log lines. A line must match all that are given. */
+export interface LogFilters {
+  readonly step_key?: string
+  readonly job_id?: string
+  readonly level?: LogLevel
+  readonly contains?: string
+}
+
+export const logRows = {
+  'run.logs': stream('GET /projects/:project/runs/:id/logs', {
+    summary: 'The lines that the workers of a run printed: a page of JSON, or a stream',
+    cliExample: '<id> --level warn --order desc',
+    locateBy: 'run',
+    answeredBy: 'gateway',
+    tag: 'runs',
+    permission: 'project.view',
+    stream: 'accept',
+    query: Closed({
+      after: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          description:
+            'Position after which the lines begin, in the order of the list. ' +
+            'A page may be short, or empty, although has_more is true',
+        }),
+      ),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
+      order: Type.Optional(
+        Type.Enum(['asc', 'desc'], { default: 'asc', description: 'A stream is always ascending' }),
+      ),
+      ...filters,
+    }),
+    reply: RunLogPage,
+    errors: ['not_found'],
+  }),
+} as const
