@@ -1,0 +1,130 @@
+/**
+ * The types of the live data of a browser: what pages follow, and what they receive. `open.ts`
+ * implements `Live`.
+ *
+ * Contract of `follow`: the listener receives every event after its cursor once and in order,
+ * across reconnections and other tabs. Frames without a cursor (output of a model while it is
+ * generated) are never repeated, and may be missing after a reconnection. A session is the
+ * exception: after a reconnection, its records are sent again as they are, which the fold of
+ * `client/transcript/fold.ts` expects.
+ */
+
+/**
+ * The topics.
+ * - `run`: the timeline of the run `target` with the output of its models, from the beginning or
+ *   after a cursor. It ends with the run.
+ * - `runs`: the feed of all runs of the project.
+ * - `session`: the transcript of the session `target`, as `session.transcript_stream` sends it.
+ * - `channel`: the events of the channel `target`.
+ * - `changes`: names the records of the project, or of the organization without a project, that
+ *   have changed, so that a page loads them again.
+ */
+export type LiveTopic = 'run' | 'runs' | 'session' | 'channel' | 'changes'
+
+/** What a page follows. */
+export interface LiveSubscription {
+  /** Id or handle of the project. Only `changes` may omit it, which means the organization. */
+  readonly project?: string
+  readonly topic: LiveTopic
+  /** Id of the run, session or channel. Absent for `runs` and `changes`. */
+  readonly target?: string
+  /**
+   * The cursor after which frames are sent: a number, for sessions a text. Without it, a run begins
+   * at its start, a session with the newest part of its transcript, everything else now.
+   */
+  readonly after?: LiveCursor
+}
+export type LiveCursor = number | string
+
+/** A frame of a subscription. `data` is the same as in the single stream of the topic. */
+export interface LiveFrame {
+  /** The event name, such as `run.completed`. `changes` has one: `changes`, with `Changes`. */
+  readonly event: string
+  /** The position after the frame. Absent from frames after which a client cannot resume. */
+  readonly cursor?: LiveCursor
+  readonly data: unknown
+}
+/** A record that has changed. */
+export interface LiveChange {
+  /**
+   * The resource, such as `interaction` (see `protocol/streams/changes.ts`); `*`: anything may have
+   * changed, so load everything again.
+   */
+  readonly kind: string
+  /** Id of the record. Absent: any record of the kind may have changed or disappeared. */
+  readonly id?: string
+}
+/** The data of a frame `changes`. */
+export interface LiveChanges {
+  readonly changes: readonly LiveChange[]
+}
+
+/** Why the service refused or ended a subscription, or the whole connection. */
+export interface LiveFault {
+  /** A code of `protocol/errors.ts`. */
+  readonly code: string
+  readonly message: string
+  readonly details?: Readonly<Record<string, unknown>>
+}
+/**
+ * The state of a subscription.
+ * - `connecting`: requested for the first time.
+ * - `live`: the service sends frames. Load lists in this state, because changes after it arrive.
+ * - `waiting`: the connection was lost; it is opened again after a pause. Nothing is missed.
+ * - `refused`: the service refused it, or the access was lost (`fault`). Nothing follows.
+ * - `ended`: the sequence is complete, such as that of a completed run. Nothing follows.
+ */
+export type LiveState = 'connecting' | 'live' | 'waiting' | 'refused' | 'ended'
+export interface LiveStatus {
+  readonly state: LiveState
+  /** For `refused`. */
+  readonly fault?: LiveFault
+}
+/** The state of the connection that all subscriptions of a credential share. */
+export interface LiveConnection {
+  /** `idle`: nothing is followed. `refused`: the credential was refused (`fault`). */
+  readonly state: 'idle' | 'connecting' | 'live' | 'waiting' | 'refused'
+  readonly fault?: LiveFault
+}
+
+/** The functions of a page that follows something. They are called asynchronously. */
+export interface LiveListener {
+  frame(frame: LiveFrame): void
+  /** Called with each new state, and first with `connecting`. */
+  state?(status: LiveStatus): void
+}
+
+/** The live data of one credential. */
+export interface Live {
+  /** Follows something until the returned function is called. */
+  follow(subscription: LiveSubscription, listener: LiveListener): () => void
+  /** The current state of the connection. */
+  readonly connection: LiveConnection
+  /** Calls `on` with each new state of the connection, until the returned function is called. */
+  onConnection(on: (connection: LiveConnection) => void): () => void
+  /** Tries to connect at once, for example after the person has signed in again. */
+  retry(): void
+  /** Ends all subscriptions of this page. */
+  close(): void
+}
+
+/** The options of `openLive`. */
+export interface LiveOptions {
+  /** Base address of the service; by default the origin of the page. */
+  readonly url?: string
+  /**
+   * Headers of every request, such as `Authorization`. Cookies are sent to the same origin in any
+   * case.
+   */
+  readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Identifies the signed-in person. Tabs share a connection only if their `url`, `headers` and
+   * `identity` are equal, so that another person's session is never used.
+   */
+  readonly identity?: string
+  /**
+   * The address of the bundled `worker.ts`. Without it, or in browsers without `SharedWorker`, the
+   * page has a connection of its own.
+   */
+  readonly worker?: string | URL
+}
