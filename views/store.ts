@@ -13,6 +13,7 @@
 import type { Database, Statement } from 'better-sqlite3'
 import { CHARACTERS, sizeOf } from './page.ts'
 import { Shapes } from './shapes.ts'
+import { ChangeTail } from './tables/changes/tail.ts'
 import { FeedTail } from './tables/runs/tail.ts'
 import { OrderDemand } from './tables/tables/demand.ts'
 import { addDistance, type DistanceEngine } from './tables/tables/vectors/distance.ts'
@@ -171,6 +172,8 @@ export class Store {
   readonly shapes = new Shapes()
   /** The newest frames of the feed, in memory. */
   readonly tail = new FeedTail()
+  /** The records that have changed recently, in memory. */
+  readonly changes = new ChangeTail()
   /** The orders of tables that queries need. */
   readonly demand = new OrderDemand()
   #projects = new Map<string, number>()
@@ -302,6 +305,7 @@ export class Store {
     for (const kept of this.#kept.values()) kept.keep()
     for (const added of this.#appended.values()) added.kept = added.values.length
     this.tail.keep(current)
+    this.changes.keep(current)
   }
   /**
    * Reverts the changes of a batch that failed before anything was written. Numbers that it
@@ -311,6 +315,7 @@ export class Store {
     for (const kept of this.#kept.values()) kept.undo()
     for (const added of this.#appended.values()) added.values.length = added.kept
     this.tail.undo()
+    this.changes.undo()
   }
   /**
    * Writes changes that wait in memory to the tables.
@@ -336,6 +341,7 @@ export class Store {
     this.#appended.clear()
     this.#size = 0
     this.tail.begin(current)
+    this.changes.begin(current)
     this.#lastRun = undefined
     this.#loadNames()
   }
