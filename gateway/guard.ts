@@ -47,7 +47,7 @@ export const judged = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Re
   )
 
 /**
- * Calls `end` when a check finds that the caller of a stream would be refused with a status below
+ * Calls `end` with the refusal when a check finds that the caller of a stream would be refused with a status below
  * 500. The caller is checked at the start, after each change of the project's or the organization's
  * configuration, when the key expires or the console session would end, and on each call of `look`. If
  * that is after more than `MAX_TIMER_MS`, the caller is checked after this time instead.
@@ -55,13 +55,13 @@ export const judged = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Re
 export function guardOf(
   edge: Edge,
   call: Call,
-  end: () => void,
+  end: (refused: Refusal) => void,
 ): { look(): Promise<void>; stop(): void } {
   const { world, directory, authentication } = edge
   const { caller, project } = call
   const look = async () => {
     const refused = await admitted(edge, call).catch(() => undefined)
-    if (refused && errors[refused.refused].status < 500) end()
+    if (refused && errors[refused.refused].status < 500) end(refused)
   }
   const forget = directory.onChange((id) => {
     if (id === undefined || id === project?.id || id === world.organization()) void look()

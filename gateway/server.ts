@@ -50,6 +50,7 @@ import {
   streamed,
   wantsStream,
 } from './sessions/transcript/stream.ts'
+import { openMultiplex } from './streams/multiplex/multiplex.ts'
 import { runStream, wantsPage } from './streams/stream.ts'
 import { mountTerminals } from './terminals/mount.ts'
 import { mountWorkerSocket } from './workers/mount.ts'
@@ -110,6 +111,7 @@ export function createGateway(
   const edge = createEdge(world, directory, authentication)
   const { followers } = edge
   const sessions = openFollowedSessions(world)
+  const multiplex = openMultiplex(edge, sessions)
   const mcp = openMcp(edge)
   const service: Service = {
     world,
@@ -140,6 +142,7 @@ export function createGateway(
       if (mcpRow) return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
       if (verb === 'stream') {
         const name = operationOf(call)
+        if (name === 'stream.follow') return multiplex.run(call, exchange)
         return isSessionStream(name)
           ? runSessionStream(edge, sessions, call, exchange, name)
           : runStream(edge, followers, call, exchange)
@@ -331,6 +334,7 @@ export function createGateway(
         if (service.inFlight.size === 0) service.idle()
       })
       await finished
+      multiplex.stop()
       followers.stop()
       sessions.stop()
       mcp.stop()

@@ -35,6 +35,7 @@ import { attachments } from './sessions/attachment-rows.ts'
 import { sessions } from './sessions/rows.ts'
 import { transcripts } from './sessions/transcript/rows.ts'
 import { skills } from './skills/rows.ts'
+import { streams } from './streams/rows.ts'
 import { tables } from './tables/rows.ts'
 import { toolkits } from './toolkits/rows.ts'
 import { usage } from './usage/rows.ts'
@@ -82,6 +83,7 @@ export const api = {
   ...artifacts,
   ...environments,
   ...blueprints,
+  ...streams,
 } as const
 export type Api = typeof api
 export type RowName = keyof Api

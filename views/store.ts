@@ -13,6 +13,7 @@
 import type { Database, Statement } from 'better-sqlite3'
 import { CHARACTERS, sizeOf } from './page.ts'
 import { Shapes } from './shapes.ts'
+import { ChangeTail } from './tables/changes/tail.ts'
 import { FeedTail } from './tables/runs/tail.ts'
 import { OrderDemand } from './tables/tables/demand.ts'
 import { addDistance, type DistanceEngine } from './tables/tables/vectors/distance.ts'
@@ -184,6 +185,8 @@ export class Store {
   readonly shapes = new Shapes()
   /** The newest frames of the feed, in memory. */
   readonly tail = new FeedTail()
+  /** The records that have changed recently, in memory. */
+  readonly changes = new ChangeTail()
   /** The orders of tables that queries need. */
   readonly demand = new OrderDemand()
   #projects = new Map<string, number>()
@@ -322,6 +325,7 @@ export class Store {
     for (const buffer of this.#buffers.values()) buffer.keep()
     for (const added of this.#appended.values()) added.kept = added.values.length
     this.tail.keep(current)
+    this.changes.keep(current)
   }
   /**
    * Reverts the changes of a batch that failed before anything was written. Numbers that it
@@ -331,6 +335,7 @@ export class Store {
     for (const buffer of this.#buffers.values()) buffer.undo()
     for (const added of this.#appended.values()) added.values.length = added.kept
     this.tail.undo()
+    this.changes.undo()
   }
   /**
    * Writes changes that wait in memory to the tables.
@@ -356,6 +361,7 @@ export class Store {
     this.#appended.clear()
     this.#size = 0
     this.tail.begin(current)
+    this.changes.begin(current)
     this.#lastRun = undefined
     this.#loadNames()
   }

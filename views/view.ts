@@ -314,8 +314,9 @@ export class View {
         { question: name },
         'This view does not support the query; a view of another release may.',
       )
-    if (name !== 'feed' || !this.#store.tail.reaches((input as ViewQueries['feed']['input']).after))
-      this.#settle()
+    const reaches = () => this.#store.tail.reaches((input as ViewQueries['feed']['input']).after)
+    // These two are answered from memory.
+    if (name !== 'changes' && !(name === 'feed' && reaches())) this.#settle()
     const { now = Date.now, stale = defaultTiming.stale * 1000 } = this.#options
     const { oldest } = this.#position
     return query(

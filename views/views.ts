@@ -12,6 +12,7 @@ import { actions } from './tables/actions/view.ts'
 import { agents } from './tables/agents/view.ts'
 import { artifacts } from './tables/artifacts/view.ts'
 import { blueprints } from './tables/blueprints/view.ts'
+import { changes } from './tables/changes/view.ts'
 import { channels } from './tables/channels/view.ts'
 import { environments } from './tables/environments/view.ts'
 import { events } from './tables/events/view.ts'
@@ -52,6 +53,7 @@ const views = [
   dataTables,
   tableVectors,
   blueprints,
+  changes,
 ]
 
 /** The statements that create the tables of all views. */

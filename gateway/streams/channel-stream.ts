@@ -124,15 +124,22 @@ export const accessTo = async (edge: Edge, call: Call): Promise<Access | Refusal
     viewer: viewerOf(call.caller),
   })
 
-const EVENT = /^id: (\d+)\nevent: (member\.added|member\.removed|channel\.updated)\ndata: (.*)\n\n$/
+const EVENT =
+  /^id: (\d+)\nevent: (member\.added|member\.removed|channel\.updated)\ndata: ([^\n]*)\n\n$/
 
 /**
  * Wraps a sink so that it ends at the event that revokes its client's access to the channel. That
  * event is still written.
  * @param me principal id of the client.
  * @param access the client's access when the stream was opened.
+ * @param revoked called instead of ending the sink.
  */
-export function watched(sink: Sink, me: string, access: Access): Sink {
+export function watched(
+  sink: Sink,
+  me: string,
+  access: Access,
+  revoked: () => void = () => sink.end(),
+): Sink {
   let { private: closed, member } = access
   const learn = (text: string): void => {
     const match = EVENT.exec(text)
@@ -149,7 +156,7 @@ export function watched(sink: Sink, me: string, access: Access): Sink {
       for (const text of framesOf(chunk)) {
         sink.write(text)
         learn(text)
-        if (closed && !member) return sink.end()
+        if (closed && !member) return revoked()
       }
     },
     get full() {

@@ -40,6 +40,10 @@ export interface Followers {
  */
 const RETURN = { least: 100, spread: 1900 } as const
 
+/** Returns the last frame of a client of a stopping gateway. */
+export const farewellFrame = (world: Pick<World, 'random'>): string =>
+  retryFrame(RETURN.least + ((world.random(1)[0] ?? 0) * RETURN.spread) / 255)
+
 /** Creates an empty set of followers. */
 export function openFollowers(world: World): Followers {
   const pool = openFollowerPool<Followed>(world)
@@ -55,9 +59,7 @@ export function openFollowers(world: World): Followers {
   return {
     hold: (source) => pool.hold(source.key, () => open(source)),
     stop() {
-      const farewell = () =>
-        retryFrame(RETURN.least + ((world.random(1)[0] ?? 0) * RETURN.spread) / 255)
-      for (const { follower } of pool.members()) follower.stop(farewell)
+      for (const { follower } of pool.members()) follower.stop(() => farewellFrame(world))
     },
   }
 }

@@ -18,6 +18,8 @@ import type { Followers, Source } from './followers.ts'
 import { beginFrame, cursorOfText, openStream } from './sse.ts'
 import { aloud, timelineSource } from './timeline.ts'
 
+/** Wraps a sink. `revoked` is called instead of ending the sink when the access is revoked. */
+type Watch = (sink: Sink, revoked?: () => void) => Sink
 /**
  * The rules of a stream operation: the sequence that it follows, and the name of its cursor
  * parameter.
@@ -29,7 +31,7 @@ interface Followed {
    * Checks the caller's access in addition to its permission. Returns a function that wraps the
    * stream's sink so that the stream ends when the access is revoked.
    */
-  admit?(edge: Edge, call: Call): Promise<((sink: Sink) => Sink) | Refusal>
+  admit?(edge: Edge, call: Call): Promise<Watch | Refusal>
 }
 const followed: Readonly<Record<string, Followed>> = {
   'run.events': {
@@ -53,7 +55,9 @@ const followed: Readonly<Record<string, Followed>> = {
         : refuse('not_found'),
     admit: async (edge, call) => {
       const access = await accessTo(edge, call)
-      return isRefusal(access) ? access : (sink) => watched(sink, call.caller.principal.id, access)
+      return isRefusal(access)
+        ? access
+        : (sink, revoked) => watched(sink, call.caller.principal.id, access, revoked)
     },
   },
   'run.logs': {
@@ -107,33 +111,79 @@ export async function runStream(
   exchange: Exchange,
 ): Promise<Answer | Refusal | undefined> {
   if (wantsPage(call)) return runQuery(edge, call)
-  const rule = getOwn(followed, operationOf(call))
-  if (!rule) throw new Error(`nothing to follow for ${call.name}`)
+  const rule = ruleOf(call)
   const start = startOf(call, rule.cursor)
   if (isRefusal(start)) return start
+  const opened = await openSequence(edge, followers, call, start)
+  if (isRefusal(opened)) return opened
+  if (!exchange.open) {
+    opened.release()
+    return undefined
+  }
+  const guard = guardOf(edge, call, () => sink.end())
+  const sink: Sink = openStream(edge.world, exchange, opened.comment, () => void guard.look())
+  sink.onClose(() => {
+    guard.stop()
+    opened.release()
+  })
+  if (opened.begins && opened.after !== undefined) sink.write(beginFrame(opened.after))
+  opened.join(sink)
+  return undefined
+}
+const ruleOf = (call: Call): Followed => {
+  const rule = getOwn(followed, operationOf(call))
+  if (!rule) throw new Error(`nothing to follow for ${call.name}`)
+  return rule
+}
+
+/** A sequence whose first page was read, and that one client may join. */
+export interface OpenedSequence<Cursor = number> {
+  /** The comment that is sent as a keepalive. */
+  readonly comment: string
+  /** The cursor after which the client receives items. Absent: before the first cursor. */
+  readonly after?: Cursor
+  /** Whether the client sent no cursor, and starts at the newest position. */
+  readonly begins: boolean
+  /**
+   * Sends the items to a client, until its sink closes. The sink ends when the sequence ends.
+   * @param revoked called instead of ending the sink after the event that revokes access.
+   */
+  join(sink: Sink, revoked?: () => void): void
+  /** Releases the follower; must be called once the client has left. */
+  release(): void
+}
+/**
+ * Opens the sequence of a stream operation for a client that was admitted.
+ * @param start the cursor of the client, if it has one.
+ */
+export async function openSequence(
+  edge: Edge,
+  followers: Followers,
+  call: Call,
+  start: number | undefined,
+): Promise<OpenedSequence | Refusal> {
+  const rule = ruleOf(call)
   const source = rule.source(edge, call)
   if (isRefusal(source)) return source
   const watch = await rule.admit?.(edge, call)
   if (isRefusal(watch)) return watch
-
   const { member, release } = followers.hold(source)
   const { follower } = member
   const opening = await (start === undefined
     ? follower.open(0, source.newest)
     : follower.open(start)
   ).catch(() => refuse('service_unavailable'))
-  if (isRefusal(opening) || !exchange.open) {
+  if (isRefusal(opening)) {
     release()
-    return isRefusal(opening) ? opening : undefined
+    return opening
   }
-  const after = start ?? (source.newest ? opening.page.last : 0)
-  const guard = guardOf(edge, call, () => sink.end())
-  const sink: Sink = openStream(edge.world, exchange, source.comment, () => void guard.look())
-  sink.onClose(() => {
-    guard.stop()
-    release()
-  })
-  if (start === undefined && source.newest) sink.write(beginFrame(after))
-  follower.join(watch ? watch(sink) : sink, after, opening)
-  return undefined
+  const begins = start === undefined && source.newest !== undefined
+  const after = start ?? (begins ? opening.page.last : 0)
+  return {
+    comment: source.comment,
+    after,
+    begins,
+    join: (sink, revoked) => follower.join(watch ? watch(sink, revoked) : sink, after, opening),
+    release,
+  }
 }

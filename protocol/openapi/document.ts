@@ -59,7 +59,10 @@ function parametersOf(row: Operation, { reference }: Names, brand: string): Json
       schema: reference(schema),
       ...described(schema),
     })),
-    ...(method === 'POST' && row.verb !== 'query' && row.shape.permission !== undefined
+    ...(method === 'POST' &&
+    row.verb !== 'query' &&
+    row.verb !== 'stream' &&
+    row.shape.permission !== undefined
       ? [header('IdempotencyKey')]
       : []),
     ...Object.entries(row.headers?.(brand) ?? {}).map(([name, schema]) => ({
@@ -69,7 +72,9 @@ function parametersOf(row: Operation, { reference }: Names, brand: string): Json
       schema: reference(schema),
       ...described(schema),
     })),
-    ...(row.verb === 'stream' && row.shape.stream !== 'socket' ? [header('LastEventID')] : []),
+    ...(row.verb === 'stream' && row.shape.stream !== 'socket' && method === 'GET'
+      ? [header('LastEventID')]
+      : []),
   ]
 }
 

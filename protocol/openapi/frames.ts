@@ -11,6 +11,7 @@ import { McpAnswer, McpMessage } from '../mcp/messages.ts'
 import { timelineTypes } from '../runs/events.ts'
 import { ProjectRunEvent, RunEventRecord } from '../runs/schema.ts'
 import { numberedFrames, transcriptFrames } from '../sessions/transcript/frames.ts'
+import { StreamFrame } from '../streams/rows.ts'
 
 /**
  * A frame that reports that events between two cursors are no longer stored, so the stream
@@ -59,5 +60,6 @@ export const streamFrames: { readonly [N in RowName]?: Frames } = {
   },
   'session.transcript_stream': transcriptFrames,
   'session.stream': numberedFrames,
+  'stream.follow': { message: StreamFrame },
   'mcp.listen': { message: Type.Union([McpMessage, McpAnswer]) },
 }

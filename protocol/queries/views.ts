@@ -18,12 +18,13 @@ import type {
   TranscriptPage,
   TranscriptQuestion,
 } from '../sessions/transcript/pages.ts'
+import type { StreamQueries } from '../streams/queries.ts'
 import type { TableQueries } from '../tables/events.ts'
 import type { SemanticQueries } from '../tables/semantic.ts'
 import type { Spec } from '../workflows/spec.ts'
 
 /** The internal queries of gateways and executors. */
-interface InternalQueries extends TableQueries, SemanticQueries {
+interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
   /**
    * Events of a run after a cursor, oldest first. `ended`: the run has ended, and no event follows
    * the last item. `oldest`: events before this cursor are no longer stored.

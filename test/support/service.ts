@@ -138,6 +138,7 @@ function unasked(
     : undefined
 }
 
+const HEADERS = { accept: 'text/event-stream', 'content-type': 'application/json' }
 const validators = new Map<string, ReturnType<typeof Compile>>()
 /** Returns how a reply deviates from the schema of its row; undefined if it does not. */
 export function undocumented(name: string, row: Row, body: unknown): string | undefined {
@@ -338,13 +339,15 @@ export async function service(
       url = (await add(more)).url ?? ''
     },
     follow: async (name, input, until, options = {}) => {
-      const { path } = requestOf(api[name], input)
+      const { method, path, body } = requestOf(api[name], input)
       const abort = new AbortController()
       const timer = setTimeout(() => abort.abort(), 20_000)
       const frames: Frame[] = []
       try {
         const answer = await fetch((options.url ?? url) + path, {
-          headers: { accept: 'text/event-stream', ...headersOf(options) },
+          method,
+          headers: { ...HEADERS, ...headersOf(options) },
+          ...(body !== undefined && { body }),
           signal: abort.signal,
         })
         if (!answer.ok || !answer.body)

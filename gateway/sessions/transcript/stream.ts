@@ -12,6 +12,7 @@ import { knownResults } from '../results.ts'
 import { sessionReferenceOf } from '../visibility.ts'
 import { type Dialect, spell } from './change.ts'
 import type { FollowedSessions } from './followed.ts'
+import type { SessionFollower } from './follower.ts'
 import { openTranscriptCursor } from './transcript-cursor.ts'
 
 interface Start {
@@ -80,33 +81,22 @@ async function follow(
   session_id: string,
   { version, from }: Start,
 ): Promise<Answer | Refusal | undefined> {
-  const { member, release } = sessions.hold(scopeId(edge, call), session_id)
-  const { follower, dialects } = member
-  const first = await follower.first(from).catch(() => refuse('service_unavailable'))
-  if (isRefusal(first) || !exchange.open) {
-    release()
-    return isRefusal(first) ? first : undefined
+  const opened = await openTranscript(edge, sessions, call, session_id, { version, from })
+  if (isRefusal(opened)) return opened
+  if (!exchange.open) {
+    opened.release()
+    return undefined
   }
   const guard = guardOf(edge, call, () => sink.end())
   const sink: Sink = openStream(edge.world, exchange, ': keepalive', () => void guard.look())
-  // A call without a session in its path refers to the session by a key. Requests with keys of
-  // channels are refused, so such a session belongs to no channel.
-  const sight =
-    sessionReferenceOf(call.slots, factsOf(call)) &&
-    edge.sessionVisibility.onChange(
-      scopeId(edge, call),
-      session_id,
-      call.caller,
-      () => void guard.look(),
-    )
+  const unwatch = opened.watch(() => void guard.look())
   sink.onClose(() => {
     guard.stop()
-    release()
-    void sight?.then((stop) => stop())
+    unwatch()
+    opened.release()
   })
-  void follower
-    .join(sink, dialects[version], first)
-    .then(() => (version === 'v1' ? catchUp() : undefined))
+  const { follower } = opened
+  void opened.join(sink).then(() => (version === 'v1' ? catchUp() : undefined))
   return undefined
 
   /**
@@ -119,6 +109,49 @@ async function follow(
     )
     if (results.length > 0)
       sink.write(results.map((result) => spell('tool.result', { session_id, ...result })).join(''))
+  }
+}
+
+/** A session whose first page was read, and that one client may join. */
+interface OpenedTranscript {
+  readonly follower: SessionFollower
+  /** Sends the transcript to a client, until its sink closes. */
+  join(sink: Sink): Promise<void>
+  /**
+   * Calls `look` when the access may have been revoked, until the returned function is called. A
+   * call without a session in its path refers to the session by a key. Requests with keys of
+   * channels are refused, so such a session belongs to no channel.
+   */
+  watch(look: () => void): () => void
+  /** Releases the follower; must be called once the client has left. */
+  release(): void
+}
+/** Opens a session for a client that was admitted. */
+export async function openTranscript(
+  edge: Edge,
+  sessions: FollowedSessions,
+  call: Call,
+  session_id: string,
+  { version, from }: Start,
+): Promise<OpenedTranscript | Refusal> {
+  const project = scopeId(edge, call)
+  const { member, release } = sessions.hold(project, session_id)
+  const { follower, dialects } = member
+  const first = await follower.first(from).catch(() => refuse('service_unavailable'))
+  if (isRefusal(first)) {
+    release()
+    return first
+  }
+  return {
+    follower,
+    join: (sink) => follower.join(sink, dialects[version], first),
+    watch: (look) => {
+      const stop =
+        sessionReferenceOf(call.slots, factsOf(call)) &&
+        edge.sessionVisibility.onChange(project, session_id, call.caller, look)
+      return () => void stop?.then((end) => end())
+    },
+    release,
   }
 }
 

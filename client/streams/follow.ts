@@ -1,0 +1,86 @@
+/**
+ * Follows several sequences over one connection, with reconnection. Each subscription resumes from
+ * its own cursor, so a reconnect to any gateway neither loses nor repeats frames.
+ */
+import type { FieldError } from '../../protocol/errors.ts'
+import type { StreamSubscription } from '../../protocol/streams/rows.ts'
+import type { Client } from '../client.ts'
+import { BatonError, reasonOf, refusal } from '../transport.ts'
+import { endedBySignal, watchdog } from '../watchdog.ts'
+import { readStream, STREAMS_PATH, type StreamMessage, streamRequest } from './read.ts'
+
+export type { StreamSubscription } from '../../protocol/streams/rows.ts'
+export type { StreamMessage } from './read.ts'
+
+export interface FollowStreamsOptions {
+  readonly signal?: AbortSignal
+  /** Called after every interruption, before the next attempt. */
+  readonly onReconnect?: (reason: string) => void
+  /** Milliseconds without a byte after which a connection is abandoned; 45 s by default. */
+  readonly silence?: number
+}
+
+/**
+ * Follows subscriptions until all of them were refused or have ended, or `signal` aborts. Refusals
+ * and ends are frames (`subscription.refused`, `subscription.ended`). A subscription of a session
+ * receives its records again after a reconnection, as the fold of `client/transcript.ts` expects.
+ * To change the set, start a new iteration with the cursors so far, and then end the old one.
+ * @param subscriptions without `project`, the project of the client applies, except to `changes`.
+ * @throws BatonError if the service refuses the whole request (with a 4xx status other than 429).
+ */
+export async function* followStreams(
+  { transport }: Pick<Client, 'transport'>,
+  subscriptions: readonly StreamSubscription[],
+  { signal, onReconnect, silence = 45_000 }: FollowStreamsOptions = {},
+): AsyncGenerator<StreamMessage> {
+  const open = new Map(
+    subscriptions.map((one) => [
+      one.id,
+      one.topic === 'changes' ? one : { project: transport.project, ...one },
+    ]),
+  )
+  if (open.size < subscriptions.length) throw duplicate()
+  for (let failures = 0; open.size > 0 && !signal?.aborted; failures++) {
+    const { url } = transport
+    const watch = watchdog(silence, signal)
+    let reason = 'the server ended the stream'
+    let pause: number | undefined
+    try {
+      const answer = await endedBySignal(transport.fetch)(
+        `${url}${STREAMS_PATH}`,
+        streamRequest([...open.values()], transport.headers, watch.signal),
+      )
+      if (!answer.ok) {
+        const refused = refusal(answer, await answer.text())
+        if (answer.status < 500 && answer.status !== 429) throw refused
+        reason = refused.message
+        if (answer.status !== 429) transport.next(url)
+      } else if (answer.body) {
+        for await (const frames of readStream(answer.body, watch.alive, (ms) => (pause = ms)))
+          for (const frame of frames) {
+            failures = -1
+            const { subscription, event, cursor } = frame
+            const before = open.get(subscription)
+            if (before && cursor !== undefined) open.set(subscription, { ...before, after: cursor })
+            if (event === 'subscription.refused' || event === 'subscription.ended')
+              open.delete(subscription)
+            yield frame
+          }
+      }
+    } catch (error) {
+      if (signal?.aborted) return
+      if (error instanceof BatonError) throw error
+      reason = watch.silent() ? `no data received for ${silence / 1000} s` : reasonOf(error)
+      transport.next(url)
+    } finally {
+      watch.stop()
+    }
+    if (open.size === 0 || signal?.aborted) return
+    onReconnect?.(reason)
+    await transport.pause(pause ?? Math.min(2000, 50 * 2 ** Math.max(0, failures)))
+  }
+}
+const duplicate = (): BatonError => {
+  const fields: FieldError[] = [{ field: 'subscriptions', message: 'have equal ids' }]
+  return new BatonError(400, 'bad_request', 'Two subscriptions have the same id.', { fields })
+}

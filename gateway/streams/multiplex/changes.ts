@@ -1,0 +1,246 @@
+/**
+ * Follows the records of a project that change, for all clients of this gateway.
+ *
+ * The source is the view of the project's partition. It notes the changed records in memory while
+ * gateways ask for them, and a question waits at the view until the view has applied something new.
+ * So owners of shards publish nothing for this topic, and the path of a run has no part in it. The
+ * announcements of owners (`live`, `moved`) would not do: they cover only some kinds of actors,
+ * may be lost, and every gateway would receive every one of them. A view knows the order of all
+ * changes of its partition, so a position is enough to detect that changes were missed.
+ *
+ * Invariants:
+ * K1. A client receives a change of every record that it may read and that changed after its
+ *     cursor, or the kind `*`. The latter is sent when the view does not know all changes since the
+ *     cursor (it has restarted, or too many records have changed), and when the permissions of the
+ *     client have changed.
+ * K2. A client receives at most one frame per `PAUSE`.
+ * K3. A client learns the id of a record only if it may read the record, or if its own access to
+ *     the record has changed. For a record that no longer exists, it learns the kind.
+ * K4. A client that does not read is left out until its socket has drained. Nothing is buffered.
+ */
+import type { Viewer } from '../../../protocol/channels/schema.ts'
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { ViewQueries } from '../../../protocol/queries/views.ts'
+import {
+  type ClosableKind,
+  changeKinds,
+  closableKinds,
+  type RecordChange,
+} from '../../../protocol/streams/changes.ts'
+import type { Caller } from '../../auth/authenticate.ts'
+import { authorizeRow } from '../../auth/authorize.ts'
+import { namesOf } from '../../auth/people.ts'
+import { viewerOf } from '../../auth/viewer.ts'
+import { type Call, type Edge, rows, scopeId } from '../../call.ts'
+import type { Sink } from '../../http/respond.ts'
+import { sleep } from '../../timing.ts'
+import { pauseMs, WITHIN } from '../follow.ts'
+import { openFollowerPool } from '../follower-pool.ts'
+import { frame } from '../sse.ts'
+import type { OpenedSequence } from '../stream.ts'
+
+/** Minimum time in milliseconds between two frames of a client. */
+const PAUSE = 250
+/** Maximum number of records in a frame. Beyond it, only their kinds are named. */
+const NAMED = 200
+
+type Page = ViewQueries['changes']['reply']
+type Change = Page['items'][number]
+interface Client {
+  readonly sink: Sink
+  readonly call: Call
+  sent: number
+  /** The permissions with which the client was last served; see K1. */
+  permissions: string
+}
+/** The identity of a client at the time of a page. */
+interface Reader {
+  readonly client: Client
+  readonly viewer: Viewer
+  readonly names: readonly string[]
+  may(kind: string): boolean
+  readonly permissions: string
+}
+
+const closable: ReadonlySet<string> = new Set(closableKinds)
+const permissionsOf = ({ permissions }: Caller): string => [...permissions].sort().join(' ')
+
+class ChangeFollower {
+  readonly #edge: Edge
+  readonly #project: string
+  readonly #clients = new Set<Client>()
+  #running = false
+
+  constructor(edge: Edge, project: string) {
+    this.#edge = edge
+    this.#project = project
+  }
+  /** Queries the changes after a cursor; without one, only the current position. */
+  ask(after = Number.MAX_SAFE_INTEGER, fresh?: number): Promise<Page | Refusal> {
+    const { world } = this.#edge
+    return world
+      .view(this.#project, 'changes', { of: this.#project, after }, fresh, WITHIN)
+      .catch(() => refuse('service_unavailable'))
+  }
+  /** Adds a client that has received everything up to a cursor. */
+  join(sink: Sink, call: Call, sent: number): void {
+    const client = { sink, call, sent, permissions: permissionsOf(call.caller) }
+    this.#clients.add(client)
+    sink.onClose(() => this.#clients.delete(client))
+    if (!this.#running) void this.#run()
+  }
+  /** The position of every client is in the questions, so nothing is missed. */
+  check(): void {}
+
+  async #run(): Promise<void> {
+    const { world } = this.#edge
+    this.#running = true
+    for (let failures = 0; this.#clients.size > 0; ) {
+      const due = [...this.#clients].filter(({ sink }) => !sink.full)
+      const after = Math.min(...due.map(({ sent }) => sent))
+      // The view has nothing new before it reaches the next position.
+      const page = due.length > 0 ? await this.ask(after, after + 1) : undefined
+      const delivered = page && !isRefusal(page) && (await this.#deliver(due, page))
+      if (delivered) failures = 0
+      await sleep(world, page && !delivered ? Math.max(PAUSE, pauseMs(failures++)) : PAUSE)
+    }
+    this.#running = false
+  }
+  /** Sends a page to the clients. Returns false when the page must be queried again. */
+  async #deliver(due: readonly Client[], page: Page): Promise<boolean> {
+    const { items, last, floor } = page
+    const behind = due.filter(
+      ({ sent }) => sent < floor || items.some(({ cursor }) => cursor > sent),
+    )
+    const readers = await Promise.all(behind.map((client) => this.#reader(client)))
+    const known = readers.filter((reader) => reader !== undefined)
+    const readable = await this.#readable(items, known, last)
+    if (!readable) return false
+    for (const [index, reader] of known.entries()) {
+      const { client } = reader
+      const changes =
+        reader.permissions !== client.permissions || client.sent < floor
+          ? [{ kind: '*' }]
+          : shown(
+              items.filter(({ cursor }) => cursor > client.sent),
+              reader,
+              (change) => readable(change, index),
+            )
+      if (changes.length > 0) client.sink.write(frame('changes', { changes }, last))
+      client.permissions = reader.permissions
+    }
+    // A client whose caller could not be looked up is served with the next page.
+    const skipped = new Set(behind.filter((_, index) => !readers[index]))
+    for (const client of due) if (!skipped.has(client)) client.sent = Math.max(client.sent, last)
+    return true
+  }
+  async #reader(client: Client): Promise<Reader | undefined> {
+    const { authentication, world } = this.#edge
+    const { call } = client
+    const caller = await authentication.again(call.caller)
+    if (isRefusal(caller)) return undefined
+    const names = call.project ? await namesOf(this.#edge, this.#project, caller) : []
+    if (isRefusal(names)) return undefined
+    const kinds = changeKinds[call.project ? 'project' : 'organization']
+    return {
+      client,
+      viewer: viewerOf(caller),
+      names,
+      permissions: permissionsOf(caller),
+      may: (kind) => {
+        const row = rows[getOwn(kinds, kind) ?? '']
+        return row !== undefined && !authorizeRow(world.settings.brand, row.shape, caller, {})
+      },
+    }
+  }
+  /**
+   * Returns a function that returns whether a reader may learn the id of a record, by the position
+   * of the reader; undefined for a record that does not exist. Returns undefined when the view does
+   * not answer.
+   */
+  async #readable(
+    items: readonly Change[],
+    readers: readonly Reader[],
+    fresh: number,
+  ): Promise<((change: Change, reader: number) => boolean | undefined) | undefined> {
+    const records = items.flatMap(({ kind, id, only }) =>
+      id !== undefined && only === undefined && closable.has(kind)
+        ? [{ kind: kind as ClosableKind, id }]
+        : [],
+    )
+    if (records.length === 0 || readers.length === 0) return () => true
+    const answer = await this.#edge.world
+      .view(
+        this.#project,
+        'changes_readable',
+        { records, readers: readers.map(({ viewer, names }) => ({ viewer, names })) },
+        fresh,
+        WITHIN,
+      )
+      .catch(() => refuse('service_unavailable'))
+    if (isRefusal(answer) || answer.late) return undefined
+    const keyOf = ({ kind, id = '' }: RecordChange) => `${kind} ${id}`
+    const at = new Map(records.map((record, index) => [keyOf(record), index]))
+    const gone = new Set(answer.gone)
+    const readable = answer.readable.map((positions) => new Set(positions))
+    return (change, reader) => {
+      const index = at.get(keyOf(change))
+      if (index === undefined) return true
+      return gone.has(index) ? undefined : readable[reader]?.has(index) === true
+    }
+  }
+}
+
+/** Returns the changes as a reader receives them. */
+function shown(
+  items: readonly Change[],
+  { viewer, may }: Reader,
+  readable: (change: Change) => boolean | undefined,
+): { kind: string; id?: string }[] {
+  const whole = new Set<string>()
+  const ids = new Map<string, { kind: string; id: string }>()
+  for (const change of items) {
+    const { kind, id, only } = change
+    if ((only !== undefined && only !== viewer.id) || !may(kind)) continue
+    const open = id === undefined || only !== undefined ? true : readable(change)
+    if (id === undefined || open === undefined) whole.add(kind)
+    else if (open) ids.set(`${kind} ${id}`, { kind, id })
+  }
+  if (ids.size > NAMED) for (const { kind } of ids.values()) whole.add(kind)
+  return [
+    ...[...whole].map((kind) => ({ kind })),
+    ...[...ids.values()].filter(({ kind }) => !whole.has(kind)),
+  ]
+}
+
+/** Opens the changes of the project, or the organization, of an admitted call. */
+export type OpenChanges = (
+  call: Call,
+  after: number | undefined,
+) => Promise<OpenedSequence | Refusal>
+/** Creates an empty set of followed projects. */
+export function openChanges(edge: Edge): OpenChanges {
+  const pool = openFollowerPool<{ follower: ChangeFollower; close(): void }>(edge.world)
+  return async (call, after) => {
+    const project = scopeId(edge, call)
+    const { member, release } = pool.hold(project, () => ({
+      follower: new ChangeFollower(edge, project),
+      close: () => {},
+    }))
+    const begins = after === undefined
+    const page = begins ? await member.follower.ask() : undefined
+    if (page && isRefusal(page)) {
+      release()
+      return page
+    }
+    const start = after ?? page?.last ?? 0
+    return {
+      comment: ': keepalive',
+      after: start,
+      begins,
+      join: (sink) => member.follower.join(sink, call, start),
+      release,
+    }
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * The row of the multiplexed stream: many sequences over one connection, for clients that may open
+ * only a few connections, such as browsers. Each subscription has its own cursor, and the service
+ * stores nothing about the stream.
+ */
+import { type Static, Type } from 'typebox'
+import { Closed, Id } from '../common.ts'
+import { stream } from '../contract.ts'
+import { errors, type FieldError } from '../errors.ts'
+import { allChangeKinds } from './changes.ts'
+
+/** Maximum number of subscriptions of a stream. */
+export const SUBSCRIPTIONS_PER_STREAM = 100
+
+const topics = {
+  run: { target: true, cursor: 'number', description: 'the timeline of a run' },
+  runs: { target: false, cursor: 'number', description: 'the feed of all runs' },
+  session: { target: true, cursor: 'text', description: 'the transcript of a session' },
+  channel: { target: true, cursor: 'number', description: 'the events of a channel' },
+  changes: { target: false, cursor: 'number', description: 'the records that have changed' },
+} as const
+export type StreamTopic = keyof typeof topics
+const topicNames = Object.keys(topics) as StreamTopic[]
+
+const StreamCursor = Type.Union([
+  Type.Integer({ minimum: 0 }),
+  Type.String({ minLength: 1, maxLength: 512 }),
+])
+const Subscription = Closed({
+  id: Type.String({
+    minLength: 1,
+    maxLength: 64,
+    description: 'Chosen by the client; unique in the request',
+  }),
+  project: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'Handle or id. Only `changes` may omit it, which means the organization',
+    }),
+  ),
+  topic: Type.Enum(topicNames, {
+    description: topicNames.map((name) => `\`${name}\`: ${topics[name].description}`).join('; '),
+  }),
+  target: Type.Optional(
+    Type.String({
+      ...Id,
+      description: 'Id of the run, session or channel; other topics have none',
+    }),
+  ),
+  after: Type.Optional({
+    ...StreamCursor,
+    description:
+      'The `cursor` of the last frame received. Without it, a run is sent from its start, ' +
+      'a session from the newest part of its transcript, and everything else from now on',
+  }),
+})
+export type StreamSubscription = Static<typeof Subscription>
+const FollowStreams = Closed({
+  subscriptions: Type.Array(Subscription, { minItems: 1, maxItems: SUBSCRIPTIONS_PER_STREAM }),
+})
+type FollowStreams = Static<typeof FollowStreams>
+
+function checkSubscriptions({ subscriptions }: FollowStreams): readonly FieldError[] {
+  const ids = new Set<string>()
+  return subscriptions.flatMap(({ id, project, topic, target, after }, index) => {
+    const faults: FieldError[] = []
+    const fault = (field: string, message: string) =>
+      faults.push({ field: `subscriptions[${index}].${field}`, message })
+    const known = topics[topic]
+    if (ids.has(id)) fault('id', 'is used by another subscription')
+    ids.add(id)
+    if (project === undefined && topic !== 'changes') fault('project', 'is required')
+    if (known.target && target === undefined) fault('target', `is required for \`${topic}\``)
+    if (!known.target && target !== undefined) fault('target', `\`${topic}\` has no target`)
+    if (after !== undefined && (known.cursor === 'number') !== (typeof after === 'number'))
+      fault('after', `must be a ${known.cursor} for \`${topic}\``)
+    return faults
+  })
+}
+
+const subscription = Type.String({ description: 'The `id` of the subscription' })
+const StreamError = Type.Object({
+  code: Type.Enum(Object.keys(errors)),
+  message: Type.String(),
+  details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+})
+const SubscriptionStarted = Type.Object({
+  subscription,
+  event: Type.Literal('subscription.started'),
+  cursor: Type.Optional(StreamCursor),
+  data: Type.Object({}),
+})
+const SubscriptionRefused = Type.Object({
+  subscription,
+  event: Type.Literal('subscription.refused'),
+  data: Type.Object({ error: StreamError }),
+})
+const SubscriptionEnded = Type.Object({
+  subscription,
+  event: Type.Literal('subscription.ended'),
+  data: Type.Object({
+    reason: Type.Enum(['completed', 'access_lost'], {
+      description:
+        '`completed`: nothing follows, because the run has ended or the channel was deleted',
+    }),
+    error: Type.Optional(StreamError),
+  }),
+})
+const ChangesFrame = Type.Object({
+  subscription,
+  event: Type.Literal('changes'),
+  cursor: Type.Integer(),
+  data: Type.Object({
+    changes: Type.Array(
+      Type.Object({
+        kind: Type.String({
+          description:
+            `One of ${allChangeKinds.join(', ')}; or \`*\`: anything may have changed, ` +
+            'so load everything again',
+        }),
+        id: Type.Optional(
+          Type.String({ description: 'Absent: any record of the kind may have changed' }),
+        ),
+      }),
+    ),
+  }),
+})
+const TopicFrame = Type.Object({
+  subscription,
+  event: Type.String({ description: 'The event name in the single stream of the topic' }),
+  cursor: Type.Optional({
+    ...StreamCursor,
+    description: 'The position after the frame; absent from frames that are never sent again',
+  }),
+  data: Type.Record(Type.String(), Type.Unknown(), {
+    description: 'The data of the frame in the single stream of the topic',
+  }),
+})
+/** A frame of the multiplexed stream, in the field `data` of an event `message`. */
+export const StreamFrame = Type.Union([
+  SubscriptionStarted,
+  SubscriptionRefused,
+  SubscriptionEnded,
+  ChangesFrame,
+  TopicFrame,
+])
+
+export const streams = {
+  'stream.follow': stream('POST /streams', {
+    summary: 'Follow several runs, sessions, channels and lists over one connection',
+    tag: 'streams',
+    permission: 'authenticated',
+    stream: 'sse',
+    body: FollowStreams,
+    check: checkSubscriptions,
+    reply: StreamFrame,
+  }),
+} as const

@@ -1,0 +1,99 @@
+/**
+ * The records that have changed recently, in memory. Records are noted only while a gateway asks for
+ * changes, so that the tail costs nothing when no client follows them. A reader whose cursor is
+ * older than the tail must load everything again.
+ *
+ * Invariant: for each project, every change after its floor is in the tail.
+ */
+import type { RecordChange } from '../../../protocol/streams/changes.ts'
+
+interface Noted extends RecordChange {
+  readonly cursor: number
+}
+/** The changes of a project, oldest first. Those up to `floor` were dropped. */
+interface OfProject {
+  floor: number
+  readonly changes: Map<string, Noted>
+}
+
+/** Maximum number of records of a project, and of projects. */
+const LIMIT = { records: 1000, projects: 500 } as const
+/** Number of entries without a question after which changes are no longer noted. */
+const UNASKED = 20_000
+
+export class ChangeTail {
+  readonly #projects = new Map<string, OfProject>()
+  #batch: (Noted & { readonly project: string })[] = []
+  /** Whether changes are noted, and the number of entries since the last question. */
+  #active = false
+  #unasked = 0
+  /** Changes up to this cursor are in the tail of no project that has none now. */
+  #floor = 0
+
+  /** Whether changes are noted. */
+  get active(): boolean {
+    return this.#active
+  }
+  /**
+   * Discards everything.
+   * @param current the cursor up to which everything is applied.
+   */
+  begin(current: number): void {
+    this.#projects.clear()
+    this.#batch = []
+    this.#floor = current
+  }
+  /** Adds a change of the current batch. */
+  add(project: string, change: RecordChange, cursor: number): void {
+    this.#batch.push({ ...change, project, cursor })
+  }
+  /** Accepts the current batch, which is applied up to this cursor. */
+  keep(current: number): void {
+    if (!this.#active) return
+    this.#unasked += this.#batch.length
+    for (const { project, ...change } of this.#batch) this.#note(project, change)
+    this.#batch = []
+    if (this.#unasked <= UNASKED) return
+    this.#active = false
+    this.begin(current)
+  }
+  /** Discards the current batch, which failed. */
+  undo(): void {
+    this.#batch = []
+  }
+  #note(project: string, change: Noted): void {
+    let of = this.#projects.get(project)
+    if (of) this.#projects.delete(project)
+    else of = { floor: this.#floor, changes: new Map() }
+    // Maps iterate in the order of insertion, so the least recent change and project are first.
+    this.#projects.set(project, of)
+    const key = `${change.kind} ${change.id ?? ''} ${change.only ?? ''}`
+    of.changes.delete(key)
+    of.changes.set(key, change)
+    if (of.changes.size > LIMIT.records) {
+      const [first = '', oldest] = of.changes.entries().next().value ?? []
+      of.changes.delete(first)
+      of.floor = Math.max(of.floor, oldest?.cursor ?? 0)
+    }
+    if (this.#projects.size <= LIMIT.projects) return
+    const [first = '', dropped] = this.#projects.entries().next().value ?? []
+    this.#projects.delete(first)
+    for (const { cursor } of dropped?.changes.values() ?? [])
+      this.#floor = Math.max(this.#floor, cursor)
+    this.#floor = Math.max(this.#floor, dropped?.floor ?? 0)
+  }
+  /**
+   * Returns the changes of a project after a cursor. Changes up to `floor` may be missing.
+   * @param current the cursor up to which everything is applied.
+   */
+  read(project: string, after: number, current: number): { readonly changes: readonly Noted[]; readonly floor: number } {
+    if (!this.#active) {
+      this.#active = true
+      this.begin(current)
+    }
+    this.#unasked = 0
+    const of = this.#projects.get(project)
+    const changes = of ? [...of.changes.values()].filter(({ cursor }) => cursor > after) : []
+    return { changes, floor: of?.floor ?? this.#floor }
+  }
+}

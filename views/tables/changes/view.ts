@@ -1,0 +1,103 @@
+/**
+ * The records that have changed, for clients that follow the lists of a project. Changes are kept
+ * in memory only (`tail.ts`). Which reader may learn the id of a record is decided by the tables of
+ * its resource at the time of the question.
+ */
+import type { Viewer } from '../../../protocol/channels/schema.ts'
+import { lastCursor } from '../../../protocol/entry.ts'
+import type { ViewQueries } from '../../../protocol/queries/views.ts'
+import { type ClosableKind, changesOf } from '../../../protocol/streams/changes.ts'
+import type { ChangeReader } from '../../../protocol/streams/queries.ts'
+import { type Arm, defineView } from '../../define-view.ts'
+import type { Store } from '../../store.ts'
+import { channelGet, channelRow } from '../channels/channels.ts'
+import { sessionAccess } from '../sessions/lists.ts'
+import { openTo, viewerValues } from '../sessions/visibility.ts'
+
+const note: Arm = (store, place) => {
+  if (!store.changes.active) return
+  for (const change of changesOf(place.entry))
+    store.changes.add(place.entry.project, change, lastCursor(place))
+}
+
+/** Returns whether a reader may read a record; undefined if there is no such record. */
+type Readable = (
+  store: Store,
+  project: number,
+  id: string,
+  reader: ChangeReader,
+) => boolean | undefined
+const ofSession = (
+  store: Store,
+  project: number,
+  of: ViewQueries['session_access']['input']['of'],
+  viewer: Viewer,
+): boolean | undefined => {
+  const { known, closed } = sessionAccess(store, project, { of, viewer })
+  return known ? !closed : undefined
+}
+const readable: Readonly<Record<ClosableKind, Readable>> = {
+  channel: (store, project, id, { viewer }) =>
+    channelRow(store, project, id) && !('refused' in channelGet(store, project, { id, viewer })),
+  session: (store, project, session_id, { viewer }) =>
+    ofSession(store, project, { session_id }, viewer),
+  interaction: (store, project, interaction_id, { viewer, names }) =>
+    ofSession(store, project, { interaction_id, names }, viewer),
+  artifact: (store, project, id, { viewer }) => {
+    const row = store.one<{ readable: number }>(
+      `SELECT (owner = ? OR (shared = 1 AND ${openTo('artifacts')})) AS readable
+       FROM artifacts WHERE id = ? AND project = ?`,
+      viewer.id,
+      ...viewerValues(viewer),
+      id,
+      project,
+    )
+    return row && row.readable === 1
+  },
+}
+
+function readableBy(
+  store: Store,
+  project: number,
+  { records, readers }: ViewQueries['changes_readable']['input'],
+): ViewQueries['changes_readable']['reply'] {
+  const gone = new Set<number>()
+  const found = readers.map((reader) =>
+    [...records.entries()].flatMap(([index, { kind, id }]) => {
+      const may = readable[kind](store, project, id, reader)
+      if (may === undefined) gone.add(index)
+      return may ? [index] : []
+    }),
+  )
+  return { gone: [...gone], readable: found }
+}
+
+const kinds = {
+  organization: note,
+  project: note,
+  channel: note,
+  events: note,
+  interaction: note,
+  loop: note,
+  memory: note,
+  table: note,
+  session: note,
+  delivery: note,
+  artifact: note,
+  environment: note,
+  worker: note,
+  blueprint: note,
+} as const
+
+export const changes = defineView({
+  kinds,
+  gathers: Object.keys(kinds) as (keyof typeof kinds)[],
+  tables: '',
+  queries: {
+    changes: ({ store, current }, { of, after }) => {
+      const { changes, floor } = store.changes.read(of, after, current)
+      return { items: changes, last: current, floor }
+    },
+    changes_readable: ({ store, project }, input) => readableBy(store, project, input),
+  },
+})
