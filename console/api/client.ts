@@ -149,10 +149,6 @@ export async function send(
     ...(body !== undefined && type && { 'content-type': type }),
     ...(method === 'POST' && { 'idempotency-key': key ?? randomKey() }),
     ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-    // Until the console session exists.
-    ...(localStorage.getItem('console.key') && {
-      authorization: `Bearer ${localStorage.getItem('console.key')}`,
-    }),
   }
   const tries = method === 'PATCH' ? 1 : TRIES
   for (let attempt = 1; ; attempt++) {

@@ -11,7 +11,7 @@ import { Frame } from './frame.tsx'
 import { Outlet } from './outlet.tsx'
 import { Page } from './page.tsx'
 import { paletteOpen } from './palette.tsx'
-import { askToSignIn, may, project, session } from './session.ts'
+import { may, project, projects, signedIn } from './session.ts'
 import { type Command, listenForKeys, useCommands } from './shortcuts.ts'
 import { shellText as text } from './text.ts'
 import { store, stored } from './theme.ts'
@@ -20,9 +20,8 @@ const LAST_PROJECT = 'console.project'
 
 /** The address `/`: leads to the project that was visited last, or to the list of projects. */
 function Start() {
-  const projects = session.value?.projects ?? []
   const last = stored(LAST_PROJECT)
-  const target = projects.find(({ handle }) => handle === last) ?? projects[0]
+  const target = projects.value.find(({ handle }) => handle === last) ?? projects.value[0]
   useEffect(() => {
     if (target) go(`/p/${encodeURIComponent(target.handle)}`, { replace: true })
   }, [target])
@@ -67,12 +66,8 @@ export function App() {
       }),
     [],
   )
-  const known = session.value
-  const { path } = place.value
-  useEffect(() => {
-    if (known === null) askToSignIn()
-  }, [known, path])
-  if (path === '/sign-in' || known === null)
+  const known = signedIn.value
+  if (place.value.path === '/sign-in' || known === false)
     return (
       <Boundary>
         <SignIn />

@@ -12,7 +12,7 @@ import { go, place } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
 import { badges } from './badges.ts'
 import { Palette, paletteOpen } from './palette.tsx'
-import { may, project, session, signOut } from './session.ts'
+import { current, identity, may, project, projects, signOut } from './session.ts'
 import { shellText as text } from './text.ts'
 import { theme } from './theme.ts'
 
@@ -20,13 +20,13 @@ import { theme } from './theme.ts'
 const navigationOpen = signal(false)
 
 function Navigation() {
-  const current = project.value
+  const handle = project.value
   const { path } = place.value
   const offered = routes.filter(
     (route): route is Route & Required<Pick<Route, 'entry'>> =>
       route.entry !== undefined &&
       (!route.path.startsWith('/p/') ||
-        (current !== '' && (!route.permission || may(route.permission)))),
+        (handle !== '' && (!route.permission || may(route.permission)))),
   )
   const groups = Map.groupBy(offered, ({ entry }) => entry.group)
   return (
@@ -42,7 +42,7 @@ function Navigation() {
           <h2 class="small soft">{group}</h2>
           <ul>
             {entries.map(({ path: pattern, entry }) => {
-              const href = fillPath(pattern, { project: current })
+              const href = fillPath(pattern, { project: handle })
               const isHome = pattern === '/p/:project'
               const here = path === href || (!isHome && path.startsWith(`${href}/`))
               return (
@@ -65,17 +65,15 @@ function Navigation() {
 }
 
 function ProjectMenu() {
-  const projects = session.value?.projects ?? []
-  const current = projects.find(({ handle, id }) => [handle, id].includes(project.value))
   return (
     <Menu
       label={text.chooseProject}
-      items={projects.map(({ name, handle }) => ({
+      items={projects.value.map(({ name, handle }) => ({
         label: name,
         href: `/p/${encodeURIComponent(handle)}`,
       }))}
     >
-      <span class="clip user-text project-name">{current?.name ?? text.chooseProject}</span>
+      <span class="clip user-text project-name">{current.value?.name ?? text.chooseProject}</span>
       <Icon name="down" />
     </Menu>
   )
@@ -97,7 +95,7 @@ const AccountMenu = () => (
     label={text.account}
     icon="user"
     items={[
-      { label: session.value?.name || text.account, icon: 'user', href: '/account' },
+      { label: identity.value?.display_name ?? text.account, icon: 'user', href: '/account' },
       { label: text.themeSystem, icon: 'theme', onSelect: () => void (theme.value = 'system') },
       { label: text.themeLight, icon: 'theme', onSelect: () => void (theme.value = 'light') },
       { label: text.themeDark, icon: 'theme', onSelect: () => void (theme.value = 'dark') },

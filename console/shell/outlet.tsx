@@ -9,7 +9,7 @@ import type { Route } from '../router/route.ts'
 import { place } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
 import { Page, type PageProps } from './page.tsx'
-import { may, me } from './session.ts'
+import { current, may } from './session.ts'
 import { shellText as text } from './text.ts'
 
 /** Whether a module of this version can no longer be loaded, because the service was updated. */
@@ -76,7 +76,7 @@ export function Outlet() {
       </Page>
     )
   const { permission } = route
-  if (permission && me.value && !may(permission))
+  if (permission && route.path.startsWith('/p/') && current.value && !may(permission))
     return (
       <Page title={text.notAllowed}>
         <Empty icon="keys" title={text.notAllowed}>

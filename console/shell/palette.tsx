@@ -6,7 +6,7 @@ import { Dialog } from '../design/overlay.tsx'
 import { fillPath } from '../router/match.ts'
 import { go } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
-import { may, project, session } from './session.ts'
+import { may, project, projects } from './session.ts'
 import { commands } from './shortcuts.ts'
 import { shellText as text } from './text.ts'
 
@@ -55,7 +55,7 @@ function all(): readonly Found[] {
       run,
     }),
   )
-  const projects = (session.value?.projects ?? []).map(
+  const others = projects.value.map(
     ({ handle, name }): Found => ({
       id: `project ${handle}`,
       label: name,
@@ -65,7 +65,7 @@ function all(): readonly Found[] {
     }),
   )
   const seen = new Set<string>()
-  return [...own, ...pages, ...projects].filter(
+  return [...own, ...pages, ...others].filter(
     ({ id, label }) => !seen.has(id) && seen.add(id) && label !== '',
   )
 }

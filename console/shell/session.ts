@@ -4,44 +4,37 @@
  * Invariant: permissions decide only what is offered. The service checks every request itself.
  */
 import { computed, effect, signal } from '@preact/signals'
-import { ApiError, type CallReply, call, send, whenSignedOut } from '../api/client.ts'
+import type { ConsoleIdentity } from '../../protocol/access/console-session.ts'
+import { send, whenSignedOut } from '../api/client.ts'
+import { forgetLive } from '../api/live.ts'
 import { forgetAnswers } from '../api/query.ts'
 import { go, place } from '../router/router.ts'
 import { covers } from './permissions.ts'
 
-/** A project that the person can enter. */
-export interface ProjectEntry {
-  readonly id: string
-  readonly handle: string
-  readonly name: string
-}
-/** The signed-in person. */
-export interface Session {
-  readonly name: string
-  readonly projects: readonly ProjectEntry[]
-}
+const SESSION = '/v1/auth/console/session'
 
-/** The session: `undefined` while it is loaded, null when nobody is signed in. */
-export const session = signal<Session | null | undefined>(undefined)
-/** The handle or id of the current project; '' outside of projects. */
+/** Who is signed in, and the ways of signing in; undefined until it is known. */
+export const identity = signal<ConsoleIdentity | undefined>(undefined)
+/** Whether somebody is signed in; undefined until it is known. */
+export const signedIn = computed(() => identity.value?.signed_in)
+/** The projects that the person can enter, by name. */
+export const projects = computed(() => identity.value?.projects ?? [])
+/** The handle or id in the address of the current project; '' outside of projects. */
 export const project = computed(
   () => /^\/p\/([^/]+)/.exec(place.value.path)?.[1]?.replace(/.+/, decodeURIComponent) ?? '',
 )
-/** The principal of the person in the current project, with its permissions. */
-export const me = signal<CallReply<'me.get'> | undefined>(undefined)
+/** The current project as the session sees it, with the person's principal and permissions. */
+export const current = computed(() =>
+  projects.value.find(({ handle, id }) => project.value === handle || project.value === id),
+)
 
-/** Loads the session. */
+/**
+ * Loads who is signed in.
+ * @throws ApiError if the service does not answer.
+ */
 export async function loadSession(): Promise<void> {
-  const answer = await send('GET', '/v1/projects?limit=200').catch((error: unknown) => {
-    if (error instanceof ApiError && error.status === 401) return undefined
-    throw error
-  })
-  if (!answer) {
-    session.value = null
-    return
-  }
-  const { items } = (await answer.json()) as { items: ProjectEntry[] }
-  session.value = { name: '', projects: items }
+  const answer = await send('GET', SESSION)
+  identity.value = (await answer.json()) as ConsoleIdentity
 }
 
 /** Goes to the page for signing in, which returns to the current place. */
@@ -51,47 +44,45 @@ export function askToSignIn(): void {
   go(`/sign-in?return=${encodeURIComponent(pathname + search)}`, { replace: true })
 }
 
-/** Follows the session and the current project. Called once. */
+/** Forgets the person and all data of the person. */
+function forget(): void {
+  const known = identity.peek()
+  if (known) identity.value = { signed_in: false, ways: known.ways }
+  forgetAnswers()
+  forgetLive()
+}
+
+/** Asks for signing in when the session has ended. Called once. */
 export function followSession(): void {
   whenSignedOut(() => {
-    if (session.peek() === null) return
-    session.value = null
-    me.value = undefined
-    forgetAnswers()
+    if (identity.peek()?.signed_in) forget()
   })
   effect(() => {
-    const handle = project.value
-    me.value = undefined
-    if (handle === '' || !session.value) return
-    void call('me.get', { project: handle })
-      .then((answer) => {
-        if (project.peek() === handle) me.value = answer
-      })
-      .catch((error: unknown) => {
-        if (!(error instanceof ApiError)) throw error
-      })
+    if (signedIn.value === false) askToSignIn()
   })
 }
 
 /**
- * Returns whether the person holds a permission in the current project, such as `runs.operate`.
- * False until that is known.
- */
-export const may = (permission: string): boolean =>
-  (me.value?.permissions ?? []).some((granted) => covers(granted, permission))
-
-/**
- * Signs in with an API key or a personal token.
+ * Signs in, or adds a credential to the session.
+ * @param way an API key or personal token, or the code of a sign-in link.
  * @throws ApiError if it is not valid.
  */
-export async function signIn(credential: string): Promise<void> {
-  localStorage.setItem('console.key', credential)
-  await send('GET', '/v1/projects')
+export async function signIn(
+  way: { readonly credential: string } | { readonly code: string },
+): Promise<void> {
+  const type = 'application/json'
+  await send('POST', '/v1/auth/console/sessions', JSON.stringify(way), { type })
+  await loadSession()
 }
 /** Ends the session of this browser. */
 export async function signOut(): Promise<void> {
-  localStorage.removeItem('console.key')
-  session.value = null
-  me.value = undefined
-  forgetAnswers()
+  await send('DELETE', SESSION)
+  forget()
 }
+
+/** Returns whether the person holds a permission in the current project, such as `runs.operate`. */
+export const may = (permission: string): boolean =>
+  (current.value?.permissions ?? []).some((granted) => covers(granted, permission))
+/** Returns whether the person holds a permission in the organization. */
+export const mayInOrganization = (permission: string): boolean =>
+  (identity.value?.organization?.permissions ?? []).some((granted) => covers(granted, permission))

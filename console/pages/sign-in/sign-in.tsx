@@ -1,47 +1,80 @@
-/** The page for signing in: with a key or token, a one-time link, or the provider of the company. */
-import { useState } from 'preact/hooks'
+/**
+ * The page for signing in: with a key or token, with a one-time link, or with the OpenID provider.
+ * A link has its code in the fragment, which browsers do not send.
+ */
+import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
 import { TextField } from '../../design/field.tsx'
+import { Notice } from '../../design/states.tsx'
 import { go, place } from '../../router/router.ts'
-import { loadSession, signIn } from '../../shell/session.ts'
+import { identity, signIn } from '../../shell/session.ts'
+import { returnTarget } from './return-target.ts'
 import { signInText as text } from './text.ts'
 
-/** Returns the address to show after signing in: a path of the console, or `/`. */
-export function returnTarget(wanted: string | null): string {
-  if (wanted === null || !/^\/(?![/\\])/.test(wanted) || wanted.startsWith('/sign-in')) return '/'
-  return wanted
+/** Returns why signing in with the provider has failed, in words. */
+function failureText(code: string): string {
+  const known = Object.hasOwn(text, code) ? text[code as keyof typeof text] : undefined
+  return typeof known === 'string' ? known : text.failed
 }
 
 /** The page for signing in. */
 export function SignIn() {
   const [key, setKey] = useState('')
   const [fault, setFault] = useState<string>()
-  const submit = async (): Promise<void> => {
+  const [code, setCode] = useState(() => new URLSearchParams(location.hash.slice(1)).get('code'))
+  const { query } = place.value
+  const back = returnTarget(query.get('return'))
+  const failure = query.get('error')
+  const ways = identity.value?.ways
+  const enter = async (way: Parameters<typeof signIn>[0]): Promise<void> => {
     setFault(undefined)
     try {
-      await signIn(key.trim())
+      await signIn(way)
+      go(back, { replace: true })
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
+      setCode(null)
       setFault(error.message)
-      return
     }
-    await loadSession()
-    go(returnTarget(place.peek().query.get('return')), { replace: true })
   }
+  useEffect(() => {
+    if (!code) return
+    // The code is valid once, and does not belong into the history.
+    history.replaceState(history.state, '', location.pathname + location.search)
+    void enter({ code })
+  }, [])
+  useEffect(() => {
+    document.title = `${text.title} · ${document.documentElement.dataset['product'] ?? ''}`
+  }, [])
   return (
     <main class="alone">
       <form
         class="card"
         onSubmit={(event) => {
           event.preventDefault()
-          void submit()
+          void enter({ credential: key.trim() })
         }}
       >
         <div class="body stack">
           <h1>
             {text.title} · {document.documentElement.dataset['product']}
           </h1>
+          {failure && <Notice tone="bad">{failureText(failure)}</Notice>}
+          {ways && !ways.available && <Notice tone="warn">{text.notEncrypted}</Notice>}
+          {code && <p role="status">{text.link}</p>}
+          {ways?.oidc && (
+            <>
+              <a
+                class="button primary"
+                href={`${ways.oidc.start_path}?return=${encodeURIComponent(back)}`}
+                target="_self"
+              >
+                {text.with(ways.oidc.name)}
+              </a>
+              <p class="soft small">{text.or}</p>
+            </>
+          )}
           <TextField
             label={text.key}
             hint={text.keyHint}
@@ -52,7 +85,7 @@ export function SignIn() {
             value={key}
             onValue={setKey}
           />
-          <Button kind="primary" submit>
+          <Button {...(!ways?.oidc && { kind: 'primary' })} submit>
             {text.submit}
           </Button>
         </div>
