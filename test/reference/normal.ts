@@ -61,6 +61,7 @@ export function normalizer(): <T>(value: T) => T {
       .replaceAll(/\b\d{4}-\d\d-\d\d\b(?!T)/g, TIME.slice(0, 10))
       .replaceAll(/https?:\/\/127\.0\.0\.1:\d+/g, 'http://localhost:8080')
       .replaceAll(/\/answer\/[\w.~-]+/g, '/answer/example')
+      .replaceAll(/#code=[\w-]+/g, '#code=example')
       .replaceAll(/\b127\.0\.0\.1\b/g, '192.0.2.1')
       .replaceAll(/\borders[ -]\d+/g, 'orders')
       .replaceAll(NUMBERED, '$1')

@@ -130,6 +130,7 @@ export async function recordExamples(s: Service): Promise<Examples> {
     worker?.close()
   }
   Object.assign(examples, await signedIn(s))
+  Object.assign(examples, await signedInToConsole(s))
   examples['artifact.download'] = await downloaded(s)
   examples['trigger.http'] = await triggered(s)
   examples['integration.receive'] = await received(s)
@@ -162,6 +163,26 @@ async function signedIn(s: Service): Promise<Record<string, Example>> {
     form: { grant_type: DEVICE_GRANT, device_code },
   })
   return { 'device.code': code, 'device.token': token }
+}
+
+/** Signs in to the console, asks who is signed in, and signs out. */
+async function signedInToConsole(s: Service): Promise<Record<string, Example>> {
+  const { handle: project, user } = await furnish(s, 'orders')
+  const { key } = await s.ok('token.create', { project, id: user, name: 'console' })
+  const of = (name: 'console.sign_in' | 'console.session' | 'console.sign_out', more: object) =>
+    exampleOf(s, {
+      route: unauthenticated[name].route,
+      slots: {},
+      query: '',
+      body: undefined,
+      key: undefined,
+      ...more,
+    })
+  return {
+    'console.session': await of('console.session', {}),
+    'console.sign_in': await of('console.sign_in', { body: { credential: key } }),
+    'console.sign_out': await of('console.sign_out', {}),
+  }
 }
 
 /** Records a webhook with which GitLab reports an opened merge request. */

@@ -70,6 +70,8 @@ export interface Place {
   /** An environment with a lease, and the token of the lease. */
   readonly leased: string
   readonly lease: string
+  /** A console session of the owner key. */
+  readonly console_session: string
 }
 let made = 0
 
@@ -237,6 +239,11 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     name: `${handle}.leased`,
     ttl_seconds: 3600,
   })) as Record<string, Record<string, never>>
+  const signed = await s.raw('POST', '/v1/auth/console/sessions', {
+    key: null,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ credential: s.key }),
+  })
   const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
   const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
   const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') =>
@@ -286,6 +293,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     environment: id(environment),
     leased: id(held['environment']),
     lease: id(held['lease'], 'token'),
+    console_session: id(signed.body['session']),
   }
 }
 /** All ids, handles and names of a place. */
@@ -315,6 +323,7 @@ function idIn(name: RowName, place: Place): string {
   if (name.startsWith('skill.')) return place.skill
   if (/^key\.\w+_organization/.test(name)) return place.organization_key
   if (name.startsWith('key.')) return place.key
+  if (name.startsWith('console_session.')) return place.console_session
   throw new Error(`${name}: say here which record of a place stands in its path`)
 }
 export function filled(name: RowName, place: Place): Record<string, string> {

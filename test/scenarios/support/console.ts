@@ -64,3 +64,7 @@ export async function signedIn(
     },
   }
 }
+
+/** Returns a nested member of a body, by the names of the members. */
+export const memberOf = (body: unknown, ...names: readonly string[]): unknown =>
+  names.reduce<unknown>((value, name) => (value as Readonly<Record<string, unknown>>)[name], body)
