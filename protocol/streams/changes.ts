@@ -3,7 +3,8 @@
  * stands for. Runs and jobs are left out, because the feed of a project has their events.
  *
  * Invariant: every event that may change the answer of the list of a kind results in a change of
- * the kind. Too many changes are harmless, because a client only loads a record again.
+ * the kind. Too many changes are harmless, because a client only loads a record again. The time of
+ * the last use of a key is an exception, because every request would result in a change.
  */
 import type { RowName } from '../api.ts'
 import type { Entry, Event, Kind } from '../entry.ts'
@@ -131,6 +132,7 @@ function configured(
   kinds: Readonly<Record<string, string>>,
 ): readonly RecordChange[] {
   return events.flatMap((event) => {
+    if (event.type === 'key.used') return []
     const [subject = ''] = event.type.split('.')
     const kind = Object.hasOwn(kinds, subject) ? kinds[subject] : undefined
     if (kind === undefined) return []

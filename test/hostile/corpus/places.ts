@@ -63,13 +63,13 @@ const names: Readonly<Record<TextKind, string>> = {
     integration_id invocation_id job_id keep_warm key kind label lease_token
     loop_id member_id
     member_ids method model model_provider name owned_by owner_id parent_run_id placeholder principal_id private_key
-    project_id provider push_token queue queues read_token relation
+    project project_id provider push_token queue queues read_token relation
     repo_full_name reply_to resource_id resource_type role_id role_ids
     role_name run_id run_ids
     runtime_version scope_name scope_role_id secondary_key_column secret_ref
     sender_agent_id sender_id sender_session_id session_id
     session_key signal_name skill_ids skill_name source source_event_id source_id source_kind source_type status
-    step_id step_key summary_model tag target_group_id target_user_id target_user_ids template_id thread_id to token
+    step_id step_key summary_model tag target target_group_id target_user_id target_user_ids template_id thread_id to token
     tool_call_id toolkit_ids type user_code user_id user_ids username worker_instance_id worker_session_token
     workflow_id workflow_type workspace_id workspace_path`,
 }

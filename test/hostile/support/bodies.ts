@@ -16,6 +16,9 @@ export const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'run.start': () => ({ spec: instant() }),
   'run.signal': () => ({ name: 'go' }),
   'run.cancel_many': ({ run }) => ({ run_ids: [run] }),
+  'stream.follow': ({ handle, run }) => ({
+    subscriptions: [{ id: 'a', project: handle, topic: 'run', target: run }],
+  }),
   'run.retry_many': ({ failed }) => ({ run_ids: [failed] }),
   'loop.create': () => ({ name: `Loop ${++made}`, ...instant() }),
   'loop.update': () => ({ description: 'changed' }),

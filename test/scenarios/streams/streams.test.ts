@@ -6,11 +6,12 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { client } from '../../../client/client.ts'
 import { followStreams, type StreamMessage } from '../../../client/streams/follow.ts'
-import { followTranscript, Transcript } from '../../../client/transcript.ts'
+import { readTranscript, Transcript, type TranscriptFrame } from '../../../client/transcript.ts'
 import type { StreamSubscription } from '../../../protocol/streams/rows.ts'
 import { type Frame, service } from '../../support/service.ts'
 import { instant, listOf, until, waiting } from '../support/given.ts'
 import { editor, person } from '../support/people.ts'
+import { tableOf } from '../support/tables.ts'
 
 const s = await service({ BATON_STREAM_IDLE: '0' })
 t.teardown(() => s.stop())
@@ -19,10 +20,16 @@ const admin = await person(s, 'admin', 'role_admin')
 const foreign = await person(s, 'foreign', 'role_admin', 'other')
 const [ann, bob] = await Promise.all([editor(s, 'ann'), editor(s, 'bob')])
 
-type Spec = Omit<StreamSubscription, 'id'> & { readonly id?: string }
+type Spec = Omit<StreamSubscription, 'id' | 'project'> & {
+  readonly id?: string
+  readonly project?: string | undefined
+}
 /** Adds ids and the default project to subscriptions. */
 const all = (specs: readonly Spec[]): StreamSubscription[] =>
-  specs.map((one, index) => ({ project: 'default', id: String(index), ...one }))
+  specs.map((one, index) => {
+    const { project, ...rest } = { project: 'default', id: String(index), ...one }
+    return project === undefined ? rest : { ...rest, project }
+  })
 const messageOf = ({ data }: Frame): StreamMessage => data as unknown as StreamMessage
 /** Follows subscriptions until a message satisfies the predicate, and returns the messages. */
 const follow = async (
@@ -43,17 +50,15 @@ function collect(specs: readonly Spec[], options: { key?: string; url?: string }
   const messages: StreamMessage[] = []
   const stop = new AbortController()
   const { transport } = client({ url: options.url ?? s.url, key: options.key ?? s.key })
-  const reasons: string[] = []
+  t.teardown(() => stop.abort())
   const over = (async () => {
     for await (const message of followStreams({ transport }, all(specs), {
       signal: stop.signal,
-      onReconnect: (reason) => reasons.push(reason),
     }))
       messages.push(message)
   })()
   return {
     messages,
-    reasons,
     over,
     until: (satisfied: (all: readonly StreamMessage[]) => boolean) =>
       until(async () => messages, satisfied),
@@ -91,7 +96,7 @@ t.test('each subscription has the frames and cursors of the single stream', asyn
     { id: 'session', topic: 'session', target: String(session_id) },
   ])
   await live.until((messages) => begun(messages, 4))
-  await ann.ok('channel.post', { id: channel['id'], content: 'one\u2028line' })
+  await ann.ok('channel.send', { id: channel['id'], content: 'one\u2028line' })
   await s.ok('session.start_turn', { session_id, content: [{ type: 'text', text: 'hi' }] })
   await s.ok('run.signal', { id: run['id'], name: 'go' })
   await live.until(
@@ -121,18 +126,9 @@ t.test('each subscription has the frames and cursors of the single stream', asyn
     ),
   )
   const folded = new Transcript()
-  for (const { event, data, cursor } of of(live.messages, 'session').slice(1))
-    folded.apply({
-      type: event,
-      data,
-      ...(cursor !== undefined && { id: String(cursor) }),
-    } as never)
-  const fresh = new Transcript()
-  for await (const _ of followTranscript(
-    { url: s.url, key: s.key, session_id: String(session_id) },
-    fresh,
-  ))
-    if (fresh.messages().length === folded.messages().length) break
+  for (const { data, cursor } of of(live.messages, 'session').slice(1))
+    folded.apply(data as TranscriptFrame, cursor === undefined ? undefined : String(cursor))
+  const fresh = await readTranscript({ url: s.url, key: s.key, session_id: String(session_id) })
   t.strictSame(folded.messages(), fresh.messages())
 
   const { cursor } = of(live.messages, 'run')[2] ?? {}
@@ -232,7 +228,7 @@ t.test('requests that are not valid are refused as a whole', async (t) => {
 t.test('access that ends later ends the subscription, with the reason', async (t) => {
   const channel = await ann.ok('channel.create', { name: 'leaving', private: true })
   const id = channel['id']
-  await ann.ok('channel.add_member', { id, member_id: bob.id })
+  await ann.ok('channel.add_member', { id, user_id: bob.id })
   const lost = collect(
     [
       { id: 'channel', topic: 'channel', target: String(id) },
@@ -241,7 +237,7 @@ t.test('access that ends later ends the subscription, with the reason', async (t
     { key: bob.key },
   )
   await lost.until((messages) => begun(messages, 2))
-  await ann.ok('channel.remove_member', { id, member_id: bob.id })
+  await ann.ok('channel.remove_member', { id, user_id: bob.id })
   await lost.until((messages) => eventsOf(messages, 'channel').includes('subscription.ended'))
   t.match(of(lost.messages, 'channel').slice(-2), [
     { event: 'member.removed' },
@@ -257,7 +253,7 @@ t.test('access that ends later ends the subscription, with the reason', async (t
   const revoked = collect([{ topic: 'runs' }, { topic: 'changes' }], { key: String(key['key']) })
   await revoked.until((messages) => begun(messages, 2))
   await s.ok('key.revoke', { id: key['id'] })
-  await t.rejects(revoked.over, { status: 401 }, 'the key is refused from now on')
+  await revoked.over
   t.match(
     revoked.messages.filter(({ event }) => event === 'subscription.ended'),
     [0, 1].map(() => ({ data: { reason: 'access_lost', error: { code: 'unauthorized' } } })),
@@ -273,12 +269,9 @@ t.test('changes name the records that a caller may read', async (t) => {
   for (const one of [mine, others, theirs, root]) await one.until((messages) => begun(messages, 1))
   const loud = await ann.ok('channel.create', { name: 'loud' })
   const quiet = await ann.ok('channel.create', { name: 'quiet', private: true })
-  const table = await s.ok('table.create', {
-    name: 'orders',
-    columns: [{ name: 'a', type: 'string' }],
-  })
+  const table = await tableOf(s)
   const asked = await s.ok('interaction.create', {
-    kind: 'approval',
+    kind: 'request_approval',
     title: 'ok?',
     target_user_ids: [ann.id],
   })
@@ -307,13 +300,13 @@ t.test('changes name the records that a caller may read', async (t) => {
     'needs access.manage',
   )
 
-  await ann.ok('channel.add_member', { id: quiet['id'], member_id: bob.id })
+  await ann.ok('channel.add_member', { id: quiet['id'], user_id: bob.id })
   await others.until(heard([`channel ${quiet['id']}`, 'session']))
   const before = others.messages.length
-  await ann.ok('channel.remove_member', { id: quiet['id'], member_id: bob.id })
+  await ann.ok('channel.remove_member', { id: quiet['id'], user_id: bob.id })
   await others.until((messages) => heard([`channel ${quiet['id']}`])(messages.slice(before)))
   const after = others.messages.length
-  await ann.ok('channel.post', { id: quiet['id'], content: 'unseen' })
+  await ann.ok('channel.send', { id: quiet['id'], content: 'unseen' })
   await ann.ok('channel.delete', { id: loud['id'] })
   await others.until((messages) => heard(['channel'])(messages.slice(after)))
   t.notMatch(JSON.stringify(others.messages.slice(after)), new RegExp(String(quiet['id'])))
@@ -382,7 +375,7 @@ t.test('100 subscriptions continue at another gateway when the first one stops',
 
 t.test('a client that does not read continues from the view', async (t) => {
   const { hostname, port } = new URL(s.url)
-  const big = 'x'.repeat(60_000)
+  const big = 'x'.repeat(39_000)
   const channel = await ann.ok('channel.create', { name: 'flood' })
   const body = JSON.stringify({
     subscriptions: all([
@@ -406,7 +399,7 @@ t.test('a client that does not read continues from the view', async (t) => {
   socket.pause()
   const messages = 200
   for (let n = 0; n < messages; n++)
-    await ann.ok('channel.post', { id: channel['id'], content: `${n}:${big}` })
+    await ann.ok('channel.send', { id: channel['id'], content: `${n}:${big}` })
   const run = await s.ok('run.start', { spec: instant() })
   socket.resume()
   const numbers = () => [...text.matchAll(/"content":"(\d+):x/g)].map(([, n]) => Number(n))

@@ -1,0 +1,110 @@
+/**
+ * One request of the multiplexed stream, from its start to its end. It does not reconnect; `hub.ts`
+ * decides what follows.
+ */
+import {
+  readStream,
+  STREAMS_PATH,
+  type StreamMessage,
+  streamRequest,
+} from '../../client/streams/read.ts'
+import { endedBySignal, watchdog } from '../../client/watchdog.ts'
+import type { StreamSubscription } from '../../protocol/streams/rows.ts'
+import type { LiveFault, LiveSubscription } from './live.ts'
+import type { LiveCredential, LivePorts } from './messages.ts'
+
+/**
+ * How a connection ended. `refused`: the service refused the request; `faults` are those of single
+ * subscriptions, by their position. `pause`: the time in milliseconds that the service requests
+ * before the next attempt.
+ */
+export type ConnectionEnd =
+  | { readonly refused: LiveFault; readonly faults: ReadonlyMap<number, LiveFault> }
+  | { readonly lost: true; readonly pause?: number }
+
+/** Milliseconds without a byte after which a connection is abandoned: three keepalives. */
+const SILENCE = 45_000
+
+export class Connection {
+  /** The ids of the subscriptions that have neither been refused nor ended, in order. */
+  readonly open: Set<string>
+  /** The ids of the subscriptions about which nothing was received yet. */
+  readonly unsettled: Set<string>
+  readonly #abort = new AbortController()
+
+  constructor(ids: readonly string[]) {
+    this.open = new Set(ids)
+    this.unsettled = new Set(ids)
+  }
+  /** Ends the connection. */
+  close(): void {
+    this.#abort.abort()
+  }
+  get closed(): boolean {
+    return this.#abort.signal.aborted
+  }
+
+  /**
+   * Sends the request and passes on the frames that arrive together.
+   * @returns how the connection ended; undefined after `close`.
+   */
+  async run(
+    { url, headers }: LiveCredential,
+    { fetch }: Pick<LivePorts, 'fetch'>,
+    subscriptions: readonly (LiveSubscription & { readonly id: string })[],
+    on: { begun(): void; frames(frames: readonly StreamMessage[]): void },
+  ): Promise<ConnectionEnd | undefined> {
+    const watch = watchdog(SILENCE, this.#abort.signal)
+    let pause: number | undefined
+    try {
+      const request = streamRequest(
+        subscriptions as readonly StreamSubscription[],
+        headers,
+        watch.signal,
+      )
+      const answer = await endedBySignal(fetch)(`${url}${STREAMS_PATH}`, request)
+      if (this.closed) return undefined
+      if (!answer.ok) {
+        const fault = faultOf(answer.status, await answer.text())
+        const after = Number(answer.headers.get('retry-after'))
+        const temporary = answer.status >= 500 || answer.status === 429 || answer.status === 408
+        return temporary
+          ? { lost: true, ...(after > 0 && { pause: after * 1000 }) }
+          : { refused: fault, faults: single(fault) }
+      }
+      on.begun()
+      if (answer.body)
+        for await (const frames of readStream(answer.body, watch.alive, (ms) => (pause = ms))) {
+          if (this.closed) return undefined
+          on.frames(frames)
+        }
+    } catch {
+      // The network or the watchdog has ended the connection.
+    } finally {
+      watch.stop()
+    }
+    return this.closed ? undefined : { lost: true, ...(pause !== undefined && { pause }) }
+  }
+}
+
+function faultOf(status: number, text: string): LiveFault {
+  try {
+    const { error } = JSON.parse(text) as { readonly error: LiveFault }
+    if (typeof error.code === 'string') return error
+  } catch {
+    // A proxy has answered.
+  }
+  return { code: status === 401 ? 'unauthorized' : 'internal', message: `Status ${status}` }
+}
+/** Returns the faults of single subscriptions in the refusal of a request. */
+function single({ code, details }: LiveFault): ReadonlyMap<number, LiveFault> {
+  const fields = (details?.['fields'] ?? []) as readonly { field: string; message: string }[]
+  return new Map(
+    fields.flatMap(({ field, message }) => {
+      const [, index] = /^subscriptions\[(\d+)\]/.exec(field) ?? []
+      return index === undefined
+        ? []
+        : [[Number(index), { code, message: `${field}: ${message}`, details: details ?? {} }]]
+    }),
+  )
+}

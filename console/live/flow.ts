@@ -1,0 +1,139 @@
+/**
+ * A flow: one subscription at the service, and the tabs that receive its frames.
+ *
+ * Invariants:
+ * L1. A listener receives each frame with a cursor once and in order. While two connections overlap,
+ *     both may deliver a flow with numeric cursors. Each delivers everything after a cursor that
+ *     the flow has reached, so the frames beyond the highest cursor are the missing ones.
+ * L2. A flow whose position cannot be compared (a session, or a flow that has no cursor yet) takes
+ *     frames from one connection only: the newest that was requested for it.
+ * L3. A listener joins a flow only if the flow delivers everything after the listener's cursor.
+ */
+import type { StreamMessage } from '../../client/streams/read.ts'
+import type { LiveCursor, LiveFrame, LiveStatus, LiveSubscription } from './live.ts'
+
+/** A follow of a tab. */
+export interface Listener {
+  frame(frame: LiveFrame): void
+  status(status: LiveStatus, cursor?: LiveCursor): void
+}
+interface Joined {
+  readonly listener: Listener
+  /** The listener already has the frames up to this cursor. */
+  skip: number
+}
+
+/** Topics whose frames all have comparable cursors, so that a listener may join at any time. */
+const PLAIN: ReadonlySet<string> = new Set(['runs', 'channel', 'changes'])
+
+/** Returns what identifies the sequence of a subscription, without its cursor. */
+export const sequenceOf = ({ project, topic, target }: LiveSubscription): string =>
+  JSON.stringify([topic, project ?? null, target ?? null])
+
+export class Flow {
+  readonly id: string
+  readonly sequence: string
+  readonly #subscription: LiveSubscription
+  readonly #listeners = new Map<Listener, Joined>()
+  /** The position that all listeners have reached. */
+  #cursor: LiveCursor | undefined
+  /** The connections whose frames are taken (L2), and the one of the last frame. */
+  #sources = new WeakSet<object>()
+  #last: object | undefined
+  /** Whether nothing was delivered yet, not even the start. */
+  #pristine = true
+  #status: LiveStatus = { state: 'connecting' }
+  /** The number of the last chunk of model output and the connection that delivered it, by job. */
+  readonly #chunks = new Map<string, { readonly sequence: number; readonly by: object }>()
+
+  constructor(id: string, subscription: LiveSubscription) {
+    this.id = id
+    this.sequence = sequenceOf(subscription)
+    this.#subscription = subscription
+    this.#cursor = subscription.after
+  }
+  get cursor(): LiveCursor | undefined {
+    return this.#cursor
+  }
+  get empty(): boolean {
+    return this.#listeners.size === 0
+  }
+  get listeners(): readonly Listener[] {
+    return [...this.#listeners.keys()]
+  }
+
+  /** Returns whether a listener with this cursor may join (L3). */
+  joinable(after: LiveCursor | undefined): boolean {
+    const { topic, after: first } = this.#subscription
+    if (this.#pristine && first === after) return true
+    if (topic === 'session' || typeof this.#cursor !== 'number') return false
+    return after === undefined
+      ? PLAIN.has(topic) && !this.#pristine
+      : typeof after === 'number' && after >= this.#cursor
+  }
+  join(listener: Listener, after: LiveCursor | undefined): void {
+    const skip = typeof after === 'number' ? after : -1
+    this.#listeners.set(listener, { listener, skip })
+    listener.status(this.#status, this.#status.state === 'live' ? this.#cursor : undefined)
+  }
+  leave(listener: Listener): void {
+    this.#listeners.delete(listener)
+  }
+
+  /** Prepares for a connection, and returns the cursor with which it is requested. */
+  request(connection: object): LiveSubscription {
+    const { after: _, ...rest } = this.#subscription
+    if (typeof this.#cursor !== 'number') this.#sources = new WeakSet()
+    this.#sources.add(connection)
+    return this.#cursor === undefined ? rest : { ...rest, after: this.#cursor }
+  }
+  /** Returns whether the frames of a connection are taken. */
+  accepts(connection: object): boolean {
+    return this.#sources.has(connection)
+  }
+
+  /** The service has begun to send the flow. */
+  started(cursor: LiveCursor | undefined): void {
+    this.#pristine = false
+    this.#cursor ??= cursor
+    this.tell({ state: 'live' })
+  }
+  /** Sets the state, and tells the listeners if it differs. */
+  tell(status: LiveStatus): void {
+    if (this.#status.state === status.state) return
+    this.#status = status
+    const cursor = status.state === 'live' ? this.#cursor : undefined
+    for (const listener of this.#listeners.keys()) listener.status(status, cursor)
+  }
+  /** Delivers a frame, unless it was delivered before. */
+  deliver({ event, cursor, data }: StreamMessage, connection: object): void {
+    if (
+      cursor === undefined
+        ? this.#repeatsChunk(event, data, connection)
+        : this.#repeats(cursor, connection)
+    )
+      return
+    this.#pristine = false
+    if (cursor !== undefined) {
+      this.#cursor = cursor
+      this.#last = connection
+    }
+    const frame: LiveFrame = { event, ...(cursor !== undefined && { cursor }), data }
+    for (const joined of this.#listeners.values())
+      if (typeof cursor !== 'number' || cursor > joined.skip) joined.listener.frame(frame)
+  }
+  /** Several frames of one event have the same cursor, and arrive over the same connection. */
+  #repeats(cursor: LiveCursor, connection: object): boolean {
+    if (typeof cursor !== 'number' || typeof this.#cursor !== 'number') return false
+    return cursor < this.#cursor || (cursor === this.#cursor && connection !== this.#last)
+  }
+  /** The numbers of chunks begin again when a job is repeated, but not on another connection. */
+  #repeatsChunk(event: string, data: StreamMessage['data'], by: object): boolean {
+    const { job_id, sequence } = data
+    if (event !== 'generation.delta' || typeof sequence !== 'number') return false
+    const last = this.#chunks.get(String(job_id))
+    if (last && last.by !== by && sequence <= last.sequence) return true
+    this.#chunks.set(String(job_id), { sequence, by })
+    return false
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * The hub of one credential: it owns the connection that all tabs share, and decides which
+ * subscriptions it has and when it is opened again.
+ *
+ * Invariants:
+ * H1. Changes of the set of subscriptions result in a new connection with the cursors so far. The
+ *     earlier connection is closed once the new one has answered for all of its subscriptions and
+ *     `OVERLAP` has passed, so that output of models is not interrupted.
+ * H2. A lost connection is opened again after growing pauses with jitter, or at once on `retry`.
+ *     Every flow resumes from its cursor, so nothing is missed or repeated (`flow.ts`).
+ * H3. Without a listener there is no connection.
+ */
+import type { StreamMessage } from '../../client/streams/read.ts'
+import { SUBSCRIPTIONS_PER_STREAM } from '../../protocol/streams/rows.ts'
+import { Connection, type ConnectionEnd } from './connection.ts'
+import { Flow, type Listener, sequenceOf } from './flow.ts'
+import type { LiveConnection, LiveFault, LiveSubscription } from './live.ts'
+import type { LiveCredential, LivePorts } from './messages.ts'
+
+/** Milliseconds for which changes of the set of subscriptions are collected. */
+const DEBOUNCE = 50
+/** Milliseconds for which an earlier connection stays open beside a new one. */
+const OVERLAP = 300
+/** The same, if the new connection has not answered for all of its subscriptions. */
+const LONGEST_OVERLAP = 5000
+/** Pauses in milliseconds before a new attempt. */
+const PAUSE = { first: 250, last: 15_000 } as const
+
+export class Hub {
+  readonly #credential: LiveCredential
+  readonly #ports: LivePorts
+  readonly #changed: (connection: LiveConnection) => void
+  readonly #flows = new Map<string, Flow>()
+  readonly #places = new Map<Listener, Flow>()
+  /** The newest connection, and earlier ones that are still open. */
+  #newest: Connection | undefined
+  readonly #earlier = new Set<Connection>()
+  #state: LiveConnection = { state: 'idle' }
+  #cancel: (() => void) | undefined
+  #waiting = false
+  #failures = 0
+  #count = 0
+
+  /** @param changed called with each new state of the connection. */
+  constructor(
+    credential: LiveCredential,
+    ports: LivePorts,
+    changed: (connection: LiveConnection) => void,
+  ) {
+    this.#credential = credential
+    this.#ports = ports
+    this.#changed = changed
+  }
+  get state(): LiveConnection {
+    return this.#state
+  }
+
+  /** Follows a subscription, together with equal ones if possible. */
+  follow(subscription: LiveSubscription, listener: Listener): void {
+    const { after } = subscription
+    const sequence = sequenceOf(subscription)
+    const joined = [...this.#flows.values()].find(
+      (flow) => flow.sequence === sequence && flow.joinable(after),
+    )
+    const flow = joined ?? new Flow(String(++this.#count), subscription)
+    this.#flows.set(flow.id, flow)
+    this.#places.set(listener, flow)
+    flow.join(listener, after)
+    if (!joined) this.#schedule()
+  }
+  unfollow(listener: Listener): void {
+    const flow = this.#places.get(listener)
+    this.#places.delete(listener)
+    flow?.leave(listener)
+    if (!flow?.empty) return
+    this.#flows.delete(flow.id)
+    this.#schedule()
+  }
+  /** Connects at once if the connection is lost. */
+  retry(): void {
+    if (!this.#waiting || this.#flows.size === 0) return
+    this.#failures = 0
+    this.#after(0)
+  }
+  /** Ends everything. */
+  close(): void {
+    this.#places.clear()
+    this.#flows.clear()
+    this.#open()
+  }
+
+  /** Opens a new connection soon, unless an attempt is already planned. */
+  #schedule(): void {
+    if (!this.#cancel) this.#after(DEBOUNCE)
+  }
+  #after(ms: number): void {
+    this.#cancel?.()
+    this.#cancel = this.#ports.later(ms, () => this.#open())
+  }
+  #set(state: LiveConnection): void {
+    if (state.state === this.#state.state) return
+    this.#state = state
+    this.#changed(state)
+  }
+
+  /** Opens a connection, unless the newest one has exactly the wanted subscriptions. */
+  #open(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#waiting = false
+    if (this.#flows.size === 0) {
+      for (const one of [this.#newest, ...this.#earlier]) one?.close()
+      this.#newest = undefined
+      this.#earlier.clear()
+      this.#failures = 0
+      return void this.#set({ state: 'idle' })
+    }
+    const flows = [...this.#flows.values()].slice(0, SUBSCRIPTIONS_PER_STREAM)
+    const open = this.#newest?.open
+    if (open?.size === flows.length && flows.every(({ id }) => open.has(id))) return
+    const connection = new Connection(flows.map(({ id }) => id))
+    // Browsers open only a few connections, so there are at most two.
+    if (this.#newest && this.#newest.unsettled.size > 0 && this.#earlier.size > 0)
+      this.#newest.close()
+    else if (this.#newest) this.#earlier.add(this.#newest)
+    this.#newest = connection
+    if (this.#state.state === 'idle' || this.#state.state === 'refused')
+      this.#set({ state: 'connecting' })
+    void connection
+      .run(
+        this.#credential,
+        this.#ports,
+        flows.map((flow) => ({ ...flow.request(connection), id: flow.id })),
+        {
+          begun: () => {
+            if (connection !== this.#newest) return
+            this.#set({ state: 'live' })
+            this.#ports.later(LONGEST_OVERLAP, () => {
+              if (connection === this.#newest) this.#settled()
+            })
+          },
+          frames: (frames) => {
+            for (const frame of frames) this.#receive(connection, frame)
+            if (connection === this.#newest && connection.unsettled.size === 0) this.#settled()
+          },
+        },
+      )
+      .then((end) => end && this.#ended(connection, flows, end))
+  }
+  /** The newest connection has answered for all of its subscriptions. */
+  #settled(): void {
+    this.#failures = 0
+    for (const one of this.#earlier) {
+      this.#earlier.delete(one)
+      this.#ports.later(OVERLAP, () => one.close())
+    }
+  }
+  #ended(connection: Connection, flows: readonly Flow[], end: ConnectionEnd): void {
+    this.#earlier.delete(connection)
+    if (connection !== this.#newest) return
+    this.#newest = undefined
+    if ('refused' in end) return void this.#refused(flows, end)
+    // The service ends a stream without subscriptions.
+    if (this.#flows.size === 0 || connection.open.size === 0) return void this.#open()
+    for (const flow of this.#flows.values()) flow.tell({ state: 'waiting' })
+    this.#set({ state: 'waiting' })
+    this.#waiting = true
+    const backoff = Math.min(PAUSE.last, PAUSE.first * 2 ** this.#failures++)
+    this.#after((end.pause ?? backoff) * (0.5 + this.#ports.random()))
+  }
+  /**
+   * The service has refused the request: because of single subscriptions, which are refused so that
+   * the others can go on, or as a whole.
+   */
+  #refused(
+    flows: readonly Flow[],
+    { refused, faults }: Extract<ConnectionEnd, { readonly refused: LiveFault }>,
+  ): void {
+    for (const [index, fault] of faults) {
+      const flow = flows[index]
+      if (flow) this.#finish(flow, fault)
+    }
+    if (faults.size > 0) return void this.#after(0)
+    for (const flow of [...this.#flows.values()]) this.#finish(flow, refused)
+    for (const one of this.#earlier) one.close()
+    this.#earlier.clear()
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#set({ state: 'refused', fault: refused })
+  }
+
+  #receive(connection: Connection, message: StreamMessage): void {
+    const { subscription, event, cursor, data } = message
+    connection.unsettled.delete(subscription)
+    const ends = event === 'subscription.refused' || event === 'subscription.ended'
+    if (ends) connection.open.delete(subscription)
+    const flow = this.#flows.get(subscription)
+    if (!flow?.accepts(connection)) return
+    if (event === 'subscription.started') flow.started(cursor)
+    else if (ends) this.#finish(flow, data['error'] as LiveFault | undefined)
+    else {
+      flow.deliver(message, connection)
+      this.#merge(flow)
+    }
+  }
+  /** Ends a flow, because it was refused or, without a fault, is complete. */
+  #finish(flow: Flow, fault: LiveFault | undefined): void {
+    this.#flows.delete(flow.id)
+    for (const listener of flow.listeners) this.#places.delete(listener)
+    flow.tell(fault ? { state: 'refused', fault } : { state: 'ended' })
+    // A subscription beyond the limit may have waited for a place.
+    if (this.#flows.size >= SUBSCRIPTIONS_PER_STREAM) this.#schedule()
+  }
+  /** Moves the listeners of a flow to an older flow with the same sequence, once they may join. */
+  #merge(flow: Flow): void {
+    const { cursor } = flow
+    if (typeof cursor !== 'number') return
+    for (const older of this.#flows.values()) {
+      if (older === flow) return
+      if (older.sequence !== flow.sequence || !older.joinable(cursor)) continue
+      for (const listener of flow.listeners) {
+        flow.leave(listener)
+        this.#places.set(listener, older)
+        older.join(listener, cursor)
+      }
+      this.#flows.delete(flow.id)
+      return void this.#schedule()
+    }
+  }
+}

@@ -1,0 +1,57 @@
+/** The messages between a tab and the hub that owns the connection. They are plain data. */
+import type { LiveConnection, LiveCursor, LiveFrame, LiveStatus, LiveSubscription } from './live.ts'
+
+/** What a connection is opened with. Tabs with equal credentials share one. */
+export interface LiveCredential {
+  /** Base address of the service, without a trailing slash. */
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly identity: string
+}
+
+/** `key` is chosen by the tab, and unique in the tab. */
+export type ToHub =
+  /** The first message of a tab. */
+  | { readonly type: 'hello'; readonly credential: LiveCredential }
+  | {
+      readonly type: 'follow'
+      readonly key: number
+      readonly subscription: LiveSubscription
+    }
+  | { readonly type: 'unfollow'; readonly key: number }
+  | { readonly type: 'ping' }
+  /** Connect at once, because the browser is online again or the person has signed in. */
+  | { readonly type: 'retry' }
+  /** The tab is closed. */
+  | { readonly type: 'bye' }
+
+export interface KeyedFrame {
+  readonly key: number
+  readonly frame: LiveFrame
+}
+export type FromHub =
+  | { readonly type: 'frames'; readonly frames: readonly KeyedFrame[] }
+  | {
+      readonly type: 'status'
+      readonly key: number
+      readonly status: LiveStatus
+      /** For `live`: the cursor from which the frames follow. */
+      readonly cursor?: LiveCursor
+    }
+  | { readonly type: 'connection'; readonly connection: LiveConnection }
+  | { readonly type: 'pong' }
+  /** The hub does not know the tab (any more), so the tab must say hello again. */
+  | { readonly type: 'gone' }
+
+/** The hub's end of the port of a tab. */
+export interface TabPort {
+  send(message: FromHub): void
+}
+/** The clock, network and randomness of a hub, so that tests can replace them. */
+export interface LivePorts {
+  readonly fetch: typeof fetch
+  /** Runs a function after a time in milliseconds, unless the returned function is called. */
+  later(ms: number, run: () => void): () => void
+  /** Returns a number from 0 up to, but not including, 1. */
+  random(): number
+}

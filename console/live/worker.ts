@@ -1,0 +1,17 @@
+/**
+ * The SharedWorker of the console: all tabs of the origin connect to it, and it owns their
+ * connections to the service.
+ */
+import type { ToHub } from './messages.ts'
+import { browserPorts } from './ports.ts'
+import { Registry } from './registry.ts'
+
+const registry = new Registry(browserPorts)
+
+// The types of the page are used, which lack this event of workers.
+addEventListener('connect', (event) => {
+  const [port] = (event as MessageEvent).ports
+  if (!port) return
+  const tab = { send: (message: unknown) => port.postMessage(message) }
+  port.onmessage = ({ data }: MessageEvent<ToHub>) => registry.receive(tab, data)
+})
