@@ -35,7 +35,10 @@ function filterFaults(
   const paged = Object.keys(filter).filter((name) => besides.has(name))
   return paged.length > 0
     ? paged.map((name) => ({ field: `filter.${name}`, message: 'is not part of a filter' }))
-    : [...faultsOf(schema, filter, 'filter')]
+    : faultsOf(schema, filter, 'filter').map((fault) => ({
+        ...fault,
+        field: fault.field === 'filter' ? 'filter' : `filter.${fault.field}`,
+      }))
 }
 
 const visible = ({ world, project = '', caller }: LocalContext) =>

@@ -98,7 +98,12 @@ export function beginStep(on: Draft): void {
   emit(on, 'step.started', {
     step: key,
     payload: { step: key, kind: kindOf(on, step), ...whom(on, step) },
-    row: { ...birth(on, step, key), status: 'running', started_at: now(on) },
+    row: {
+      ...birth(on, step, key),
+      status: 'running',
+      started_at: now(on),
+      ...(row && { completed_at: null }),
+    },
     ...moving(on),
     ...place,
   })

@@ -1,6 +1,8 @@
 /** Control of a run by clients: cancelling, resuming and retrying. */
 import t from 'tap'
 import { run } from '../../../actors/runs/run.ts'
+import type { RunState } from '../../../actors/runs/state.ts'
+import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import { given, START, typesOf } from '../../support/given.ts'
 import { action, failed, payload, record, settle, sleep, started, step, wait } from './story.ts'
 
@@ -221,4 +223,70 @@ t.test('only a failed run can be retried', async (t) => {
     refused: 'run_not_failed',
     details: { status: 'completed' },
   })
+})
+
+t.test('a retry with another input: later steps see it, earlier outputs stay', async (t) => {
+  const using = (id: string): Step => ({
+    id,
+    kind: 'action',
+    config: { action_name: 'x', parameters: { n: '${{ input.n }}' } },
+  })
+  const declared: Partial<Spec> = { input: { n: { type: 'integer', required: true } } }
+  const broken = settle(
+    settle(started([using('a'), using('b')], declared, { input: { n: 1 } }), 'job_1', 'completed', {
+      result: { r: 1 },
+    }),
+    'job_2',
+    'failed',
+  )
+  t.match(record(broken), { status: 'failed', input: { n: 1 } })
+  t.match(broken.when('run.retry', { input: { n: 'two' } }).refused, {
+    refused: 'bad_request',
+    details: { fields: [{ field: 'input.n' }] },
+  })
+  const again = broken.when('run.retry', { input: { n: 2 } })
+  t.match(payload(again, 'run.resumed'), { step: 'b', input_changed: true })
+  t.match(record(again), { input: { n: 2 } })
+  t.match(step(again, 'a'), { result: { r: 1 }, attempt: 1, inputs: { n: 1 } })
+  t.match(step(again, 'b'), { attempt: 2, inputs: { n: 2 } })
+  const from = broken.when('run.retry', { input: { n: 3 }, from_step: 'a' })
+  t.match(step(from, 'a'), { attempt: 2, inputs: { n: 3 } })
+  const same = payload(broken.when('run.retry', {}), 'run.resumed') as Record<string, unknown>
+  t.notOk(same['input_changed'])
+})
+
+t.test('a retry with another input evaluates conditions and items anew', async (t) => {
+  const skipping = started(
+    [{ ...action('a'), if: 'input.n == 2' }, action('b')],
+    {},
+    { input: { n: 1 } },
+  )
+  const failing = settle(skipping, 'job_1', 'failed')
+  t.match(step(failing, 'a'), { status: 'skipped' })
+  const both = failing.when('run.retry', { input: { n: 2 }, from_step: 'a' })
+  t.ok(typesOf(both).includes('step.started'), 'a step that was skipped starts')
+  t.match(step(both, 'a'), { status: 'suspended', attempt: 1 })
+  t.notOk(step(both, 'a')?.completed_at)
+
+  const each: Step = {
+    id: 'each',
+    kind: 'for_each',
+    config: { items: 'input.list', steps: [action('x')] },
+  } as Step
+  const items = started([each], {}, { input: { list: [1, 2] } })
+  const half = settle(settle(items, 'job_1', 'completed'), 'job_2', 'failed')
+  t.equal(record(half).status, 'failed')
+  const whole = half.when('run.retry', { input: { list: [7, 8, 9] } })
+  t.equal(whole.state.join?.count, 3)
+  t.equal(half.when('run.retry', {}).state.join?.done, 1, 'otherwise, only failed items repeat')
+})
+
+t.test('a retry with another input is refused where the input is fixed', async (t) => {
+  const call = given<RunState>(run).when('action.invoke', { action_name: 'x', input: { n: 1 } })
+  const over = settle(call, 'job_1', 'failed')
+  t.match(over.when('run.retry', { input: { n: 2 } }).refused, {
+    refused: 'bad_request',
+    details: { fields: [{ field: 'input', message: /direct call/ }] },
+  })
+  t.notOk(over.when('run.retry', {}).refused)
 })
