@@ -16,7 +16,7 @@ interface Line {
   readonly text: string
 }
 const linesOf = async (run: Received, query: Record<string, unknown> = {}): Promise<Line[]> =>
-  (await s.ok('run.logs', { id: run['id'], limit: 1000, ...query }))['items'] as unknown as Line[]
+  (await s.ok('run.logs', { id: run['id'], limit: 200, ...query }))['items'] as unknown as Line[]
 const textsOf = async (run: Received, query: Record<string, unknown> = {}): Promise<string[]> =>
   (await linesOf(run, query)).map(({ text }) => text)
 /** Waits until the log of a run satisfies a condition. */
