@@ -132,7 +132,6 @@ export interface LogFilters {
 export const logRows = {
   'run.logs': stream('GET /projects/:project/runs/:id/logs', {
     summary: 'The lines that the workers of a run printed: a page of JSON, or a stream',
-    cliExample: '<id> --level warn --order desc',
     locateBy: 'run',
     answeredBy: 'gateway',
     tag: 'runs',
