@@ -23,7 +23,7 @@ interface Flags {
   readonly json?: true
 }
 /** Number of lines of a page. */
-const PAGE = 1000
+const PAGE = 200
 
 /** Adds `baton logs` to a program. */
 export function addRunLogs(program: Command, shell: Shell): void {

@@ -4,7 +4,7 @@
  * They may be lost in a crash; nothing is decided from them.
  */
 import { type Static, Type } from 'typebox'
-import { Closed, Id, JsonObject, Timestamp } from '../common.ts'
+import { Closed, Id, JsonObject, paging, Timestamp } from '../common.ts'
 import { stream } from '../contract.ts'
 
 /** The levels of log lines, least severe first. */
@@ -132,7 +132,6 @@ export interface LogFilters {
 export const logRows = {
   'run.logs': stream('GET /projects/:project/runs/:id/logs', {
     summary: 'The lines that the workers of a run printed: a page of JSON, or a stream',
-    cliExample: '<id> --level warn --order desc',
     locateBy: 'run',
     answeredBy: 'gateway',
     tag: 'runs',
@@ -147,7 +146,7 @@ export const logRows = {
             'A page may be short, or empty, although has_more is true',
         }),
       ),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
+      limit: paging.limit,
       order: Type.Optional(
         Type.Enum(['asc', 'desc'], { default: 'asc', description: 'A stream is always ascending' }),
       ),

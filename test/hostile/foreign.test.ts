@@ -302,6 +302,10 @@ t.test('frames of a worker with the jobs and leases of another project', async (
     await answer({ type: 'job.report', message_id: 'c', ...lease, status: 'failed' }, 'error'),
     { error: { code: 'lease_lost' } },
   )
+  t.match(
+    await answer({ type: 'job.log', message_id: 'd', ...lease, lines: [{ text: MARK }] }, 'error'),
+    { error: { code: 'lease_lost' } },
+  )
   spy.send({ type: 'generation.delta', ...lease, sequence: 0, delta: {} })
   t.match(await owner.report(job, { result: { mine: true } }), { duplicate: false })
   t.match(await s.ok('run.get', { project: theirs.handle, id: theirs.working }), {

@@ -208,6 +208,13 @@ t.test('out of order, repeated, and for leases of other workers', async (t) => {
       { error: { code: 'lease_lost' } },
       lease_token.slice(0, 20),
     )
+  t.match(await said({ type: 'job.log', ...lease, lines: [{ text: '\ud800\0' }] }, 'error'), {
+    error: { code: 'lease_lost' },
+  })
+  for (const lines of [[], [{}], [{ text: 'x', level: 'loud' }], [{ text: 'x', fields: 'y' }]])
+    t.match(await said({ type: 'job.log', ...lease, lines }, 'error'), {
+      error: { code: 'bad_frame' },
+    })
   worker.send({ type: 'jobs.claim', message_id: 'one', available_slots: 1 })
   worker.send({ type: 'jobs.claim', message_id: 'one', available_slots: 1 })
   worker.send({ type: 'generation.delta', ...lease, sequence: 0, delta: {} })

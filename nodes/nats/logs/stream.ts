@@ -11,7 +11,7 @@ import {
 } from '@nats-io/jetstream'
 import { nanos } from '@nats-io/transport-node'
 import { names, subjects } from '../../../protocol/subjects.ts'
-import { codeOf, codes } from '../failures.ts'
+import { isOutOfSpace } from '../failures.ts'
 import type { Nats } from '../server/connect.ts'
 import { compressionOf, ensureStream } from '../server/provision.ts'
 
@@ -26,7 +26,7 @@ const LEAST = 16 * 1_048_576
 
 /**
  * Creates the stream when it is absent; otherwise adapts its limits and its number of replicas. When
- * the servers have less free space than `bytes`, the limit is halved until it fits, because the
+ * the account has less free space than `bytes`, the limit is halved until it fits, because the
  * servers reserve the space of a stream with such a limit.
  */
 export async function ensureLogs(
@@ -59,6 +59,6 @@ export async function ensureLogs(
         )
       return
     } catch (error) {
-      if (codeOf(error) !== codes.storageResourcesExceeded || most / 2 < LEAST) throw error
+      if (!isOutOfSpace(error) || most / 2 < LEAST) throw error
     }
 }

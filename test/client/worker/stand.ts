@@ -76,7 +76,7 @@ class Peer {
   say(frame: Down): void {
     this.events.frame(JSON.stringify(frame))
   }
-  accept(token = 'wst_1', cadence = 20): void {
+  accept(token = 'wst_1', cadence = 20, frames?: string[]): void {
     this.events.opened()
     const { message_id } = this.last('worker.register')
     this.say({
@@ -84,6 +84,7 @@ class Peer {
       ...(message_id !== undefined && { message_id }),
       worker_session_token: token,
       lease: { lease_duration_seconds: cadence * 3, heartbeat_cadence_seconds: cadence },
+      ...(frames && { frames }),
     })
   }
   async give(...jobs: ClaimedJob[]): Promise<void> {

@@ -49,7 +49,7 @@ const names: Readonly<Record<TextKind, string>> = {
     recorded_after since until`,
   selector:
     'action_name actions allowed_tools event_type events permissions selector tool_names channels sender_allow',
-  search: 'after cursor page_token q query search',
+  search: 'after contains cursor page_token q query search',
   json: `data default entries error filter input meta metadata params payload properties result
     rows settings tags value`,
   word: `namespace blueprint_key blueprint_version moved_from plan_id

@@ -4,11 +4,25 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
+import { Worker } from '../../../client/worker.ts'
+import { connectNats } from '../../../nodes/nats/server/connect.ts'
+import { names } from '../../../protocol/subjects.ts'
+import { silent } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
+import { commandRunner } from '../support/command-line.ts'
 import { ask, faultOf, type Received, start } from '../support/sockets.ts'
 
 const s = await service({ BATON_LOGS_JOB_RATE: '10' })
-t.teardown(() => s.stop())
+const nats = await connectNats({
+  access: s.server.access,
+  name: 'logs test',
+  log: silent,
+  role: 'test',
+})
+t.teardown(async () => {
+  await nats.close()
+  await s.stop()
+})
 
 interface Line {
   readonly sequence: number
@@ -16,7 +30,7 @@ interface Line {
   readonly text: string
 }
 const linesOf = async (run: Received, query: Record<string, unknown> = {}): Promise<Line[]> =>
-  (await s.ok('run.logs', { id: run['id'], limit: 1000, ...query }))['items'] as unknown as Line[]
+  (await s.ok('run.logs', { id: run['id'], limit: 200, ...query }))['items'] as unknown as Line[]
 const textsOf = async (run: Received, query: Record<string, unknown> = {}): Promise<string[]> =>
   (await linesOf(run, query)).map(({ text }) => text)
 /** Waits until the log of a run satisfies a condition. */
@@ -182,3 +196,72 @@ t.test('a run without lines has an empty log, and invalid questions are refused'
   })
   await s.refused('run.logs', { id: run['id'], level: 'loud' }, 400, 'bad_request')
 })
+
+t.test('the worker library writes lines, and baton logs shows and follows them', async (t) => {
+  let finish = (): void => {}
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  const worker = new Worker({
+    url: s.url,
+    key: s.key,
+    actions: {
+      write: async (_, { log }) => {
+        log.info('begins \u001b[31mred', { count: 2 })
+        log.debug('detail')
+        await finished
+        log.error('ends')
+      },
+    },
+  })
+  await worker.start()
+  const run = await start(s, 'write')
+  const baton = commandRunner(s, t.testdir())
+  await until(run, (texts) => texts.length === 2)
+  const { out } = await baton(['logs', String(run['id']), '--level', 'info'])
+  t.match(out, /^\d\d:\d\d:\d\d\.\d{3} {2}info {3}do {12}begins red {2}\{"count":2\}$/)
+  const following = baton(['logs', String(run['id']), '--follow', '--step', 'do', '--tail', '1'])
+  finish()
+  const followed = await following
+  t.match(followed.out.split('\n'), [/debug .* detail$/, /error .* ends$/])
+  const json = await baton(['logs', String(run['id']), '--json', '--contains', 'ENDS'])
+  t.match(JSON.parse(json.out), { text: 'ends', level: 'error', attempt: 1 })
+  await worker.drain()
+})
+
+t.test(
+  'lines of a worker at another gateway are followed, and deleted with the project',
+  async (t) => {
+    const other = await s.add({ BATON_ROLES: 'gateway' })
+    const project = String(
+      (await s.ok('project.create', { name: 'Gone', handle: 'gone' }))['handle'],
+    )
+    const worker = await s.worker({ action_names: ['far'] }, { url: other.url, project })
+    const run = await s.ok('run.start', {
+      project,
+      spec: { steps: [{ id: 'do', kind: 'action', config: { action_name: 'far' } }] },
+    })
+    const job = await worker.job()
+    const followed = s.follow('run.logs', { project, id: run['id'] }, ({ data }) => {
+      if (data['text'] === 'one') {
+        worker.send(frame(job, 'two'))
+        void worker.report(job)
+      }
+      return false
+    })
+    worker.send(frame(job, 'one'))
+    t.strictSame(
+      (await followed).map(({ data }) => data['text']),
+      ['one', 'two'],
+    )
+    worker.close()
+    const { state } = await nats.manager.streams.info(names.logs)
+    t.ok(state.messages > 0)
+    await s.ok('project.delete', { project })
+    const id = String(run['id'])
+    for (let left = true; left; ) {
+      const { state } = await nats.manager.streams.info(names.logs, { subjects_filter: '>' })
+      left = Object.keys(state.subjects ?? {}).some((subject) => subject.endsWith(id))
+    }
+  },
+)
