@@ -72,6 +72,7 @@ export interface Place {
   readonly lease: string
 }
 let made = 0
+const fired = { triggers: [{ kind: 'manual', key: 'manual', config: {} }] }
 
 /**
  * Creates a project with a record of each kind.
@@ -149,7 +150,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     id: channel['id'],
     content: `${mark} message`,
   })
-  const loop = await s.ok('loop.create', { ...at, name: `${name} loop`, ...instant() })
+  const loop = await s.ok('loop.create', { ...at, name: `${name} loop`, ...instant(), ...fired })
   const event = await s.ok('event.publish', { ...at, event_type: 'order.paid', event: { mark } })
   const [agent, toolkit, skill, common] = await Promise.all([
     s.ok('agent.create', {
@@ -329,6 +330,9 @@ export function filled(name: RowName, place: Place): Record<string, string> {
     action_name: () => place.handle,
     action_id: () => place.organization_action,
     webhook_id: () => place.webhook,
+    // The webhook of a place is disabled, so it has no deliveries.
+    delivery_id: () => `whd_${'0'.repeat(26)}`,
+    trigger_id: () => 'manual',
     secret_name: () => place.handle,
     host_name: () => place.handle,
     blueprint_key: () => place.handle,
