@@ -370,7 +370,8 @@ export function bodyFor(name: RowName, place: Place): object | undefined {
 }
 
 /** The query string of a row that requires one, with its question mark; otherwise empty. */
-export const queryFor = (name: RowName): string => (name === 'channel.search' ? '?q=word' : '')
+export const queryFor = (name: RowName): string =>
+  name === 'channel.search' ? '?q=word' : name === 'schedule.next' ? '?cron=%40daily' : ''
 /**
  * The path of a row.
  * @param slots the values of its slots, already encoded.

@@ -141,7 +141,7 @@ t.test('the state of the installation, for administrators of the organization on
     t.ok(Number(view_sequence) > 0)
     t.ok(Number(view_lag) >= 0)
   }
-  const nats = state['nats'] as Record<string, never>
+  const nats = state['nats'] as unknown as Record<string, never>
   t.match(nats, { connected: true, server: String, version: /^2\./ })
   const streams = listOf(nats, 'streams')
   t.match(
