@@ -36,7 +36,7 @@ export const loopQueries: Readonly<Record<string, LocalQuery>> = {
     }
   }),
   'schedule.next': answer<'schedule.next'>(
-    ({ world }, { cron, interval, timezone, after, count = 5 }) => {
+    ({ world }, { cron, interval, timezone, since, count = 5 }) => {
       const schedule = {
         ...(cron !== undefined && { cron }),
         ...(interval !== undefined && { interval }),
@@ -44,20 +44,20 @@ export const loopQueries: Readonly<Record<string, LocalQuery>> = {
       }
       const fault = scheduleFault(schedule)
       if (fault) return refuseFields({ ...fault, actual: schedule[fault.field] })
-      const from = after === undefined ? world.now() : parseTimestamp(after)
+      const from = since === undefined ? world.now() : parseTimestamp(since)
       if (from === undefined)
         return refuseFields({
-          field: 'after',
+          field: 'since',
           message: 'must be a date and time with an offset, such as 2031-02-03T04:05:06Z',
-          actual: after,
+          actual: since,
         })
-      const items: string[] = []
+      const times: string[] = []
       for (let at = nextFire(schedule, from, from); at !== undefined && at <= MAX_TIME; ) {
-        items.push(timestamp(at))
-        if (items.length === count) break
+        times.push(timestamp(at))
+        if (times.length === count) break
         at = nextFire(schedule, at, from)
       }
-      return { items }
+      return { times }
     },
   ),
 }

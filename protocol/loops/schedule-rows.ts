@@ -27,11 +27,11 @@ export const schedules = {
       timezone: Type.Optional(
         Type.String({ minLength: 1, maxLength: 64, description: 'UTC by default; with cron only' }),
       ),
-      after: Type.Optional(Type.String({ format: 'date-time', description: 'Now by default' })),
+      since: Type.Optional(Type.String({ format: 'date-time', description: 'Now by default' })),
       count: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 5 })),
     }),
     reply: Type.Object({
-      items: Type.Array(Timestamp, {
+      times: Type.Array(Timestamp, {
         description: 'Earliest first; fewer than asked for when the schedule ends',
       }),
     }),

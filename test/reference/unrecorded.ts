@@ -1,6 +1,7 @@
 /**
- * Examples of operations that need a host of environments, a connected worker or a repository host,
- * which the recorded service does not have.
+ * Examples of operations that need a host of environments, a connected worker, a repository host or
+ * a receiver of deliveries, which the recorded service does not have, and of the state of the
+ * installation, which differs between machines.
  */
 import type { RowName } from '../../protocol/api.ts'
 import type { Example } from '../../protocol/openapi/examples.ts'
@@ -45,6 +46,81 @@ export const unrecorded: {
       token: 'example',
       expires_at: at,
       repo_full_name: 'shop/orders',
+    },
+  }),
+  'webhook.resend': ({ webhook }) => ({
+    status: 202,
+    answer: {
+      id: 'whd_01KE6QJBR1ZR4F0WY9V0CNE9RQ',
+      webhook_id: webhook,
+      event_type: 'order.paid',
+      status: 'pending',
+      attempts: 0,
+      created_at: at,
+    },
+  }),
+  'cluster.get': () => ({
+    status: 200,
+    answer: {
+      generated_at: at,
+      node: 'gateway-1',
+      version: '0.1.0',
+      nodes: [
+        {
+          id: 'gateway-1',
+          roles: ['gateway', 'views'],
+          version: '0.1.0',
+          host: 'host-a',
+          pid: 4711,
+          started_at: at,
+          seen_ms_ago: 120,
+          shards: 0,
+          stops: [],
+        },
+        {
+          id: 'shards-1',
+          roles: ['shards', 'executor'],
+          version: '0.1.0',
+          host: 'host-b',
+          pid: 812,
+          started_at: at,
+          seen_ms_ago: 310,
+          shards: 1,
+          stops: [],
+        },
+      ],
+      shards: [{ partition: 0, shard: 0, owner: 'shards-1', epoch: 3 }],
+      partitions: [
+        {
+          partition: 0,
+          first_sequence: 1,
+          last_sequence: 12000,
+          view_sequence: 12000,
+          view_lag: 0,
+        },
+      ],
+      nats: {
+        connected: true,
+        server: 'nats-1',
+        version: '2.12.0',
+        cluster: 'baton',
+        servers: ['nats-1', 'nats-2'],
+        streams: [
+          {
+            name: 'JOURNAL_0',
+            kind: 'journal',
+            partition: 0,
+            messages: 12000,
+            bytes: 8400000,
+            replicas: 2,
+            leader: 'nats-1',
+            followers: [{ server: 'nats-2', current: true, offline: false, lag: 0 }],
+          },
+        ],
+      },
+      files: { store: 's3', bucket: 'baton-files' },
+      storage: { stops: [], warnings: [] },
+      faults: [],
     },
   }),
 }

@@ -74,6 +74,7 @@ export interface Place {
   readonly console_session: string
 }
 let made = 0
+const fired = { triggers: [{ kind: 'manual', key: 'manual', config: {} }] }
 
 /**
  * Creates a project with a record of each kind.
@@ -151,7 +152,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     id: channel['id'],
     content: `${mark} message`,
   })
-  const loop = await s.ok('loop.create', { ...at, name: `${name} loop`, ...instant() })
+  const loop = await s.ok('loop.create', { ...at, name: `${name} loop`, ...instant(), ...fired })
   const event = await s.ok('event.publish', { ...at, event_type: 'order.paid', event: { mark } })
   const [agent, toolkit, skill, common] = await Promise.all([
     s.ok('agent.create', {
@@ -338,6 +339,9 @@ export function filled(name: RowName, place: Place): Record<string, string> {
     action_name: () => place.handle,
     action_id: () => place.organization_action,
     webhook_id: () => place.webhook,
+    // The webhook of a place is disabled, so it has no deliveries.
+    delivery_id: () => `whd_${'0'.repeat(26)}`,
+    trigger_id: () => 'manual',
     secret_name: () => place.handle,
     host_name: () => place.handle,
     blueprint_key: () => place.handle,
@@ -375,7 +379,8 @@ export function bodyFor(name: RowName, place: Place): object | undefined {
 }
 
 /** The query string of a row that requires one, with its question mark; otherwise empty. */
-export const queryFor = (name: RowName): string => (name === 'channel.search' ? '?q=word' : '')
+export const queryFor = (name: RowName): string =>
+  name === 'channel.search' ? '?q=word' : name === 'schedule.next' ? '?cron=%40daily' : ''
 /**
  * The path of a row.
  * @param slots the values of its slots, already encoded.
