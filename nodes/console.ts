@@ -76,6 +76,7 @@ async function build(folder: string, define: Readonly<Record<string, string>>): 
     entryPoints: {
       main: 'console/main.tsx',
       styles: 'console/styles.css',
+      worker: 'console/live/worker.ts',
     },
     outdir: making,
     entryNames: '[name]-[hash]',
@@ -127,7 +128,7 @@ function read(folder: string): ConsoleFiles {
   }
   const entry = (prefix: string) =>
     `/console/${names.find((name) => name.startsWith(prefix) && types[name.slice(name.lastIndexOf('.'))])}`
-  return { files, script: entry('main-'), style: entry('styles-') }
+  return { files, script: entry('main-'), style: entry('styles-'), worker: entry('worker-') }
 }
 
 /**

@@ -1,12 +1,56 @@
-/** The live data of this tab: one connection for the whole browser, opened on first use. */
+/**
+ * The live data of this tab: one connection for all tabs of the browser, opened on first use. It is
+ * in a SharedWorker, whose address the document names.
+ */
 import { signal } from '@preact/signals'
 import type { Live, LiveConnection } from '../live/live.ts'
+import { openLive } from '../live/open.ts'
 
 /** The state of the connection of this browser. */
 export const connection = signal<LiveConnection>({ state: 'idle' })
 
+/** The part of Trusted Types that the console uses. Not all browsers have it. */
+interface TrustedTypes {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL(address: string): string },
+  ): { createScriptURL(address: string): string }
+}
+
+/** Returns the address of the worker in the form that the document's policy permits. */
+function workerAddress(): string | undefined {
+  const address = document.documentElement.dataset['worker']
+  const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }
+  if (address === undefined || !trustedTypes) return address
+  const policy = trustedTypes.createPolicy('console', { createScriptURL: (wanted) => wanted })
+  return policy.createScriptURL(address)
+}
+
+let worker: string | undefined
+let opened: Live | undefined
+let owner = ''
+
 /** Ends all live data, for signing out. */
-export const forgetLive = (): void => {}
+export function forgetLive(): void {
+  opened?.close()
+  opened = undefined
+  connection.value = { state: 'idle' }
+}
+
+/** Sets the id of the session, so that the connection of another session is never used. */
+export function setLiveOwner(session: string): void {
+  if (session === owner) return
+  owner = session
+  forgetLive()
+}
 
 /** Returns the live data of this tab. */
-export const live = (): Pick<Live, 'follow'> => ({ follow: () => () => {} })
+export function live(): Live {
+  if (opened) return opened
+  worker ??= workerAddress()
+  opened = openLive({ identity: owner, ...(worker !== undefined && { worker }) })
+  opened.onConnection((state) => {
+    connection.value = state
+  })
+  return opened
+}

@@ -6,7 +6,7 @@
 import { computed, effect, signal } from '@preact/signals'
 import type { ConsoleIdentity } from '../../protocol/access/console-session.ts'
 import { send, whenSignedOut } from '../api/client.ts'
-import { forgetLive } from '../api/live.ts'
+import { forgetLive, setLiveOwner } from '../api/live.ts'
 import { forgetAnswers } from '../api/query.ts'
 import { go, place } from '../router/router.ts'
 import { covers } from './permissions.ts'
@@ -34,7 +34,9 @@ export const current = computed(() =>
  */
 export async function loadSession(): Promise<void> {
   const answer = await send('GET', SESSION)
-  identity.value = (await answer.json()) as ConsoleIdentity
+  const known = (await answer.json()) as ConsoleIdentity
+  setLiveOwner(known.session?.id ?? '')
+  identity.value = known
 }
 
 /** Goes to the page for signing in, which returns to the current place. */

@@ -21,11 +21,15 @@ export interface ConsoleFile {
   readonly br: Uint8Array
   readonly gzip: Uint8Array
 }
-/** The files of the console by address, and the addresses of its program and its style sheet. */
+/**
+ * The files of the console by address, and the addresses of its program, its style sheet and its
+ * SharedWorker.
+ */
 export interface ConsoleFiles {
   readonly files: ReadonlyMap<string, ConsoleFile>
   readonly script: string
   readonly style: string
+  readonly worker: string
 }
 
 /** The addresses of the console; `*` matches any further path. */
@@ -60,10 +64,10 @@ const policyOf = (nonce: string): string =>
 
 const document = (
   product: string,
-  { script, style }: ConsoleFiles,
+  { script, style, worker }: ConsoleFiles,
   nonce: string,
 ): string => `<!doctype html>
-<html lang="en" data-product="${product}" data-nonce="${nonce}">
+<html lang="en" data-product="${product}" data-nonce="${nonce}" data-worker="${worker}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
