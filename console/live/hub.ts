@@ -11,7 +11,7 @@
  * H3. Without a listener there is no connection.
  */
 import type { StreamMessage } from '../../client/streams/read.ts'
-import { SUBSCRIPTIONS_PER_STREAM } from '../../protocol/streams/rows.ts'
+import { SUBSCRIPTIONS_PER_STREAM } from '../../protocol/streams/limits.ts'
 import { Connection, type ConnectionEnd } from './connection.ts'
 import { Flow, type Listener, sequenceOf } from './flow.ts'
 import type { LiveConnection, LiveFault, LiveSubscription } from './live.ts'

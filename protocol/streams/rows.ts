@@ -8,9 +8,7 @@ import { Closed, Id } from '../common.ts'
 import { stream } from '../contract.ts'
 import { errors, type FieldError } from '../errors.ts'
 import { allChangeKinds } from './changes.ts'
-
-/** Maximum number of subscriptions of a stream. */
-export const SUBSCRIPTIONS_PER_STREAM = 100
+import { SUBSCRIPTIONS_PER_STREAM } from './limits.ts'
 
 const topics = {
   run: { target: true, cursor: 'number', description: 'the timeline of a run' },
