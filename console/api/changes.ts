@@ -1,42 +1,68 @@
 /**
- * Tells queries which records of a project have changed, from the topic `changes` of the shared
- * stream. One subscription per project serves all queries.
+ * Tells queries which records of a project have changed: from the topic `changes` of the shared
+ * stream, and for runs from the topic `runs`. One subscription per project and topic serves all
+ * queries.
  */
-import type { LiveChanges } from '../live/live.ts'
+import type { LiveChanges, LiveFrame } from '../live/live.ts'
 import { live } from './live.ts'
 
 type Listener = (kind: string, id: string | undefined) => void
+type Source = 'changes' | 'runs'
 
-const projects = new Map<string, { readonly listeners: Set<Listener>; readonly stop: () => void }>()
+interface Followed {
+  readonly listeners: Set<Listener>
+  readonly stop: () => void
+}
+const followed = new Map<string, Followed>()
 
-/**
- * Calls the listener for every changed record of a project. The kind `*` means that changes may
- * have been missed, so everything must be loaded again. Without an id, any record of the kind may
- * have changed.
- * @returns a function that ends the calls.
- */
-export function onChange(project: string, listener: Listener): () => void {
-  let known = projects.get(project)
+/** Calls the listeners with what a frame says. */
+function tell(source: Source, listeners: ReadonlySet<Listener>, { data }: LiveFrame): void {
+  const changes =
+    source === 'changes'
+      ? (data as LiveChanges).changes
+      : [{ kind: 'run', id: (data as { run_id?: string } | undefined)?.run_id }]
+  for (const { kind, id } of changes) for (const one of [...listeners]) one(kind, id)
+}
+
+function follow(source: Source, project: string, listener: Listener): () => void {
+  const name = `${source} ${project}`
+  let known = followed.get(name)
   if (!known) {
     const listeners = new Set<Listener>()
     const stop = live().follow(
-      { project, topic: 'changes' },
-      {
-        frame: ({ data }) => {
-          for (const { kind, id } of (data as LiveChanges).changes)
-            for (const one of [...listeners]) one(kind, id)
-        },
-      },
+      { project, topic: source },
+      { frame: (frame) => tell(source, listeners, frame) },
     )
     known = { listeners, stop }
-    projects.set(project, known)
+    followed.set(name, known)
   }
   const { listeners, stop } = known
   listeners.add(listener)
   return () => {
     listeners.delete(listener)
-    if (listeners.size > 0) return
+    if (listeners.size > 0 || followed.get(name) !== known) return
     stop()
-    projects.delete(project)
+    followed.delete(name)
   }
+}
+
+/**
+ * Calls the listener for every changed record of a project. The kind `*` means that changes may
+ * have been missed, so everything must be loaded again. Without an id, any record of the kind may
+ * have changed.
+ * @param runs whether runs matter, which have the kind `run`.
+ * @returns a function that ends the calls.
+ */
+export function onChange(project: string, runs: boolean, listener: Listener): () => void {
+  const stops = [follow('changes', project, listener)]
+  if (runs) stops.push(follow('runs', project, listener))
+  return () => {
+    for (const stop of stops) stop()
+  }
+}
+
+/** Ends everything that is followed, before the live data of another session is opened. */
+export function forgetChanges(): void {
+  for (const { stop } of followed.values()) stop()
+  followed.clear()
 }

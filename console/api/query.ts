@@ -8,7 +8,7 @@
  */
 import { computed, effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import { onChange } from './changes.ts'
+import { forgetChanges, onChange } from './changes.ts'
 import { ApiError, type CallInput, type CallName, type CallReply, call } from './client.ts'
 import { idOf, type Known, mergeFirst, nothingKnown, type PageOf } from './pages.ts'
 
@@ -38,13 +38,19 @@ interface Entry {
   readonly input: Record<string, unknown>
   users: number
   request: AbortController | undefined
+  /** The next load because of a change. */
+  later: ReturnType<typeof setTimeout> | undefined
+  loadedAt: number
 }
 
 const UNUSED_KEPT = 60
+/** Changes load an answer at most this often, in milliseconds. */
+const PAUSE_MS = 1000
 const entries = new Map<string, Entry>()
 
 /** Removes all answers. For signing out. */
 export function forgetAnswers(): void {
+  forgetChanges()
   for (const { request } of entries.values()) request?.abort()
   entries.clear()
 }
@@ -64,6 +70,8 @@ function entryOf(name: CallName, input: Record<string, unknown>): Entry {
     input,
     users: 0,
     request: undefined,
+    later: undefined,
+    loadedAt: 0,
   }
   entries.set(id, entry)
   let unused = [...entries.values()].filter(({ users }) => users === 0).length - UNUSED_KEPT
@@ -91,8 +99,21 @@ async function load(entry: Entry): Promise<void> {
     const { data } = entry.state.peek()
     entry.state.value = { ...(data !== undefined && { data }), error, loading: false }
   } finally {
-    if (entry.request === request) entry.request = undefined
+    if (entry.request === request) {
+      entry.request = undefined
+      entry.loadedAt = Date.now()
+    }
   }
+}
+
+/** Loads because of a change, after the pause since the last answer. */
+function loadSoon(entry: Entry): void {
+  const wait = Math.max(0, entry.loadedAt + PAUSE_MS - Date.now())
+  entry.later ??= setTimeout(() => {
+    entry.later = undefined
+    // A request in flight may have been answered before the change.
+    if (entry.users > 0) void load(entry)
+  }, wait)
 }
 
 const idle: ReadonlySignal<Loaded<never>> = signal({ loading: false })
@@ -121,8 +142,8 @@ export function useQuery<N extends CallName>(
     const project = entry.input['project']
     const stop =
       typeof project === 'string' && rule.current
-        ? onChange(project, (kind, changed) => {
-            if (kind === '*' || rule.current?.(kind, changed)) void load(entry)
+        ? onChange(project, rule.current('run', undefined), (kind, changed) => {
+            if (kind === '*' || rule.current?.(kind, changed)) loadSoon(entry)
           })
         : undefined
     return () => {
