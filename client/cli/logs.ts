@@ -102,7 +102,7 @@ const whole = (text: string): number => {
  * Formats a line: time, level, step, text and fields. Control sequences are removed, because the
  * text comes from programs and could otherwise change the terminal.
  */
-export function logLine({ at, level, step_key = '', text, fields }: RunLogLine): string {
+function logLine({ at, level, step_key = '', text, fields }: RunLogLine): string {
   const details = fields ? `  ${JSON.stringify(fields)}` : ''
   const plain = stripVTControlCharacters(text).replace(/[\x00-\x08\x0b-\x1f\x7f]/g, '')
   return `${at.slice(11, 23)}  ${level.padEnd(5)}  ${step_key.padEnd(12)}  ${plain}${details}`.trimEnd()

@@ -24,7 +24,7 @@ import {
   type WorkerState,
 } from './options.ts'
 import type { Cancel, Clock, Dial } from './ports.ts'
-import { fatal, readFrame } from './read.ts'
+import { fatal, hopeless, readFrame } from './read.ts'
 import { ReconnectingSocket } from './reconnecting-socket.ts'
 import { Reports } from './reports.ts'
 import { Terminals } from './terminals.ts'
@@ -47,14 +47,6 @@ export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
 }
 /** Maximum number of leases that a registration lists; a worker with more leases lists none. */
 const MAX_LEASES = 10_000
-/** Codes of errors that would recur if the same report were sent again. */
-const hopeless: ReadonlySet<string> = new Set([
-  'lease_lost',
-  'bad_frame',
-  'unknown_frame',
-  'payload_too_large',
-])
-
 export class Core {
   readonly ended: Promise<WorkerEnd>
   readonly #options: CoreOptions

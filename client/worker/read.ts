@@ -20,3 +20,11 @@ export const fatal = (code: string, message: string): string | undefined =>
       ? `${message}. Another live worker uses this instance name; ` +
         'give each process a unique name, or wait a minute if the other worker has just died.'
       : `${message}. The key was revoked or its principal disabled; configure another key for the worker.`
+
+/** Codes of errors that would recur if the same report were sent again. */
+export const hopeless: ReadonlySet<string> = new Set([
+  'lease_lost',
+  'bad_frame',
+  'unknown_frame',
+  'payload_too_large',
+])

@@ -16,8 +16,8 @@ export interface CommandWorld {
 export const outputLimits = { standard: resultSizes.usual, maximum: resultSizes.most } as const
 
 /**
- * Runs a command in the workspace. Its output is also written to the log of the run. A failed command does not fail the job; the result contains its
- * exit code.
+ * Runs a command in the workspace. Its output is also written to the log of the run. A failed
+ * command does not fail the job; the result contains its exit code.
  */
 export const bash =
   ({ workspace, variables, secrets }: CommandWorld): Action =>

@@ -34,7 +34,7 @@ export async function openLogs(
 }
 
 /** Creates the store. Its reads reject when the servers do not answer in time. */
-export function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): LogStore {
+function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): LogStore {
   const stream = nats.space.stream(names.logs)
 
   /** Returns the first messages of a subject whose sequence is at least `from`. */

@@ -55,7 +55,7 @@ export async function ensureLogs(
       if (most < bytes)
         nats.log.warn(
           { event: 'log_stream_reduced', wanted: bytes, bytes: most },
-          'less space for log lines than BATON_LOGS_MAX, because the NATS servers have too little',
+          'fewer log lines are stored than BATON_LOGS_MAX permits, for lack of space',
         )
       return
     } catch (error) {

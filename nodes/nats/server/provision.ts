@@ -105,8 +105,9 @@ const stateConfig = (space: Namespace, partition: number, replicas: number): Con
 
 /**
  * Creates a stream when it is absent; otherwise raises its number of replicas and adapts its
- * compression and its limits, if needed. Stored blocks keep their compression; the new setting applies to blocks
- * that are filled later. Several processes may call this function at the same time.
+ * compression and its limits, if needed. Stored blocks keep their compression; the new setting
+ * applies to blocks that are filled later. Several processes may call this function at the same
+ * time.
  */
 export async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
   const found = await manager.streams.info(config.name).catch((error: unknown) => {

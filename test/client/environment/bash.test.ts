@@ -1,8 +1,9 @@
 /** `environment.bash` with real processes: output, exit codes, timeouts, and leftover processes. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { bash } from '../../../client/environment/actions/bash.ts'
+import { jobLog } from '../../../client/worker/logs.ts'
 import { execute, failure, workspaceOf } from './support.ts'
 
 /** The ids of the live processes that have this argument. */
@@ -33,6 +34,29 @@ t.test('output and exit code of a command', async (t) => {
     stdout: `hi\n${join(world.workspace.root, 'a/b')}\n`,
   })
   t.match(await execute(run, { command: 'read line; echo "<$line>"' }), { stdout: '<>\n' })
+})
+
+t.test('each line of the output is logged while the command runs', async (t) => {
+  const world = await workspaceOf(t)
+  const lines: string[] = []
+  const log = jobLog(
+    (level, text, fields) => {
+      lines.push(`${level} ${String(fields?.['stream'])} ${text}`)
+      if (text === 'begun') writeFileSync(join(world.inside, 'go'), '')
+    },
+    () => {},
+  )
+  // The command ends only after its first line was logged.
+  const command = "echo begun; while [ ! -e go ]; do sleep 0.01; done; printf 'a\\rb\\n\\nlast'"
+  await execute(bash(world), { command }, { log })
+  t.strictSame(lines, ['info stdout begun', 'info stdout a', 'info stdout b', 'info stdout last'])
+  lines.length = 0
+  const long = 'head -c 20000 /dev/zero | tr "\\0" "x" >&2'
+  await execute(bash(world), { command: long }, { log })
+  t.strictSame(
+    lines.map((line) => line.length - 'info stderr '.length),
+    [8000, 8000, 4000],
+  )
 })
 
 t.test('commands get the credential of the worker, and no other variable of it', async (t) => {

@@ -122,7 +122,7 @@ t.test('the console is captured per job, and restored at the end', async (t) => 
   console.info = (...values) => void printed.push(values)
   const replaced = console.info
   const capture = captureConsole()
-  const [first, second]: string[][] = [[], []]
+  const [first, second]: [string[], string[]] = [[], []]
   const gate = deferred<void>()
   const write = (lines: string[]) => (level: string, text: string) =>
     void lines.push(`${level} ${text}`)

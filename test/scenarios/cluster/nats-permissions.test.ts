@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { runTour } from '../../../client/tour/tour.ts'
+import { Worker } from '../../../client/worker.ts'
 import type { Log } from '../../../gateway/ports.ts'
 import { takeBackup } from '../../../nodes/backup/backup.ts'
 import { restoreBackup } from '../../../nodes/backup/restore.ts'
@@ -122,6 +123,7 @@ t.test('the tour passes on one node per role', async (t) => {
   t.ok(right, said)
   t.equal((await fetch(`${url}/readyz`)).status, 200)
   t.equal(await searchByMeaning(url), 'auto', 'views and gateways reach the executor')
+  t.strictSame(await logged(url), ['said', 'said'], 'gateways store and read log lines')
   for (const node of nodes.reverse()) await node.stop()
   t.strictSame(errors, [], 'no permission was missing')
 })
@@ -162,6 +164,31 @@ t.test('hosts, shards and gateways exchange requests about environments', async 
   await gateway.close()
   t.strictSame(errors, [], 'no permission was missing')
 })
+
+/** Runs a job that writes a log line. Returns the line as read in both directions. */
+async function logged(url: string): Promise<unknown[]> {
+  const worker = new Worker({
+    url,
+    key,
+    actions: { say: (_, { log }) => log.info('said') },
+  })
+  await worker.start()
+  const call = async (path: string, body?: object) => {
+    const answer = await fetch(`${url}/v1/projects/default/runs${path}`, {
+      method: body ? 'POST' : 'GET',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    return (await answer.json()) as { id: string; items: { text: string }[] }
+  }
+  const step = { id: 'do', kind: 'action', config: { action_name: 'say' } }
+  const { id } = await call('', { spec: { steps: [step] } })
+  let read = await call(`/${id}/logs`)
+  while (read.items.length === 0) read = await call(`/${id}/logs`)
+  const newest = await call(`/${id}/logs?order=desc`)
+  await worker.stop()
+  return [...read.items, ...newest.items].map(({ text }) => text)
+}
 
 /** Creates a table of two rows, and returns the identity of the row that a search ranks first. */
 async function searchByMeaning(url: string): Promise<unknown> {

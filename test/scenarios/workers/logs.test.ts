@@ -236,7 +236,7 @@ t.test(
     const project = String(
       (await s.ok('project.create', { name: 'Gone', handle: 'gone' }))['handle'],
     )
-    const worker = await s.worker({ action_names: ['far'] }, { url: other.url, project })
+    const worker = await s.worker({ action_names: ['far'] }, { url: String(other.url), project })
     const run = await s.ok('run.start', {
       project,
       spec: { steps: [{ id: 'do', kind: 'action', config: { action_name: 'far' } }] },
