@@ -22,8 +22,14 @@ const named = { name: { of: isOfWorkflow }, description: { of: isOfWorkflow } }
  * part of the published record.
  */
 export const runAdditions = additions(named)
-/** The additions of a single run. */
-export const runDetailAdditions = additions({ ...named, waiting_on: {} })
+/**
+ * The additions of a single run. The spec is part of the published record of a run of a workflow.
+ */
+export const runDetailAdditions = additions({
+  ...named,
+  waiting_on: {},
+  spec: { of: (run) => !isOfWorkflow(run) },
+})
 /** The additions of a step. */
 export const stepAdditions = additions({ waiting_on: {} })
 
@@ -81,9 +87,10 @@ export const WorkflowRunDetail = Type.Object({
   ),
   waiting_on: Type.Optional(WaitingOn),
 })
-/** A single run of a loop, with the reason why it is waiting. */
+/** A single run of a loop, with the spec that it executes and the reason why it is waiting. */
 export const LoopRunDetail = Type.Object({
   ...LoopRun.properties,
+  spec: Type.Optional(Spec),
   waiting_on: Type.Optional(WaitingOn),
 })
 export type LoopRunDetail = Static<typeof LoopRunDetail>

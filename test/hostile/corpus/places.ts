@@ -45,19 +45,19 @@ const names: Readonly<Record<TextKind, string>> = {
   file: 'file mime',
   schedule: 'cron interval timezone',
   duration: 'delay duration expires_in wall_clock_timeout',
-  time: `archived_at created_after created_at created_before destroyed_since expires_at period_start
+  time: `archived_at created_after created_at created_before destroyed_since ended_after ended_before expires_at period_start
     recorded_after since until`,
   selector:
     'action_name actions allowed_tools event_type events permissions selector tool_names channels sender_allow',
   search: 'after contains cursor page_token q query search',
-  json: `data default entries error filter input meta metadata params payload properties result
+  json: `data default entries error filter input meta metadata params payload preferences properties result
     rows settings tags value`,
   word: `namespace blueprint_key blueprint_version moved_from plan_id
     action_id actor_id agent agent_id agent_name api_key_id api_token app_id
     capabilities channel_id color command columns
     correlation_id counter
     default_text default_value default_values definition_id delivery_id display_name email entity_id entity_type
-    environment_id evidence external_id external_ref fairness_key field from_step group_id handle
+    environment_id evidence external_id external_ref failed_step fairness_key field from_step group_id handle
     http_handle id identity_column
     idempotency_key ids initiated_by installation_id
     integration_id invocation_id job_id keep_warm key kind label lease_token

@@ -44,6 +44,7 @@ export interface Place {
   readonly loop: string
   readonly organization_action: string
   readonly webhook: string
+  readonly saved_view: string
   /** The principal of the owner key, which administers the channel. */
   readonly owner: string
   readonly event: string
@@ -199,8 +200,9 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     session_id: talk['session']?.['id'],
     content: mark,
   })
-  const [webhook] = await Promise.all([
+  const [webhook, savedView] = await Promise.all([
     s.ok('webhook.create', { ...at, name, enabled: false }),
+    s.ok('saved_view.create', { ...at, name, list: 'runs', shared: true }),
     s.ok('secret.put', { ...at, secret_name: handle, entries: { word: 'kept' } }),
     s.ok('repository_host.put', {
       ...at,
@@ -275,6 +277,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     loop: id(loop),
     organization_action: id(shared),
     webhook: id(webhook),
+    saved_view: id(savedView),
     owner,
     event: id(event, 'source_event_id'),
     agent: id(agent),
@@ -325,6 +328,7 @@ function idIn(name: RowName, place: Place): string {
   if (/^key\.\w+_organization/.test(name)) return place.organization_key
   if (name.startsWith('key.')) return place.key
   if (name.startsWith('console_session.')) return place.console_session
+  if (name.startsWith('saved_view.')) return place.saved_view
   throw new Error(`${name}: say here which record of a place stands in its path`)
 }
 export function filled(name: RowName, place: Place): Record<string, string> {

@@ -106,6 +106,20 @@ function rowOf(store: Store, { entry }: Placed, event: RunEvent): RunRow {
   }
 }
 
+/** The spec that a run executes. */
+function specOf(store: Store, { project, spec }: RunRow): Spec {
+  const json = spec?.startsWith('{')
+    ? spec
+    : spec === null
+      ? undefined
+      : store.one<{ spec: string }>(
+          'SELECT spec FROM specs WHERE project = ? AND hash = ?',
+          project,
+          spec,
+        )?.spec
+  return (json ? JSON.parse(json) : { steps: [] }) as Spec
+}
+
 /**
  * Returns a run; on request, with the reason why it waits. If the run does not belong to a loop,
  * the result also contains its spec, its step counts and its only path. The path states the reason
@@ -121,24 +135,19 @@ export function runDetail(
   if (!row) return missingRun
   const { record } = row
   const asked = wants(input, 'waiting_on')
-  if (isOfLoop(record) && !asked) return shownRun(record) as LoopRunDetail
+  const ofLoop = isOfLoop(record) && {
+    ...(shownRun(record) as LoopRunDetail),
+    ...(wants(input, 'spec') && { spec: specOf(store, row) }),
+  }
+  if (ofLoop && !asked) return ofLoop
   const steps = stepsOf(store, row)
   const waiting_on = waitingOfRun(record, steps, jobsById(store, project), watch)
   const added = { ...(asked && waiting_on && { waiting_on }) }
-  if (isOfLoop(record)) return { ...(shownRun(record) as LoopRunDetail), ...added }
-  const spec = row.spec?.startsWith('{')
-    ? row
-    : row.spec === null
-      ? undefined
-      : store.one<{ spec: string }>(
-          'SELECT spec FROM specs WHERE project = ? AND hash = ?',
-          project,
-          row.spec,
-        )
+  if (ofLoop) return { ...ofLoop, ...added }
   const is = (...statuses: string[]) => (statuses.includes(record.status) ? 1 : 0)
   return {
     ...(shownRun(record) as WorkflowRunDetail),
-    spec: (spec?.spec ? JSON.parse(spec.spec) : { steps: [] }) as Spec,
+    spec: specOf(store, row),
     step_counts: stepCounts(steps),
     path_counts: {
       total: 1,
