@@ -54,8 +54,8 @@ export const SIGN_IN: { readonly principal: Principal; readonly credential: Cred
 }
 
 /**
- * Opens a session with these rights, or adds them to the session of the request. Returns the hash of
- * the new cookie and the header that sets it.
+ * Opens a session with these rights, or adds them to the session of the request. Returns the hash
+ * of the new cookie and the header that sets it.
  * @param origin the service's own origin.
  */
 export async function openSession(
