@@ -48,7 +48,7 @@ type Rights =
   | Pick<Extract<Open, { readonly account: unknown }>, 'account'>
 type Open = ConsoleCommands['console_session.open']['input']
 /** Who opens or ends a session, for the audit log. */
-export const SIGN_IN: { readonly principal: Principal; readonly credential: Credential } = {
+const SIGN_IN: { readonly principal: Principal; readonly credential: Credential } = {
   principal: { type: 'system', id: 'sign_in' },
   credential: { type: 'internal', id: 'sign_in' },
 }
