@@ -7,7 +7,7 @@ import { dirname, join, normalize, relative } from 'node:path'
 import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
-const folders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client'] as const
+const folders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client', 'console'] as const
 /** For each folder, the project folders and the packages that it may import. */
 const may: Record<(typeof folders)[number], { folders: readonly string[]; packages: RegExp }> = {
   protocol: { folders: ['protocol'], packages: /^typebox(\/|$)|^@marcbachmann\/cel-js$|^croner$/ },
@@ -42,6 +42,10 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
         .map(({ source }) => source)
         .join('|'),
     ),
+  },
+  console: {
+    folders: ['console', 'client', 'protocol'],
+    packages: /^$/,
   },
 }
 /** Patterns of code that the files of a folder may not contain, each with the reason. */

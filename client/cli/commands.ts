@@ -17,6 +17,7 @@ import { addEnvironmentWorker } from './environment-worker.ts'
 import { addEnvironments } from './environments/environments.ts'
 import type { Environment } from './mistake.ts'
 import { processShell, type Shell } from './shell.ts'
+import { addStreams } from './streams.ts'
 import { addExport } from './tables/export.ts'
 import { addImport } from './tables/import.ts'
 import { channelLine, lineOf } from './timeline.ts'
@@ -37,6 +38,7 @@ export function addClientCommands(
   addFollow(program, shell)
   addArtifacts(program, shell)
   addEnvironments(program, shell)
+  addStreams(program, shell)
   addApply(program, shell)
   addBlueprintExport(program, shell)
   addCall(program, shell)
