@@ -159,7 +159,7 @@ const long: Readonly<Record<string, number>> = {
   'test/actors/jobs/queue.test.ts': 550,
   'test/actors/projects/rights.test.ts': 600,
   'test/actors/runs/agent.test.ts': 500,
-  'test/actors/runs/model.test.ts': 750,
+  'test/actors/runs/model.test.ts': 650,
   'test/gateway/streams/follow.test.ts': 500,
   'test/gateway/http/http.test.ts': 650,
   'test/gateway/workers/socket-claims.test.ts': 450,
