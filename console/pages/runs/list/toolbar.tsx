@@ -8,6 +8,7 @@ import { designText } from '../../../design/text.ts'
 import { setQuery } from '../../../router/router.ts'
 import { useCommands } from '../../../shell/shortcuts.ts'
 import { formatTime } from '../../../text/format.ts'
+import { focusPart } from '../focus.ts'
 import { statusLabel } from '../status.tsx'
 import {
   activeFilters,
@@ -21,6 +22,8 @@ import {
 import { listText as text } from './text.ts'
 
 const TYPING_MS = 300
+/** The control that has the focus after an active filter was removed. */
+const MORE = '.more-filters button'
 const statuses = ['queued', 'running', 'suspended', 'completed', 'failed', 'cancelled']
 const kinds: readonly Choice[] = [
   { value: 'interaction', label: text.waitsInteraction },
@@ -134,9 +137,11 @@ export function Filters({
             })
           }}
         />
-        <Button icon="filter" shortcut="f" onClick={onMore}>
-          {text.moreFilters}
-        </Button>
+        <span class="more-filters">
+          <Button icon="filter" shortcut="f" onClick={onMore}>
+            {text.moreFilters}
+          </Button>
+        </span>
       </div>
       {active.length > 0 && (
         <ul class="row" aria-label={text.active}>
@@ -148,13 +153,22 @@ export function Filters({
                 <IconButton
                   icon="close"
                   label={text.remove(label)}
-                  onClick={() => setQuery({ [name]: '', view: '' })}
+                  onClick={() => {
+                    setQuery({ [name]: '', view: '' })
+                    focusPart(MORE)
+                  }}
                 />
               </li>
             )
           })}
           <li>
-            <Button kind="quiet" onClick={() => setQuery({ ...queryOf({}, sort), view: '' })}>
+            <Button
+              kind="quiet"
+              onClick={() => {
+                setQuery({ ...queryOf({}, sort), view: '' })
+                focusPart(MORE)
+              }}
+            >
               {text.clear}
             </Button>
           </li>
