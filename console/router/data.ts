@@ -27,4 +27,15 @@ export const dataRoutes: readonly Route[] = [
     load: () => import('../pages/artifacts/artifact.tsx'),
     permission: view,
   },
+  {
+    path: '/p/:project/environments',
+    load: () => import('../pages/environments/environments.tsx'),
+    permission: view,
+    entry: { group, label: text.environments, icon: 'environments', keys: 'g e' },
+  },
+  {
+    path: '/p/:project/environments/:id',
+    load: () => import('../pages/environments/environment.tsx'),
+    permission: view,
+  },
 ]

@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
-import { CopyButton, CopyCall } from '../../design/copy.tsx'
+import { CopyCall } from '../../design/copy.tsx'
 import { Confirm, Menu } from '../../design/overlay.tsx'
 import { Failure, Notice, Skeleton } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
@@ -89,7 +89,6 @@ export default function TablePage({ params }: PageProps) {
       crumbs={crumbs}
       actions={
         <>
-          <CopyButton value={id} label={text.copyId} />
           <CopyCall
             name="table.query"
             input={{
@@ -111,6 +110,11 @@ export default function TablePage({ params }: PageProps) {
                     },
                   ]
                 : []),
+              {
+                label: text.copyId,
+                icon: 'copy',
+                onSelect: () => navigator.clipboard.writeText(id),
+              },
               { label: text.exportCsv, icon: 'download', onSelect: () => runExport('csv') },
               { label: text.exportJson, icon: 'download', onSelect: () => runExport('json') },
               { label: text.exportLines, icon: 'download', onSelect: () => runExport('jsonl') },
