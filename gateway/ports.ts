@@ -66,7 +66,7 @@ export interface World {
   repositoryToken?(request: TokenRequest): Promise<IssuedToken | TokenFailure>
   /** Definitions from the resolver of the organization. Absent when it cannot be called. */
   readonly definitions?: DefinitionResolver
-  /** The OpenID provider with which people sign in to the console. Absent when none is configured. */
+  /** The OpenID provider with which people sign in to the console. Absent when not configured. */
   readonly provider?: SignInProvider
   /** The store of files. Absent when files cannot be stored. */
   readonly files?: Files

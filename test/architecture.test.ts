@@ -54,6 +54,10 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
         .join('|'),
     ),
   },
+  console: {
+    folders: ['console', 'client', 'protocol'],
+    packages: /^$/,
+  },
 }
 /** Patterns of code that the files of a folder may not contain, each with the reason. */
 const never: Partial<Record<string, readonly [RegExp, string]>> = {

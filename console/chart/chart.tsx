@@ -95,7 +95,7 @@ export function Chart({
   return (
     <figure class="chart">
       <figcaption class="row apart">
-        <h3>{title}</h3>
+        <h2>{title}</h2>
         <span class="row small">
           {series.map(({ label, colour }) => (
             <span key={label} class="row">
