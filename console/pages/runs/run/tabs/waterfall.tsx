@@ -7,7 +7,7 @@ import { Icon } from '../../../../design/icons.tsx'
 import { now } from '../../../../design/time.tsx'
 import { visibleRange } from '../../../../design/visible-range.ts'
 import { place, setQuery } from '../../../../router/router.ts'
-import { formatDuration } from '../../../../text/format.ts'
+import { formatDuration, formatNumber } from '../../../../text/format.ts'
 import { statusLabel, toneOf } from '../../status.tsx'
 import { marksOf, pan, rangeOf, type TimeRange, zoom } from '../data/axis.ts'
 import type { Row } from '../data/tree.ts'
@@ -267,9 +267,11 @@ function Line({
         ) : (
           <span class="clip user-text">{label}</span>
         )}
-        {counts && counts.total > 0 && (
+        {step && children > 0 && (
           <span class="small soft">
-            {text.branchesOf(counts.done + counts.failed, counts.total)}
+            {counts && to === undefined
+              ? text.branchesOf(counts.done + counts.failed, counts.total)
+              : formatNumber(children)}
           </span>
         )}
         <span class="unseen">{statusLabel(status)}</span>
