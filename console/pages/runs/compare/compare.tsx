@@ -17,6 +17,8 @@ import { runsText } from '../text.ts'
 import { type Difference, differences, pairSteps, type StepPair, timeOf } from './diff.ts'
 import { compareText as text } from './text.ts'
 
+/** Length of a text above which it is shown as a tree, which cuts it. */
+const SHORT = 200
 type Detail = CallReply<'run.get'>
 
 export default function ComparePage({ params }: PageProps) {
@@ -222,8 +224,14 @@ const Place = ({ difference: { path, a, b } }: { readonly difference: Difference
     <td>{cellOf(b)}</td>
   </tr>
 )
-const cellOf = (value: unknown) =>
-  value === undefined ? <span class="soft">{text.absent}</span> : <Tree value={value} />
+function cellOf(value: unknown) {
+  if (value === undefined) return <span class="soft">{text.absent}</span>
+  return typeof value === 'object' || (typeof value === 'string' && value.length > SHORT) ? (
+    <Tree value={value} />
+  ) : (
+    <span class="mono user-text">{JSON.stringify(value)}</span>
+  )
+}
 
 function Steps({ pairs }: { readonly pairs: readonly StepPair[] }) {
   const only = place.value.query.get('different') === '1'

@@ -1,5 +1,6 @@
 /** Actions on many runs: on selected ones, or on all that match a filter. */
 import { ApiError, call } from '../../../api/client.ts'
+import { addResults, type BulkProgress, type BulkResult } from './bulk-progress.ts'
 import type { RunFilter } from './filters.ts'
 
 export type BulkAction = 'cancel' | 'retry' | 'resume'
@@ -12,37 +13,8 @@ export const applicable: Readonly<Record<BulkAction, readonly string[]>> = {
 /** What an action acts on. */
 export type BulkObject = { readonly ids: readonly string[] } | { readonly filter: RunFilter }
 
-/** How far an action has come. `refused`: numbers of refused runs by message. */
-export interface BulkProgress {
-  readonly done: number
-  readonly ok: number
-  readonly refused: ReadonlyMap<string, number>
-}
-interface Result {
-  readonly ok: boolean
-  readonly error?: { readonly code: string; readonly message: string }
-}
-
 /** Number of runs of one request. */
 const AT_ONCE = 200
-
-/** Adds results to a progress. */
-export function addResults(
-  { done, ok, refused }: BulkProgress,
-  results: readonly Result[],
-): BulkProgress {
-  const messages = new Map(refused)
-  for (const { ok: good, error } of results) {
-    if (good) continue
-    const message = error?.message ?? ''
-    messages.set(message, (messages.get(message) ?? 0) + 1)
-  }
-  return {
-    done: done + results.length,
-    ok: ok + results.filter((one) => one.ok).length,
-    refused: messages,
-  }
-}
 
 /**
  * Acts on runs, in parts, and reports the progress after each part.
@@ -59,14 +31,14 @@ export async function actOn(
 ): Promise<void> {
   const why = reason.trim() === '' ? {} : { reason: reason.trim() }
   let progress: BulkProgress = { done: 0, ok: 0, refused: new Map() }
-  const add = (results: readonly Result[]): void => {
+  const add = (results: readonly BulkResult[]): void => {
     progress = addResults(progress, results)
     onProgress(progress)
   }
   if ('filter' in object) {
     let after: string | null | undefined
     while (after !== null && !signal.aborted) {
-      const page: { results: readonly Result[]; next: string | null } = await call('run.bulk', {
+      const page: { results: readonly BulkResult[]; next: string | null } = await call('run.bulk', {
         project,
         action,
         filter: object.filter as never,
@@ -92,7 +64,7 @@ export async function actOn(
   }
 }
 
-async function resume(project: string, id: string, why: object): Promise<Result> {
+async function resume(project: string, id: string, why: object): Promise<BulkResult> {
   try {
     await call('run.resume', { project, id, ...why })
     return { ok: true }

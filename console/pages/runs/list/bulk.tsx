@@ -9,7 +9,8 @@ import { Failure, Notice, Skeleton } from '../../../design/states.tsx'
 import { designText } from '../../../design/text.ts'
 import { formatNumber } from '../../../text/format.ts'
 import { StatusBadge } from '../status.tsx'
-import { actOn, applicable, type BulkAction, type BulkObject, type BulkProgress } from './bulk.ts'
+import { actOn, applicable, type BulkAction, type BulkObject } from './bulk.ts'
+import type { BulkProgress } from './bulk-progress.ts'
 import { listText as text } from './text.ts'
 
 /** Most runs of a preview that are shown. */

@@ -34,7 +34,7 @@ const endOf = (shown: ShownRun): string | undefined =>
 const plain = (value: string | undefined) => <span class="user-text">{value}</span>
 
 /** Returns the name of the workflow or loop of a run. */
-const definitionOf = ({ run, names }: Pick<ShownRun, 'run' | 'names'>): string =>
+export const definitionOf = ({ run, names }: Pick<ShownRun, 'run' | 'names'>): string =>
   'loop_id' in run
     ? (run.loop_name ?? names.get(run.loop_id) ?? run.loop_id)
     : run.definition_id === ''

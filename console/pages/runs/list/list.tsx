@@ -15,7 +15,7 @@ import { runsText } from '../text.ts'
 import type { BulkAction } from './bulk.ts'
 import { BulkDialog } from './bulk.tsx'
 import { useRunChanges } from './changes.ts'
-import { ColumnsDialog, chosenColumns, columns, StatusCell } from './columns.tsx'
+import { ColumnsDialog, chosenColumns, columns, definitionOf, StatusCell } from './columns.tsx'
 import { filterOf, queryOf, sortOf } from './filters.ts'
 import { useNames } from './names.ts'
 import { useColumns } from './preferences.ts'
@@ -201,7 +201,8 @@ export default function RunsPage({ params }: PageProps) {
             {...(at >= 0 && { current: at })}
             render={(run) => {
               const shown = { run, names, change: changes.of(run.id) }
-              const label = run.name || ('loop_id' in run ? '' : run.external_id) || ''
+              const own = run.name || ('loop_id' in run ? '' : run.external_id) || ''
+              const label = own === '' && narrow.matches ? definitionOf(shown) : own
               return {
                 selected: selected.has(run.id),
                 cells: [

@@ -10,7 +10,7 @@ import { Badge, Empty, Failure } from '../../../design/states.tsx'
 import { designText } from '../../../design/text.ts'
 import { showDone, showError } from '../../../design/toast.tsx'
 import { setQuery } from '../../../router/router.ts'
-import { may, me } from '../../../shell/session.ts'
+import { current as currentProject, may } from '../../../shell/session.ts'
 import { queryOf, type RunFilter, type RunSort } from './filters.ts'
 import { listText as text } from './text.ts'
 
@@ -224,7 +224,8 @@ function ViewLine({
 }) {
   const [name, setName] = useState<string>()
   const { id, shared, owner_id } = view
-  const changes = may('project.edit') || (!shared && owner_id === me.value?.principal?.id)
+  const changes =
+    may('project.edit') || (!shared && owner_id === currentProject.value?.principal.id)
   const update = async (change: object): Promise<void> => {
     try {
       await call('saved_view.update', { project, id, ...change })

@@ -90,8 +90,15 @@ export function reasonsOf(
     // A step with branches waits for them, and they say why.
     if ((wait?.kind ?? on?.kind) !== 'branches') open.push({ step, wait, on })
   }
-  const groups = [...Map.groupBy(open, alike).values()]
-  return groups.map((group) => reasonOf(group, nameOf)).sort((a, b) => rank(a) - rank(b))
+  const groups = new Map<string, Open[]>()
+  for (const one of open) {
+    const group = groups.get(alike(one))
+    if (group) group.push(one)
+    else groups.set(alike(one), [one])
+  }
+  return [...groups.values()]
+    .map((group) => reasonOf(group, nameOf))
+    .sort((a, b) => rank(a) - rank(b))
 }
 /** Reasons that a person can do something about come first. */
 const rank = ({ next }: Reason): number =>
