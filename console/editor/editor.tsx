@@ -11,6 +11,7 @@ import type { Schema } from './suggestions.ts'
 import { editorText as text } from './text.ts'
 
 const SHOWN_FAULTS = 6
+const MOST_WRITTEN = 20
 const none: readonly FieldFault[] = []
 
 /** The properties of an editor. */
@@ -44,6 +45,8 @@ export function Editor(props: EditorProps) {
   const editor = useRef<CodeEditor | undefined>(undefined)
   const latest = useRef(props)
   latest.current = props
+  /** Texts that were written here and that the page has not yet returned as its value. */
+  const written = useRef<string[]>([])
   const [isLoaded, setLoaded] = useState(false)
   const [faults, setFaults] = useState<readonly ShownFault[]>([])
   const id = useId()
@@ -71,7 +74,10 @@ export function Editor(props: EditorProps) {
           ...(latest.current.hint !== undefined && { hint: latest.current.hint }),
           schema: () => latest.current.schema,
           faults: faultsIn,
-          onText: (next) => latest.current.onValue?.(next),
+          onText: (next) => {
+            written.current = [...written.current.slice(1 - MOST_WRITTEN), next]
+            latest.current.onValue?.(next)
+          },
           onFaults: report,
           onSubmit: () => latest.current.onSubmit?.(),
         })
@@ -87,7 +93,12 @@ export function Editor(props: EditorProps) {
       setLoaded(false)
     }
   }, [label, language, readOnly])
-  useEffect(() => editor.current?.setText(value), [value])
+  useEffect(() => {
+    // A text that was written here must not replace what was written after it.
+    const at = written.current.indexOf(value)
+    written.current = written.current.slice(at + 1)
+    if (at < 0) editor.current?.setText(value)
+  }, [value])
   useEffect(() => {
     if (readOnly) return
     if (editor.current) editor.current.check()

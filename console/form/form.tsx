@@ -18,7 +18,6 @@ export function SchemaForm({ form, label }: { readonly form: FormState; readonly
     if (attempts > 0)
       frame.current?.querySelector<HTMLElement>('[aria-invalid=true], .cm-content')?.focus()
   }, [attempts])
-  const hasNothing = plan.control === 'object' && plan.members.length === 0
   const others = asJson ? [] : elsewhere(faults, plan, value)
   return (
     <div ref={frame} class="schema-form stack" role="group" aria-label={label}>
@@ -55,8 +54,6 @@ export function SchemaForm({ form, label }: { readonly form: FormState; readonly
           faults={faults}
           rows={6}
         />
-      ) : hasNothing ? (
-        <p class="soft">{text.nothing}</p>
       ) : (
         <Control form={form} plan={plan} value={value} path="" required onValue={form.setValue} />
       )}

@@ -13,6 +13,5 @@ export const formText = messages('form', {
   removeItem: (index: number) => `Remove item ${index}`,
   notJson: 'This is not valid JSON.',
   notShown: 'The form cannot show all of this value. Continue in JSON.',
-  nothing: 'There is nothing to fill in.',
   needed: (label: string) => `${label} *`,
 })
