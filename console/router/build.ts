@@ -14,4 +14,15 @@ export const buildRoutes: readonly Route[] = [
     load: () => import('../pages/workflows/workflow.tsx'),
     permission: 'project.view',
   },
+  {
+    path: '/p/:project/loops',
+    load: () => import('../pages/loops/list.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.loops, icon: 'loops', keys: 'g l' },
+  },
+  {
+    path: '/p/:project/loops/:id',
+    load: () => import('../pages/loops/loop.tsx'),
+    permission: 'project.view',
+  },
 ]

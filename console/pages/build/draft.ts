@@ -84,3 +84,11 @@ export function useDefinition(key: string, saved: unknown, version: string): Def
     },
   }
 }
+
+/** Returns a short text that differs for different values, to notice changes. */
+export function fingerprint(value: unknown): string {
+  let hash = 0x811c9dc5
+  for (const character of JSON.stringify(value) ?? '')
+    hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193)
+  return (hash >>> 0).toString(36)
+}

@@ -39,6 +39,7 @@ export const buildText = messages('build', {
   created: 'Created',
   id: 'Id',
   cancel: 'Cancel',
+  create: 'Create',
   delete: 'Delete',
   deleted: 'Deleted.',
   start: 'Start',

@@ -8,6 +8,7 @@ import { showDone, showError } from '../../design/toast.tsx'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
 import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
+import { buildText } from '../build/text.ts'
 import { workflowsText as text } from './text.ts'
 
 /** Shows the settings. */
@@ -51,7 +52,7 @@ export function Settings({
       }}
     >
       <TextField
-        label={text.name}
+        label={buildText.name}
         value={name}
         required
         maxLength={160}

@@ -4,7 +4,6 @@ import { messages } from '../../text/messages.ts'
 export const workflowsText = messages('workflows', {
   title: 'Workflows',
   create: 'New workflow',
-  createAction: 'Create',
   empty: 'There is no workflow yet',
   emptyHint: 'A workflow defines steps that run one after the other or at the same time.',
   emptyReader: 'People who may edit the project can create one.',
@@ -37,7 +36,6 @@ export const workflowsText = messages('workflows', {
   removeRuns: 'Runs that were started go on to their end and stay readable.',
   removeUse:
     'Steps and agents that name this workflow can no longer start it. Loops keep the version with which they were saved.',
-  name: 'Name',
   description: 'Description',
   asTool: 'Offer it to agents and steps as a tool',
   asToolHint: (handle: string) => `Its name is then workflow.${handle}.`,
