@@ -23,6 +23,8 @@ export function Dialog({
   useEffect(() => {
     const dialog = element.current
     dialog?.showModal()
+    // A dialog with a form begins at its first field.
+    dialog?.querySelector<HTMLElement>('form :is(input, textarea, select)')?.focus()
     return () => dialog?.close()
   }, [])
   return (
