@@ -6,10 +6,8 @@ import { usePeople } from './people.ts'
 export function Who({ project, id }: { readonly project: string; readonly id: string }) {
   const { nameOf, known } = usePeople(project)
   const name = nameOf(id)
-  const other = useQuery(
-    'principal.get',
-    name === undefined && known && !id.startsWith('agent_') ? { project, id } : undefined,
-  ).state.value.data
+  const other = useQuery('principal.get', name === undefined && known ? { project, id } : undefined)
+    .state.value.data
   const shown = name ?? other?.name
   return (
     <span class={shown === undefined ? 'user-text mono' : 'user-text'} title={id}>

@@ -9,4 +9,15 @@ export const workRoutes: readonly Route[] = [
     permission: 'project.view',
     entry: { group: text.groupWork, label: text.inbox, icon: 'inbox', keys: 'g i' },
   },
+  {
+    path: '/p/:project/channels',
+    load: () => import('../pages/channels/channels.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupWork, label: text.channels, icon: 'channels', keys: 'g c' },
+  },
+  {
+    path: '/p/:project/channels/:id',
+    load: () => import('../pages/channels/channels.tsx'),
+    permission: 'project.view',
+  },
 ]
