@@ -218,7 +218,10 @@ export function useList<N extends CallName>(
       } as CallInput<N>)) as unknown as PageOf<T>
       const seen = new Set(known.peek().items.map(idOf))
       known.value = {
-        items: [...known.peek().items, ...page.items.filter((item) => !seen.has(idOf(item)))],
+        items: [
+          ...known.peek().items,
+          ...page.items.filter((item) => idOf(item) === undefined || !seen.has(idOf(item))),
+        ],
         next: page.next_cursor,
         loading: false,
       }
