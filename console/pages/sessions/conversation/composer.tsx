@@ -43,6 +43,12 @@ export function Composer(props: ComposerProps) {
   const [fault, setFault] = useState('')
   const [sending, setSending] = useState(false)
   const [asking, setAsking] = useState(false)
+  const asked = useRef(false)
+  useEffect(() => {
+    // An open dialog keeps the focus, so the field receives it afterwards.
+    if (asked.current && !asking) field.current?.focus()
+    asked.current = asking
+  }, [asking])
   const active = followed.transcript.active()
   const files = uploads.blocks
   const isNudge = active !== undefined && uploads.files.length === 0
@@ -147,10 +153,7 @@ export function Composer(props: ComposerProps) {
             await call('session.cancel_turn', { ...of, turn_id: active.id })
             showDone(text.stopped)
           }}
-          onClose={() => {
-            setAsking(false)
-            field.current?.focus()
-          }}
+          onClose={() => setAsking(false)}
         >
           <p>{text.stopHint}</p>
         </Confirm>
