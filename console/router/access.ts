@@ -15,4 +15,5 @@ export const accessRoutes: readonly Route[] = [
     permission: 'project.admin',
     entry: { group: text.groupOperate, label: text.secrets, icon: 'secrets' },
   },
+  { path: '/account', load: () => import('../pages/account/account.tsx') },
 ]
