@@ -1,7 +1,8 @@
 /**
- * Distributes test files over processes, and the processes over time, so that every processor is
- * busy until the end. Processes that mostly wait run beside those that mostly compute, and the
- * longest start first.
+ * Decides when each test file runs, and in which process, so that every processor is busy until the
+ * end. Files that mostly wait run beside those that mostly compute, and the longest start first. A
+ * process runs many files, because it takes 1 s of processor time to load a service, and because
+ * code that V8 has optimized stays optimized.
  */
 
 /**
@@ -97,110 +98,79 @@ export const SECONDS = {
 }
 /** Seconds of a file that is not in the table. */
 const SHORT = 0.7
-/** A file that takes more seconds than this gets its own process. */
-const LONG = 15
-/**
- * Maximum number of files that share a process. Unit tests use only as many processes as run at
- * once, so more of them may share one.
- */
-const TOGETHER = 24
+/** Maximum number of files that a process runs. Its memory grows with each file. */
+const TOGETHER = 80
 
-/** @typedef {{ readonly name: string, readonly files: readonly string[], readonly seconds: number }} Process */
-/** @typedef {{ readonly computing: Process[], readonly waiting: Process[], readonly alone: Process[] }} Schedule */
+/** @typedef {{ readonly computing: string[], readonly waiting: string[], readonly alone: string[] }} Schedule */
+/**
+ * A process that runs test files. `run` resolves when the file has ended, with false if the process
+ * cannot run another one. `end` resolves when the process has ended.
+ * @typedef {{ run(file: string): Promise<boolean>, end(): Promise<void> }} TestProcess
+ */
 
 /** @param {string} file */
-const secondsOf = (file) =>
+export const secondsOf = (file) =>
   /** @type {Readonly<Record<string, number>>} */ (SECONDS)[
     file.replace(/^test\//, '').replace(/\.test\.ts$/, '')
   ] ?? SHORT
-/**
- * @param {string} file
- * @returns {Process}
- */
-const single = (file) => ({ name: file, files: [file], seconds: secondsOf(file) })
-/**
- * @param {readonly { readonly seconds: number }[]} some
- */
-const longestFirst = (some) => some.toSorted((a, b) => b.seconds - a.seconds)
 
 /**
- * Distributes files over shared processes that take about the same time. Each file goes to the
- * process with the least to do, and the longest are distributed first.
- * @param {readonly string[]} files
- * @param {number} most maximum number of processes
- * @returns {Process[]}
- */
-function shared(files, most) {
-  const parts = Math.min(most, Math.ceil(files.length / TOGETHER))
-  const limit = Math.ceil(files.length / parts)
-  const shares = Array.from({ length: parts }, () => ({
-    files: /** @type {string[]} */ ([]),
-    seconds: 0,
-  }))
-  for (const { name, seconds } of longestFirst(files.map(single))) {
-    const open = shares.filter((share) => share.files.length < limit)
-    const least = open.reduce((a, b) => (b.seconds < a.seconds ? b : a))
-    least.files.push(name)
-    least.seconds += seconds
-  }
-  return shares.map(({ files, seconds }, part) => ({
-    name:
-      files.length === 1 ? (files[0] ?? '') : `tests that share a process, ${part + 1} of ${parts}`,
-    files,
-    seconds,
-  }))
-}
-
-/**
- * Distributes files over processes.
+ * Sorts files by how they may run.
  * @param {readonly string[]} files paths relative to the project
- * @param {{ readonly most?: number, readonly separate?: boolean }} options `most`: maximum number of
- * processes in which files are shared; `separate`: every file gets its own process
- * @returns {Schedule} the longest processes first
+ * @returns {Schedule} the longest files first
  */
-export function scheduleOf(files, { most = Number.POSITIVE_INFINITY, separate = false } = {}) {
-  const waiting = files.filter((file) => WAITING.test(file))
-  const alone = files.filter((file) => ALONE.test(file))
-  const computing = files.filter((file) => !WAITING.test(file) && !ALONE.test(file))
-  const isLong = (/** @type {string} */ file) => separate || secondsOf(file) > LONG
+export function scheduleOf(files) {
+  const longestFirst = files.toSorted((a, b) => secondsOf(b) - secondsOf(a))
   return {
-    computing: longestFirst([
-      ...computing.filter(isLong).map(single),
-      ...shared(
-        computing.filter((file) => !isLong(file)),
-        most,
-      ),
-    ]),
-    waiting: longestFirst(waiting.map(single)),
-    alone: alone.map(single),
+    computing: longestFirst.filter((file) => !WAITING.test(file) && !ALONE.test(file)),
+    waiting: longestFirst.filter((file) => WAITING.test(file)),
+    alone: longestFirst.filter((file) => ALONE.test(file)),
   }
 }
 
 /**
- * Runs the processes of a schedule. While computing processes remain, only one or two slots are
- * used for waiting processes. Processes that must run alone run last.
+ * Runs the files of a schedule. While computing files remain, only one or two slots are used for
+ * waiting files. Each slot keeps its process as long as possible. Files that must run alone run
+ * last, each in its own process.
  * @param {Schedule} schedule
- * @param {number} slots number of processes that run at once
- * @param {(process: Process) => Promise<void>} run
+ * @param {object} options
+ * @param {number} options.slots number of files that run at once
+ * @param {number} [options.together] maximum number of files per process
+ * @param {() => TestProcess} options.open starts a process
  */
-export async function runSchedule(schedule, slots, run) {
+export async function runSchedule(schedule, { slots, together = TOGETHER, open }) {
   const [computing, waiting] = [[...schedule.computing], [...schedule.waiting]]
   const beside = slots > 3 ? MAX_WAITING : 1
   let waits = 0
+  /** @returns {{ file: string, waits: boolean } | undefined} */
+  const next = () => {
+    const most = computing.length > 0 ? beside : MAX_WAITING
+    const file = waits < most ? waiting.shift() : undefined
+    if (file !== undefined) return { file, waits: true }
+    const other = computing.shift()
+    return other === undefined ? undefined : { file: other, waits: false }
+  }
   const slot = async () => {
-    for (;;) {
-      const most = computing.length > 0 ? beside : MAX_WAITING
-      if (waiting.length > 0 && waits < most) {
-        waits++
-        await run(/** @type {Process} */ (waiting.shift()))
-        waits--
-        continue
-      }
-      const process = computing.shift()
-      if (!process) return
-      await run(process)
+    /** @type {TestProcess | undefined} */
+    let process
+    let files = 0
+    for (let one = next(); one; one = next()) {
+      if (one.waits) waits++
+      process ??= open()
+      const usable = await process.run(one.file)
+      if (one.waits) waits--
+      files++
+      if (usable && files < together) continue
+      await process.end()
+      process = undefined
+      files = 0
     }
+    await process?.end()
   }
   await Promise.all(Array.from({ length: slots }, slot))
-  for (const process of schedule.alone) await run(process)
+  for (const file of schedule.alone) {
+    const process = open()
+    await process.run(file)
+    await process.end()
+  }
 }
