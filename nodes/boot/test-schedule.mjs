@@ -108,7 +108,11 @@ const TOGETHER = 80
  * @typedef {{ run(file: string): Promise<boolean>, end(): Promise<void> }} TestProcess
  */
 
-/** @param {string} file */
+/**
+ * Returns the seconds that a file takes, by the table.
+ * @param {string} file
+ * @public
+ */
 export const secondsOf = (file) =>
   /** @type {Readonly<Record<string, number>>} */ (SECONDS)[
     file.replace(/^test\//, '').replace(/\.test\.ts$/, '')
