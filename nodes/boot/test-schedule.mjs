@@ -26,19 +26,21 @@ const ALONE = /^test.hostile.(pressure|transport)\b/
  * @public
  */
 export const SECONDS = {
-  'actors/events/keys': 6,
   'actors/runs/model': 6,
   'actors/sessions/bounds': 7,
   'actors/sessions/size': 6,
   checks: 45,
+  'client/cli/blueprints/hostile': 5,
+  'client/cli/blueprints/write': 5,
+  'client/tour/git-server': 5,
   contributing: 22,
   'gateway/blueprints/apply': 8,
   'gateway/blueprints/apply.model': 8,
   'gateway/files/streaming/transfer': 6,
-  'hostile/corpus/corpus': 22,
+  'hostile/corpus/corpus': 38,
   'hostile/foreign': 17,
   'hostile/frames': 8,
-  'hostile/roles': 19,
+  'hostile/roles': 32,
   'hostile/rows': 38,
   'nodes/executor/documents/hostile': 9,
   'nodes/executor/silent-provider': 5,
@@ -50,14 +52,20 @@ export const SECONDS = {
   'nodes/nats/transfers': 19,
   'nodes/storage/storage': 7,
   'nodes/storage/verify': 10,
+  'retired-words': 5,
   'scenarios/access/access': 7,
+  'scenarios/access/isolation': 5,
   'scenarios/actions/actions-kill': 22,
   'scenarios/agents/managed': 12,
   'scenarios/artifacts/artifacts-kill': 20,
   'scenarios/artifacts/conversion-kill': 18,
+  'scenarios/blueprints/blueprints-kill': 28,
+  'scenarios/blueprints/command-line': 8,
   'scenarios/cluster/nats-authentication': 39,
   'scenarios/cluster/nats-permissions': 24,
   'scenarios/cluster/nats-permissions-cluster': 64,
+  'scenarios/cluster/node-id-processes': 7,
+  'scenarios/cluster/restart': 6,
   'scenarios/cluster/two-gateways': 14,
   'scenarios/cluster/upgrade': 15,
   'scenarios/environments/docker': 7,
@@ -76,10 +84,15 @@ export const SECONDS = {
   'scenarios/loops/loops-kill': 45,
   'scenarios/loops/loops-triggers': 11,
   'scenarios/operations/backup': 8,
+  'scenarios/operations/corked': 6,
   'scenarios/operations/restore': 6,
   'scenarios/operations/storage': 23,
+  'scenarios/pages/answer-page': 6,
+  'scenarios/pages/chat-page': 7,
+  'scenarios/resolver/resolver-kill': 35,
   'scenarios/runs/bounds': 8,
   'scenarios/runs/kill': 37,
+  'scenarios/sessions/attachments': 6,
   'scenarios/sessions/attachments-kill': 9,
   'scenarios/sessions/restart-turns': 14,
   'scenarios/sessions/transcripts-kill': 9,
@@ -94,6 +107,8 @@ export const SECONDS = {
   'scenarios/workers/queue-order': 6,
   'scenarios/workers/reports': 9,
   simulation: 10,
+  'simulation-plants': 7,
+  'views/properties': 6,
   'views/tables/tables/rows': 8,
 }
 /** Seconds of a file that is not in the table. */
@@ -118,6 +133,9 @@ export const secondsOf = (file) =>
     file.replace(/^test\//, '').replace(/\.test\.ts$/, '')
   ] ?? SHORT
 
+/** @param {readonly string[]} files */
+const secondsOfAll = (files) => files.reduce((sum, file) => sum + secondsOf(file), 0)
+
 /**
  * Sorts files by how they may run.
  * @param {readonly string[]} files paths relative to the project
@@ -133,8 +151,9 @@ export function scheduleOf(files) {
 }
 
 /**
- * Runs the files of a schedule. While computing files remain, only one or two slots are used for
- * waiting files. Each slot keeps its process as long as possible. Files that must run alone run
+ * Runs the files of a schedule. While computing files remain, a second slot is used for waiting files
+ * only if there are more than three slots, or if the waiting files would otherwise end last, when
+ * they leave processors idle. Each slot keeps its process as long as possible. Files that must run alone run
  * last, each in its own process.
  * @param {Schedule} schedule
  * @param {object} options
@@ -144,12 +163,12 @@ export function scheduleOf(files) {
  */
 export async function runSchedule(schedule, { slots, together = TOGETHER, open }) {
   const [computing, waiting] = [[...schedule.computing], [...schedule.waiting]]
-  const beside = slots > 3 ? MAX_WAITING : 1
   let waits = 0
+  const mostWaiting = () =>
+    slots > 3 || secondsOfAll(waiting) > secondsOfAll(computing) / (slots - 1) ? MAX_WAITING : 1
   /** @returns {{ file: string, waits: boolean } | undefined} */
   const next = () => {
-    const most = computing.length > 0 ? beside : MAX_WAITING
-    const file = waits < most ? waiting.shift() : undefined
+    const file = waits < mostWaiting() ? waiting.shift() : undefined
     if (file !== undefined) return { file, waits: true }
     const other = computing.shift()
     return other === undefined ? undefined : { file: other, waits: false }

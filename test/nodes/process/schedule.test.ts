@@ -122,19 +122,32 @@ t.test('a process runs many files, until it breaks', async (t) => {
   t.strictSame(broken.processes, [['a', 'b'], ['c', 'd', 'e'], [alone]])
 })
 
-t.test('a file that waits runs beside those that compute', async (t) => {
-  const schedule = scheduleOf(all)
-  const started: string[] = []
-  const never = runSchedule(schedule, {
-    slots: 3,
-    open: () => ({
-      run: (file) => {
-        started.push(file)
-        return new Promise(() => {})
-      },
-      end: async () => {},
-    }),
-  })
-  t.ok(never)
-  t.strictSame(started, [schedule.waiting[0], schedule.computing[0], schedule.computing[1]])
+t.test('a file that waits runs beside those that compute, and two if they end last', async (t) => {
+  const { waiting, computing } = scheduleOf(all)
+  const [one = '', two = ''] = waiting
+  for (const [some, expected] of [
+    [
+      [one, two],
+      [one, computing[0], computing[1]],
+    ],
+    [waiting, [one, two, 'test/short.test.ts']],
+  ] as const) {
+    const started: string[] = []
+    const schedule = {
+      waiting: some,
+      computing: some.length === 2 ? computing : ['test/short.test.ts'],
+      alone: [],
+    }
+    void runSchedule(schedule, {
+      slots: 3,
+      open: () => ({
+        run: (file) => {
+          started.push(file)
+          return new Promise(() => {})
+        },
+        end: async () => {},
+      }),
+    })
+    t.strictSame(started, expected)
+  }
 })
