@@ -2,7 +2,7 @@
  * HTTP requests of tests to a service. `node:http` takes a fraction of the processor time of `fetch`,
  * and tests make many thousands of requests.
  */
-import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { Agent, request } from 'node:http'
 
 /**
  * Idle connections are closed before the service closes them, so that no request meets a closed one.
@@ -11,7 +11,7 @@ const agent = new Agent({ keepAlive: true, timeout: 4000 })
 
 export interface Reply {
   readonly status: number
-  readonly headers: IncomingHttpHeaders
+  readonly headers: Headers
   readonly text: string
 }
 /**
@@ -36,7 +36,7 @@ export const send = (
         response.on('end', () =>
           done({
             status: response.statusCode ?? 0,
-            headers: response.headers,
+            headers: new Headers(response.headers as Record<string, string>),
             text: Buffer.concat(parts).toString(),
           }),
         )

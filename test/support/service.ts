@@ -281,13 +281,7 @@ export async function service(
       throw new Error(
         `${name} answered ${answer.status} without an error code: ${text.slice(0, 300)}`,
       )
-    return {
-      status: answer.status,
-      get headers() {
-        return new Headers(answer.headers as Record<string, string>)
-      },
-      body: parsed ?? {},
-    }
+    return { status: answer.status, headers: answer.headers, body: parsed ?? {} }
   }
   const ok: Service['ok'] = async (name, input, options) => {
     const answer = await call(name, input, options)
