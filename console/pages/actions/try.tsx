@@ -88,7 +88,7 @@ export function TryIt({ project, entry }: { readonly project: string; readonly e
   return (
     <div class="pair">
       <form
-        class="stack"
+        class="stack settings"
         noValidate
         onSubmit={(event) => {
           event.preventDefault()
