@@ -1,5 +1,6 @@
 /** Tables of moderate size, with a header and an optional caption. Long lists are virtual lists. */
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 
 /** A column of a table. */
 export interface Column<T> {
@@ -22,9 +23,29 @@ export function DataTable<T>({
   readonly items: readonly T[]
   readonly keyOf: (item: T) => string
 }) {
+  const frame = useRef<HTMLElement>(null)
+  const hasFocus = useRef(false)
+  // The table takes the focus when the line that had it is removed.
+  useEffect(() => {
+    if (hasFocus.current && document.activeElement === document.body)
+      frame.current?.focus({ preventScroll: true })
+  }, [items])
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
-    <section class="table-frame" aria-label={label} tabIndex={0}>
+    <section
+      ref={frame}
+      class="table-frame"
+      aria-label={label}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
+      tabIndex={0}
+      onFocusIn={() => {
+        hasFocus.current = true
+      }}
+      onFocusOut={({ target }) =>
+        queueMicrotask(() => {
+          if (target instanceof Element && target.isConnected) hasFocus.current = false
+        })
+      }
+    >
       <table class="table">
         <thead>
           <tr>

@@ -16,6 +16,17 @@ export const operateRoutes: readonly Route[] = [
     entry: { group: text.groupOperate, label: text.workers, icon: 'workers', keys: 'g w' },
   },
   {
+    path: '/p/:project/webhooks',
+    load: () => import('../pages/webhooks/webhooks.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupOperate, label: text.webhooks, icon: 'webhooks' },
+  },
+  {
+    path: '/p/:project/webhooks/:id',
+    load: () => import('../pages/webhooks/webhook.tsx'),
+    permission: 'project.view',
+  },
+  {
     path: '/organization/projects',
     load: () => import('../pages/organization/projects.tsx'),
     entry: { group: text.groupOrganization, label: text.organizationProjects, icon: 'blueprints' },

@@ -135,6 +135,11 @@ t.test('branches and items are below their step', async (t) => {
 t.test('a waiting run says why, in words', async (t) => {
   const name = (id: string): string => (id === 'per_1' ? 'Ada' : id)
   t.equal(targetsOf(['per_1', 'role:reviewers'], name), 'Ada or the role reviewers')
+  t.equal(
+    targetsOf(['x\u202ey'], name),
+    '\u2068xy\u2069',
+    'no text changes the direction of others',
+  )
   const suspended = (key: string, wait: Record<string, unknown>) => [
     event(0, 'step.started', key, { kind: 'x' }),
     event(0, 'step.suspended', key, { wait_id: key, ...wait }),

@@ -45,8 +45,8 @@ const names: Readonly<Record<TextKind, string>> = {
   file: 'file mime',
   schedule: 'cron interval timezone',
   duration: 'delay duration expires_in wall_clock_timeout',
-  time: `archived_at created_after created_at created_before destroyed_since ended_after ended_before expires_at period_start
-    recorded_after since until`,
+  time: `archived_at created_after created_at created_before destroyed_since ended_after ended_before
+    expires_at period_start recorded_after since until`,
   selector:
     'action_name actions allowed_tools event_type events permissions selector tool_names channels sender_allow',
   search: 'after contains cursor page_token q query search',

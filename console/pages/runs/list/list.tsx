@@ -11,6 +11,7 @@ import { place, setQuery } from '../../../router/router.ts'
 import { Page, type PageProps } from '../../../shell/page.tsx'
 import { may } from '../../../shell/session.ts'
 import { useCommands } from '../../../shell/shortcuts.ts'
+import { focusPart } from '../focus.ts'
 import { runsText } from '../text.ts'
 import type { BulkAction } from './bulk.ts'
 import { BulkDialog } from './bulk.tsx'
@@ -82,6 +83,10 @@ export default function RunsPage({ params }: PageProps) {
     if (!next.delete(run.id)) next.set(run.id, run)
     setSelected(next)
   }
+  const unselect = (): void => {
+    setSelected(new Map())
+    focusPart('.runs-list .virtual')
+  }
   const operates = may('runs.operate')
   useCommands(
     [
@@ -89,6 +94,9 @@ export default function RunsPage({ params }: PageProps) {
       { id: 'runs-previous', label: text.previous, keys: 'k', run: move(-1) },
       ...(operates
         ? [{ id: 'runs-toggle', label: text.toggle, keys: 'x', run: () => toggle(items[at]) }]
+        : []),
+      ...(selected.size > 0
+        ? [{ id: 'runs-unselect', label: text.unselect, keys: 'Escape', run: unselect }]
         : []),
       { id: 'runs-columns', label: text.columns, run: () => setOpen({ kind: 'columns' }) },
     ],
@@ -142,7 +150,7 @@ export default function RunsPage({ params }: PageProps) {
             count={selected.size}
             act={bulk('selection')}
             onAll={() => setSelected(new Map(items.map((run) => [run.id, run])))}
-            onNone={() => setSelected(new Map())}
+            onNone={unselect}
           />
         )}
         {changes.news.value > 0 && !isAtTop() && (

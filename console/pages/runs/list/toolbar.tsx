@@ -7,6 +7,8 @@ import { Dialog } from '../../../design/overlay.tsx'
 import { designText } from '../../../design/text.ts'
 import { setQuery } from '../../../router/router.ts'
 import { useCommands } from '../../../shell/shortcuts.ts'
+import { formatTime } from '../../../text/format.ts'
+import { focusPart } from '../focus.ts'
 import { statusLabel } from '../status.tsx'
 import {
   activeFilters,
@@ -20,20 +22,22 @@ import {
 import { listText as text } from './text.ts'
 
 const TYPING_MS = 300
+/** The control that has the focus after an active filter was removed. */
+const MORE = '.more-filters button'
 const statuses = ['queued', 'running', 'suspended', 'completed', 'failed', 'cancelled']
-const kinds = [
-  'interaction',
-  'worker',
-  'lease',
-  'timer',
-  'signal',
-  'event',
-  'retry',
-  'run',
-  'agent',
-  'branches',
-  'concurrency',
-  'cancel',
+const kinds: readonly Choice[] = [
+  { value: 'interaction', label: text.waitsInteraction },
+  { value: 'worker', label: text.waitsWorker },
+  { value: 'lease', label: text.waitsLease },
+  { value: 'timer', label: text.waitsTimer },
+  { value: 'signal', label: text.waitsSignal },
+  { value: 'event', label: text.waitsEvent },
+  { value: 'retry', label: text.waitsRetry },
+  { value: 'run', label: text.waitsRun },
+  { value: 'agent', label: text.waitsAgent },
+  { value: 'branches', label: text.waitsBranches },
+  { value: 'concurrency', label: text.waitsConcurrency },
+  { value: 'cancel', label: text.waitsCancel },
 ]
 const labels: Readonly<Record<Exclude<FilterName, 'q' | 'status'>, string>> = {
   definition_id: text.workflowOnly,
@@ -133,9 +137,11 @@ export function Filters({
             })
           }}
         />
-        <Button icon="filter" shortcut="f" onClick={onMore}>
-          {text.moreFilters}
-        </Button>
+        <span class="more-filters">
+          <Button icon="filter" shortcut="f" onClick={onMore}>
+            {text.moreFilters}
+          </Button>
+        </span>
       </div>
       {active.length > 0 && (
         <ul class="row" aria-label={text.active}>
@@ -143,17 +149,26 @@ export function Filters({
             const label = labels[name as keyof typeof labels]
             return (
               <li key={name} class="badge filter-badge">
-                {label}: <span class="user-text clip">{names.get(value) ?? value}</span>
+                {label}: <span class="user-text clip">{shownValue(name, value, names)}</span>
                 <IconButton
                   icon="close"
                   label={text.remove(label)}
-                  onClick={() => setQuery({ [name]: '', view: '' })}
+                  onClick={() => {
+                    setQuery({ [name]: '', view: '' })
+                    focusPart(MORE)
+                  }}
                 />
               </li>
             )
           })}
           <li>
-            <Button kind="quiet" onClick={() => setQuery({ ...queryOf({}, sort), view: '' })}>
+            <Button
+              kind="quiet"
+              onClick={() => {
+                setQuery({ ...queryOf({}, sort), view: '' })
+                focusPart(MORE)
+              }}
+            >
               {text.clear}
             </Button>
           </li>
@@ -161,6 +176,13 @@ export function Filters({
       )}
     </div>
   )
+}
+
+function shownValue(name: FilterName, value: string, names: Names): string {
+  const at = Date.parse(value)
+  if (times.has(name) && !Number.isNaN(at)) return formatTime(at, Date.now())
+  if (name === 'waiting_on') return kinds.find((kind) => kind.value === value)?.label ?? value
+  return names.get(value) ?? value
 }
 
 const presets = [
@@ -254,11 +276,7 @@ export function FilterDialog({
             text.allLoops,
             loops.map(({ id, name }) => ({ value: id, label: name })),
           )}
-          {choice(
-            'waiting_on',
-            text.anything,
-            kinds.map((kind) => ({ value: kind, label: kind })),
-          )}
+          {choice('waiting_on', text.anything, kinds)}
           {field('queue')}
           {field('initiated_by')}
           {field('external_id')}

@@ -11,6 +11,7 @@ import { designText } from '../../../design/text.ts'
 import { showDone, showError } from '../../../design/toast.tsx'
 import { setQuery } from '../../../router/router.ts'
 import { current as currentProject, may } from '../../../shell/session.ts'
+import { isolate } from '../../../text/isolate.ts'
 import { queryOf, type RunFilter, type RunSort } from './filters.ts'
 import { listText as text } from './text.ts'
 
@@ -176,7 +177,7 @@ function ManageDialog({
   if (deleting)
     return (
       <Confirm
-        title={text.deleteView(deleting.name)}
+        title={text.deleteView(isolate(deleting.name))}
         action={text.delete}
         danger
         onClose={() => setDeleting(undefined)}

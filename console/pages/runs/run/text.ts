@@ -83,7 +83,7 @@ export const runText = messages('run', {
   clearFilter: 'Show all events',
   eventCount: (count: number) => plural(count, 'event', 'events'),
   replay: 'Events are live.',
-  chooseEvent: 'Choose an event to see its content.',
+  closeEvent: 'Close the event',
   event: 'Event',
   // Output.
   input: 'Input',

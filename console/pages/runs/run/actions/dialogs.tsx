@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { ApiError, call, type FieldFault, randomKey } from '../../../../api/client.ts'
 import { Button } from '../../../../design/button.tsx'
+import { CopyCall } from '../../../../design/copy.tsx'
 import { Checkbox, SelectField, TextField } from '../../../../design/field.tsx'
 import { Dialog } from '../../../../design/overlay.tsx'
 import { Failure } from '../../../../design/states.tsx'
@@ -33,6 +34,7 @@ function ActionDialog({
   run,
   onClose,
   onFaults,
+  copy,
   children,
 }: {
   readonly title: string
@@ -43,6 +45,8 @@ function ActionDialog({
   readonly run: () => Promise<void>
   readonly onClose: () => void
   readonly onFaults?: (faults: readonly FieldFault[]) => void
+  /** A menu that copies the request. */
+  readonly copy?: ComponentChildren
   readonly children?: ComponentChildren
 }) {
   const [error, setError] = useState<ApiError>()
@@ -64,6 +68,8 @@ function ActionDialog({
       {children}
       {error && <Failure error={error} />}
       <div class="actions">
+        {copy}
+        {copy && <span class="grow" />}
         <Button onClick={onClose}>{designText.close}</Button>
         <Button kind="primary" danger={danger} disabled={disabled} onClick={submit}>
           {action}
@@ -233,23 +239,21 @@ export function SignalDialog({
   const [key] = useState(randomKey)
   const typed = readObject(payload)
   const chosen = steps ? step : signal.trim()
+  const value = { ...typed.value }
+  const input = steps
+    ? { project, id, step_key: step, result: value }
+    : { project, id, name: chosen, payload: value }
   return (
     <ActionDialog
       title={steps ? text.complete : text.signal}
       {...(steps && { hint: text.completeHint })}
       action={steps ? text.completeAction : text.send}
       disabled={typed.value === undefined || chosen === ''}
+      copy={<CopyCall name="run.signal" input={input} />}
       onClose={onClose}
       onFaults={setFaults}
       run={async () => {
-        const value = { ...typed.value }
-        await call(
-          'run.signal',
-          steps
-            ? { project, id, step_key: step, result: value }
-            : { project, id, name: chosen, payload: value },
-          { key },
-        )
+        await call('run.signal', input, { key })
         setPayload('')
         showDone(steps ? text.completed : text.sent)
         done()
@@ -296,8 +300,27 @@ export function AgainDialog({
   const [faults, setFaults] = useState<readonly FieldFault[]>([])
   const [key] = useState(randomKey)
   const typed = readObject(input)
+  const value = { ...typed.value }
+  const ofTheLoop = { project, id: ofLoop ? detail.loop_id : '', event: value }
+  const ofWorkflow = {
+    project,
+    input: value,
+    ...(!ofLoop && { queue: detail.queue }),
+    ...(ofLoop
+      ? {}
+      : detail.definition_id === ''
+        ? { spec: detail.spec }
+        : { definition_id: detail.definition_id }),
+  }
   return (
     <ActionDialog
+      copy={
+        ofLoop ? (
+          <CopyCall name="loop.start" input={ofTheLoop} />
+        ) : (
+          <CopyCall name="run.start" input={ofWorkflow} />
+        )
+      }
       title={text.againTitle}
       hint={`${text.againHint} ${!ofLoop && detail.definition_id === '' ? '' : text.againLatest}`}
       action={text.start}
@@ -305,21 +328,9 @@ export function AgainDialog({
       onClose={onClose}
       onFaults={setFaults}
       run={async () => {
-        const value = { ...typed.value }
         const begun = ofLoop
-          ? await call('loop.start', { project, id: detail.loop_id, event: value }, { key })
-          : await call(
-              'run.start',
-              {
-                project,
-                input: value,
-                queue: detail.queue,
-                ...(detail.definition_id === ''
-                  ? { spec: detail.spec }
-                  : { definition_id: detail.definition_id }),
-              },
-              { key },
-            )
+          ? await call('loop.start', ofTheLoop, { key })
+          : await call('run.start', ofWorkflow, { key })
         setDraft('')
         go(`/p/${encodeURIComponent(project)}/runs/${begun.id}`)
       }}

@@ -83,7 +83,7 @@ export function Details({
         ))}
       </dl>
       <div class="stack">
-        <Links title={text.questions} ids={questions} href={(one) => `${at}/inbox/${one}`} />
+        <Links title={text.questions} ids={questions} href={(one) => `${at}/inbox?id=${one}`} />
         <Links title={text.sessions} ids={sessions} href={(one) => `${at}/sessions/${one}`} />
         <Children project={project} id={id} />
         <Artifacts project={project} id={id} />

@@ -8,6 +8,8 @@ import { Badge, Empty } from '../../../../design/states.tsx'
 import { Tree } from '../../../../design/tree.tsx'
 import { VirtualList } from '../../../../design/virtual.tsx'
 import { place, setQuery } from '../../../../router/router.ts'
+import { useCommands } from '../../../../shell/shortcuts.ts'
+import { focusPart } from '../../focus.ts'
 import type { LiveRun } from '../data/live-run.ts'
 import { runText as text } from '../text.ts'
 import { ClockTime } from './clock-time.tsx'
@@ -132,28 +134,35 @@ export function Events({ run }: { readonly run: LiveRun }) {
   )
 }
 
-const Chosen = ({ event }: { readonly event: RunEventRecord }) => (
-  <section class="card step-panel" aria-labelledby="event-title">
-    <header>
-      <h2 id="event-title" class="grow">
-        {event.event_type}
-      </h2>
-      <IconButton icon="close" label={text.clearFilter} onClick={() => setQuery({ event: '' })} />
-    </header>
-    <div class="body stack">
-      <dl class="facts">
-        <dt>{text.time}</dt>
-        <dd>
-          <ClockTime at={event.created_at} />
-        </dd>
-        {event.step_key !== undefined && (
-          <>
-            <dt>{text.step}</dt>
-            <dd class="user-text">{event.step_key}</dd>
-          </>
-        )}
-      </dl>
-      <Tree value={event.payload ?? {}} open={3} />
-    </div>
-  </section>
-)
+function Chosen({ event }: { readonly event: RunEventRecord }) {
+  const close = (): void => {
+    setQuery({ event: '' })
+    focusPart('[role=tabpanel] .virtual')
+  }
+  useCommands([{ id: 'run-close-event', label: text.closeEvent, keys: 'Escape', run: close }], [])
+  return (
+    <section class="card step-panel" aria-labelledby="event-title">
+      <header>
+        <h2 id="event-title" class="grow">
+          {event.event_type}
+        </h2>
+        <IconButton icon="close" label={text.closeEvent} onClick={close} />
+      </header>
+      <div class="body stack">
+        <dl class="facts">
+          <dt>{text.time}</dt>
+          <dd>
+            <ClockTime at={event.created_at} />
+          </dd>
+          {event.step_key !== undefined && (
+            <>
+              <dt>{text.step}</dt>
+              <dd class="user-text">{event.step_key}</dd>
+            </>
+          )}
+        </dl>
+        <Tree value={event.payload ?? {}} open={3} />
+      </div>
+    </section>
+  )
+}

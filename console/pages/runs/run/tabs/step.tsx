@@ -7,6 +7,8 @@ import { Notice } from '../../../../design/states.tsx'
 import { Duration, Time } from '../../../../design/time.tsx'
 import { Tree } from '../../../../design/tree.tsx'
 import { setQuery } from '../../../../router/router.ts'
+import { useCommands } from '../../../../shell/shortcuts.ts'
+import { focusPart } from '../../focus.ts'
 import { StatusBadge } from '../../status.tsx'
 import type { StepView } from '../data/fold.ts'
 import type { LiveRun } from '../data/live-run.ts'
@@ -27,6 +29,14 @@ export function StepPanel({
   run.version.value
   const heading = useRef<HTMLHeadingElement>(null)
   const step = run.fold.steps.get(stepKey)
+  const close = (): void => {
+    setQuery({ step: '' })
+    focusPart('.waterfall, .graph-frame')
+  }
+  useCommands(
+    [{ id: 'run-close-step', label: text.closeStep, keys: 'Escape', run: close }],
+    [stepKey],
+  )
   useEffect(() => {
     heading.current?.scrollIntoView({ block: 'nearest' })
   }, [stepKey])
@@ -37,7 +47,7 @@ export function StepPanel({
           {step?.name ?? stepKey}
         </h2>
         {step && <StatusBadge status={step.status} />}
-        <IconButton icon="close" label={text.closeStep} onClick={() => setQuery({ step: '' })} />
+        <IconButton icon="close" label={text.closeStep} onClick={close} />
       </header>
       <div class="body stack">
         {step ? (
@@ -117,7 +127,7 @@ function Content({
         )}
         {interactionId !== undefined && (
           <Fact name={text.question}>
-            {link(`inbox/${encodeURIComponent(interactionId)}`, interactionId)}
+            {link(`inbox?id=${encodeURIComponent(interactionId)}`, interactionId)}
           </Fact>
         )}
         {childRunId !== undefined && (

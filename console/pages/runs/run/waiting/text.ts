@@ -27,7 +27,7 @@ export const waitingText = messages('run-waiting', {
   run: (steps: string) => `${steps} waits for another run`,
   agent: (steps: string) => `${steps} waits for an agent`,
   other: (steps: string) => `${steps} waits`,
-  since: 'since',
+  since: 'for',
   until: 'until',
   answer: 'Open the question',
   sendSignal: 'Send the signal',

@@ -4,7 +4,7 @@ import type { WaitingOn } from '../../../../../protocol/runs/waiting.ts'
 import { useQuery } from '../../../../api/query.ts'
 import { Button, LinkButton } from '../../../../design/button.tsx'
 import { Notice } from '../../../../design/states.tsx'
-import { Time } from '../../../../design/time.tsx'
+import { Duration, Time } from '../../../../design/time.tsx'
 import { may } from '../../../../shell/session.ts'
 import type { LiveRun } from '../data/live-run.ts'
 import { waitingText as text } from './text.ts'
@@ -76,7 +76,7 @@ const Sentence = ({ reason: { sentence, detail, since, until } }: { readonly rea
       since !== undefined && (
         <>
           {' '}
-          {text.since} <Time at={since} />
+          {text.since} <Duration from={since} />
         </>
       )
     )}
@@ -99,7 +99,7 @@ function Next({
   switch (next.kind) {
     case 'answer':
       return (
-        <LinkButton href={`${at}/inbox/${encodeURIComponent(next.interactionId)}`} icon="inbox">
+        <LinkButton href={`${at}/inbox?id=${encodeURIComponent(next.interactionId)}`} icon="inbox">
           {text.answer}
         </LinkButton>
       )
