@@ -15,5 +15,23 @@ export const accessRoutes: readonly Route[] = [
     permission: 'project.admin',
     entry: { group: text.groupOperate, label: text.secrets, icon: 'secrets' },
   },
+  {
+    path: '/p/:project/audit',
+    load: () => import('../pages/audit/project.tsx'),
+    permission: 'access.manage',
+    entry: { group: text.groupOperate, label: text.audit, icon: 'audit' },
+  },
+  {
+    path: '/p/:project/settings',
+    load: () => import('../pages/settings/settings.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupOperate, label: text.settings, icon: 'settings' },
+  },
+  {
+    path: '/organization/audit',
+    load: () => import('../pages/audit/organization.tsx'),
+    permission: 'access.manage',
+    entry: { group: text.groupOrganization, label: text.organizationAudit, icon: 'audit' },
+  },
   { path: '/account', load: () => import('../pages/account/account.tsx') },
 ]
