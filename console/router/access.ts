@@ -28,6 +28,18 @@ export const accessRoutes: readonly Route[] = [
     entry: { group: text.groupOperate, label: text.settings, icon: 'settings' },
   },
   {
+    path: '/organization/keys',
+    load: () => import('../pages/organization/keys.tsx'),
+    permission: 'organization.admin',
+    entry: { group: text.groupOrganization, label: text.organizationKeys, icon: 'keys' },
+  },
+  {
+    path: '/organization/resolver',
+    load: () => import('../pages/organization/resolver.tsx'),
+    permission: 'organization.admin',
+    entry: { group: text.groupOrganization, label: text.resolver, icon: 'agents' },
+  },
+  {
     path: '/organization/audit',
     load: () => import('../pages/audit/organization.tsx'),
     permission: 'access.manage',
