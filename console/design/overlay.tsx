@@ -25,6 +25,8 @@ export function Dialog({
   useEffect(() => {
     const dialog = element.current
     dialog?.showModal()
+    // A dialog with a form begins at its first field.
+    dialog?.querySelector<HTMLElement>('form :is(input, textarea, select)')?.focus()
     return () => dialog?.close()
   }, [])
   return (
