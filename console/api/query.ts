@@ -107,7 +107,7 @@ async function load(entry: Entry): Promise<void> {
 }
 
 /** Loads because of a change, after the pause since the last answer. */
-function loadSoon(entry: Entry): void {
+function scheduleLoad(entry: Entry): void {
   const wait = Math.max(0, entry.loadedAt + PAUSE_MS - Date.now())
   entry.later ??= setTimeout(() => {
     entry.later = undefined
@@ -143,7 +143,7 @@ export function useQuery<N extends CallName>(
     const stop =
       typeof project === 'string' && rule.current
         ? onChange(project, rule.current('run', undefined), (kind, changed) => {
-            if (kind === '*' || rule.current?.(kind, changed)) loadSoon(entry)
+            if (kind === '*' || rule.current?.(kind, changed)) scheduleLoad(entry)
           })
         : undefined
     return () => {

@@ -344,12 +344,9 @@ export async function service(
       const timer = setTimeout(() => abort.abort(), 20_000)
       const frames: Frame[] = []
       try {
-        const answer = await fetch((options.url ?? url) + path, {
-          method,
-          headers: { ...HEADERS, ...headersOf(options) },
-          ...(body !== undefined && { body }),
-          signal: abort.signal,
-        })
+        const headers = { ...HEADERS, ...headersOf(options) }
+        const init = { method, headers, body: body ?? null, signal: abort.signal }
+        const answer = await fetch((options.url ?? url) + path, init)
         if (!answer.ok || !answer.body)
           throw new Error(`${name} answered ${answer.status}: ${await answer.text()}`)
         for await (const { id, event, data: text } of answer.body

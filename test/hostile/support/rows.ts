@@ -76,7 +76,6 @@ export interface Place {
 }
 let made = 0
 const fired = { triggers: [{ kind: 'manual', key: 'manual', config: {} }] }
-
 /**
  * Creates a project with a record of each kind.
  * @param mark a text in the names and contents of the records, for tests to search for.
