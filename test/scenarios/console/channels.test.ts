@@ -48,19 +48,28 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.type('Ben')
     await page.reload()
     t.equal(await composer(page).inputValue(), 'Hello\nBen', 'the draft is kept')
-    await composer(page).press('Enter')
-    await timeline(page).getByText('Hello Ben').waitFor()
-    t.equal(await composer(page).inputValue(), '')
-    await page.waitForFunction(
-      `fetch('/v1/projects/default/channels/${id}/members').then((a) => a.json()).then(({ items }) =>
-        items.find((one) => one.member_id === '${ada.id}').last_read_seq === 2)`,
+    const read = page.waitForResponse(
+      (answer) => answer.ok() && (answer.request().postData() ?? '').includes('"seq":2'),
     )
+    await composer(page).press('Enter')
+    await timeline(page)
+      .getByText(/Hello\s*Ben/)
+      .waitFor()
+    t.equal(await composer(page).inputValue(), '')
+    await read
+    const { items } = await ben.ok('channel.members', { id })
+    const own = (items as readonly Record<string, unknown>[]).find(
+      ({ member_id }) => member_id === ada.id,
+    )
+    t.equal(own?.['last_read_seq'], 2, 'what is shown is read')
     await page.close()
   })
 
   t.test('mentions are completed, and threads, pins and edits work by keyboard', async (t) => {
     const page = await open(`/p/default/channels/${id}`)
-    await timeline(page).getByText('Hello Ben').waitFor()
+    await timeline(page)
+      .getByText(/Hello\s*Ben/)
+      .waitFor()
     await page.keyboard.press('c')
     await page.keyboard.type('ask @op')
     await page.getByRole('option', { name: 'ops-bot' }).waitFor()
@@ -132,7 +141,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await search.getByRole('searchbox').fill('needle')
       await search.getByRole('link', { name: 'Show the message' }).click()
       await timeline(page).getByText('Build 3 needle').waitFor()
-      await page.locator('.message.marked', { hasText: 'Build 3 needle' }).waitFor()
+      await page.locator('.message.target', { hasText: 'Build 3 needle' }).waitFor()
       await say('The newest')
       await page.getByRole('button', { name: '1 new message below' }).click()
       await timeline(page).getByText('The newest').waitFor()

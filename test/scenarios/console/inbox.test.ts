@@ -16,6 +16,13 @@ const unexpected = (faults: readonly string[]): readonly string[] =>
   faults.filter((fault) => !/status of (403|404|409)/.test(fault))
 const badge = (page: Page, count: number) =>
   page.locator('.side-link', { hasText: 'Inbox' }).getByText(String(count), { exact: true })
+/** Waits for the title of the tab. */
+const titled = (page: Page, start: string) =>
+  page.evaluate(`new Promise((done) => {
+    const check = () =>
+      document.title.startsWith(${JSON.stringify(start)}) ? done() : requestAnimationFrame(check)
+    check()
+  })`)
 
 async function tryOut(browser: Browser): Promise<void> {
   const s = await service()
@@ -53,7 +60,7 @@ async function tryOut(browser: Browser): Promise<void> {
     })
     await page.getByRole('link', { name: /Deploy 4\.12/ }).click()
     await badge(page, 1).waitFor()
-    await page.waitForFunction(`document.title.startsWith('(1) Inbox')`)
+    await titled(page, '(1) Inbox')
     await page
       .getByText(/\d+ min.* left/)
       .first()
@@ -66,7 +73,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('button', { name: 'Send answer' }).click()
     await page.locator('.outcome').getByText('Approved').waitFor()
     t.strictSame(await answerOf(id), { status: 'completed', outcome: true, comment: 'Looks good' })
-    await page.waitForFunction(`document.title.startsWith('Inbox')`)
+    await titled(page, 'Inbox')
     await page.getByText('Nothing waits for you').waitFor()
     t.strictSame(unexpected(faults), [])
     await context.close()
@@ -133,7 +140,7 @@ async function tryOut(browser: Browser): Promise<void> {
     const { context, open, faults } = await signedIn(browser, s, { key: ada.key })
     const page = await open(`/p/default/inbox?id=${id}`)
     await page.getByText('Draft one').waitFor()
-    await page.getByText('Request changes').click()
+    await page.getByText('Request changes', { exact: true }).click()
     await page.getByRole('button', { name: 'Send review' }).click()
     await page.getByRole('alert').getByText('Say what should change.').waitFor()
     await page.getByLabel('Comment of the review').fill('Shorter, please')
