@@ -12,6 +12,8 @@ import { sessionReferenceOf } from './sessions/visibility.ts'
 
 /** The maximum delay of a Node.js timer, in milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647
+/** Minimum time between two checks at an expiry, in milliseconds. */
+const AGAIN_MS = 1000
 
 /**
  * Checks authentication, permission, and access to the project and the session again. Returns the
@@ -49,8 +51,8 @@ export const judged = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Re
 /**
  * Calls `end` with the refusal when a check finds that the caller of a stream would be refused with a status below
  * 500. The caller is checked at the start, after each change of the project's or the organization's
- * configuration, when the key expires or the console session would end, and on each call of `look`. If
- * that is after more than `MAX_TIMER_MS`, the caller is checked after this time instead.
+ * configuration, when the key expires or the console session would end, and on each call of `look`.
+ * If that is after more than `MAX_TIMER_MS`, the caller is checked after this time instead.
  */
 export function guardOf(
   edge: Edge,
@@ -69,14 +71,15 @@ export function guardOf(
   let cancel = () => {}
   let stopped = false
   // A console session that was used in the meantime ends later than the timer assumed.
-  const arm = () => {
+  const arm = (soonest: number) => {
     const ends = authentication.endOf(caller)
     if (ends === undefined || stopped) return
-    cancel = world.later(Math.min(Math.max(ends - world.now(), 0) + 1, MAX_TIMER_MS), () => {
-      void look().then(arm)
+    const delay = Math.max(ends - world.now() + 1, soonest)
+    cancel = world.later(Math.min(delay, MAX_TIMER_MS), () => {
+      void look().then(() => arm(AGAIN_MS))
     })
   }
-  arm()
+  arm(1)
   const stop = () => {
     stopped = true
     forget()

@@ -3,7 +3,8 @@
  * the same.
  */
 import { artifactReferences } from '../../protocol/artifacts/reference.ts'
-import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/sessions/turns/blocks.ts'
+import type { Block, ToolResultBlock } from '../../protocol/sessions/turns/blocks.ts'
+import { resultOf, toolStatus } from '../transcript/tools.ts'
 import { el, readable, retext } from './dom.ts'
 import { ArtifactList, fileView, type ReadFiles } from './files/file-view.ts'
 import { MarkdownView } from './markdown-view.ts'
@@ -87,8 +88,6 @@ const statusLabels: Readonly<Record<string, string>> = {
   error: 'failed',
   cancelled: 'cancelled',
 }
-const statusOf = ({ status }: ToolUseBlock, result: ToolResultBlock | undefined): string =>
-  status ?? (result === undefined ? 'pending' : result.is_error ? 'error' : 'ok')
 
 function tool({ artifact }: ReadFiles): BlockView {
   const [name, state, progress, input, output] = ['', '', '', '', ''].map((text) =>
@@ -117,7 +116,7 @@ function tool({ artifact }: ReadFiles): BlockView {
     element,
     update: (block, came) => {
       if (block.type !== 'tool_use') return
-      const status = statusOf(block, came)
+      const status = toolStatus(block, came)
       const called = block.resolved_action?.name ?? block.name ?? ''
       retext(name, called)
       element.setAttribute('aria-label', `Tool ${called}`)
@@ -132,19 +131,5 @@ function tool({ artifact }: ReadFiles): BlockView {
       result.hidden = came === undefined
       files.update(artifactReferences(value))
     },
-  }
-}
-/** Returns the value of a result that is JSON, and the text of any other result. */
-function resultOf({ content = '' }: ToolResultBlock): unknown {
-  const text =
-    typeof content === 'string'
-      ? content
-      : content
-          .map((part) => (typeof part['text'] === 'string' ? part['text'] : readable(part)))
-          .join('\n')
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
   }
 }

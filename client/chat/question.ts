@@ -3,6 +3,7 @@
  * while the form is open.
  */
 import type { Interaction, Question } from '../../protocol/interactions/schema.ts'
+import { questionOf } from '../transcript/tools.ts'
 import { el, readable } from './dom.ts'
 
 /**
@@ -73,8 +74,6 @@ function outcomeOf({
       return ''
   }
 }
-const questionOf = ({ spec, kind }: Interaction): Question =>
-  spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }
 
 function formOf(interaction: Interaction, answering: Answering): HTMLFormElement {
   const { id } = interaction

@@ -1,4 +1,50 @@
 /** The pages of workflows, loops, actions and events. */
+import { shellText as text } from '../shell/text.ts'
 import type { Route } from './route.ts'
 
-export const buildRoutes: readonly Route[] = []
+export const buildRoutes: readonly Route[] = [
+  {
+    path: '/p/:project/workflows',
+    load: () => import('../pages/workflows/list.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.workflows, icon: 'workflows', keys: 'g f' },
+  },
+  {
+    path: '/p/:project/workflows/:id',
+    load: () => import('../pages/workflows/workflow.tsx'),
+    permission: 'project.view',
+  },
+  {
+    path: '/p/:project/loops',
+    load: () => import('../pages/loops/list.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.loops, icon: 'loops', keys: 'g l' },
+  },
+  {
+    path: '/p/:project/loops/:id',
+    load: () => import('../pages/loops/loop.tsx'),
+    permission: 'project.view',
+  },
+  {
+    path: '/p/:project/actions',
+    load: () => import('../pages/actions/list.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.actions, icon: 'start', keys: 'g t' },
+  },
+  {
+    path: '/p/:project/actions/:name',
+    load: () => import('../pages/actions/action.tsx'),
+    permission: 'project.view',
+  },
+  {
+    path: '/p/:project/events',
+    load: () => import('../pages/events/list.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.events, icon: 'star', keys: 'g e' },
+  },
+  {
+    path: '/p/:project/events/:id',
+    load: () => import('../pages/events/event.tsx'),
+    permission: 'project.view',
+  },
+]

@@ -3,8 +3,8 @@
  * `authorize.ts` decides what the permissions allow. A project key has the permissions of its
  * principal's roles, capped by its scope role. A personal token has the permissions of its person's
  * roles. An organization key has the permissions of its role in all projects. The worker of an
- * environment has no permissions, and may call only rows that explicitly allow it. A console session
- * acts as the keys and users that it was made from (`console/sessions.ts`).
+ * environment has no permissions, and may call only rows that explicitly allow it. A console
+ * session acts as the keys and users that it was made from (`console/sessions.ts`).
  *
  * Invariants:
  * A1. The permissions of a key follow from the directories at the time of the request. A cached
@@ -87,7 +87,7 @@ export interface Authentication {
    * caller without a key, of a console session, has the expiry of the session.
    */
   expiryOf(caller: Caller): number | undefined
-  /** Returns the Unix milliseconds at which a caller that is not seen again loses access, if any. */
+  /** Returns the Unix milliseconds at which a caller that is not seen again loses access. */
   endOf(caller: Caller): number | undefined
 }
 /** A cached caller, with the directories and the key that it was derived from. */

@@ -12,7 +12,7 @@ import { Closed, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 
-export const signInMethods = ['credential', 'link', 'oidc'] as const
+const signInMethods = ['credential', 'link', 'oidc'] as const
 /** How a session was made: from a key or token, from a one-time link, or with OpenID Connect. */
 export type SignInMethod = (typeof signInMethods)[number]
 
@@ -30,7 +30,7 @@ export const ConsoleSession = Type.Object({
 })
 export type ConsoleSession = Static<typeof ConsoleSession>
 
-export const SignInLink = Type.Object({
+const SignInLink = Type.Object({
   url: Type.String({
     description:
       'Opens the console and signs in; valid once. A path if the service does not know its address',

@@ -8,7 +8,7 @@ import { query } from '../contract.ts'
 import { runStatuses } from '../loops/run.ts'
 
 /** Maximum length of the period, in minutes. */
-export const MAX_OVERVIEW_MINUTES = 7 * 24 * 60
+const MAX_OVERVIEW_MINUTES = 7 * 24 * 60
 /** Maximum number of different failures in an overview. */
 export const MAX_FAILURES = 20
 /** Waiting interactions are counted up to this number. */

@@ -271,6 +271,13 @@ export const sessions = {
       provider: Type.Optional(Id),
       integration_id: Type.Optional(Id),
       since: Type.Optional(Timestamp),
+      query: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 256,
+          description: 'A part of the title or the key, in either case of ASCII letters',
+        }),
+      ),
       ...paging,
     }),
   }),

@@ -50,8 +50,10 @@ export const codeHash = (world: Pick<World, 'hash'>, code: string): string =>
  * Returns the address of a link. The code is in the fragment, which browsers do not send, so it is
  * in no log of a proxy. A gateway that listens on all addresses is reached on loopback.
  */
-export const linkUrl = (base: string, code: string): string =>
-  `${base.replace(/^http:\/\/(0\.0\.0\.0|\[::\])(?=:|$)/, 'http://localhost')}${SIGN_IN_PAGE}#code=${code}`
+export function linkUrl(base: string, code: string): string {
+  const reached = base.replace(/^http:\/\/(0\.0\.0\.0|\[::\])(?=:|$)/, 'http://localhost')
+  return `${reached}${SIGN_IN_PAGE}#code=${code}`
+}
 
 const ofCaller: Prepare = (_, { caller }) => ({ input: { principals: principalsOf(caller) } })
 export const consolePreparations: Readonly<Record<string, Prepare>> = {

@@ -48,14 +48,14 @@ type Rights =
   | Pick<Extract<Open, { readonly account: unknown }>, 'account'>
 type Open = ConsoleCommands['console_session.open']['input']
 /** Who opens or ends a session, for the audit log. */
-export const SIGN_IN: { readonly principal: Principal; readonly credential: Credential } = {
+const SIGN_IN: { readonly principal: Principal; readonly credential: Credential } = {
   principal: { type: 'system', id: 'sign_in' },
   credential: { type: 'internal', id: 'sign_in' },
 }
 
 /**
- * Opens a session with these rights, or adds them to the session of the request. Returns the hash of
- * the new cookie and the header that sets it.
+ * Opens a session with these rights, or adds them to the session of the request. Returns the hash
+ * of the new cookie and the header that sets it.
  * @param origin the service's own origin.
  */
 export async function openSession(

@@ -12,7 +12,7 @@ export class ProviderUnavailable extends Error {
 }
 /** Timeout of a request in milliseconds, and maximum size of an answer in bytes. */
 const TIMEOUT = 10_000
-const MOST = 1_048_576
+const MAX_BYTES = 1_048_576
 
 type Fetch = (
   url: string,
@@ -40,7 +40,7 @@ export function createProviderFetch(guard: Guard, issuer: string): Fetch {
       headers,
       body: body === undefined || body === null ? '' : String(body),
       timeout: TIMEOUT,
-      most: MOST,
+      most: MAX_BYTES,
       signal: signal ?? new AbortController().signal,
     })
     if ('failed' in received) throw new ProviderUnavailable(received.message)

@@ -44,7 +44,7 @@ t.test('the own origin is the configured one, or a loopback name', async (t) => 
     '10.0.0.1',
     'localhost:',
   ])
-    t.equal(of(undefined, host), undefined, host)
+    t.equal(of(undefined, host), undefined, String(host))
 })
 
 t.test('cookies have the prefix and flags of their scheme', async (t) => {

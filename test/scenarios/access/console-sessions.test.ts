@@ -6,8 +6,9 @@ import { request } from 'node:http'
 import t from 'tap'
 import WebSocket from 'ws'
 import { service } from '../../support/service.ts'
-import { Browser, memberOf } from '../support/console-session.ts'
+import { commandRunner } from '../support/command-line.ts'
 import { until } from '../support/given.ts'
+import { Browser, memberOf } from './console-session.ts'
 
 const s = await service({ BATON_NODE_ID: 'one' })
 t.teardown(() => s.stop())
@@ -268,6 +269,24 @@ t.test('an organization key sees all projects, and a link signs in as it, once',
   t.equal((await ops.send('POST', '/v1/api-keys', { name: 'more', role: 'Owner' })).status, 403)
   await s.ok('key.revoke_organization', { id: key['id'] })
   t.equal((await ops.at(B).send('GET', '/v1/api-keys')).status, 401)
+})
+
+t.test('the first start and the command line create links', async (t) => {
+  const run = commandRunner(s, s.data)
+  const { out, code } = await run(['sign-in-link'])
+  t.equal(code, 0)
+  t.match(out, new RegExp(`^${s.url}/sign-in#code=[\\w-]{32}$`))
+  const browser = new Browser(s)
+  t.equal((await browser.signIn({ code: out.split('=')[1] ?? '' })).status, 201)
+  t.equal(await s.nodes[0]?.signInLink?.(), undefined, 'somebody has signed in before')
+  const fresh = await service()
+  t.teardown(() => fresh.stop())
+  const link = String(await fresh.nodes[0]?.signInLink?.())
+  t.match(link, new RegExp(`^${fresh.url}/sign-in#code=`))
+  const first = new Browser(fresh)
+  t.equal((await first.signIn({ code: link.split('=')[1] ?? '' })).status, 201)
+  t.match((await first.who()).body, { organization: { role: 'Owner' } })
+  t.equal(await fresh.nodes[0]?.signInLink?.(), undefined)
 })
 
 t.test('what is no sign-in is refused', async (t) => {

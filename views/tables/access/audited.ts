@@ -5,7 +5,6 @@
  * need `applyAudit` in the `view.ts` of their resource.
  */
 
-import type { ConsoleEvent } from '../../../protocol/access/console-rows.ts'
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'
 import type { KeyEvent, PrincipalEvent } from '../../../protocol/access/rows.ts'
 import type { SecretEvent } from '../../../protocol/access/secret-rows.ts'
@@ -34,11 +33,11 @@ import type { WebhookEvent } from '../../../protocol/webhooks/rows.ts'
 import type { WorkflowEvent } from '../../../protocol/workflows/rows.ts'
 import { type Details, type Reading, type Rule, rule } from './audit-rule.ts'
 import { together } from './changes.ts'
+import { consoleAudit } from './console-audit.ts'
 
 type Configuration =
   | OrganizationProjectEvent
   | KeyEvent
-  | ConsoleEvent
   | PrincipalEvent
   | RoleEvent
   | WorkflowEvent
@@ -150,22 +149,7 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
     name: event.name,
   })),
   'key.used': null,
-  'console_session.opened': created<'console_session.opened'>('console_session', ({ session }) => ({
-    changes: { method: { to: session.method } },
-  })),
-  'console_session.extended': updated<'console_session.extended'>(
-    'console_session',
-    ({ grants }) => ({ changes: { grants: { to: grants.length } } }),
-  ),
-  'console_session.used': null,
-  'console_session.ended': deleted<'console_session.ended'>('console_session', ({ reason }) =>
-    reason === 'expired' ? undefined : { changes: { reason: { to: reason } } },
-  ),
-  'console_account.changed': null,
-  'sign_in_link.created': created<'sign_in_link.created'>('sign_in_link', ({ key_id }) => ({
-    resource_id: key_id,
-  })),
-  'sign_in_link.ended': null,
+  ...consoleAudit,
   'principal.created': created<'principal.created'>('principal', ({ principal }) =>
     named(principal),
   ),

@@ -1,6 +1,7 @@
 /**
  * Queues with their open jobs, counted by line: the jobs that the same workers can perform. The
- * counters equal the numbers of rows of jobs that are queued (`waiting`) or claimed (`in_work`). A line without open jobs has no row.
+ * counters equal the numbers of rows of jobs that are queued (`waiting`) or claimed (`in_work`). A
+ * line without open jobs has no row.
  */
 
 import { timestamp } from '../../../protocol/common.ts'
@@ -8,7 +9,7 @@ import { MAX_QUEUE_WORKERS, type Queue, type QueueLine } from '../../../protocol
 import type { Job } from '../../../protocol/jobs/rows.ts'
 import type { Store } from '../../store.ts'
 import { Tallies } from '../tallies.ts'
-import { connectedWorkers } from '../workers/workers.ts'
+import type { ConnectedWorker } from '../workers/workers.ts'
 
 /** The queue of jobs whose authors name none. It is always listed. */
 const DEFAULT_QUEUE = 'default'
@@ -79,9 +80,13 @@ interface Opened {
 /**
  * Returns the queues with open jobs, the queues that connected workers name, and the default queue,
  * in the order of their names.
+ * @param workers the connected workers.
  */
-export function queueList(store: Store, project: number): { items: Queue[] } {
-  const workers = connectedWorkers(store, project)
+export function queueList(
+  store: Store,
+  project: number,
+  workers: readonly ConnectedWorker[],
+): { items: Queue[] } {
   const queues = new Map<string, Opened>()
   const queueOf = (name: string): Opened => {
     const known = queues.get(name) ?? { waiting: 0, in_work: 0, oldest: undefined, lines: [] }

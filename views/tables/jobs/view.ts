@@ -1,6 +1,6 @@
 /** The view of jobs. */
 import { defineView } from '../../define-view.ts'
-import { watch } from '../workers/workers.ts'
+import { connectedWorkers, watch } from '../workers/workers.ts'
 import { applyQueue, leases, runJobs } from './jobs.ts'
 import { queueList } from './queues.ts'
 
@@ -38,7 +38,8 @@ export const jobs = defineView({
   queries: {
     'run.jobs': ({ store, project, now }, input) =>
       runJobs(store, project, input, watch(store, project, now)),
-    'queue.list': ({ store, project }) => queueList(store, project),
+    'queue.list': ({ store, project }) =>
+      queueList(store, project, connectedWorkers(store, project)),
     leases: ({ store, project }, { session }) => leases(store, project, session),
   },
 })

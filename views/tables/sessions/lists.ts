@@ -126,7 +126,8 @@ const list = (value: Many | undefined): readonly string[] =>
 const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 /**
  * Filters of the list; all must match. `agent_id`: an id (the gateway resolves a name to an id);
- * `since`: the session was active after this time, in Unix milliseconds.
+ * `since`: the session was active after this time, in Unix milliseconds; `query`: a part of the
+ * title or the key.
  */
 export interface SessionFilters extends Paging {
   readonly agent_id?: string
@@ -136,6 +137,7 @@ export interface SessionFilters extends Paging {
   readonly provider?: string
   readonly integration_id?: string
   readonly since?: number
+  readonly query?: string
   /** The principal on whose behalf the query is made; absent: the service itself. */
   readonly viewer?: Viewer
 }
@@ -145,7 +147,8 @@ const listed = (row: SessionRow): Session => publicSession(recordOf(row))
  * session: the session that is not deleted, or else the newest session.
  */
 export function sessionList(store: Store, project: number, input: SessionFilters): Page<Session> {
-  const { agent_id, session_key, status, scope, provider, integration_id, since, viewer } = input
+  const { agent_id, session_key, status, scope, provider, integration_id, since, query, viewer } =
+    input
   const statuses = list(status).length > 0 ? list(status) : ['active']
   const conditions = [`status IN (${marks(statuses)})`]
   const values: Value[] = [...statuses]
@@ -163,6 +166,14 @@ export function sessionList(store: Store, project: number, input: SessionFilters
   if (since !== undefined) {
     conditions.push('active_at > ?')
     values.push(since)
+  }
+  if (query !== undefined) {
+    // LIKE ignores the case of ASCII letters.
+    const part = `%${query.replace(/[\\%_]/g, '\\$&')}%`
+    conditions.push(
+      `(json_extract(record, '$.title') LIKE ? ESCAPE '\\' OR session_key LIKE ? ESCAPE '\\')`,
+    )
+    values.push(part, part)
   }
   if (viewer) {
     conditions.push(visibleTo('sessions'))

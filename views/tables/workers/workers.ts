@@ -131,7 +131,7 @@ const COLUMNS = `session, connected, draining, gone_at, last_seen, registration,
  * Returns connected workers and, for a while, workers that have disconnected or become stale.
  * @param now Unix milliseconds.
  * @param lasting milliseconds for which workers that are no longer connected are still listed.
- * @param input its `include` may name `jobs`; the gateway removes the other additions.
+ * @param input its `include` names the additions; `jobs` needs a viewer.
  */
 export function workerList(
   store: Store,
@@ -177,9 +177,9 @@ export function workerList(
       principal_id,
       connected_at: timestamp(connected_at),
       last_seen_at: timestamp(row.last_seen),
-      gateway,
-      draining: row.draining === 1,
-      slots_free: freeSlots(row, concurrency_limit),
+      ...(wants(input, 'gateway') && { gateway }),
+      ...(wants(input, 'draining') && { draining: row.draining === 1 }),
+      ...(wants(input, 'slots_free') && { slots_free: freeSlots(row, concurrency_limit) }),
       ...(viewer &&
         wants(input, 'jobs') && { jobs: jobsHeld(store, project, row.session, viewer) }),
     }

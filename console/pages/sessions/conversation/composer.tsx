@@ -1,0 +1,310 @@
+/**
+ * The field for messages: a draft that outlives reloads, files, messages that are added to the turn
+ * in progress, and cancelling the turn.
+ */
+import type { RefObject } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { TranscriptTurn } from '../../../../protocol/sessions/schema.ts'
+import { ApiError, call, randomKey } from '../../../api/client.ts'
+import { useList } from '../../../api/query.ts'
+import { Button, IconButton } from '../../../design/button.tsx'
+import { Icon } from '../../../design/icons.tsx'
+import { Confirm } from '../../../design/overlay.tsx'
+import { Duration } from '../../../design/time.tsx'
+import { showDone, showError } from '../../../design/toast.tsx'
+import { useDraft } from '../../../shell/drafts.ts'
+import { formatBytes } from '../../../text/format.ts'
+import type { FollowedSession } from './followed.ts'
+import { conversationText as text } from './text.ts'
+import { type Uploads, useUploads } from './uploads.ts'
+
+interface ComposerProps {
+  readonly project: string
+  readonly session_id: string
+  readonly agent: string
+  readonly followed: FollowedSession
+  readonly field: RefObject<HTMLTextAreaElement | null>
+  readonly announce: (message: string) => void
+  /** Called after a message was sent. */
+  readonly onSent: () => void
+}
+
+const states: Readonly<Record<string, string>> = {
+  queued: text.queuedTurn,
+  running: text.runningTurn,
+  waiting: text.waitingTurn,
+}
+
+/** The field for messages to a session. */
+export function Composer(props: ComposerProps) {
+  const { project, session_id, agent, followed, field, announce, onSent } = props
+  const [draft, setDraft] = useDraft(`session.${project}.${session_id}`)
+  const uploads = useUploads(project, session_id, announce)
+  const [fault, setFault] = useState('')
+  const [sending, setSending] = useState(false)
+  const [asking, setAsking] = useState(false)
+  const asked = useRef(false)
+  useEffect(() => {
+    // An open dialog keeps the focus, so the field receives it afterwards.
+    if (asked.current && !asking) field.current?.focus()
+    asked.current = asking
+  }, [asking])
+  const active = followed.transcript.active()
+  const files = uploads.blocks
+  const isNudge = active !== undefined && uploads.files.length === 0
+  const of = { project, session_id }
+
+  const send = async (): Promise<void> => {
+    const content = draft.trim()
+    if (sending) return
+    setFault(uploads.obstacle ?? '')
+    if (uploads.obstacle !== undefined || (content === '' && files.length === 0)) return
+    setSending(true)
+    const idempotency_key = randomKey()
+    try {
+      if (isNudge) await call('session.nudge', { ...of, content, idempotency_key })
+      else {
+        const said = content === '' ? [] : [{ type: 'text', text: content } as const]
+        const { user_message, turn } = await call('session.start_turn', {
+          ...of,
+          content: [...files, ...said],
+          idempotency_key,
+        })
+        uploads.sent(files)
+        if (user_message) followed.add('message.upsert', user_message)
+        followed.add('turn.upsert', turn)
+      }
+      // What was written while the message was sent stays.
+      if (field.current?.value.trim() === content) setDraft('')
+      onSent()
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      setFault(error.message)
+    } finally {
+      setSending(false)
+    }
+  }
+  const press = (event: KeyboardEvent): void => {
+    if (event.isComposing) return
+    if (event.key === 'Escape' && active) {
+      event.preventDefault()
+      setAsking(true)
+    }
+    if (event.key !== 'Enter' || event.shiftKey) return
+    event.preventDefault()
+    void send().catch(showError)
+  }
+  const paste = (event: ClipboardEvent): void => {
+    const { files: pasted, types = [] } = event.clipboardData ?? {}
+    // Some programs add an image to copied text; in that case the text is pasted.
+    if (!pasted || pasted.length === 0 || types.includes('text/plain')) return
+    event.preventDefault()
+    uploads.add([...pasted])
+  }
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void send().catch(showError)
+      }}
+    >
+      {active && <Active turn={active} onStop={() => setAsking(true)} />}
+      <Undelivered project={project} session_id={session_id} followed={followed} />
+      <Files uploads={uploads} />
+      <Drop uploads={uploads} />
+      <div class="composer-line">
+        <textarea
+          ref={field}
+          class="input"
+          dir="auto"
+          rows={2}
+          aria-label={text.messageTo(agent)}
+          aria-describedby="composer-hint"
+          placeholder={text.messageTo(agent)}
+          value={draft}
+          onInput={({ currentTarget }) => setDraft(currentTarget.value)}
+          onKeyDown={press}
+          onPaste={paste}
+        />
+      </div>
+      <div class="row apart">
+        <p class="soft small grow" id="composer-hint">
+          {active ? text.hintActive : text.hint}
+        </p>
+        <div class="row">
+          <FileButton onFiles={uploads.add} />
+          <Button kind="primary" icon="send" submit disabled={sending}>
+            {isNudge ? text.nudge : text.send}
+          </Button>
+        </div>
+      </div>
+      {fault !== '' && (
+        <p class="fault user-text" role="alert">
+          {fault}
+        </p>
+      )}
+      {asking && active && (
+        <Confirm
+          title={text.stopQuestion}
+          action={text.stop}
+          danger
+          onConfirm={async () => {
+            await call('session.cancel_turn', { ...of, turn_id: active.id })
+            showDone(text.stopped)
+          }}
+          onClose={() => setAsking(false)}
+        >
+          <p>{text.stopHint}</p>
+        </Confirm>
+      )}
+    </form>
+  )
+}
+
+const Active = ({
+  turn,
+  onStop,
+}: {
+  readonly turn: TranscriptTurn
+  readonly onStop: () => void
+}) => (
+  <div class="row apart active-turn">
+    <span class="row">
+      <i class={`pulse ${turn.status}`} />
+      <span role="status">{states[turn.status] ?? turn.status}</span>
+      <span class="soft small">
+        <Duration from={turn.created_at} />
+      </span>
+    </span>
+    <Button icon="stop" onClick={onStop}>
+      {text.stop}
+    </Button>
+  </div>
+)
+
+/** Messages that were added to the turn and that the agent has not read yet. */
+function Undelivered({
+  project,
+  session_id,
+  followed,
+}: {
+  readonly project: string
+  readonly session_id: string
+  readonly followed: FollowedSession
+}) {
+  const { state, reload } = useList(
+    'session.nudges',
+    { project, session_id, status: ['pending'], limit: 50 },
+    { affects: (kind, id) => kind === 'session' && (id === undefined || id === session_id) },
+  )
+  const read = new Set(
+    [...followed.transcript.rows.values()].map(({ metadata }) => metadata?.['session_nudge_id']),
+  )
+  const waiting = state.value.items.filter(({ id }) => !read.has(id))
+  if (waiting.length === 0) return null
+  return (
+    <div class="stack close">
+      <p class="soft small">{text.undelivered}</p>
+      <ul class="stack close">
+        {waiting.map(({ id, content }) => (
+          <li class="row apart chip" key={id}>
+            <span class="grow user-text clip">{content}</span>
+            <Button
+              onClick={async () => {
+                await call('session.cancel_nudge', { project, session_id, nudge_id: id })
+                showDone(text.takenBack)
+                reload()
+              }}
+            >
+              {text.takeBack}
+            </Button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+const Files = ({ uploads }: { readonly uploads: Uploads }) =>
+  uploads.files.length === 0 ? null : (
+    <ul class="chips" aria-label={text.attached}>
+      {uploads.files.map(({ key, name, size, preview, block, active, fault }) => (
+        <li class="chip row" key={key}>
+          {preview !== undefined ? (
+            <img class="chip-image" src={preview} alt="" />
+          ) : (
+            <Icon name="artifacts" />
+          )}
+          <span class="clip chip-name user-text" title={name}>
+            {name}
+          </span>
+          <span class="soft small">{formatBytes(size)}</span>
+          {!block && (
+            <span class={fault === undefined ? 'soft small' : 'fault small user-text'}>
+              {fault ?? (active ? text.fileUploading : text.fileWaiting)}
+            </span>
+          )}
+          <IconButton
+            icon="close"
+            label={text.removeFile(name)}
+            onClick={() => uploads.remove(key)}
+          />
+        </li>
+      ))}
+    </ul>
+  )
+
+function FileButton({ onFiles }: { readonly onFiles: (files: readonly File[]) => void }) {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        aria-label={text.files}
+        onChange={({ currentTarget }) => {
+          onFiles([...(currentTarget.files ?? [])])
+          // So that the same file can be chosen again.
+          currentTarget.value = ''
+        }}
+      />
+      <Button icon="upload" onClick={() => input.current?.click()}>
+        {text.attach}
+      </Button>
+    </>
+  )
+}
+
+/** Accepts files that are dropped anywhere on the page, and says so while they are dragged. */
+function Drop({ uploads }: { readonly uploads: Uploads }) {
+  const [over, setOver] = useState(false)
+  const add = useRef(uploads.add)
+  add.current = uploads.add
+  useEffect(() => {
+    const stop = new AbortController()
+    const { signal } = stop
+    const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false
+    const listen = (name: 'dragover' | 'dragleave' | 'drop', run: (event: DragEvent) => void) =>
+      document.addEventListener(name, run, { signal })
+    listen('dragover', (event) => {
+      if (!hasFiles(event)) return
+      // Otherwise the browser opens the file.
+      event.preventDefault()
+      setOver(true)
+    })
+    listen('dragleave', ({ relatedTarget }) => {
+      if (relatedTarget === null) setOver(false)
+    })
+    listen('drop', (event) => {
+      setOver(false)
+      if (!hasFiles(event)) return
+      event.preventDefault()
+      add.current([...(event.dataTransfer?.files ?? [])])
+    })
+    return () => stop.abort()
+  }, [])
+  return over ? <p class="drop">{text.drop}</p> : null
+}

@@ -1,0 +1,140 @@
+/**
+ * The rows of a conversation. A row whose message and results have not changed is not rendered
+ * again.
+ */
+import { useMemo } from 'preact/hooks'
+import { isShown, type Results } from '../../../../client/chat/entries.ts'
+import type { TranscriptMessage, TranscriptTurn } from '../../../../protocol/sessions/schema.ts'
+import { Badge } from '../../../design/states.tsx'
+import { Duration, Time } from '../../../design/time.tsx'
+import { Tree } from '../../../design/tree.tsx'
+import { BlockView } from './blocks.tsx'
+import type { Place } from './files.tsx'
+import { conversationText as text } from './text.ts'
+
+const speakers: Readonly<Record<Exclude<TranscriptMessage['role'], 'assistant'>, string>> = {
+  user: text.user,
+  system: text.system,
+  tool: text.tool,
+  compaction: text.compaction,
+}
+
+/** Links to what has opened a turn: a run, or a message of a channel. */
+function Origin({
+  turn,
+  project,
+  channel,
+}: {
+  readonly turn: TranscriptTurn | undefined
+  readonly project: string
+  readonly channel: string | undefined
+}) {
+  const base = `/p/${encodeURIComponent(project)}`
+  if (turn?.run_id !== undefined)
+    return <a href={`${base}/runs/${encodeURIComponent(turn.run_id)}`}>{text.fromRun}</a>
+  if (turn?.channel_exchange_id !== undefined && channel !== undefined)
+    return <a href={`${base}/channels/${encodeURIComponent(channel)}`}>{text.fromChannel}</a>
+  return null
+}
+
+/** A message. `channel`: the id of the channel to which the session belongs. */
+export function MessageRow({
+  message,
+  turn,
+  results,
+  agent,
+  place,
+  channel,
+}: {
+  readonly message: TranscriptMessage
+  readonly turn: TranscriptTurn | undefined
+  readonly results: Results
+  readonly agent: string
+  readonly place: Place
+  readonly channel: string | undefined
+}) {
+  const { role, content, created_at, status, metadata, covers_through_sequence } = message
+  const came = content.map((block) =>
+    block.type === 'tool_use' ? results.get(block.id) : undefined,
+  )
+  const live = status === 'streaming'
+  const body = useMemo(() => {
+    const blocks = content.map((block, index) =>
+      isShown(block) ? (
+        <BlockView key={index} block={block} result={came[index]} live={live} place={place} />
+      ) : null,
+    )
+    return role === 'compaction' ? (
+      <details class="folded">
+        <summary>
+          {covers_through_sequence === undefined
+            ? text.compaction
+            : text.summaryOf(covers_through_sequence)}
+        </summary>
+        <div class="folded-body stack close">{blocks}</div>
+      </details>
+    ) : (
+      blocks
+    )
+  }, [message, ...came])
+  return (
+    <li class={`message ${role}`} aria-busy={live} data-id={message.id}>
+      <div class="message-head">
+        <strong class="user-text">{role === 'assistant' ? agent : speakers[role]}</strong>
+        <span class="soft small">
+          <Time at={created_at} />
+        </span>
+        {live && turn?.status === 'running' && <Badge tone="info">{text.writing}</Badge>}
+        <span class="soft small">
+          {role === 'user' && <Origin turn={turn} project={place.project} channel={channel} />}
+          {role === 'user' && metadata?.['session_nudge_id'] !== undefined && text.duringTurn}
+        </span>
+      </div>
+      <div class="message-body">{body}</div>
+    </li>
+  )
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  timeout: text.timeout,
+  progress_stalled: text.progress_stalled,
+  session_full: text.session_full,
+  storage_error: text.storage_error,
+  session_gone: text.session_gone,
+}
+/** Returns why a turn failed, in words. */
+function reasonOf({ error_message, error_type }: TranscriptTurn): string {
+  const known = error_type === undefined ? undefined : reasons[error_type]
+  const said = error_message ?? known ?? error_type ?? text.noReason
+  return error_type === undefined || said === error_type ? said : `${said} (${error_type})`
+}
+
+/** The end of a turn: its outcome, its duration and what it has used. */
+export function EndRow({ turn }: { readonly turn: TranscriptTurn }) {
+  const { id, status, usage = {}, created_at, completed_at, attempt, output } = turn
+  const { input_tokens = 0, output_tokens = 0, cache_read_input_tokens: cached = 0, calls } = usage
+  return (
+    <li class={`turn-end ${status}`} data-id={id}>
+      <span class="user-text">
+        {status === 'failed'
+          ? text.turnFailed(reasonOf(turn))
+          : status === 'cancelled'
+            ? text.turnCancelled
+            : text.turnDone}
+      </span>
+      <span class="small">
+        <Duration from={created_at} to={completed_at ?? created_at} />
+        {` · ${text.tokens(input_tokens, output_tokens)}`}
+        {cached > 0 && ` · ${text.cached(cached)}`}
+        {calls !== undefined && calls > 1 && ` · ${text.calls(calls)}`}
+        {attempt > 1 && ` · ${text.attempt(attempt)}`}
+      </span>
+      {output && (
+        <details class="folded">
+          <summary>{text.output}</summary>
+          <Tree value={output} open={2} />
+        </details>
+      )}
+    </li>
+  )
+}
