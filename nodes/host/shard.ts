@@ -15,6 +15,7 @@
  */
 import { type Address, type Command, cursorOf, placed } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
+import { TransientMap } from '../../protocol/rules/transient-map.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { answerQuery } from './actor-query.ts'
 import { admit } from './admission.ts'
@@ -61,7 +62,7 @@ export class Shard implements ActorRequests, LocalShard {
   readonly #ahead: MailboxMessage[] = []
   /** Wakes the loop when a message may have become ready. */
   #news: () => void = () => {}
-  readonly #asked: OpenCommands = new Map()
+  readonly #asked: OpenCommands = new TransientMap()
   /** The messages of the current batch, until they are answered. */
   #taken: readonly (CommandMessage | AskMessage)[] = []
   #pumping = false
