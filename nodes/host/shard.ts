@@ -355,6 +355,7 @@ export class Shard implements ActorRequests, LocalShard {
     else for (let i = 0; i < waiting.length; i++) waiting[i]?.answer(answers[i] as ShardAnswer)
     for (const instance of batch.touched) this.#alarm.note(instance)
     this.#alarm.arm()
+    this.checkpointer.release(batch.touched)
     if (batch.torn) this.lose('an actor failed during a decision')
   }
 
