@@ -178,7 +178,8 @@ export async function startNode(
     const local = new LocalShards()
     const shared = { bus, local, clock: systemClock, random: systemRandom(), log }
     const hasViews = config.roles.includes('views')
-    const recent = hasViews && !config.view_threads ? new Recent() : undefined
+    const recent = config.view_threads ? undefined : new Recent((envelope) => envelope)
+    const texts = new Recent((_, json) => json)
     const deps: HostDeps = {
       node: id,
       kinds: actorKinds(config),
@@ -196,7 +197,7 @@ export async function startNode(
       stopped: (partition) => storage.stopped(partition),
       damaged: (partition, reason) => storage.damaged(partition, reason),
       doomed: doom,
-      ...(recent && { recent }),
+      ...(hasViews && { recent: recent ?? texts }),
     }
     const publicUrl =
       config.public_url ?? (config.port === 0 ? undefined : urlOf(config, config.port))
@@ -302,6 +303,7 @@ export async function startNode(
           journal,
           end: (partition) => host.end(partition),
           ...(recent && { recent }),
+          texts,
           blobs,
           bus,
           clock: systemClock,

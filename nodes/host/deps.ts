@@ -1,7 +1,7 @@
 /** Dependencies that every part of the shard host receives. */
 import type { AnyActor } from '../../actors/actor.ts'
 import type { Log } from '../../gateway/ports.ts'
-import type { Address, Command, Kind } from '../../protocol/entry.ts'
+import type { Address, Command, Envelope, Kind } from '../../protocol/entry.ts'
 import type { Code, Refusal } from '../../protocol/errors.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
 import type { LocalShards } from './local-shards.ts'
@@ -51,7 +51,7 @@ export interface HostDeps {
   /** Called when entries are missing from a partition's journal. `reason` is the evidence. */
   damaged?(partition: number, reason: string): void
   /** The newest envelopes, for the views of this process. */
-  readonly recent?: Recent
+  readonly recent?: Pick<Recent<Envelope | string>, 'keep'>
   /** Whether this node's own lease is fresh. Only then may the node answer reads. */
   fresh(): boolean
 }

@@ -42,7 +42,7 @@ import {
 } from './mailbox-message.ts'
 import { ActorCache } from './memory/actor-cache.ts'
 import { type ActorInstance, actorKey } from './memory/actor-instance.ts'
-import { encode } from './memory/codec.ts'
+import { encode, envelopeJson } from './memory/codec.ts'
 import type { ActorRequests, OwnerContext, ScheduleTask, ShardPosition } from './shard-context.ts'
 
 export class Shard implements ActorRequests, LocalShard {
@@ -366,8 +366,9 @@ export class Shard implements ActorRequests, LocalShard {
     const started = this.deps.clock.elapsed()
     const id = `${this.deps.node}-${this.name}-${position.epoch}-${this.#counter++}`
     const head = { epoch: position.epoch, prev: position.sequence }
-    const data = await encode(head, batch, id, this.deps)
-    this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, batch.bytes)
+    const json = await envelopeJson(head, batch, id, this.deps.blobs)
+    this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, json)
+    const data = await encode(json, this.deps.format?.())
     const sequence = await settle(this.#context, this.#gate, data, id)
     if (typeof sequence === 'string') {
       const reason =
