@@ -27,6 +27,11 @@ export interface HostDeps {
   format?(): EnvelopeFormat
   /** The store from which effects erase files. If absent, `blobs` stores files. */
   readonly files?: Pick<Blobs, 'delete'>
+  /**
+   * Calls `run` when the messages that this turn of the event loop has received were handed to the
+   * shards, so that one commit contains them; absent: as a microtask.
+   */
+  soon?(run: () => void): void
   readonly bus: Bus
   /** The shards that this process serves. If absent, all shards are reached over the bus. */
   readonly local?: LocalShards | undefined

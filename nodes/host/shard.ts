@@ -70,6 +70,7 @@ export class Shard implements ActorRequests, LocalShard {
   #lastAt = 0
   #counter = 0
   #unsubscribe: (() => void) | undefined
+  readonly #soon: (run: () => void) => void
   readonly #lost: (reason: string) => void
   readonly #held: () => Promise<boolean>
 
@@ -86,6 +87,7 @@ export class Shard implements ActorRequests, LocalShard {
   ) {
     this.#lost = lost
     this.#held = held
+    this.#soon = deps.soon ?? queueMicrotask
     this.deps = deps
     this.partition = partition
     this.shard = shard
@@ -263,16 +265,14 @@ export class Shard implements ActorRequests, LocalShard {
   #post(mailboxMessage: MailboxMessage, ahead = false): void {
     if (!this.#open) return void reject(mailboxMessage)
     const stop = this.#gate.unreadable ? this.#gate.closed() : undefined
-    if (stop && mailboxMessage.type === 'ask') {
-      mailboxMessage.answer(refusalOf(stop))
-      return
-    }
+    if (stop && mailboxMessage.type === 'ask') return void mailboxMessage.answer(refusalOf(stop))
     if (ahead) this.#ahead.push(mailboxMessage)
     else this.#mailbox.post(mailboxMessage, this.#pumping)
     if (this.#pumping) this.#news()
     else {
       this.#pumping = true
-      queueMicrotask(() => void this.#pump())
+      const start = mailboxMessage.type === 'command' ? this.#soon : queueMicrotask
+      start(() => void this.#pump())
     }
   }
   /**
@@ -292,8 +292,10 @@ export class Shard implements ActorRequests, LocalShard {
           if (mailboxMessage.type === 'task') mailboxMessage.run()
         this.#gate.begin()
         const ready = this.#mailbox.ready()
-        if (ready.length > 0) await this.#turn(ready)
-        else if (this.#mailbox.length > 0 && this.#ahead.length === 0)
+        if (ready.length > 0) {
+          await this.#turn(ready)
+          await new Promise<void>((done) => this.#soon(done))
+        } else if (this.#mailbox.length > 0 && this.#ahead.length === 0)
           await new Promise<void>((news) => {
             this.#news = news
           })
