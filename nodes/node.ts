@@ -193,7 +193,7 @@ export async function startNode(
       files,
       ...shared,
       measure: metrics,
-      soon: (run) => void setImmediate(run),
+      atTurnEnd: (run) => void setImmediate(run),
       fresh: () => membership.fresh(),
       stopped: (partition) => storage.stopped(partition),
       damaged: (partition, reason) => storage.damaged(partition, reason),

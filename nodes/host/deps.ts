@@ -31,7 +31,7 @@ export interface HostDeps {
    * Calls `run` when the messages that this turn of the event loop has received were handed to the
    * shards, so that one commit contains them; absent: as a microtask.
    */
-  soon?(run: () => void): void
+  atTurnEnd?(run: () => void): void
   readonly bus: Bus
   /** The shards that this process serves. If absent, all shards are reached over the bus. */
   readonly local?: LocalShards | undefined

@@ -70,7 +70,7 @@ export class Shard implements ActorRequests, LocalShard {
   #lastAt = 0
   #counter = 0
   #unsubscribe: (() => void) | undefined
-  readonly #soon: (run: () => void) => void
+  readonly #atTurnEnd: (run: () => void) => void
   readonly #lost: (reason: string) => void
   readonly #held: () => Promise<boolean>
 
@@ -87,7 +87,7 @@ export class Shard implements ActorRequests, LocalShard {
   ) {
     this.#lost = lost
     this.#held = held
-    this.#soon = deps.soon ?? queueMicrotask
+    this.#atTurnEnd = deps.atTurnEnd ?? queueMicrotask
     this.deps = deps
     this.partition = partition
     this.shard = shard
@@ -271,7 +271,7 @@ export class Shard implements ActorRequests, LocalShard {
     if (this.#pumping) this.#news()
     else {
       this.#pumping = true
-      const start = mailboxMessage.type === 'command' ? this.#soon : queueMicrotask
+      const start = mailboxMessage.type === 'command' ? this.#atTurnEnd : queueMicrotask
       start(() => void this.#pump())
     }
   }
@@ -294,7 +294,7 @@ export class Shard implements ActorRequests, LocalShard {
         const ready = this.#mailbox.ready()
         if (ready.length > 0) {
           await this.#turn(ready)
-          await new Promise<void>((done) => this.#soon(done))
+          await new Promise<void>((done) => this.#atTurnEnd(done))
         } else if (this.#mailbox.length > 0 && this.#ahead.length === 0)
           await new Promise<void>((news) => {
             this.#news = news

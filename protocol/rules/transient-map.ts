@@ -6,47 +6,47 @@
  * it, and until then it keeps all later tables of the map in memory, with the values that they
  * contained at their end. Values that would be young garbage are thus copied and promoted.
  *
- * Invariant: the table contains cells, and a removed cell is empty. Therefore an old table keeps
- * only keys and empty cells in memory.
+ * Invariant: the table contains holders, and a removed holder is empty. Therefore an old table keeps
+ * only keys and empty holders in memory.
  */
-interface Cell<V> {
+interface Holder<V> {
   value: V | undefined
 }
 
 /** A map with the semantics of `Map`, including changes during an iteration. */
 export class TransientMap<K, V> {
-  #cells = new Map<K, Cell<V>>()
+  #holders = new Map<K, Holder<V>>()
 
   get size(): number {
-    return this.#cells.size
+    return this.#holders.size
   }
   has(key: K): boolean {
-    return this.#cells.has(key)
+    return this.#holders.has(key)
   }
   get(key: K): V | undefined {
-    return this.#cells.get(key)?.value
+    return this.#holders.get(key)?.value
   }
   set(key: K, value: V): void {
-    const cell = this.#cells.get(key)
-    if (cell) cell.value = value
-    else this.#cells.set(key, { value })
+    const holder = this.#holders.get(key)
+    if (holder) holder.value = value
+    else this.#holders.set(key, { value })
   }
   /** Removes an entry. Returns whether there was one. */
   delete(key: K): boolean {
-    const cell = this.#cells.get(key)
-    if (!cell) return false
-    cell.value = undefined
-    return this.#cells.delete(key)
+    const holder = this.#holders.get(key)
+    if (!holder) return false
+    holder.value = undefined
+    return this.#holders.delete(key)
   }
   /** Removes all entries. */
   clear(): void {
-    for (const cell of this.#cells.values()) cell.value = undefined
-    this.#cells = new Map()
+    for (const holder of this.#holders.values()) holder.value = undefined
+    this.#holders = new Map()
   }
   keys(): IterableIterator<K> {
-    return this.#cells.keys()
+    return this.#holders.keys()
   }
   *values(): Generator<V, void> {
-    for (const { value } of this.#cells.values()) yield value as V
+    for (const { value } of this.#holders.values()) yield value as V
   }
 }

@@ -6,8 +6,8 @@ import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 t.test('commands of one turn of the event loop are appended together', async (t) => {
   const world = new ToyWorld()
   const turns: (() => void)[] = []
-  const soon = (run: () => void) => void turns.push(run)
-  const shard = await world.owner(0, { ...world.deps(), soon })
+  const atTurnEnd = (run: () => void) => void turns.push(run)
+  const shard = await world.owner(0, { ...world.deps(), atTurnEnd })
   const add = (n: number) => shard.submit(command(runId(n), 'add', { by: n }))
   const endTurn = async () => {
     await settleAll()
