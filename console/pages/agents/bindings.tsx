@@ -69,7 +69,7 @@ export function Bindings({ project, id }: { readonly project: string; readonly i
                     {mayEdit && (
                       <>
                         <Button icon="edit" onClick={() => setEdited(binding)}>
-                          {text.binding}
+                          {text.editShort}
                         </Button>
                         <Button icon="trash" danger onClick={() => setDeleted(binding)}>
                           {text.delete}

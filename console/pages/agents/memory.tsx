@@ -97,7 +97,7 @@ export function Memory({ project, id }: { readonly project: string; readonly id:
               {mayEdit && (
                 <div class="row">
                   <Button icon="edit" title={text.edit(entry.key)} onClick={() => setEdited(entry)}>
-                    {text.memoryEntry}
+                    {text.editShort}
                   </Button>
                   <Button icon="trash" danger onClick={() => setForgotten(entry)}>
                     {text.forget}

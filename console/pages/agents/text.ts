@@ -101,7 +101,7 @@ export const agentsText = messages('agents', {
   memoryNoneHint: 'It remembers by itself with the toolkit Memory, or you add an entry.',
   memoryNoMatch: 'No entry matches',
   memoryAdd: 'Add an entry',
-  memoryEntry: 'Entry',
+  editShort: 'Edit',
   memoryCount: (count: number) => plural(count, 'entry', 'entries'),
   key: 'Key',
   keyHint: 'Letters, digits and . _ : -',

@@ -1,7 +1,7 @@
 /** A session with an agent beside its settings. The session is in the address. */
 import { call } from '../../api/client.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
-import { Empty, Notice } from '../../design/states.tsx'
+import { Notice } from '../../design/states.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
 import { Conversation } from '../sessions/conversation/conversation.tsx'
@@ -53,10 +53,10 @@ export function TryOut({
         ) : agent.status !== 'active' ? (
           <p class="soft">{text.tryInactive}</p>
         ) : (
-          <Empty icon="sessions" title={text.tryOut}>
+          <div class="empty">
             <p>{text.tryHint}</p>
             {may('agent.invoke') && <Button onClick={start}>{text.tryStart}</Button>}
-          </Empty>
+          </div>
         )}
       </div>
     </section>
