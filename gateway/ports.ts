@@ -17,16 +17,11 @@ import type { KeptResolver } from '../protocol/resolver/schema.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import type { EmbeddingAnswer } from '../protocol/tables/semantic.ts'
 import type { GatewayMessage, Offer, Taking } from '../protocol/workers/messages.ts'
-import type {
-  TerminalAnswer,
-  TerminalRequest,
-  TowardsPerson,
-  TowardsWorker,
-} from '../protocol/workers/terminals.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import type { SignInProvider } from './auth/console/provider.ts'
 import type { LogStore } from './logs/ports.ts'
 import type { MaybePromise } from './maybe-promise.ts'
+import type { TerminalRelay } from './terminals/ports.ts'
 
 /** The outcome of a command: the actor's reply, or a refusal. */
 export type Outcome<R = unknown> = { readonly reply: R } | Refusal
@@ -241,21 +236,6 @@ export interface DefinitionResolver {
   stored(question: ResolverQuestion): Promise<KnownDefinition | undefined | Refusal>
   /** Deletes the stored definitions of all agents of a project. */
   forget(project: string): Promise<void>
-}
-/**
- * Relays messages of terminals between gateways. Messages may be lost, but the messages of one
- * sender stay in order.
- */
-export interface TerminalRelay {
-  /** Answers requests to open a terminal of an environment, until the returned function is called. */
-  serve(environment_id: string, open: (request: TerminalRequest) => TerminalAnswer): () => void
-  /** Requests a terminal. Returns undefined when no gateway has a worker of the environment. */
-  open(request: TerminalRequest): Promise<TerminalAnswer | undefined>
-  toWorker(terminal_id: string, message: TowardsWorker): void
-  toPerson(terminal_id: string, message: TowardsPerson): void
-  /** Calls `on` with the messages in one direction, until the returned function is called. */
-  onWorker(terminal_id: string, on: (message: TowardsWorker) => void): () => void
-  onPerson(terminal_id: string, on: (message: TowardsPerson) => void): () => void
 }
 /**
  * The state of the storage, as short texts: `stops` are the reasons why changes cannot be stored,

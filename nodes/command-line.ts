@@ -1,18 +1,16 @@
 /**
  * The command line program, `baton <command>`. Commands that start nodes accept the settings in the
- * settings table; client commands call a running server.
+ * settings table; client commands call a running server. The modules of nodes are loaded only by
+ * the commands that need them, because they take most of the time to load.
  */
 import { Command } from 'commander'
 import { addClientCommands } from '../client/cli/commands.ts'
 import { oneLineErrors } from '../client/cli/usage.ts'
-import { addBackupCommands } from './commands/backup.ts'
+import { addBackupCommands } from './commands/backup-options.ts'
 import { benchmarks, runBench } from './commands/bench.ts'
 import { runChaosCommand } from './commands/chaos.ts'
-import { runCluster } from './commands/cluster.ts'
 import { addPermissionsCommand } from './commands/permissions.ts'
 import { runSimulations } from './commands/simulate.ts'
-import { runNode } from './commands/start.ts'
-import { runTourCommand } from './commands/tour.ts'
 import { type Config, readConfig, settingsTable } from './config.ts'
 import { StartFault } from './process/fault.ts'
 import { version } from './version.ts'
@@ -53,20 +51,18 @@ const serving = (name: string, description: string, run: (config: Config) => Pro
     )
     .action(async (_: unknown, __: unknown, command: Command) => run(configured(command.args)))
 
-serving('start', 'Start everything in one process, with an embedded NATS server', (config) =>
-  runNode(config, true),
+serving('start', 'Start everything in one process, with an embedded NATS server', async (config) =>
+  (await import('./commands/start.ts')).runNode(config, true),
 )
 serving(
   'node',
   'Start one node of a cluster; set the NATS servers with --nats and its roles with --roles',
-  async (config) => {
-    await runNode(config, false)
-  },
+  async (config) => (await import('./commands/start.ts')).runNode(config, false),
 )
 serving(
   'cluster',
   'Start a whole cluster on this machine: 3 NATS servers, 2 gateways, 2 shard nodes, 1 view node',
-  runCluster,
+  async (config) => (await import('./commands/cluster.ts')).runCluster(config),
 )
 addBackupCommands(program)
 addPermissionsCommand(program)
@@ -90,7 +86,7 @@ program
   .option('--no-agent', 'skip the third part')
   .option('--no-tables', 'skip the fourth part')
   .option('--no-coding', 'skip the fifth part')
-  .action(runTourCommand)
+  .action(async (options) => (await import('./commands/tour.ts')).runTourCommand(options))
 program
   .command('bench')
   .description('Run the benchmarks, and those of peers that are installed; writes bench/RESULTS.md')

@@ -9,12 +9,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { actorKinds } from '../actors/kinds.ts'
 import { openDirectory } from '../gateway/directory.ts'
 import { CHAT } from '../gateway/pages/chat.ts'
-import type { GatewaySettings, Log, World } from '../gateway/ports.ts'
+import type { Log, World } from '../gateway/ports.ts'
 import { createGateway } from '../gateway/server.ts'
 import { names } from '../protocol/subjects.ts'
 import { browserModules } from './browser.ts'
 import { firstSignInLink } from './commands/sign-in-link.ts'
-import { providerNames } from './config/environments.ts'
+import { gatewaySettings } from './config/gateway.ts'
 import { roles } from './config/settings.ts'
 import type { Config } from './config.ts'
 import { loadConsole } from './console.ts'
@@ -203,31 +203,7 @@ export async function startNode(
       doomed: doom,
       ...(recent && { recent }),
     }
-    const publicUrl =
-      config.public_url ?? (config.port === 0 ? undefined : urlOf(config, config.port))
-    const settings: GatewaySettings = {
-      brand: config.brand,
-      key_prefix: config.key_prefix,
-      shards: config.shards,
-      deadline: config.deadline,
-      rate: config.rate,
-      timing: config.timing,
-      keepalive: config.keepalive,
-      cors: config.cors,
-      version,
-      models: config.models.models,
-      ...(config.inbox_domain !== undefined && { inbox_domain: config.inbox_domain }),
-      inbound_mail: config.mail !== undefined,
-      run_list: config.run_list,
-      metrics: config.metrics,
-      ...(publicUrl !== undefined && { public_url: publicUrl }),
-      ...(config.anonymous_worker && { anonymous_worker: config.anonymous_worker }),
-      sessions: config.sessions,
-      artifacts: config.artifacts,
-      job_logs: config.logs.job,
-      environments: providerNames(config.environments),
-      console: config.console.sessions,
-    }
+    const settings = gatewaySettings(config)
     const { partitions, shards } = config
     const installation = { nats, membership, cluster, journal, bus, partitions, shards }
     const unready = readiness(installation)

@@ -37,7 +37,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
     packages: new RegExp(
       [
         /^preact(\/hooks)?$|^@preact\/signals$|^uplot$|^@dagrejs\/dagre$|^eventsource-parser/,
-        /^@codemirror\/[a-z-]+$|^@xterm\/(xterm|addon-fit)$/,
+        /^@codemirror\/[a-z-]+$|^@lezer\/highlight$|^yaml$|^@xterm\/(xterm|addon-fit)$/,
       ]
         .map(({ source }) => source)
         .join('|'),
@@ -82,10 +82,17 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
   [/['"](smtp-server|mailparser|mailauth)['"]/, /^nodes\/mail\//],
   // The service parses only the front matter of skills and the scripts of the scripted model as
-  // YAML. The command line reads and writes YAML.
+  // YAML. The command line and the editor of the console read and write YAML.
   [
     /from ['"]yaml['"]/,
-    /^client\/cli\/(output|blueprints\/(yaml|write))\.ts$|^gateway\/files\/yaml\.ts$/,
+    new RegExp(
+      [
+        /^client\/cli\/(output|blueprints\/(yaml|write))\.ts$/,
+        /^gateway\/files\/yaml\.ts$|^console\/editor\/yaml\.ts$/,
+      ]
+        .map(({ source }) => source)
+        .join('|'),
+    ),
   ],
   [/['"](mammoth|saxes|htmlparser2)['"]/, /^nodes\/executor\/documents\//],
   [/['"]fflate['"]/, /^nodes\/executor\/documents\/|^gateway\/files\/office\.ts$/],
@@ -159,7 +166,7 @@ const long: Readonly<Record<string, number>> = {
   'test/actors/jobs/queue.test.ts': 550,
   'test/actors/projects/rights.test.ts': 600,
   'test/actors/runs/agent.test.ts': 500,
-  'test/actors/runs/model.test.ts': 750,
+  'test/actors/runs/model.test.ts': 650,
   'test/gateway/streams/follow.test.ts': 500,
   'test/gateway/http/http.test.ts': 650,
   'test/gateway/workers/socket-claims.test.ts': 450,

@@ -1,8 +1,9 @@
 /**
- * Loads test files into one process, one after the other: `node together.mjs <file>…`. Many test
- * files spend most of their time loading modules; in one process, each module is loaded only once.
- * A file ends, including its teardown, before the next one begins. The test `the end of <file>`
- * marks this point.
+ * Loads test files into one process, one after the other: those in the arguments, then those that
+ * are named in the lines of file descriptor 3, if FILES_ENV is set, until its end. Many test files
+ * spend most of their time loading modules; in one process, each module is loaded only once. A file
+ * ends, including its teardown, before the next one begins. The test `the end of <file>` marks this
+ * point.
  *
  * tap is loaded without its async hooks. The hooks determine to which test an uncaught error
  * belongs. However, they run for each promise of the services in this process, which takes a third
@@ -11,15 +12,20 @@
  */
 import hooks, { createHook } from 'node:async_hooks'
 import { syncBuiltinESMExports } from 'node:module'
+import { Socket } from 'node:net'
 import { resolve } from 'node:path'
+import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 import { CPU_ENV, cpuLine, cpuTime } from '../nodes/boot/cpu.mjs'
 import { BUNDLE_ENV, bundledTest } from '../nodes/boot/test-bundle.mjs'
+import { FILES_ENV } from '../nodes/boot/test-process.mjs'
 
 const files = process.argv.slice(2)
-// tap derives the name of its fixture folder from the arguments. Only the first file is kept,
-// because the length of the name is limited.
-process.argv.splice(3)
+// tap derives the name of its fixture folder from the arguments, and its length is limited.
+process.argv.splice(2, files.length, files[0] ?? `files-of-${process.pid}`)
+const follows = process.env[FILES_ENV]
+// A child process that a test starts must not read the names of files.
+delete process.env[FILES_ENV]
 /** A hook that is never called. */
 const unused = { enable: () => unused, disable: () => unused }
 hooks.createHook = () => unused
@@ -50,7 +56,8 @@ const limitless = t.setTimeout.bind(t)
 t.setTimeout = () => {}
 limitless(0)
 
-for (const file of files) {
+/** @param {string} file */
+async function run(file) {
   const began = cpuTime()
   const path = bundle === undefined ? file : bundledTest(bundle, file)
   await import(pathToFileURL(resolve(path)).href).catch((error) => void uncaught.push(error))
@@ -62,3 +69,7 @@ for (const file of files) {
     if (process.env[CPU_ENV]) t.comment(cpuLine(file, began, loaded, cpuTime()).slice(2))
   })
 }
+
+for (const file of files) await run(file)
+if (follows)
+  for await (const file of createInterface({ input: new Socket({ fd: 3 }) })) await run(file)

@@ -36,6 +36,7 @@ import type { WorkflowEvent } from '../../protocol/workflows/rows.ts'
 import type { Actor, Cause } from '../actor.ts'
 import { managed } from '../blueprints/managed.ts'
 import { evolveKeys, evolveRecord, keysLastUsed, returningSecret } from '../configuration.ts'
+import { forgetPreferences } from '../preferences/forget.ts'
 import { signInPerson } from './access/identities.ts'
 import { createKey, revokeKey } from './access/keys.ts'
 import { evolvePartings, parting, partingOf, partingSettled } from './access/partings.ts'
@@ -352,16 +353,7 @@ export function projectActor(
               },
             ]),
       ],
-      'principal.deleted': ({ id }, self) => [
-        { tell: { to: { kind: 'preferences', id }, name: 'preferences.clear', input: {} } },
-        {
-          tell: {
-            to: { kind: 'saved_views', id: self.id },
-            name: 'saved_view.drop_private',
-            input: { owner_id: id },
-          },
-        },
-      ],
+      'principal.deleted': ({ id }, self) => forgetPreferences(self.id, id),
       'agent.deleted': ({ id }) => [
         { tell: { to: { kind: 'memory', id }, name: 'memory.clear', input: {} } },
       ],

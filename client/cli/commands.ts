@@ -20,6 +20,7 @@ import { addRunLogs } from './logs.ts'
 import type { Environment } from './mistake.ts'
 import { addRunBulk } from './runs/bulk.ts'
 import { processShell, type Shell } from './shell.ts'
+import { addStreams } from './streams.ts'
 import { addExport } from './tables/export.ts'
 import { addImport } from './tables/import.ts'
 import { channelLine, lineOf } from './timeline.ts'
@@ -41,6 +42,7 @@ export function addClientCommands(
   addRunLogs(program, shell)
   addArtifacts(program, shell)
   addEnvironments(program, shell)
+  addStreams(program, shell)
   addApply(program, shell)
   addBlueprintExport(program, shell)
   addRunBulk(program, shell)

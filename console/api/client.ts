@@ -136,17 +136,25 @@ export async function call<N extends CallName>(
 /**
  * Sends a request and returns its successful answer. Temporary failures are repeated. `path` begins
  * with `/`, because requests go only to the service itself.
- * @param options `type` is the media type of the body; a form has none.
+ * @param options `type` is the media type of the body; a form has none. `accept` is the wanted media
+ * type, such as `text/event-stream`.
  * @throws as `call`.
  */
 export async function send(
   method: string,
   path: string,
   body?: BodyInit,
-  { signal, key, ifMatch, type }: CallOptions & { readonly type?: string } = {},
+  {
+    signal,
+    key,
+    ifMatch,
+    type,
+    accept,
+  }: CallOptions & { readonly type?: string; readonly accept?: string } = {},
 ): Promise<Response> {
   const headers = {
     ...(body !== undefined && type && { 'content-type': type }),
+    ...(accept !== undefined && { accept }),
     ...(method === 'POST' && { 'idempotency-key': key ?? randomKey() }),
     ...(ifMatch !== undefined && { 'if-match': ifMatch }),
   }

@@ -107,7 +107,7 @@ async function load(entry: Entry): Promise<void> {
 }
 
 /** Loads because of a change, after the pause since the last answer. */
-function loadSoon(entry: Entry): void {
+function scheduleLoad(entry: Entry): void {
   const wait = Math.max(0, entry.loadedAt + PAUSE_MS - Date.now())
   entry.later ??= setTimeout(() => {
     entry.later = undefined
@@ -143,7 +143,7 @@ export function useQuery<N extends CallName>(
     const stop =
       typeof project === 'string' && rule.current
         ? onChange(project, rule.current('run', undefined), (kind, changed) => {
-            if (kind === '*' || rule.current?.(kind, changed)) loadSoon(entry)
+            if (kind === '*' || rule.current?.(kind, changed)) scheduleLoad(entry)
           })
         : undefined
     return () => {
@@ -218,7 +218,10 @@ export function useList<N extends CallName>(
       } as CallInput<N>)) as unknown as PageOf<T>
       const seen = new Set(known.peek().items.map(idOf))
       known.value = {
-        items: [...known.peek().items, ...page.items.filter((item) => !seen.has(idOf(item)))],
+        items: [
+          ...known.peek().items,
+          ...page.items.filter((item) => idOf(item) === undefined || !seen.has(idOf(item))),
+        ],
         next: page.next_cursor,
         loading: false,
       }

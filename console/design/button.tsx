@@ -19,6 +19,8 @@ interface ButtonProps extends Look {
   /** Why the button is disabled, or what it does. */
   readonly title?: string
   readonly shortcut?: string
+  /** For a button that is one of several views or switches something on and off. */
+  readonly pressed?: boolean
 }
 
 const classes = (kind: string | undefined, danger: boolean | undefined, icon = false): string =>
@@ -44,7 +46,8 @@ function usePending(onClick: ButtonProps['onClick']) {
 
 /** A button with a text. */
 export function Button(props: ButtonProps) {
-  const { icon, kind, danger, children, onClick, submit, disabled, title, shortcut } = props
+  const { icon, kind, danger, children, onClick, submit, disabled, title, shortcut, pressed } =
+    props
   const { pending, run } = usePending(onClick)
   return (
     <button
@@ -54,6 +57,7 @@ export function Button(props: ButtonProps) {
       aria-busy={pending}
       title={title}
       aria-keyshortcuts={shortcut}
+      aria-pressed={pressed}
       onClick={run}
     >
       {icon && <Icon name={icon} />}
@@ -67,7 +71,6 @@ export function IconButton(
   props: Omit<ButtonProps, 'children' | 'title'> & {
     readonly icon: IconName
     readonly label: string
-    readonly pressed?: boolean
   },
 ) {
   const { icon, kind = 'quiet', danger, label, onClick, disabled, shortcut, pressed } = props

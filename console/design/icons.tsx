@@ -28,6 +28,8 @@ const shapes = {
     'M12 4v5M12 15v5M12 9a3 3 0 100 6 3 3 0 000-6zM5 6l4.5 4M19 6l-4.5 4M5 18l4.5-4M19 18l-4.5-4',
   search: 'M11 4a7 7 0 100 14 7 7 0 000-14zM16 16l4 4',
   plus: 'M12 5v14M5 12h14',
+  minus: 'M5 12h14',
+  fit: 'M4 9V4h5M20 9V4h-5M4 15v5h5M20 15v5h-5',
   close: 'M6 6l12 12M18 6L6 18',
   check: 'M5 13l4 4L19 7',
   more: 'M5 12h.01M12 12h.01M19 12h.01',

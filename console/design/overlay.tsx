@@ -1,8 +1,10 @@
 /** Dialogs and menus, on the elements of the browser that keep and return the focus. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { ApiError } from '../api/client.ts'
 import { Button, IconButton } from './button.tsx'
 import { Icon, type IconName } from './icons.tsx'
+import { Failure } from './states.tsx'
 import { designText as text } from './text.ts'
 import { showError } from './toast.tsx'
 
@@ -23,6 +25,8 @@ export function Dialog({
   useEffect(() => {
     const dialog = element.current
     dialog?.showModal()
+    // A dialog with a form begins at its first field.
+    dialog?.querySelector<HTMLElement>('form :is(input, textarea, select)')?.focus()
     return () => dialog?.close()
   }, [])
   return (
@@ -191,5 +195,78 @@ function Entry({ item, close }: { readonly item: MenuItem; readonly close: () =>
     >
       {content}
     </button>
+  )
+}
+
+/** Returns the fault of a field, such as `entries.token`, in the last answer of the service. */
+export type FaultOf = (field: string) => string | undefined
+
+/** A dialog with a form. A refusal is shown at the fields that it names, or else above them. */
+export function FormDialog({
+  title,
+  action,
+  wide = false,
+  danger = false,
+  disabled = false,
+  onSubmit,
+  onClose,
+  children,
+}: {
+  readonly title: string
+  /** Text of the button that submits. */
+  readonly action: string
+  readonly wide?: boolean
+  readonly danger?: boolean
+  readonly disabled?: boolean
+  /** Sends the form. The caller closes the dialog when it is done. */
+  readonly onSubmit: () => Promise<unknown>
+  readonly onClose: () => void
+  readonly children: (faultOf: FaultOf) => ComponentChildren
+}) {
+  const [error, setError] = useState<ApiError>()
+  const [pending, setPending] = useState(false)
+  const form = useRef<HTMLFormElement>(null)
+  const fields = error?.fields ?? []
+  useEffect(() => {
+    form.current?.querySelector<HTMLElement>('input:enabled, select, textarea')?.focus()
+  }, [])
+  // Paths such as `permissions[2]` belong to the field that contains them.
+  const faultOf: FaultOf = (name) =>
+    fields.find(
+      ({ field }) =>
+        field === name || (/^[.[]/.test(field.slice(name.length)) && field.startsWith(name)),
+    )?.message
+  const submit = async (): Promise<void> => {
+    setPending(true)
+    setError(undefined)
+    try {
+      await onSubmit()
+    } catch (failure) {
+      if (failure instanceof ApiError) setError(failure)
+      else showError(failure)
+    } finally {
+      setPending(false)
+    }
+  }
+  return (
+    <Dialog title={title} onClose={onClose} wide={wide}>
+      <form
+        ref={form}
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (!pending) void submit()
+        }}
+      >
+        {error && <Failure error={error} />}
+        {children(faultOf)}
+        <div class="actions">
+          <Button onClick={onClose}>{text.cancel}</Button>
+          <Button kind="primary" danger={danger} submit disabled={pending || disabled}>
+            {action}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
   )
 }

@@ -12,7 +12,7 @@ interface Toast {
 }
 
 const SHOWN_MS = 5000
-const MOST = 4
+const MAX_TOASTS = 4
 const toasts = signal<readonly Toast[]>([])
 let last = 0
 
@@ -21,7 +21,7 @@ const close = (id: number): void => {
 }
 function add(toast: Omit<Toast, 'id'>): number {
   const id = ++last
-  toasts.value = [...toasts.value, { ...toast, id }].slice(-MOST)
+  toasts.value = [...toasts.value, { ...toast, id }].slice(-MAX_TOASTS)
   return id
 }
 

@@ -6,6 +6,8 @@ import type { ComponentChildren, CSSProperties } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { visibleRange } from './visible-range.ts'
 
+/** Time in milliseconds after which a line that was scrolled into view is in the document. */
+const FOCUS_MS = 50
 /** Browsers limit the height of an element; beyond this, positions are scaled. */
 const TALLEST = 8_000_000
 
@@ -23,6 +25,7 @@ export function VirtualList<T>({
   keyOf,
   render,
   onEnd,
+  current,
 }: {
   readonly items: readonly T[]
   readonly line: number
@@ -41,6 +44,11 @@ export function VirtualList<T>({
   }
   /** Called when the end is near, to load more. */
   readonly onEnd?: () => void
+  /**
+   * Index of the line that keys have chosen. When it changes, the line is scrolled into view and its
+   * link receives the focus.
+   */
+  readonly current?: number
 }) {
   const frame = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ scrolled: 0, height: 800 })
@@ -74,6 +82,23 @@ export function VirtualList<T>({
   useEffect(() => {
     if (nearEnd) onEnd?.()
   }, [nearEnd, items.length])
+  const chosen = current === undefined ? undefined : items[current]
+  const key = chosen === undefined ? undefined : keyOf(chosen)
+  useEffect(() => {
+    const element = frame.current
+    if (!element || current === undefined) return undefined
+    const seen = element.clientHeight - (head ? line : 0)
+    const top = current * line
+    const from = element.scrollTop * ratio
+    if (top < from) element.scrollTop = top / ratio
+    else if (top + line > from + seen) element.scrollTop = (top + line - seen) / ratio
+    // The line is rendered after the next measurement.
+    const timer = setTimeout(
+      () => element.querySelector<HTMLElement>('.line.current a')?.focus({ preventScroll: true }),
+      FOCUS_MS,
+    )
+    return () => clearTimeout(timer)
+  }, [key])
   const style = { gridTemplateColumns: columns, height: `${line}px` }
   return (
     <div
@@ -107,6 +132,7 @@ export function VirtualList<T>({
               cells={cells}
               index={at}
               selected={selected ?? false}
+              current={at === current}
               style={{
                 ...style,
                 transform: `translateY(${at * line - scrolled + view.scrolled}px)`,
@@ -125,18 +151,20 @@ function Line({
   href,
   index,
   selected,
+  current,
   style,
 }: {
   readonly cells: readonly ComponentChildren[]
   readonly href?: string
   readonly index: number
   readonly selected: boolean
+  readonly current: boolean
   readonly style: CSSProperties
 }) {
   return (
     <div
       role="row"
-      class={selected ? 'line selected' : 'line'}
+      class={`line${selected ? ' selected' : ''}${current ? ' current' : ''}`}
       style={style}
       aria-rowindex={index + 1}
       aria-selected={selected}

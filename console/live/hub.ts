@@ -22,7 +22,7 @@ const DEBOUNCE = 50
 /** Milliseconds for which an earlier connection stays open beside a new one. */
 const OVERLAP = 300
 /** The same, if the new connection has not answered for all of its subscriptions. */
-const LONGEST_OVERLAP = 5000
+const MAX_OVERLAP = 5000
 /** Pauses in milliseconds before a new attempt. */
 const PAUSE = { first: 250, last: 15_000 } as const
 
@@ -135,7 +135,7 @@ export class Hub {
           begun: () => {
             if (connection !== this.#newest) return
             this.#set({ state: 'live' })
-            this.#ports.later(LONGEST_OVERLAP, () => {
+            this.#ports.later(MAX_OVERLAP, () => {
               if (connection === this.#newest) this.#settled()
             })
           },

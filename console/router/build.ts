@@ -1,4 +1,28 @@
 /** The pages of workflows, loops, actions and events. */
+import { shellText as text } from '../shell/text.ts'
 import type { Route } from './route.ts'
 
-export const buildRoutes: readonly Route[] = []
+export const buildRoutes: readonly Route[] = [
+  {
+    path: '/p/:project/workflows',
+    load: () => import('../pages/workflows/list.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.workflows, icon: 'workflows', keys: 'g f' },
+  },
+  {
+    path: '/p/:project/workflows/:id',
+    load: () => import('../pages/workflows/workflow.tsx'),
+    permission: 'project.view',
+  },
+  {
+    path: '/p/:project/loops',
+    load: () => import('../pages/loops/list.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.loops, icon: 'loops', keys: 'g l' },
+  },
+  {
+    path: '/p/:project/loops/:id',
+    load: () => import('../pages/loops/loop.tsx'),
+    permission: 'project.view',
+  },
+]

@@ -9,4 +9,32 @@ export const operateRoutes: readonly Route[] = [
     permission: 'project.view',
     entry: { group: text.groupWork, label: text.home, icon: 'home', keys: 'g h' },
   },
+  {
+    path: '/p/:project/workers',
+    load: () => import('../pages/workers/workers.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupOperate, label: text.workers, icon: 'workers', keys: 'g w' },
+  },
+  {
+    path: '/p/:project/webhooks',
+    load: () => import('../pages/webhooks/webhooks.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupOperate, label: text.webhooks, icon: 'webhooks' },
+  },
+  {
+    path: '/p/:project/webhooks/:id',
+    load: () => import('../pages/webhooks/webhook.tsx'),
+    permission: 'project.view',
+  },
+  {
+    path: '/organization/projects',
+    load: () => import('../pages/organization/projects.tsx'),
+    entry: { group: text.groupOrganization, label: text.organizationProjects, icon: 'blueprints' },
+  },
+  {
+    path: '/organization/cluster',
+    load: () => import('../pages/organization/cluster.tsx'),
+    permission: 'organization.admin',
+    entry: { group: text.groupOrganization, label: text.cluster, icon: 'cluster' },
+  },
 ]

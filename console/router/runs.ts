@@ -1,4 +1,17 @@
 /** The pages of runs. */
+import { shellText as text } from '../shell/text.ts'
 import type { Route } from './route.ts'
 
-export const runsRoutes: readonly Route[] = []
+const P = '/p/:project/runs'
+const permission = 'project.view'
+export const runsRoutes: readonly Route[] = [
+  {
+    path: P,
+    load: () => import('../pages/runs/list/list.tsx'),
+    permission,
+    entry: { group: text.groupWork, label: text.runs, icon: 'runs', keys: 'g r' },
+  },
+  // Before the page of a run, because its pattern also matches.
+  { path: `${P}/compare`, load: () => import('../pages/runs/compare/compare.tsx'), permission },
+  { path: `${P}/:id`, load: () => import('../pages/runs/run/run.tsx'), permission },
+]

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { store, stored } from './theme.ts'
 
 /** Longest draft that is kept, in characters. */
-const LONGEST = 100_000
+const MAX_CHARACTERS = 100_000
 
 /**
  * Uses a text that is kept in the browser under a key until it is cleared.
@@ -17,7 +17,7 @@ export function useDraft(key: string): readonly [string, (text: string) => void]
     text,
     (next) => {
       setText(next)
-      store(name, next === '' ? undefined : next.slice(0, LONGEST))
+      store(name, next === '' ? undefined : next.slice(0, MAX_CHARACTERS))
     },
   ]
 }

@@ -10,16 +10,19 @@ import { fillPath } from '../router/match.ts'
 import type { Route } from '../router/route.ts'
 import { go, place } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
+import { formatNumber } from '../text/format.ts'
 import { badges } from './badges.ts'
 import { Palette, paletteOpen } from './palette.tsx'
 import { current, identity, may, project, projects, signOut } from './session.ts'
 import { shellText as text } from './text.ts'
 import { theme } from './theme.ts'
+import { useWaitingQuestions } from './waiting.ts'
 
 /** Whether the navigation is open on a narrow screen. */
 const navigationOpen = signal(false)
 
 function Navigation() {
+  useWaitingQuestions()
   const handle = project.value
   const { path } = place.value
   const offered = routes.filter(
@@ -51,7 +54,7 @@ function Navigation() {
                     <Icon name={entry.icon} />
                     <span class="grow">{entry.label}</span>
                     {(badges.value[pattern] ?? 0) > 0 && (
-                      <span class="badge accent">{badges.value[pattern]}</span>
+                      <span class="badge accent">{formatNumber(badges.value[pattern] ?? 0)}</span>
                     )}
                   </a>
                 </li>

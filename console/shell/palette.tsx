@@ -22,7 +22,7 @@ interface Found {
   readonly run: () => void
 }
 
-const MOST = 50
+const MAX_FOUND = 50
 
 /** Returns whether the letters of `typed` occur in `label` in their order. */
 export function matches(typed: string, label: string): boolean {
@@ -82,7 +82,8 @@ function Open() {
   const list = useRef<HTMLDivElement>(null)
   const choices = all()
   const found = useMemo(
-    () => choices.filter(({ label, hint }) => matches(typed, `${label} ${hint}`)).slice(0, MOST),
+    () =>
+      choices.filter(({ label, hint }) => matches(typed, `${label} ${hint}`)).slice(0, MAX_FOUND),
     [typed, choices.length],
   )
   const close = (): void => {

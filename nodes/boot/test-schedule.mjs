@@ -1,7 +1,8 @@
 /**
- * Distributes test files over processes, and the processes over time, so that every processor is
- * busy until the end. Processes that mostly wait run beside those that mostly compute, and the
- * longest start first.
+ * Decides when each test file runs, and in which process, so that every processor is busy until the
+ * end. Files that mostly wait run beside those that mostly compute, and the longest start first. A
+ * process runs many files, because it takes 1 s of processor time to load a service, and because
+ * code that V8 has optimized stays optimized.
  */
 
 /**
@@ -25,19 +26,21 @@ const ALONE = /^test.hostile.(pressure|transport)\b/
  * @public
  */
 export const SECONDS = {
-  'actors/events/keys': 6,
   'actors/runs/model': 6,
   'actors/sessions/bounds': 7,
   'actors/sessions/size': 6,
   checks: 45,
+  'client/cli/blueprints/hostile': 5,
+  'client/cli/blueprints/write': 5,
+  'client/tour/git-server': 5,
   contributing: 22,
   'gateway/blueprints/apply': 8,
   'gateway/blueprints/apply.model': 8,
   'gateway/files/streaming/transfer': 6,
-  'hostile/corpus/corpus': 22,
+  'hostile/corpus/corpus': 38,
   'hostile/foreign': 17,
   'hostile/frames': 8,
-  'hostile/roles': 19,
+  'hostile/roles': 32,
   'hostile/rows': 38,
   'nodes/executor/documents/hostile': 9,
   'nodes/executor/silent-provider': 5,
@@ -49,14 +52,20 @@ export const SECONDS = {
   'nodes/nats/transfers': 19,
   'nodes/storage/storage': 7,
   'nodes/storage/verify': 10,
+  'retired-words': 5,
   'scenarios/access/access': 7,
+  'scenarios/access/isolation': 5,
   'scenarios/actions/actions-kill': 22,
   'scenarios/agents/managed': 12,
   'scenarios/artifacts/artifacts-kill': 20,
   'scenarios/artifacts/conversion-kill': 18,
+  'scenarios/blueprints/blueprints-kill': 28,
+  'scenarios/blueprints/command-line': 8,
   'scenarios/cluster/nats-authentication': 39,
   'scenarios/cluster/nats-permissions': 24,
   'scenarios/cluster/nats-permissions-cluster': 64,
+  'scenarios/cluster/node-id-processes': 7,
+  'scenarios/cluster/restart': 6,
   'scenarios/cluster/two-gateways': 14,
   'scenarios/cluster/upgrade': 15,
   'scenarios/environments/docker': 7,
@@ -75,10 +84,15 @@ export const SECONDS = {
   'scenarios/loops/loops-kill': 45,
   'scenarios/loops/loops-triggers': 11,
   'scenarios/operations/backup': 8,
+  'scenarios/operations/corked': 6,
   'scenarios/operations/restore': 6,
   'scenarios/operations/storage': 23,
+  'scenarios/pages/answer-page': 6,
+  'scenarios/pages/chat-page': 7,
+  'scenarios/resolver/resolver-kill': 35,
   'scenarios/runs/bounds': 8,
   'scenarios/runs/kill': 37,
+  'scenarios/sessions/attachments': 6,
   'scenarios/sessions/attachments-kill': 9,
   'scenarios/sessions/restart-turns': 14,
   'scenarios/sessions/transcripts-kill': 9,
@@ -93,114 +107,93 @@ export const SECONDS = {
   'scenarios/workers/queue-order': 6,
   'scenarios/workers/reports': 9,
   simulation: 10,
+  'simulation-plants': 7,
+  'views/properties': 6,
   'views/tables/tables/rows': 8,
 }
 /** Seconds of a file that is not in the table. */
 const SHORT = 0.7
-/** A file that takes more seconds than this gets its own process. */
-const LONG = 15
+/** Maximum number of files that a process runs. Its memory grows with each file. */
+const TOGETHER = 80
+
+/** @typedef {{ readonly computing: string[], readonly waiting: string[], readonly alone: string[] }} Schedule */
 /**
- * Maximum number of files that share a process. Unit tests use only as many processes as run at
- * once, so more of them may share one.
+ * A process that runs test files. `run` resolves when the file has ended, with false if the process
+ * cannot run another one. `end` resolves when the process has ended.
+ * @typedef {{ run(file: string): Promise<boolean>, end(): Promise<void> }} TestProcess
  */
-const TOGETHER = 24
 
-/** @typedef {{ readonly name: string, readonly files: readonly string[], readonly seconds: number }} Process */
-/** @typedef {{ readonly computing: Process[], readonly waiting: Process[], readonly alone: Process[] }} Schedule */
-
-/** @param {string} file */
-const secondsOf = (file) =>
+/**
+ * Returns the seconds that a file takes, by the table.
+ * @param {string} file
+ * @public
+ */
+export const secondsOf = (file) =>
   /** @type {Readonly<Record<string, number>>} */ (SECONDS)[
     file.replace(/^test\//, '').replace(/\.test\.ts$/, '')
   ] ?? SHORT
-/**
- * @param {string} file
- * @returns {Process}
- */
-const single = (file) => ({ name: file, files: [file], seconds: secondsOf(file) })
-/**
- * @param {readonly { readonly seconds: number }[]} some
- */
-const longestFirst = (some) => some.toSorted((a, b) => b.seconds - a.seconds)
+
+/** @param {readonly string[]} files */
+const secondsOfAll = (files) => files.reduce((sum, file) => sum + secondsOf(file), 0)
 
 /**
- * Distributes files over shared processes that take about the same time. Each file goes to the
- * process with the least to do, and the longest are distributed first.
- * @param {readonly string[]} files
- * @param {number} most maximum number of processes
- * @returns {Process[]}
- */
-function shared(files, most) {
-  const parts = Math.min(most, Math.ceil(files.length / TOGETHER))
-  const limit = Math.ceil(files.length / parts)
-  const shares = Array.from({ length: parts }, () => ({
-    files: /** @type {string[]} */ ([]),
-    seconds: 0,
-  }))
-  for (const { name, seconds } of longestFirst(files.map(single))) {
-    const open = shares.filter((share) => share.files.length < limit)
-    const least = open.reduce((a, b) => (b.seconds < a.seconds ? b : a))
-    least.files.push(name)
-    least.seconds += seconds
-  }
-  return shares.map(({ files, seconds }, part) => ({
-    name:
-      files.length === 1 ? (files[0] ?? '') : `tests that share a process, ${part + 1} of ${parts}`,
-    files,
-    seconds,
-  }))
-}
-
-/**
- * Distributes files over processes.
+ * Sorts files by how they may run.
  * @param {readonly string[]} files paths relative to the project
- * @param {{ readonly most?: number, readonly separate?: boolean }} options `most`: maximum number of
- * processes in which files are shared; `separate`: every file gets its own process
- * @returns {Schedule} the longest processes first
+ * @returns {Schedule} the longest files first
  */
-export function scheduleOf(files, { most = Number.POSITIVE_INFINITY, separate = false } = {}) {
-  const waiting = files.filter((file) => WAITING.test(file))
-  const alone = files.filter((file) => ALONE.test(file))
-  const computing = files.filter((file) => !WAITING.test(file) && !ALONE.test(file))
-  const isLong = (/** @type {string} */ file) => separate || secondsOf(file) > LONG
+export function scheduleOf(files) {
+  const longestFirst = files.toSorted((a, b) => secondsOf(b) - secondsOf(a))
   return {
-    computing: longestFirst([
-      ...computing.filter(isLong).map(single),
-      ...shared(
-        computing.filter((file) => !isLong(file)),
-        most,
-      ),
-    ]),
-    waiting: longestFirst(waiting.map(single)),
-    alone: alone.map(single),
+    computing: longestFirst.filter((file) => !WAITING.test(file) && !ALONE.test(file)),
+    waiting: longestFirst.filter((file) => WAITING.test(file)),
+    alone: longestFirst.filter((file) => ALONE.test(file)),
   }
 }
 
 /**
- * Runs the processes of a schedule. While computing processes remain, only one or two slots are
- * used for waiting processes. Processes that must run alone run last.
+ * Runs the files of a schedule. While computing files remain, a second slot is used for waiting files
+ * only if there are more than three slots, or if the waiting files would otherwise end last, when
+ * they leave processors idle. Each slot keeps its process as long as possible. Files that must run alone run
+ * last, each in its own process.
  * @param {Schedule} schedule
- * @param {number} slots number of processes that run at once
- * @param {(process: Process) => Promise<void>} run
+ * @param {object} options
+ * @param {number} options.slots number of files that run at once
+ * @param {number} [options.together] maximum number of files per process
+ * @param {() => TestProcess} options.open starts a process
  */
-export async function runSchedule(schedule, slots, run) {
+export async function runSchedule(schedule, { slots, together = TOGETHER, open }) {
   const [computing, waiting] = [[...schedule.computing], [...schedule.waiting]]
-  const beside = slots > 3 ? MAX_WAITING : 1
   let waits = 0
+  const mostWaiting = () =>
+    slots > 3 || secondsOfAll(waiting) > secondsOfAll(computing) / (slots - 1) ? MAX_WAITING : 1
+  /** @returns {{ file: string, waits: boolean } | undefined} */
+  const next = () => {
+    const file = waits < mostWaiting() ? waiting.shift() : undefined
+    if (file !== undefined) return { file, waits: true }
+    const other = computing.shift()
+    return other === undefined ? undefined : { file: other, waits: false }
+  }
   const slot = async () => {
-    for (;;) {
-      const most = computing.length > 0 ? beside : MAX_WAITING
-      if (waiting.length > 0 && waits < most) {
-        waits++
-        await run(/** @type {Process} */ (waiting.shift()))
-        waits--
-        continue
-      }
-      const process = computing.shift()
-      if (!process) return
-      await run(process)
+    /** @type {TestProcess | undefined} */
+    let process
+    let files = 0
+    for (let one = next(); one; one = next()) {
+      if (one.waits) waits++
+      process ??= open()
+      const usable = await process.run(one.file)
+      if (one.waits) waits--
+      files++
+      if (usable && files < together) continue
+      await process.end()
+      process = undefined
+      files = 0
     }
+    await process?.end()
   }
   await Promise.all(Array.from({ length: slots }, slot))
-  for (const process of schedule.alone) await run(process)
+  for (const file of schedule.alone) {
+    const process = open()
+    await process.run(file)
+    await process.end()
+  }
 }

@@ -1,33 +1,27 @@
 /**
  * `npm test`: runs all test files, or the named ones, and ends with `N passed, N failed`. The files
  * use tap, but node runs them without tap's own runner, which adds a TypeScript compiler to each
- * process. Most files share processes: twelve scenarios take 78 s of processor time in separate
+ * process. Files share processes: twelve scenarios take 78 s of processor time in separate
  * processes, and 21 s in one (two cores, 2026-11-21). A run of many files bundles them first
  * (test-bundle.mjs).
  */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { CPU_ENV, createCpuTable } from './cpu.mjs'
 import { MEMORY, programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
 import { BUNDLE_ENV, bundleTests } from './test-bundle.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
+import { startProcess } from './test-process.mjs'
 import { runSchedule, scheduleOf } from './test-schedule.mjs'
 
 /** The minimum number of files for which bundling saves processor time. */
 const BUNDLED = 12
-/** Matches the line that reports the end of a file in a shared process. */
-const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
-/**
- * The default maximum duration of a file, and the grace period after it, both in seconds. During
- * the grace period the process can report what keeps it alive; then it is killed.
- */
+/** The default maximum duration of a file, in seconds. */
 const LIMIT = 300
-const GRACE = 5
 /** A module that each process preloads. On SIGTERM, it reports what keeps the process alive. */
 const TELL =
   'data:text/javascript,' +
@@ -39,8 +33,6 @@ const TELL =
 const NO_SERVER = '/nonexistent/nats-server'
 const TOGETHER_MODULE = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
-
-/** @typedef {import('./test-schedule.mjs').Process} Process */
 
 /**
  * Prepares what tests of services need: the nats-server binary and the bundle of the program.
@@ -97,10 +89,7 @@ export async function runTests(root, args, loader) {
   // Unit tests only compute. Other tests also wait, so one extra process keeps all processors busy.
   const jobs = option('jobs', 0) || availableParallelism() + (unit ? 0 : 1)
   const seconds = option('timeout', LIMIT)
-  const schedule = scheduleOf(files, {
-    ...(unit && { most: jobs }),
-    separate: !unit && !cpu && named.length > 0,
-  })
+  const separate = !unit && !cpu && named.length > 0
   const bundle = files.length < BUNDLED ? undefined : await bundleTests(root, files)
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
   const env = {
@@ -110,7 +99,7 @@ export async function runTests(root, args, loader) {
     ...(cpu && { [CPU_ENV]: '1' }),
     ...(bundle !== undefined && { [BUNDLE_ENV]: bundle }),
   }
-  /** @type {Set<import('node:child_process').ChildProcess>} */
+  /** @type {Set<ReturnType<typeof startProcess>>} */
   const running = new Set()
   let stopped = false
 
@@ -123,6 +112,7 @@ export async function runTests(root, args, loader) {
    * @returns {boolean} whether the file passed
    */
   const tell = (name, lines, why, began) => {
+    if (stopped) return true
     const sound = why === '' && !lines.some((line) => /^not ok\b(?!.*# (?:skip|todo))/i.test(line))
     for (const line of [
       `# Subtest: ${name}`,
@@ -132,86 +122,28 @@ export async function runTests(root, args, loader) {
       reader.line(line)
     return sound
   }
-  /**
-   * Runs the files of a process.
-   * @param {Process} process
-   * @returns {Promise<void>}
-   */
-  const run = async ({ name, files }) => {
-    let began = performance.now()
-    const child = spawn(
-      process.execPath,
-      [
-        ...(unit ? MEMORY : []),
-        `--import=${TELL}`,
-        bundle === undefined ? `--import=${loader}` : '--enable-source-maps',
-        TOGETHER_MODULE,
-        ...files,
-      ],
-      { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env },
-    )
+  const ofNode = [
+    ...(unit ? MEMORY : []),
+    `--import=${TELL}`,
+    bundle === undefined ? `--import=${loader}` : '--enable-source-maps',
+    TOGETHER_MODULE,
+  ]
+  const line = (/** @type {string} */ text) => cpu?.add(text)
+  const open = () => {
+    if (stopped) return { run: async () => false, end: async () => {} }
+    const child = startProcess({ args: ofNode, cwd: root, env, seconds, line, tell })
     running.add(child)
-    const ended = new Promise(
-      (resolve) => void child.once('close', (code, signal) => resolve(signal ?? code)),
-    )
-    let late = false
-    /** @type {NodeJS.Timeout | undefined} */
-    let limit
-    const watch = () => {
-      clearTimeout(limit)
-      if (seconds > 0)
-        limit = setTimeout(() => {
-          late = true
-          child.kill('SIGTERM')
-          setTimeout(() => child.kill('SIGKILL'), GRACE * 1000).unref()
-        }, seconds * 1000)
+    return {
+      run: async (/** @type {string} */ file) => !stopped && (await child.run(file)) && !stopped,
+      end: () => child.end().finally(() => running.delete(child)),
     }
-    watch()
-    /** @type {string[]} */
-    let lines = []
-    let left = files.length
-    let sound = true
-    for await (const line of createInterface({
-      input: child.stdout,
-      crlfDelay: Number.POSITIVE_INFINITY,
-    })) {
-      lines.push(line)
-      cpu?.add(line)
-      const over = OVER.exec(line)?.[1]
-      // A line of this form may also be the name of a test.
-      if (!over || !files.includes(over)) continue
-      sound = tell(over, lines, '', began) && sound
-      lines = []
-      left--
-      began = performance.now()
-      watch()
-    }
-    const how = await ended
-    clearTimeout(limit)
-    running.delete(child)
-    if (stopped) return
-    if (late)
-      for (const line of lines)
-        if (line.startsWith('# still open')) process.stdout.write(`${line}\n`)
-    const why = late ? `it took longer than ${seconds} s` : how === 0 ? '' : `it ended with ${how}`
-    // The files of a shared process were reported when they ended. The process itself is reported
-    // only if some of its files did not end, or if it failed although all of them passed.
-    if (left > 0 || (how !== 0 && sound))
-      tell(
-        left > 0 && files.length > 1 ? `${name}: ${files[files.length - left]}` : name,
-        lines,
-        why,
-        began,
-      )
   }
   const stop = (/** @type {NodeJS.Signals} */ signal) => {
     stopped = true
     for (const child of running) child.kill(signal)
   }
   for (const signal of signals) process.on(signal, stop)
-  await runSchedule(schedule, jobs, async (process) => {
-    if (!stopped) await run(process)
-  })
+  await runSchedule(scheduleOf(files), { slots: jobs, open, ...(separate && { together: 1 }) })
   for (const signal of signals) process.off(signal, stop)
   if (bundle !== undefined) rmSync(bundle, { recursive: true, force: true })
   if (cpu) process.stdout.write(`\n${cpu.table()}\n`)

@@ -1,10 +1,9 @@
 /**
- * `baton backup` and `baton restore`. Both use the configured NATS servers. If none are configured,
- * they use the NATS server of the data folder and start it if necessary.
+ * Runs `baton backup` and `baton restore` (backup-options.ts). Both use the configured NATS servers.
+ * If none are configured, they use the NATS server of the data folder and start it if necessary.
  */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Command } from 'commander'
 import { type Progress, takeBackup } from '../backup/backup.ts'
 import { restoreBackup } from '../backup/restore.ts'
 import { type Config, readConfig } from '../config.ts'
@@ -20,10 +19,10 @@ interface Given {
   readonly nats?: string
   readonly data?: string
 }
-interface BackupGiven extends Given {
+export interface BackupGiven extends Given {
   readonly to: string
 }
-interface RestoreGiven extends Given {
+export interface RestoreGiven extends Given {
   readonly from: string
   readonly replicas?: string
   readonly again?: true
@@ -119,7 +118,8 @@ function shown(): Progress {
   }
 }
 
-async function backup(given: BackupGiven): Promise<void> {
+/** Backs the system up, and prints a summary. */
+export async function backup(given: BackupGiven): Promise<void> {
   const started = performance.now()
   await connected(settings(given), false, async (nats) => {
     const { streams } = await takeBackup(nats, given.to, shown())
@@ -133,7 +133,8 @@ async function backup(given: BackupGiven): Promise<void> {
   })
 }
 
-async function restore(given: RestoreGiven): Promise<void> {
+/** Restores a backup into an empty system, and prints a summary. */
+export async function restore(given: RestoreGiven): Promise<void> {
   const started = performance.now()
   const config = settings(given, given.replicas)
   // A single server stores only one replica. On a cluster, the number of replicas in the backup
@@ -166,52 +167,4 @@ function ownerKeyNote({ data }: Config, root_hash: string): string {
     ? `The owner key in ${file} belongs to another system and is not accepted: ` +
         'replace it with the owner key of the backed-up system.\n'
     : 'A backup does not contain the owner key: use the key of the backed-up system.\n'
-}
-
-/** Adds `baton backup` and `baton restore` to the program. */
-export function addBackupCommands(program: Command): void {
-  const place = (command: Command) =>
-    command
-      .option(
-        '--nats <urls>',
-        'NATS servers, comma-separated; by default BATON_NATS, or the server of the data folder',
-      )
-      .option('--data <folder>', 'data folder of the node; by default BATON_DATA, or .baton')
-  place(
-    program
-      .command('backup')
-      .description('Back up the whole system to a folder or a .tar file while it runs')
-      .requiredOption(
-        '--to <path>',
-        'destination: a path ending in .tar is one file, any other path is a new folder',
-      ),
-  )
-    .addHelpText(
-      'after',
-      '\nThe backup contains everything that was acknowledged before it began. ' +
-        'It omits snapshots, leases and views, which are\nrebuilt. ' +
-        'It contains only the hash of the owner key, not the key.\n\n' +
-        '  baton backup --to /backups/2026-11-21.tar\n' +
-        '  baton backup --nats nats://a,nats://b,nats://c --to /backups/2026-11-21\n',
-    )
-    .action(backup)
-  place(
-    program
-      .command('restore')
-      .description('Restore a backup into NATS servers without a Baton installation')
-      .requiredOption('--from <path>', 'folder or .tar file of the backup'),
-  )
-    .option(
-      '--replicas <n>',
-      'replicas of each stream: 1, 3 or 5; by default BATON_REPLICAS, or as in the backup (1 without --nats)',
-    )
-    .option('--again', 'first delete what an interrupted restore left')
-    .addHelpText(
-      'after',
-      '\nStop all nodes first, and start them afterwards. ' +
-        'Views are rebuilt automatically; runs continue where they were.\n\n' +
-        '  baton restore --from /backups/2026-11-21.tar\n' +
-        '  baton restore --nats nats://a,nats://b,nats://c --from /backups/2026-11-21 --replicas 3\n',
-    )
-    .action(restore)
 }

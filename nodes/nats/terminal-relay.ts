@@ -1,5 +1,5 @@
 /** Relays messages of terminals between gateways, over core NATS or within one process. */
-import type { TerminalRelay } from '../../gateway/ports.ts'
+import type { TerminalRelay } from '../../gateway/terminals/ports.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import type {
   TerminalAnswer,

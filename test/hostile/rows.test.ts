@@ -241,10 +241,15 @@ const told = ({ method, path, headers: given, body }: Asked): string =>
   `${method} ${path.slice(0, 300)} ${JSON.stringify(given).slice(0, 300)} ` +
   `${body === undefined ? '' : Buffer.from(body).toString().slice(0, 1500)}`
 
+const patterns = new Map(
+  rows.map(([, row]) => {
+    const { method, path } = routeOf(row)
+    return [row, { method, path: new RegExp(`^/v1${path.replaceAll(/:\w+/g, '[^/]*')}$`) }]
+  }),
+)
 const routes = (row: Row, { method, path }: Asked): boolean => {
-  const route = routeOf(row)
-  const pattern = route.path.replaceAll(/:\w+/g, '[^/]*')
-  return route.method === method && new RegExp(`^/v1${pattern}$`).test(path.split('?')[0] ?? '')
+  const pattern = patterns.get(row)
+  return pattern?.method === method && pattern.path.test(path.split('?')[0] ?? '')
 }
 /** Returns what is wrong with the answer to a request, or undefined. */
 function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): string | undefined {

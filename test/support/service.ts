@@ -20,6 +20,7 @@ import { withAdditions } from '../../protocol/additions.ts'
 import { api, type RowName } from '../../protocol/api.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
 import { undescribed } from './frames.ts'
+import { send } from './http.ts'
 import { silent } from './memory.ts'
 
 interface Answer<T = Record<string, unknown>> {
@@ -256,17 +257,14 @@ export async function service(
   const call: Service['call'] = async (name, input = {}, options = {}) => {
     const row: Row = api[name]
     const { method, path, body } = requestOf(row, input)
-    const answer = await fetch((options.url ?? url) + path, {
-      method,
-      headers: {
-        ...headersOf(options),
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-      },
-      ...(body !== undefined && { body }),
-    })
-    const text = await answer.text()
+    const sent = {
+      ...headersOf(options),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    }
+    const answer = await send(method, (options.url ?? url) + path, sent, body)
+    const { text } = answer
     const parsed = text === '' ? undefined : (JSON.parse(text) as Record<string, unknown>)
-    if (answer.ok) {
+    if (answer.status >= 200 && answer.status < 300) {
       const documented = [row.shape.status ?? 200, ...(row.shape.alsoStatus ?? []), row.shape.bare]
       if (!documented.includes(answer.status))
         throw new Error(`${name} answered ${answer.status}, documented is ${documented.join(', ')}`)
@@ -344,12 +342,9 @@ export async function service(
       const timer = setTimeout(() => abort.abort(), 20_000)
       const frames: Frame[] = []
       try {
-        const answer = await fetch((options.url ?? url) + path, {
-          method,
-          headers: { ...HEADERS, ...headersOf(options) },
-          ...(body !== undefined && { body }),
-          signal: abort.signal,
-        })
+        const headers = { ...HEADERS, ...headersOf(options) }
+        const init = { method, headers, body: body ?? null, signal: abort.signal }
+        const answer = await fetch((options.url ?? url) + path, init)
         if (!answer.ok || !answer.body)
           throw new Error(`${name} answered ${answer.status}: ${await answer.text()}`)
         for await (const { id, event, data: text } of answer.body

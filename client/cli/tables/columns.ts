@@ -96,7 +96,7 @@ export function dataOf(
   )
 }
 /** Parses a CSV field; undefined if the text is not a value of the given type. */
-function valueIn(text: string, type: ColumnType): unknown {
+export function valueIn(text: string, type: ColumnType): unknown {
   if (type === 'string') return text
   if (type === 'any') return jsonIn(text) ?? text
   const value =

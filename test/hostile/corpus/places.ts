@@ -45,8 +45,8 @@ const names: Readonly<Record<TextKind, string>> = {
   file: 'file mime',
   schedule: 'cron interval timezone',
   duration: 'delay duration expires_in wall_clock_timeout',
-  time: `archived_at created_after created_at created_before destroyed_since ended_after ended_before expires_at period_start
-    recorded_after since until`,
+  time: `archived_at created_after created_at created_before destroyed_since ended_after ended_before
+    expires_at period_start recorded_after since until`,
   selector:
     'action_name actions allowed_tools event_type events permissions selector tool_names channels sender_allow',
   search: 'after contains cursor page_token q query search',
@@ -69,7 +69,8 @@ const names: Readonly<Record<TextKind, string>> = {
     runtime_version scope_name scope_role_id secondary_key_column secret_ref
     sender_agent_id sender_id sender_session_id session_id
     session_key signal_name skill_ids skill_name source source_event_id source_id source_kind source_type status
-    step_id step_key summary_model tag target target_group_id target_user_id target_user_ids template_id thread_id to token
+    step_id step_key summary_model tag target
+    target_group_id target_user_id target_user_ids template_id thread_id to token
     tool_call_id toolkit_ids type user_code user_id user_ids username worker_instance_id worker_session_token
     workflow_id workflow_type workspace_id workspace_path`,
 }

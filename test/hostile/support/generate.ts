@@ -56,9 +56,14 @@ export function fitting(schema: unknown, known: readonly string[] = []): fc.Arbi
   }
 }
 
+const examples = new WeakMap<object, unknown>()
 /** An example of a schema with only the required fields. It is the same in every run. */
-export const exampleOf = (schema: unknown, known: readonly string[] = []): unknown =>
-  fc.sample(fitting(required(schema as Schema), known), { numRuns: 1, seed: 7 })[0]
+export function exampleOf(schema: unknown): unknown {
+  const key = schema as Schema
+  if (!examples.has(key))
+    examples.set(key, fc.sample(fitting(required(key)), { numRuns: 1, seed: 7 })[0])
+  return structuredClone(examples.get(key))
+}
 function required(schema: Schema): Schema {
   if (schema.anyOf) return { ...schema, anyOf: schema.anyOf.map(required) }
   if (schema.items) return { ...schema, items: required(schema.items) }
@@ -79,6 +84,14 @@ const between = ({ minimum = -1_000_000, maximum = 1_000_000 }: Schema) => ({
   max: Math.max(minimum, maximum),
 })
 
+/** Arbitraries by pattern. Their creation takes much longer than a value of them. */
+const matching = new Map<string, fc.Arbitrary<string>>()
+function textMatching(pattern: RegExp): fc.Arbitrary<string> {
+  let texts = matching.get(pattern.source)
+  if (!texts) matching.set(pattern.source, (texts = fc.stringMatching(pattern)))
+  return texts
+}
+
 function textOf(
   { pattern, format, minLength = 0, maxLength = 1_000_000 }: Schema,
   known: readonly string[],
@@ -87,14 +100,13 @@ function textOf(
     return fc
       .date({ min: new Date(0), max: new Date('9999-12-31T00:00:00Z'), noInvalidDate: true })
       .map((date) => date.toISOString())
+  const form = pattern === undefined ? undefined : new RegExp(pattern, 'u')
   const fits = (text: string) =>
-    text.length >= minLength &&
-    text.length <= maxLength &&
-    (pattern === undefined || new RegExp(pattern, 'u').test(text))
+    text.length >= minLength && text.length <= maxLength && (form?.test(text) ?? true)
   const meaning = known.filter(fits)
   const free =
-    pattern !== undefined
-      ? fc.stringMatching(new RegExp(pattern, 'u')).filter(fits)
+    form !== undefined
+      ? textMatching(form).filter(fits)
       : fc.oneof(
           fc.string({ minLength, maxLength: Math.min(maxLength, minLength + 30) }),
           fc.string({ unit: 'grapheme', minLength, maxLength: Math.min(maxLength, minLength + 8) }),

@@ -1,49 +1,41 @@
-/** How `npm test` distributes files over processes, and processes over time. */
+/** How `npm test` distributes files over time and over processes. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 
-interface Process {
-  readonly name: string
-  readonly files: readonly string[]
-  readonly seconds: number
-}
 interface Schedule {
-  readonly computing: readonly Process[]
-  readonly waiting: readonly Process[]
-  readonly alone: readonly Process[]
+  readonly computing: readonly string[]
+  readonly waiting: readonly string[]
+  readonly alone: readonly string[]
 }
-const { runSchedule, SECONDS, scheduleOf } = (await import(
+interface TestProcess {
+  run(file: string): Promise<boolean>
+  end(): Promise<void>
+}
+const { runSchedule, SECONDS, scheduleOf, secondsOf } = (await import(
   '../../../nodes/boot/test-schedule.mjs' as string
 )) as {
   SECONDS: Readonly<Record<string, number>>
-  scheduleOf(
-    files: readonly string[],
-    options?: { readonly most?: number; readonly separate?: boolean },
-  ): Schedule
+  scheduleOf(files: readonly string[]): Schedule
+  secondsOf(file: string): number
   runSchedule(
     schedule: Schedule,
-    slots: number,
-    run: (process: Process) => Promise<void>,
+    options: {
+      readonly slots: number
+      readonly together?: number
+      readonly open: () => TestProcess
+    },
   ): Promise<void>
 }
 const { testsOf } = (await import('../../../nodes/boot/test-files.mjs' as string)) as {
   testsOf(root: string, names: readonly string[]): string[]
 }
 const all = testsOf(join(import.meta.dirname, '../../..'), ['test'])
-const processesOf = ({ computing, waiting, alone }: Schedule) => [
-  ...computing,
-  ...waiting,
-  ...alone,
-]
-const filesOf = (schedule: Schedule) => processesOf(schedule).flatMap(({ files }) => files)
+const sum = (files: readonly string[]) => files.reduce((total, file) => total + secondsOf(file), 0)
 
-t.test('every file belongs to one process', async (t) => {
-  for (const options of [{}, { most: 2 }, { separate: true }])
-    t.strictSame(filesOf(scheduleOf(all, options)).sort(), [...all].sort())
-  t.strictSame(processesOf(scheduleOf([])), [])
-  t.ok(processesOf(scheduleOf(all, { separate: true })).every(({ files }) => files.length === 1))
-  const few = all.filter((file) => file.startsWith('test/actors/'))
-  t.equal(scheduleOf(few, { most: 2 }).computing.length, 2)
+t.test('every file is scheduled once', async (t) => {
+  const { computing, waiting, alone } = scheduleOf(all)
+  t.strictSame([...computing, ...waiting, ...alone].sort(), [...all].sort())
+  t.strictSame(scheduleOf([]), { computing: [], waiting: [], alone: [] })
 })
 
 t.test('the longest files are known by names of existing files', async (t) => {
@@ -53,22 +45,42 @@ t.test('the longest files are known by names of existing files', async (t) => {
   )
 })
 
-/** Runs a schedule in virtual time. Returns when it ends, and asserts what may run at once. */
-async function simulate(t: Test, schedule: Schedule, slots: number): Promise<number> {
-  const running = new Map<Process, { readonly end: number; readonly done: () => void }>()
+/**
+ * Runs a schedule in virtual time, and asserts what may run at once.
+ * @param breaks files with which their process ends
+ * @returns when the schedule ended, and the files of each process
+ */
+async function simulate(
+  t: Test,
+  schedule: Schedule,
+  options: { readonly slots: number; readonly together?: number },
+  breaks: readonly string[] = [],
+): Promise<{ readonly seconds: number; readonly processes: readonly (readonly string[])[] }> {
+  const running = new Map<string, { readonly end: number; readonly done: () => void }>()
   let now = 0
   let over = false
-  const began: Process[] = []
-  const ended = runSchedule(schedule, slots, (process) => {
-    began.push(process)
-    return new Promise<void>((done) => {
-      running.set(process, { end: now + process.seconds, done })
-      t.ok(running.size <= slots, 'slots')
-      const waiting = [...running.keys()].filter((one) => schedule.waiting.includes(one))
-      t.ok(waiting.length <= 2, 'processes that wait')
-      if ([...running.keys()].some((one) => schedule.alone.includes(one)))
-        t.equal(running.size, 1, 'alone')
-    })
+  let open = 0
+  const processes: string[][] = []
+  const ended = runSchedule(schedule, {
+    ...options,
+    open: () => {
+      t.ok(++open <= options.slots, 'slots')
+      const files: string[] = []
+      processes.push(files)
+      return {
+        run: (file) =>
+          new Promise((done) => {
+            files.push(file)
+            const usable = !breaks.includes(file)
+            running.set(file, { end: now + secondsOf(file), done: () => done(usable) })
+            const waiting = [...running.keys()].filter((one) => schedule.waiting.includes(one))
+            t.ok(waiting.length <= 2, 'files that wait')
+            if ([...running.keys()].some((one) => schedule.alone.includes(one)))
+              t.equal(running.size, 1, 'alone')
+          }),
+        end: async () => void open--,
+      }
+    },
   }).then(() => {
     over = true
   })
@@ -82,32 +94,60 @@ async function simulate(t: Test, schedule: Schedule, slots: number): Promise<num
     await new Promise((turn) => setImmediate(turn))
   }
   await ended
-  t.strictSame([...began].sort(byName), [...processesOf(schedule)].sort(byName), 'each ran once')
-  return now
+  t.equal(open, 0, 'every process was ended')
+  t.strictSame(processes.flat().sort(), Object.values(schedule).flat().sort(), 'each ran once')
+  return { seconds: now, processes }
 }
-const byName = (a: Process, b: Process) => (a.name < b.name ? -1 : 1)
 
 t.test('no slot is idle for long', async (t) => {
   const schedule = scheduleOf(all)
-  const sum = (some: readonly Process[]) => some.reduce((total, { seconds }) => total + seconds, 0)
-  const alone = sum(schedule.alone)
   for (const slots of [1, 2, 3, 5]) {
     const best = Math.max(
       sum([...schedule.computing, ...schedule.waiting]) / slots,
       sum(schedule.waiting) / Math.min(slots, 2),
     )
-    const seconds = (await simulate(t, schedule, slots)) - alone
+    const seconds = (await simulate(t, schedule, { slots })).seconds - sum(schedule.alone)
     t.ok(seconds < 1.1 * best, `${slots} slots: ${seconds} s of at least ${best} s`)
   }
 })
 
-t.test('a process that waits runs beside those that compute', async (t) => {
-  const schedule = scheduleOf(all)
-  const started: Process[] = []
-  const never = runSchedule(schedule, 3, (process) => {
-    started.push(process)
-    return new Promise<void>(() => {})
-  })
-  t.ok(never)
-  t.strictSame(started, [schedule.waiting[0], schedule.computing[0], schedule.computing[1]])
+t.test('a process runs many files, until it breaks', async (t) => {
+  const alone = 'test/hostile/pressure.test.ts'
+  const schedule = scheduleOf(['a', 'b', 'c', 'd', 'e', alone])
+  const { processes } = await simulate(t, schedule, { slots: 1 })
+  t.strictSame(processes, [['a', 'b', 'c', 'd', 'e'], [alone]])
+  const few = await simulate(t, schedule, { slots: 1, together: 2 })
+  t.strictSame(few.processes, [['a', 'b'], ['c', 'd'], ['e'], [alone]])
+  const broken = await simulate(t, schedule, { slots: 1 }, ['b'])
+  t.strictSame(broken.processes, [['a', 'b'], ['c', 'd', 'e'], [alone]])
+})
+
+t.test('a file that waits runs beside those that compute, and two if they end last', async (t) => {
+  const { waiting, computing } = scheduleOf(all)
+  const [one = '', two = ''] = waiting
+  for (const [some, expected] of [
+    [
+      [one, two],
+      [one, computing[0], computing[1]],
+    ],
+    [waiting, [one, two, 'test/short.test.ts']],
+  ] as const) {
+    const started: string[] = []
+    const schedule = {
+      waiting: some,
+      computing: some.length === 2 ? computing : ['test/short.test.ts'],
+      alone: [],
+    }
+    void runSchedule(schedule, {
+      slots: 3,
+      open: () => ({
+        run: (file) => {
+          started.push(file)
+          return new Promise(() => {})
+        },
+        end: async () => {},
+      }),
+    })
+    t.strictSame(started, expected)
+  }
 })

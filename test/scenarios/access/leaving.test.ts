@@ -22,6 +22,9 @@ const inputOf = (name: string): Record<string, unknown> => ({
   ...(name.startsWith('channel.') && { id: channel }),
   ...(name.startsWith('session.') && { session_id: session }),
   ...(name.startsWith('agent.') && { id: agent_id, agent_id }),
+  ...(name === 'stream.follow' && {
+    subscriptions: [{ id: 'a', project: 'default', topic: 'runs' }],
+  }),
 })
 const rows = Object.entries(api as Readonly<Record<string, Row>>)
 

@@ -6,8 +6,8 @@ import t from 'tap'
 import type { Log } from '../../../gateway/ports.ts'
 import { freePort } from '../../support/ports.ts'
 import { service } from '../../support/service.ts'
-import { Browser, memberOf } from '../support/console-session.ts'
 import { openIdProvider, type Somebody } from '../support/servers/openid-provider.ts'
+import { Browser, memberOf } from './console-session.ts'
 
 const SECRET = 'the secret of the client baton'
 const port = await freePort()

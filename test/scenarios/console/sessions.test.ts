@@ -151,7 +151,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.type('two')
     await page.keyboard.press('Enter')
     await ends(page, 2)
-    t.equal(await page.locator('.message.user').last().locator('p').textContent(), 'one\ntwo')
+    t.equal(await page.locator('.message.user').last().locator('p').innerText(), 'one\ntwo')
     await page.close()
   })
 

@@ -7,13 +7,6 @@ import t from 'tap'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
 import type { Queue } from '../../../protocol/jobs/queue-rows.ts'
 import { type Overview, stepOf } from '../../../protocol/overview/rows.ts'
-import {
-  addDuration,
-  noDurations,
-  packed,
-  quantile,
-  unpacked,
-} from '../../../views/tables/overview/durations.ts'
 import { View } from '../../../views/view.ts'
 import {
   ask,
@@ -379,23 +372,5 @@ t.test('counters equal a scan of the events, also after a rebuild', (t) => {
     { numRuns: 60, seed: 11 },
   )
   t.pass()
-  t.end()
-})
-
-t.test('quantiles are within 10 %, and histograms survive their packed form', (t) => {
-  fc.assert(
-    fc.property(fc.array(fc.integer({ min: 1, max: 1e9 }), { minLength: 1 }), (all) => {
-      const durations = noDurations()
-      for (const ms of all) addDuration(durations, ms)
-      const sorted = [...all].sort((a, b) => a - b)
-      for (const share of [0.5, 0.95]) {
-        const exact = sorted[Math.ceil(all.length * share) - 1] as number
-        const found = quantile(unpacked(packed(durations)), share) as number
-        if (Math.abs(found - exact) > exact * 0.1) throw new Error(`${exact} ${found}`)
-      }
-    }),
-    { numRuns: 50, seed: 3 },
-  )
-  t.equal(quantile(noDurations(), 0.5), undefined)
   t.end()
 })

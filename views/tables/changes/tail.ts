@@ -16,6 +16,11 @@ interface OfProject {
   readonly changes: Map<string, Noted>
 }
 
+interface Recent {
+  readonly changes: readonly Noted[]
+  readonly floor: number
+}
+
 /** Maximum number of records of a project, and of projects. */
 const LIMIT = { records: 1000, projects: 500 } as const
 /** Number of entries without a question after which changes are no longer noted. */
@@ -86,7 +91,7 @@ export class ChangeTail {
    * Returns the changes of a project after a cursor. Changes up to `floor` may be missing.
    * @param current the cursor up to which everything is applied.
    */
-  read(project: string, after: number, current: number): { readonly changes: readonly Noted[]; readonly floor: number } {
+  read(project: string, after: number, current: number): Recent {
     if (!this.#active) {
       this.#active = true
       this.begin(current)

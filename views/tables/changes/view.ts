@@ -4,7 +4,7 @@
  * its resource at the time of the question.
  */
 import type { Viewer } from '../../../protocol/channels/schema.ts'
-import { lastCursor } from '../../../protocol/entry.ts'
+import { feedKinds, type Kind, kinds, lastCursor } from '../../../protocol/entry.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { type ClosableKind, changesOf } from '../../../protocol/streams/changes.ts'
 import type { ChangeReader } from '../../../protocol/streams/queries.ts'
@@ -72,26 +72,12 @@ function readableBy(
   return { gone: [...gone], readable: found }
 }
 
-const kinds = {
-  organization: note,
-  project: note,
-  channel: note,
-  events: note,
-  interaction: note,
-  loop: note,
-  memory: note,
-  table: note,
-  session: note,
-  delivery: note,
-  artifact: note,
-  environment: note,
-  worker: note,
-  blueprint: note,
-} as const
+/** Runs and jobs have the feed of the project. */
+const noted = kinds.filter((kind) => !(feedKinds as readonly Kind[]).includes(kind))
 
 export const changes = defineView({
-  kinds,
-  gathers: Object.keys(kinds) as (keyof typeof kinds)[],
+  kinds: Object.fromEntries(noted.map((kind) => [kind, note])) as Record<Kind, Arm>,
+  gathers: noted,
   tables: '',
   queries: {
     changes: ({ store, current }, { of, after }) => {

@@ -1,7 +1,7 @@
 /**
  * Searches of runs: filters and orders that no index supports. The rows of an index are read in the
  * order of the list, in parts, and each row is compared with the filters. A page ends after
- * `MOST.page` rows even if it is not full; its position is then that of the last row that was read.
+ * `MAX_ROWS.page` rows even if it is not full; its position is then that of the last row that was read.
  */
 
 import { isId } from '../../../protocol/ids.ts'
@@ -22,7 +22,7 @@ import { waitingOfRun } from './waiting.ts'
 /** Number of rows that are read in one part. */
 const ROWS = 500
 /** Maximum number of rows that are read for a page, and for a count. */
-const MOST = { page: 20_000, count: 200_000 } as const
+const MAX_ROWS = { page: 20_000, count: 200_000 } as const
 
 /** Whether the filters or the order need a search. */
 export const isSearch = ({
@@ -210,12 +210,13 @@ class Lane {
     const { sql, values } = this.#scan
     const after = beyond([column, 'id'], direction, this.#after)
     const record = this.#counts && !accepts ? "''" : 'record'
+    const found = `CASE WHEN ${condition.sql} THEN ${record} END AS record`
     this.#rows = []
     this.#at = 0
     this.#ended = true
     let left = CHARACTERS
     for (const row of this.#store.each<Candidate>(
-      `SELECT n, ${column} AS at, ${RUN_COLUMNS.replace('record', `CASE WHEN ${condition.sql} THEN ${record} END AS record`)}
+      `SELECT n, ${column} AS at, ${RUN_COLUMNS.replace('record', found)}
        ${sql}${after.sql} ORDER BY ${column} ${direction}, id ${direction} LIMIT ?`,
       ...condition.values,
       ...values,
@@ -283,7 +284,7 @@ export function* searchRuns(
   const position = yield* find(
     store,
     searchOf(store, project, now, input),
-    { after: input.after, most: MOST.page, counts: false },
+    { after: input.after, most: MAX_ROWS.page, counts: false },
     (hit) => {
       hits.push(hit)
       left -= hit.record.length
@@ -310,7 +311,7 @@ export function* countFound(
   const position = yield* find(
     store,
     searchOf(store, project, now, input),
-    { most: MOST.count, counts: true },
+    { most: MAX_ROWS.count, counts: true },
     () => ++count <= COUNT_LIMIT,
   )
   return {

@@ -1,0 +1,39 @@
+/** The command `baton streams`, which follows several sequences over one connection. */
+import { type Command, InvalidArgumentError } from 'commander'
+import { followStreams, type StreamSubscription } from '../streams/follow.ts'
+import { clientFor, connected } from './connection/connection.ts'
+import type { Shell } from './shell.ts'
+
+const TOPICS: ReadonlySet<string> = new Set(['run', 'runs', 'session', 'channel', 'changes'])
+/** Collects arguments of the form `topic` or `topic=target`; the text is the id. */
+function subscription(text: string, before: readonly StreamSubscription[] = []) {
+  const [topic = '', target] = text.split('=')
+  if (!TOPICS.has(topic))
+    throw new InvalidArgumentError(`It must begin with one of: ${[...TOPICS].join(', ')}.`)
+  const one = { id: text, topic, ...(target !== undefined && { target }) } as StreamSubscription
+  return [...before, one]
+}
+
+export function addStreams(program: Command, shell: Shell): void {
+  const command = connected(
+    program
+      .command('streams')
+      .description('Follow several runs, sessions, channels and lists, as one JSON object per line')
+      .argument('<topic[=id]...>', [...TOPICS].join(', '), subscription),
+  ).addHelpText(
+    'after',
+    '\nExample:\n  $ baton streams runs changes run=run_01JZ3M0Q0R8XG4V2T6Y9ABCDEF\n',
+  )
+  command.action(
+    shell.guarded(async (wanted: readonly StreamSubscription[]) => {
+      const baton = clientFor(command, shell.env)
+      const { project } = baton.transport
+      for await (const frame of followStreams(
+        baton,
+        wanted.map((one) => ({ project, ...one })),
+        { onReconnect: (reason) => shell.note(`(${reason}; reconnecting)`) },
+      ))
+        shell.print(JSON.stringify(frame))
+    }),
+  )
+}

@@ -1,0 +1,50 @@
+/** The faults of a structured text: of its syntax, of a check of its value, and of the service. */
+import type { FieldFault } from '../api/client.ts'
+import { type Language, locate, type TextFault } from './located.ts'
+
+/** A check of the value of a text. Paths of faults begin at the value: `steps[0].id`. */
+export type ValueCheck = (value: unknown) => readonly FieldFault[]
+/** A fault of a text; `field` is '' for faults of the syntax. */
+export interface ShownFault extends TextFault {
+  readonly field: string
+}
+
+/** Returns the path within the value at `root` of a request; undefined for other fields. */
+export const withoutRoot = (field: string, root: string): string | undefined =>
+  root === ''
+    ? field
+    : field === root
+      ? ''
+      : field.startsWith(`${root}.`)
+        ? field.slice(root.length + 1)
+        : field.startsWith(`${root}[`)
+          ? field.slice(root.length)
+          : undefined
+
+/** Returns faults of a request that belong to the value at `root`, with paths below it. */
+export const faultsBelow = (faults: readonly FieldFault[], root: string): FieldFault[] =>
+  faults.flatMap(({ field, message }) => {
+    const path = withoutRoot(field, root)
+    return path === undefined ? [] : [{ field: path, message }]
+  })
+
+/**
+ * Returns the faults of a text.
+ * @param given faults that the service has reported; paths begin at the value.
+ */
+export function faultsOfText(
+  text: string,
+  language: Language,
+  check: ValueCheck | undefined,
+  given: readonly FieldFault[] = [],
+): readonly ShownFault[] {
+  if (text.trim() === '') return given.map((fault) => ({ ...fault, from: 0, to: 0 }))
+  const read = locate(text, language)
+  if ('fault' in read) return [{ ...read.fault, field: '' }]
+  const { value, rangeOf } = read
+  const own = check?.(value) ?? []
+  const known = new Set(own.map(({ field, message }) => `${field} ${message}`))
+  return [...own, ...given.filter(({ field, message }) => !known.has(`${field} ${message}`))].map(
+    ({ field, message }) => ({ field, message, ...rangeOf(field) }),
+  )
+}

@@ -1,0 +1,17 @@
+/** Texts of forms from JSON Schemas. */
+import { messages } from '../text/messages.ts'
+
+export const formText = messages('form', {
+  form: 'Form',
+  json: 'JSON',
+  editAs: 'Edit as',
+  notSet: 'Not set',
+  yes: 'Yes',
+  no: 'No',
+  item: (index: number) => `Item ${index}`,
+  addItem: 'Add an item',
+  removeItem: (index: number) => `Remove item ${index}`,
+  notJson: 'This is not valid JSON.',
+  notShown: 'The form cannot show all of this value. Continue in JSON.',
+  needed: (label: string) => `${label} *`,
+})

@@ -1,0 +1,135 @@
+/** Values of forms: changes of members, and faults by their places. */
+
+import { below } from '../../protocol/rules/workflow-check/path.ts'
+import type { FieldFault } from '../api/client.ts'
+import type { Plan } from './plan.ts'
+
+export type Members = Readonly<Record<string, unknown>>
+export const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Returns an object with a changed member; undefined removes it. */
+export function withMember(value: unknown, name: string, member: unknown): Members {
+  const { [name]: _, ...rest } = isMembers(value) ? value : {}
+  return member === undefined ? rest : { ...rest, [name]: member }
+}
+
+/** Returns whether a form can show a value, so that nothing of it is hidden or lost. */
+export function canShow(plan: Plan, value: unknown): boolean {
+  if (value === undefined) return true
+  switch (plan.control) {
+    case 'object':
+      return (
+        isMembers(value) &&
+        Object.keys(value).every((name) => plan.members.some((one) => one.name === name)) &&
+        plan.members.every(({ name, plan: member }) => canShow(member, value[name]))
+      )
+    case 'list':
+      return Array.isArray(value) && value.every((item) => canShow(plan.item, item))
+    case 'choices':
+      return Array.isArray(value)
+    case 'json':
+      return true
+    default:
+      return typeof value !== 'object' && value !== undefined
+  }
+}
+
+/** Returns the places at which a form shows faults; those of JSON include everything below. */
+function placesOf(
+  plan: Plan,
+  value: unknown,
+  path: string,
+): readonly { readonly path: string; readonly deep: boolean }[] {
+  if (plan.control === 'object')
+    return plan.members.flatMap(({ name, plan: member }) =>
+      placesOf(member, isMembers(value) ? value[name] : undefined, below(path, name)),
+    )
+  if (plan.control === 'list')
+    return [
+      { path, deep: false },
+      ...(Array.isArray(value) ? value : []).flatMap((item, index) =>
+        placesOf(plan.item, item, below(path, index)),
+      ),
+    ]
+  return [{ path, deep: plan.control === 'json' || plan.control === 'choices' }]
+}
+const isBelow = (field: string, path: string): boolean =>
+  path === '' || field.startsWith(`${path}.`) || field.startsWith(`${path}[`)
+
+/** Returns the faults that no control of a form shows. */
+export function elsewhere(
+  faults: readonly FieldFault[],
+  plan: Plan,
+  value: unknown,
+): readonly FieldFault[] {
+  if (faults.length === 0) return faults
+  const places = placesOf(plan, value, '')
+  return faults.filter(
+    ({ field }) =>
+      !places.some(({ path, deep }) => path === field || (deep && isBelow(field, path))),
+  )
+}
+/** Returns the messages of the faults at a place, joined; undefined for none. */
+export function faultAt(
+  faults: readonly FieldFault[],
+  path: string,
+  deep = false,
+): string | undefined {
+  const found = faults.filter(({ field }) => field === path || (deep && isBelow(field, path)))
+  return found.length === 0 ? undefined : found.map(({ message }) => message).join('; ')
+}
+
+/** Returns local date and time for `datetime-local`, from RFC 3339. */
+export function localTime(value: string): string {
+  const at = new Date(value)
+  if (Number.isNaN(at.getTime())) return ''
+  const two = (part: number): string => String(part).padStart(2, '0')
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}`
+}
+/** Returns RFC 3339 of a local date and time; undefined for none. */
+export function utcTime(local: string): string | undefined {
+  const at = new Date(local)
+  return local === '' || Number.isNaN(at.getTime()) ? undefined : at.toISOString()
+}
+/** Returns a number that was written; another text stays a text, which the check refuses. */
+export function numberOf(text: string): number | string | undefined {
+  const trimmed = text.trim()
+  if (trimmed === '') return undefined
+  const value = Number(trimmed)
+  return Number.isFinite(value) ? value : trimmed
+}
+
+/** The declared inputs of a workflow or loop. */
+export type Declared = Readonly<
+  Record<
+    string,
+    {
+      readonly type?: string
+      readonly description?: string
+      readonly required?: boolean
+      readonly default?: unknown
+    }
+  >
+>
+const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array']
+/** Returns the JSON Schema of declared inputs. Inputs of other types are edited as JSON. */
+export function schemaOfDeclared(declared: Declared | undefined): Members {
+  const entries = Object.entries(declared ?? {})
+  return {
+    type: 'object',
+    properties: Object.fromEntries(
+      entries.map(([name, { type, description, default: initial }]) => [
+        name,
+        {
+          ...(type !== undefined && TYPES.includes(type) && { type }),
+          ...(description !== undefined && { description }),
+          ...(initial !== undefined && { default: initial }),
+        },
+      ]),
+    ),
+    required: entries.flatMap(([name, rule]) =>
+      rule.required && rule.default === undefined ? [name] : [],
+    ),
+  }
+}

@@ -1,0 +1,16 @@
+/** The choices of when a key or token expires. */
+import { accessText as text } from '../text.ts'
+
+const DAY_MS = 86_400_000
+/** Values are days; '' means never. */
+export const expiryChoices = [
+  { value: '90', label: text.days(90) },
+  { value: '7', label: text.days(7) },
+  { value: '30', label: text.days(30) },
+  { value: '365', label: text.days(365) },
+  { value: '', label: text.never },
+] as const
+
+/** Returns the member `expires_at` of a request for a choice, or nothing for never. */
+export const expiryOf = (days: string, now: number): { readonly expires_at?: string } =>
+  days === '' ? {} : { expires_at: new Date(now + Number(days) * DAY_MS).toISOString() }

@@ -1,0 +1,67 @@
+/** The personal tokens of one person, in a dialog that the address names. */
+import { useState } from 'preact/hooks'
+import { call } from '../../../api/client.ts'
+import { useList, useQuery } from '../../../api/query.ts'
+import { Button } from '../../../design/button.tsx'
+import { Dialog } from '../../../design/overlay.tsx'
+import { Empty } from '../../../design/states.tsx'
+import { Listed } from '../listed.tsx'
+import { accessText as text } from '../text.ts'
+import { KeyTable } from './key-table.tsx'
+import { type CreatedToken, NewToken } from './new-token.tsx'
+import { ShownOnce, whoAmI } from './shown-once.tsx'
+
+/** The dialog. `id` is the id of the person. */
+export function PersonTokens({
+  project,
+  id,
+  onClose,
+}: {
+  readonly project: string
+  readonly id: string
+  readonly onClose: () => void
+}) {
+  const person = useQuery('user.get', { project, id }, { kinds: ['principal'] }).state.value.data
+  const list = useList('token.list', { project, id, limit: 100 }, { kinds: ['key'] })
+  const [adding, setAdding] = useState(false)
+  const [created, setCreated] = useState<CreatedToken>()
+  return (
+    <Dialog title={text.tokensOf(person?.name ?? id)} wide onClose={onClose}>
+      <Listed of={list} empty={<Empty icon="keys" title={text.noTokens} />}>
+        {(items) => (
+          <KeyTable
+            label={text.tokens}
+            items={items}
+            revoke={async ({ id: token }) => {
+              await call('token.revoke', { project, id, token })
+              list.reload()
+            }}
+          />
+        )}
+      </Listed>
+      <div class="actions">
+        <Button kind="primary" icon="plus" onClick={() => setAdding(true)}>
+          {text.newToken}
+        </Button>
+      </div>
+      {adding && (
+        <NewToken
+          create={(body) => call('token.create', { project, id, ...body })}
+          onClose={(token) => {
+            setAdding(false)
+            setCreated(token)
+            if (token) list.reload()
+          }}
+        />
+      )}
+      {created && (
+        <ShownOnce
+          title={text.tokenCreated}
+          value={created.key}
+          example={whoAmI(project, created.key)}
+          onClose={() => setCreated(undefined)}
+        />
+      )}
+    </Dialog>
+  )
+}

@@ -1,0 +1,39 @@
+/** Shows a key, token or signing secret after its creation, which is the only time. */
+import { Button } from '../../../design/button.tsx'
+import { Code } from '../../../design/copy.tsx'
+import { Dialog } from '../../../design/overlay.tsx'
+import { Notice } from '../../../design/states.tsx'
+import { accessText as text } from '../text.ts'
+
+/** The dialog with the value. `example` is a command in which `$BATON_KEY` stands for it. */
+export const ShownOnce = ({
+  title,
+  value,
+  example,
+  onClose,
+}: {
+  readonly title: string
+  readonly value: string
+  readonly example?: string
+  readonly onClose: () => void
+}) => (
+  <Dialog title={title} onClose={onClose}>
+    <Notice tone="warn">{text.shownOnce}</Notice>
+    <Code>{value}</Code>
+    {example !== undefined && (
+      <>
+        <h3>{text.tryIt}</h3>
+        <Code>{example}</Code>
+      </>
+    )}
+    <div class="actions">
+      <Button kind="primary" onClick={onClose}>
+        {text.done}
+      </Button>
+    </div>
+  </Dialog>
+)
+
+/** Returns a command that asks who a key is. */
+export const whoAmI = (project: string, key: string): string =>
+  `curl -H "Authorization: Bearer ${key}" ${location.origin}/v1/projects/${encodeURIComponent(project)}/me`

@@ -1,0 +1,87 @@
+/** The personal tokens of the person in one project. */
+import { useState } from 'preact/hooks'
+import { call } from '../../api/client.ts'
+import { useList } from '../../api/query.ts'
+import { Button } from '../../design/button.tsx'
+import { SelectField } from '../../design/field.tsx'
+import { Empty, Notice } from '../../design/states.tsx'
+import { place, setQuery } from '../../router/router.ts'
+import { projects } from '../../shell/session.ts'
+import { KeyTable } from '../access/keys/key-table.tsx'
+import { type CreatedToken, NewToken } from '../access/keys/new-token.tsx'
+import { ShownOnce, whoAmI } from '../access/keys/shown-once.tsx'
+import { Listed } from '../access/listed.tsx'
+import { accessText } from '../access/text.ts'
+import { accountText as text } from './text.ts'
+
+function Tokens({ project }: { readonly project: string }) {
+  const list = useList('me.list_tokens', { project, limit: 100 }, { kinds: ['key'] })
+  const [adding, setAdding] = useState(false)
+  const [created, setCreated] = useState<CreatedToken>()
+  return (
+    <>
+      <Listed of={list} empty={<Empty icon="keys" title={text.noTokens} />}>
+        {(items) => (
+          <KeyTable
+            label={text.tokens}
+            items={items}
+            revoke={async ({ id: token }) => {
+              await call('me.revoke_token', { project, token })
+              list.reload()
+            }}
+          />
+        )}
+      </Listed>
+      <div>
+        <Button kind="primary" icon="plus" onClick={() => setAdding(true)}>
+          {accessText.newToken}
+        </Button>
+      </div>
+      {adding && (
+        <NewToken
+          create={(body) => call('me.create_token', { project, ...body })}
+          onClose={(token) => {
+            setAdding(false)
+            setCreated(token)
+            if (token) list.reload()
+          }}
+        />
+      )}
+      {created && (
+        <ShownOnce
+          title={accessText.tokenCreated}
+          value={created.key}
+          example={whoAmI(project, created.key)}
+          onClose={() => setCreated(undefined)}
+        />
+      )}
+    </>
+  )
+}
+
+/** The tab. The project is a query parameter. */
+export function MyTokens() {
+  const all = projects.value
+  const wanted = place.value.query.get('project')
+  const chosen =
+    all.find(({ handle }) => handle === wanted) ??
+    all.find(({ principal }) => principal.kind === 'user') ??
+    all[0]
+  if (!chosen) return <Empty icon="keys" title={text.noProjects} />
+  return (
+    <div class="stack">
+      <p class="soft">{text.tokensHint}</p>
+      <SelectField
+        label={text.chooseProject}
+        choices={all.map(({ handle, name }) => ({ value: handle, label: name }))}
+        value={chosen.handle}
+        onValue={(handle) => setQuery({ project: handle })}
+      />
+      {chosen.principal.kind === 'user' ? (
+        <Tokens key={chosen.id} project={chosen.handle} />
+      ) : (
+        <Notice>{text.tokensOnly}</Notice>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,308 @@
+/** The page of artifacts: a list with filters, the quota, and uploads by button and drag and drop. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { CallReply } from '../../api/client.ts'
+import { useList, useQuery } from '../../api/query.ts'
+import { Button, IconButton } from '../../design/button.tsx'
+import { CopyCall } from '../../design/copy.tsx'
+import { SelectField, TextField } from '../../design/field.tsx'
+import { Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { Time } from '../../design/time.tsx'
+import { go, place, setQuery } from '../../router/router.ts'
+import { Page, type PageProps } from '../../shell/page.tsx'
+import { may } from '../../shell/session.ts'
+import { useCommands } from '../../shell/shortcuts.ts'
+import { formatBytes, formatNumber } from '../../text/format.ts'
+import { artifactsText as text } from './text.ts'
+import { dismissUpload, isUploading, type Upload, uploadFiles, uploads } from './upload.ts'
+
+type Artifact = CallReply<'artifact.list'>['items'][number]
+type Quota = CallReply<'artifact.quota'>
+
+const TYPES = [
+  { value: '', label: text.allTypes },
+  { value: 'image/', label: text.images },
+  { value: 'text/', label: text.texts },
+  { value: 'application/json', label: text.json },
+  { value: 'application/pdf', label: text.pdf },
+  { value: 'audio/', label: text.audio },
+  { value: 'video/', label: text.video },
+]
+/** Limit of an installation without a limit. */
+const UNLIMITED = Number.MAX_SAFE_INTEGER
+
+function QuotaBar({ of }: { readonly of: Quota }) {
+  const { used_bytes: used, limit_bytes: limit, artifact_count, pending_count } = of
+  const shown =
+    limit >= UNLIMITED
+      ? text.quotaUsed(formatBytes(used))
+      : text.quotaOf(formatBytes(used), formatBytes(limit))
+  return (
+    <div class="quota small">
+      <span>{shown}</span>
+      <span class="soft">{text.quotaCount(artifact_count)}</span>
+      {pending_count > 0 && <span class="soft">{text.pending(pending_count)}</span>}
+      {limit < UNLIMITED && (
+        <progress aria-label={text.quota} value={used} max={Math.max(1, limit)} />
+      )}
+    </div>
+  )
+}
+
+function Uploads({ project, base }: { readonly project: string; readonly base: string }) {
+  const own = uploads.value.filter((one) => one.project === project)
+  if (own.length === 0) return null
+  return (
+    <section class="card" aria-label={text.uploads}>
+      <header>
+        <h2>{text.uploads}</h2>
+      </header>
+      <ul class="uploads">
+        {own.map((one) => (
+          <UploadLine key={one.id} of={one} base={base} />
+        ))}
+      </ul>
+    </section>
+  )
+}
+function UploadLine({ of, base }: { readonly of: Upload; readonly base: string }) {
+  const { id, name, size, sent, state, artifact, error } = of
+  const running = state === 'sending' || state === 'waiting'
+  return (
+    <li>
+      <div class="row apart">
+        {artifact ? (
+          <a class="grow clip user-text" href={`${base}/artifacts/${artifact}`}>
+            {name}
+          </a>
+        ) : (
+          <span class="grow clip user-text">{name}</span>
+        )}
+        <span class="soft small" role="status">
+          {state === 'sending' ? text.sent(formatBytes(sent), formatBytes(size)) : text[state]}
+        </span>
+        <IconButton
+          icon="close"
+          label={running ? text.cancel(name) : text.dismiss(name)}
+          onClick={() => dismissUpload(id)}
+        />
+      </div>
+      {running && (
+        <progress aria-label={text.uploadOf(name)} value={sent} max={Math.max(1, size)} />
+      )}
+      {error && <Failure error={error} />}
+    </li>
+  )
+}
+
+/** Where an artifact comes from, in one cell. */
+function Origin({ of, base }: { readonly of: Artifact; readonly base: string }) {
+  if (of.run_id === undefined) return <span class="soft">{text.person}</span>
+  return (
+    <>
+      <a class="mono user-text" href={`${base}/runs/${encodeURIComponent(of.run_id)}`}>
+        {of.run_id}
+      </a>
+      {of.step_id !== undefined && <span class="soft user-text"> {of.step_id}</span>}
+    </>
+  )
+}
+
+export default function ArtifactsPage({ params }: PageProps) {
+  const project = params['project'] ?? ''
+  const base = `/p/${encodeURIComponent(project)}`
+  const { query } = place.value
+  const [mime, run, step] = [query.get('type'), query.get('run'), query.get('step')]
+  const input = {
+    project,
+    limit: 50,
+    ...(mime && { mime }),
+    ...(run && { run_id: run }),
+    ...(step && { step_id: step }),
+  }
+  const { state, more, reload } = useList('artifact.list', input, { kinds: ['artifact'] })
+  const quota = useQuery('artifact.quota', { project }, { kinds: ['artifact'] })
+  const picker = useRef<HTMLInputElement>(null)
+  const [over, setOver] = useState(false)
+  const allowed = may('project.edit')
+  const { items, more: hasMore, loading, error } = state.value
+  const filtered = Boolean(mime || run || step)
+  const [cursor, setCursor] = useState(-1)
+  const choose = (): void => picker.current?.click()
+  const move = (step: number): void => {
+    const at = Math.max(0, Math.min(items.length - 1, cursor + step))
+    setCursor(at)
+    document.querySelector<HTMLElement>(`[data-artifact="${items[at]?.id}"]`)?.focus()
+  }
+  useCommands(
+    [
+      ...(allowed
+        ? [{ id: 'upload', label: text.upload, icon: 'upload' as const, keys: 'u', run: choose }]
+        : []),
+      { id: 'next', label: '', keys: 'j', run: () => move(1) },
+      { id: 'previous', label: '', keys: 'k', run: () => move(-1) },
+    ],
+    [allowed, items, cursor],
+  )
+  useEffect(() => {
+    const ask = (event: BeforeUnloadEvent): void => {
+      if (isUploading()) event.preventDefault()
+    }
+    addEventListener('beforeunload', ask)
+    return () => removeEventListener('beforeunload', ask)
+  }, [])
+  return (
+    <Page
+      title={text.title}
+      actions={
+        <>
+          <CopyCall name="artifact.list" input={input} />
+          {allowed && (
+            <Button kind="primary" icon="upload" shortcut="u" onClick={choose}>
+              {text.upload}
+            </Button>
+          )}
+        </>
+      }
+    >
+      <div
+        class={over ? 'stack drop over' : 'stack drop'}
+        onDragOver={(event) => {
+          if (!allowed || !event.dataTransfer?.types.includes('Files')) return
+          event.preventDefault()
+          setOver(true)
+        }}
+        onDragLeave={({ currentTarget, relatedTarget }) => {
+          if (!currentTarget.contains(relatedTarget as Node | null)) setOver(false)
+        }}
+        onDrop={(event) => {
+          if (!allowed || !event.dataTransfer) return
+          event.preventDefault()
+          setOver(false)
+          uploadFiles(project, [...event.dataTransfer.files])
+        }}
+      >
+        {over && <div class="drop-here">{text.dropNow}</div>}
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          aria-label={text.upload}
+          onChange={({ currentTarget }) => {
+            uploadFiles(project, [...(currentTarget.files ?? [])])
+            currentTarget.value = ''
+          }}
+        />
+        <div class="row filters">
+          <SelectField
+            label={text.type}
+            unlabelled
+            value={mime ?? ''}
+            choices={TYPES}
+            onValue={(value) => setQuery({ type: value })}
+          />
+          <TextField
+            label={text.runFilter}
+            unlabelled
+            placeholder={text.runFilter}
+            value={run ?? ''}
+            onValue={(value) => setQuery({ run: value.trim() })}
+          />
+          <TextField
+            label={text.stepFilter}
+            unlabelled
+            placeholder={text.stepFilter}
+            value={step ?? ''}
+            onValue={(value) => setQuery({ step: value.trim() })}
+          />
+          <div class="grow" />
+          {quota.state.value.data && <QuotaBar of={quota.state.value.data} />}
+        </div>
+        <Uploads project={project} base={base} />
+        {error && <Failure error={error} retry={reload} />}
+        {items.length > 0 ? (
+          <List items={items} base={base} />
+        ) : loading ? (
+          <Skeleton lines={8} />
+        ) : (
+          !error && (
+            <section class="card">
+              <Empty icon="artifacts" title={filtered ? text.emptyFiltered : text.empty}>
+                {filtered ? (
+                  <Button onClick={() => go(`${base}/artifacts`)}>{text.clear}</Button>
+                ) : (
+                  <>
+                    <p>{text.emptyHint}</p>
+                    {allowed && <p>{text.drop}</p>}
+                  </>
+                )}
+              </Empty>
+            </section>
+          )
+        )}
+        {hasMore && (
+          <div class="row">
+            <Button disabled={loading} onClick={more}>
+              {text.more}
+            </Button>
+          </div>
+        )}
+      </div>
+    </Page>
+  )
+}
+
+const List = ({ items, base }: { readonly items: readonly Artifact[]; readonly base: string }) => (
+  <div class="table-frame">
+    <table class="table">
+      <thead>
+        <tr>
+          <th scope="col">{text.name}</th>
+          <th scope="col">{text.mime}</th>
+          <th scope="col" class="number">
+            {text.size}
+          </th>
+          <th scope="col">{text.origin}</th>
+          <th scope="col">{text.created}</th>
+          <th scope="col">
+            <span class="unseen">{text.download}</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {items.map((one) => (
+          <tr key={one.id}>
+            <td class="name">
+              <a
+                class="user-text"
+                data-artifact={one.id}
+                href={`${base}/artifacts/${encodeURIComponent(one.id)}`}
+              >
+                {one.name}
+              </a>
+            </td>
+            <td class="soft user-text">{one.mime_type}</td>
+            <td class="number" title={formatNumber(one.size_bytes)}>
+              {formatBytes(one.size_bytes)}
+            </td>
+            <td class="origin">
+              <Origin of={one} base={base} />
+            </td>
+            <td class="nowrap">
+              <Time at={one.created_at} relative />
+            </td>
+            <td class="number">
+              <a
+                href={`/v1/projects${base.slice(2)}/artifacts/${one.id}/content?download=true`}
+                download={one.name.split('/').at(-1)}
+                aria-label={`${text.download}: ${one.name}`}
+              >
+                {text.download}
+              </a>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)

@@ -1,0 +1,106 @@
+/** Uploads files as artifacts, with progress. At most `AT_ONCE` uploads run at the same time. */
+import { signal } from '@preact/signals'
+import { ApiError, randomKey } from '../../api/client.ts'
+
+/** A file that is uploaded in this tab. */
+export interface Upload {
+  readonly id: number
+  readonly project: string
+  readonly name: string
+  readonly size: number
+  readonly sent: number
+  readonly state: 'waiting' | 'sending' | 'done' | 'failed'
+  /** Id of the artifact, once it exists. */
+  readonly artifact?: string
+  readonly error?: ApiError
+}
+
+const AT_ONCE = 2
+const LONGEST_NAME = 256
+/** The uploads of this tab, newest first. They go on while other pages are shown. */
+export const uploads = signal<readonly Upload[]>([])
+
+const waiting: { readonly id: number; readonly file: File }[] = []
+const running = new Map<number, XMLHttpRequest>()
+let last = 0
+
+const change = (id: number, changes: Partial<Upload>): void => {
+  uploads.value = uploads.value.map((one) => (one.id === id ? { ...one, ...changes } : one))
+}
+
+/** Adds files to the uploads of a project. */
+export function uploadFiles(project: string, files: readonly File[]): void {
+  for (const file of files) {
+    const id = ++last
+    const name = (file.webkitRelativePath || file.name).slice(-LONGEST_NAME)
+    uploads.value = [
+      { id, project, name, size: file.size, sent: 0, state: 'waiting' },
+      ...uploads.value,
+    ]
+    waiting.push({ id, file })
+  }
+  next()
+}
+/** Ends an upload, or removes one that has ended from the list. */
+export function dismissUpload(id: number): void {
+  const at = waiting.findIndex((one) => one.id === id)
+  if (at >= 0) waiting.splice(at, 1)
+  running.get(id)?.abort()
+  uploads.value = uploads.value.filter((one) => one.id !== id)
+}
+/** Whether an upload has not ended yet. */
+export const isUploading = (): boolean => waiting.length > 0 || running.size > 0
+
+function next(): void {
+  while (running.size < AT_ONCE) {
+    const one = waiting.shift()
+    if (!one) return
+    const upload = uploads.peek().find(({ id }) => id === one.id)
+    if (upload) send(upload, one.file)
+  }
+}
+
+/** Sends a file. `fetch` reports no progress of requests, so this is an `XMLHttpRequest`. */
+function send({ id, project, name }: Upload, file: File): void {
+  const form = new FormData()
+  form.set('name', name)
+  form.set('size_bytes', String(file.size))
+  if (file.type !== '') form.set('mime', file.type.split(';')[0] ?? '')
+  // The service reads the form as a stream, so the file is its last part.
+  form.set('file', file)
+  const request = new XMLHttpRequest()
+  running.set(id, request)
+  request.open('POST', `/v1/projects/${encodeURIComponent(project)}/artifacts`)
+  request.setRequestHeader('idempotency-key', randomKey())
+  request.upload.onprogress = ({ loaded, total }) =>
+    change(id, { sent: total > 0 ? Math.round((loaded / total) * file.size) : 0 })
+  request.onloadend = () => {
+    running.delete(id)
+    const answer = read(request.responseText)
+    if (request.status >= 200 && request.status < 300)
+      change(id, { state: 'done', sent: file.size, artifact: String(answer['id']) })
+    else change(id, { state: 'failed', error: errorOf(request, answer) })
+    next()
+  }
+  change(id, { state: 'sending' })
+  request.send(form)
+}
+function read(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>
+  } catch {
+    return {}
+  }
+}
+function errorOf(request: XMLHttpRequest, answer: Readonly<Record<string, unknown>>): ApiError {
+  const {
+    code = 'unreachable',
+    message = 'The service does not answer.',
+    details,
+  } = (answer['error'] ?? {}) as {
+    code?: string
+    message?: string
+    details?: Record<string, unknown>
+  }
+  return new ApiError(request.status, code, message, details)
+}

@@ -1,0 +1,34 @@
+/** The checks of definitions that the service makes too, and the schemas for suggestions. */
+
+import { Closed } from '../../../protocol/common.ts'
+import { checkLoop } from '../../../protocol/loops/check.ts'
+import { type Authored, authoring } from '../../../protocol/loops/schema.ts'
+import { explain } from '../../../protocol/rules/schema-faults/explain.ts'
+import { checkSpec, Spec } from '../../../protocol/workflows/spec.ts'
+import type { ValueCheck } from '../../editor/faults.ts'
+import type { Schema } from '../../editor/suggestions.ts'
+
+/** The schema of the definition of a workflow. */
+export const workflowSchema = Spec as unknown as Schema
+/** Returns the faults of the definition of a workflow. */
+export const checkWorkflow: ValueCheck = (value) => {
+  const faults = explain(Spec, value)
+  return faults.length > 0 ? faults : checkSpec(value as Spec, '')
+}
+
+const LoopDefinition = Closed(authoring)
+/** The schema of the definition of a loop. */
+export const loopSchema = LoopDefinition as unknown as Schema
+/** Returns the faults of the definition of a loop; `agent_id` is the agent of the loop. */
+export const checkLoopWith =
+  (agent_id: string | undefined): ValueCheck =>
+  (value) => {
+    const faults = explain(LoopDefinition, value)
+    if (faults.length > 0) return faults
+    const authored = value as Authored
+    return checkLoop({ ...authored, ...(agent_id !== undefined && { agent_id }) }).map((fault) =>
+      fault.field === 'body' ? { ...fault, field: '' } : fault,
+    )
+  }
+/** The names of the members of the definition of a loop. */
+export const loopMembers = Object.keys(authoring) as readonly (keyof typeof authoring)[]

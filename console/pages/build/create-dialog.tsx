@@ -1,0 +1,70 @@
+/** The dialog that creates a record with a name from a template. */
+import { useState } from 'preact/hooks'
+import { ApiError, type FieldFault } from '../../api/client.ts'
+import { Button } from '../../design/button.tsx'
+import { TextField } from '../../design/field.tsx'
+import { Dialog } from '../../design/overlay.tsx'
+import { showError } from '../../design/toast.tsx'
+import { faultAt } from '../../form/value.ts'
+import { Templates } from './templates.tsx'
+import { buildText as text } from './text.ts'
+
+/** Shows the dialog. */
+export function CreateFromTemplate<T extends { id: string; label: string; hint: string }>({
+  title,
+  label,
+  templates,
+  onCreate,
+  onClose,
+}: {
+  readonly title: string
+  /** Names the choice of a template. */
+  readonly label: string
+  readonly templates: readonly Readonly<T>[]
+  /** Creates the record. A refusal is shown at the name. */
+  readonly onCreate: (name: string, template: Readonly<T>) => Promise<void>
+  readonly onClose: () => void
+}) {
+  const [name, setName] = useState('')
+  const [chosen, setChosen] = useState(templates[0]?.id ?? '')
+  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const create = async (): Promise<void> => {
+    const template = templates.find(({ id }) => id === chosen)
+    if (!template || name.trim() === '') return
+    try {
+      await onCreate(name.trim(), template)
+    } catch (error) {
+      setFaults(error instanceof ApiError ? error.fields : [])
+      throw error
+    }
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        class="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          void create().catch(showError)
+        }}
+      >
+        <TextField
+          label={text.name}
+          value={name}
+          required
+          autocomplete="off"
+          maxLength={160}
+          fault={faultAt(faults, 'name') ?? faultAt(faults, 'handle')}
+          onValue={setName}
+        />
+        <Templates label={label} templates={templates} chosen={chosen} onChosen={setChosen} />
+        <div class="actions">
+          <Button onClick={onClose}>{text.cancel}</Button>
+          <Button kind="primary" disabled={name.trim() === ''} onClick={create}>
+            {text.create}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,94 @@
+/** The text of a definition while it is edited, and its place in the storage of the browser. */
+import { useState } from 'preact/hooks'
+import { converted, type Language, locate, write } from '../../editor/located.ts'
+import { useDraft } from '../../shell/drafts.ts'
+import { store, stored } from '../../shell/theme.ts'
+
+/** An edited text: its language, and the saved state from which the editing began. */
+export interface Draft {
+  readonly base: string
+  readonly language: Language
+  readonly text: string
+}
+/** Reads a stored draft; undefined if there is none, or if it was cut. */
+export function readDraft(kept: string): Draft | undefined {
+  if (kept === '') return undefined
+  try {
+    const { base, language, text } = JSON.parse(kept) as Partial<Draft>
+    if (typeof base !== 'string' || typeof text !== 'string') return undefined
+    return { base, text, language: language === 'yaml' ? 'yaml' : 'json' }
+  } catch {
+    return undefined
+  }
+}
+
+const LANGUAGE = 'console.definition-language'
+const preferred = (): Language => (stored(LANGUAGE) === 'yaml' ? 'yaml' : 'json')
+
+/** The state of an edited definition. */
+export interface DefinitionText {
+  readonly text: string
+  readonly language: Language
+  /** The saved definition in the current language. */
+  readonly savedText: string
+  readonly isChanged: boolean
+  /** Whether the definition was saved by somebody else since the editing began. */
+  readonly isOutdated: boolean
+  setText(text: string): void
+  /** Returns whether the text could be converted. */
+  setLanguage(language: Language): boolean
+  /** Forgets the changes. */
+  discard(): void
+  /** Continues with the own text on top of the latest saved definition. */
+  keep(): void
+  /** Returns the value of the text; undefined when it cannot be read. */
+  read(): unknown
+}
+
+/**
+ * Uses the text of a definition. Changes are kept in the browser until they are saved.
+ * @param key identifies the definition among all drafts.
+ * @param version changes when the definition is saved.
+ */
+export function useDefinition(key: string, saved: unknown, version: string): DefinitionText {
+  const [kept, setKept] = useDraft(key)
+  const [chosen, setChosen] = useState(preferred)
+  const draft = readDraft(kept)
+  const language = draft?.language ?? chosen
+  const savedText = write(saved, language)
+  const put = (text: string, inLanguage: Language, base: string): void =>
+    setKept(
+      text === write(saved, inLanguage) ? '' : JSON.stringify({ base, language: inLanguage, text }),
+    )
+  const text = draft?.text ?? savedText
+  return {
+    text,
+    language,
+    savedText,
+    isChanged: draft !== undefined,
+    isOutdated: draft !== undefined && draft.base !== version,
+    setText: (next) => put(next, language, draft?.base ?? version),
+    setLanguage: (next) => {
+      const other = converted(text, language, next)
+      if (other === undefined) return false
+      store(LANGUAGE, next)
+      setChosen(next)
+      if (draft) put(other, next, draft.base)
+      return true
+    },
+    discard: () => setKept(''),
+    keep: () => put(text, language, version),
+    read: () => {
+      const found = locate(text, language)
+      return 'value' in found ? found.value : undefined
+    },
+  }
+}
+
+/** Returns a short text that differs for different values, to notice changes. */
+export function fingerprint(value: unknown): string {
+  let hash = 0x811c9dc5
+  for (const character of JSON.stringify(value) ?? '')
+    hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193)
+  return (hash >>> 0).toString(36)
+}

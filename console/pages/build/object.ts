@@ -1,0 +1,17 @@
+/** JSON objects that are written in text fields. */
+
+/** Returns the object; an empty text is an empty object, anything else undefined. */
+export function jsonObject(text: string): Record<string, unknown> | undefined {
+  if (text.trim() === '') return {}
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+/** Returns an object as text; '' for an absent or empty one. */
+export const objectText = (value: object | undefined): string =>
+  value === undefined || Object.keys(value).length === 0 ? '' : JSON.stringify(value, undefined, 2)

@@ -1,0 +1,57 @@
+/** The options of a start of a run as they are written, and their form in a request. */
+import type { FieldFault } from '../../api/client.ts'
+
+/** Texts of the fields. */
+export interface WrittenOptions {
+  readonly priority: string
+  readonly queue: string
+  readonly metadata: string
+  readonly idempotency_key: string
+  readonly external_id: string
+}
+export const noOptions: WrittenOptions = {
+  priority: '',
+  queue: '',
+  metadata: '',
+  idempotency_key: '',
+  external_id: '',
+}
+/** The members of a request. */
+export interface StartOptions {
+  readonly priority?: number
+  readonly queue?: string
+  readonly metadata?: Record<string, unknown>
+  readonly idempotency_key?: string
+  readonly external_id?: string
+}
+
+/** Returns the options, or the faults of what was written. Empty fields are left out. */
+export function readOptions(
+  written: WrittenOptions,
+  messages: { readonly notWhole: string; readonly notObject: string },
+): { readonly options: StartOptions } | { readonly faults: readonly FieldFault[] } {
+  const faults: FieldFault[] = []
+  let options: StartOptions = {}
+  const { priority, metadata } = written
+  if (priority.trim() !== '') {
+    const number = Number(priority)
+    if (Number.isInteger(number)) options = { ...options, priority: number }
+    else faults.push({ field: 'priority', message: messages.notWhole })
+  }
+  if (metadata.trim() !== '') {
+    let value: unknown
+    try {
+      value = JSON.parse(metadata)
+    } catch {
+      value = undefined
+    }
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      options = { ...options, metadata: value as Record<string, unknown> }
+    else faults.push({ field: 'metadata', message: messages.notObject })
+  }
+  for (const name of ['queue', 'idempotency_key', 'external_id'] as const) {
+    const value = written[name].trim()
+    if (value !== '') options = { ...options, [name]: value }
+  }
+  return faults.length > 0 ? { faults } : { options }
+}

@@ -1,0 +1,27 @@
+/** Moving through the lines of a list with the keys `j` and `k`; Enter opens the focused line. */
+import { useRef } from 'preact/hooks'
+import { type Command, useCommands } from '../../shell/shortcuts.ts'
+import { buildText as text } from './text.ts'
+
+/** Marks the link of a line. */
+export const rowLink = { 'data-row': '' }
+
+/**
+ * Offers the keys while a list is shown.
+ * @returns the reference of the element that contains the links marked with `rowLink`.
+ */
+export function useRowKeys<E extends HTMLElement>() {
+  const frame = useRef<E>(null)
+  const move = (step: 1 | -1): void => {
+    const all = [...(frame.current?.querySelectorAll<HTMLElement>('[data-row]') ?? [])]
+    const at = all.indexOf(document.activeElement as HTMLElement)
+    const next = at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step
+    all[Math.max(0, Math.min(next, all.length - 1))]?.focus()
+  }
+  const own: readonly Command[] = [
+    { id: 'row.next', label: text.next, keys: 'j', run: () => move(1) },
+    { id: 'row.previous', label: text.previous, keys: 'k', run: () => move(-1) },
+  ]
+  useCommands(own, [])
+  return frame
+}

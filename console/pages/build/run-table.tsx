@@ -1,0 +1,96 @@
+/** A table of runs, for the pages of what starts them. It follows changes. */
+import type { CallInput } from '../../api/client.ts'
+import { useList } from '../../api/query.ts'
+import { Button } from '../../design/button.tsx'
+import { Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { Duration, Time } from '../../design/time.tsx'
+import { useNames } from '../runs/list/names.ts'
+import { StatusBadge } from '../runs/status.tsx'
+import { buildText as text } from './text.ts'
+
+const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
+
+/** Shows the runs that a filter selects, newest first. */
+export function RunTable({
+  project,
+  filter,
+  hint = text.noRunsHint,
+}: {
+  readonly project: string
+  readonly filter: Omit<CallInput<'run.list'>, 'project' | 'limit' | 'cursor' | 'include'>
+  readonly hint?: string
+}) {
+  const list = useList('run.list', { project, ...filter, limit: 25 }, { kinds: ['run'] })
+  const { items, more, loading, error } = list.state.value
+  const names = useNames(project)
+  const base = `/p/${encodeURIComponent(project)}/runs`
+  const query = new URLSearchParams(filter as Record<string, string>)
+  if (error && items.length === 0) return <Failure error={error} retry={list.reload} />
+  if (items.length === 0)
+    return loading ? (
+      <Skeleton />
+    ) : (
+      <Empty icon="runs" title={text.noRuns}>
+        <p>{hint}</p>
+      </Empty>
+    )
+  return (
+    <div class="stack close">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard */}
+      <div class="table-frame" role="region" aria-label={text.runs} tabIndex={0}>
+        <table class="table">
+          <thead>
+            <tr>
+              <th scope="col">{text.status}</th>
+              <th scope="col">{text.run}</th>
+              <th scope="col">{text.source}</th>
+              <th scope="col">{text.started}</th>
+              <th scope="col">{text.duration}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {items.map((run) => (
+              <tr key={run.id}>
+                <td>
+                  <StatusBadge status={run.status} />
+                </td>
+                <td>
+                  <a class="user-text" href={`${base}/${run.id}`}>
+                    {run.name ?? run.id}
+                  </a>
+                  {run.error_message && (
+                    <div class="small soft user-text">{run.error_message.slice(0, 200)}</div>
+                  )}
+                </td>
+                <td class="user-text">
+                  {'loop_id' in run
+                    ? (run.source?.label ?? run.source?.type ?? '–')
+                    : (names.get(run.initiated_by ?? '') ?? run.initiated_by ?? '–')}
+                </td>
+                <td>
+                  <Time at={run.started_at ?? run.created_at} relative />
+                </td>
+                <td>
+                  <Duration
+                    from={run.started_at ?? run.created_at}
+                    to={run.completed_at ?? (ended.has(run.status) ? run.updated_at : undefined)}
+                  />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <div class="row apart">
+        {more ? (
+          <Button disabled={loading} onClick={list.more}>
+            {text.more}
+          </Button>
+        ) : (
+          <span />
+        )}
+        <a href={`${base}?${query}`}>{text.allRuns}</a>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,10 @@
+/** Texts of the fields for tags. */
+import { messages } from '../../text/messages.ts'
+
+export const tagsText = messages('tags', {
+  tags: 'Tags',
+  key: 'Key',
+  value: 'Value',
+  add: 'Add a tag',
+  remove: (key: string) => `Remove the tag ${key}`,
+})

@@ -1,0 +1,77 @@
+/** The fields for tags: pairs of a key and a value. */
+import type { FieldFault } from '../../api/client.ts'
+import { Button, IconButton } from '../../design/button.tsx'
+import { TextField } from '../../design/field.tsx'
+import { faultAt } from '../../form/value.ts'
+import { tagsText as text } from './tags-text.ts'
+
+/** A written pair. */
+export interface WrittenTag {
+  readonly key: string
+  readonly value: string
+}
+/** Returns the pairs of tags. */
+export const writtenTags = (tags: Readonly<Record<string, string>> = {}): readonly WrittenTag[] =>
+  Object.entries(tags).map(([key, value]) => ({ key, value }))
+/** Returns the tags of pairs; those without a key are left out. */
+export const tagsOf = (written: readonly WrittenTag[]): Record<string, string> =>
+  Object.fromEntries(
+    written.filter(({ key }) => key.trim() !== '').map(({ key, value }) => [key.trim(), value]),
+  )
+const MOST = 8
+
+/** Shows the pairs. */
+export function TagFields({
+  tags,
+  faults,
+  disabled,
+  onTags,
+}: {
+  readonly tags: readonly WrittenTag[]
+  readonly faults: readonly FieldFault[]
+  readonly disabled: boolean
+  readonly onTags: (tags: readonly WrittenTag[]) => void
+}) {
+  const change = (at: number, part: Partial<WrittenTag>): void =>
+    onTags(tags.map((tag, index) => (index === at ? { ...tag, ...part } : tag)))
+  return (
+    <fieldset class="form-part">
+      <legend>{text.tags}</legend>
+      {tags.map(({ key, value }, index) => (
+        <div class="form-item" key={index}>
+          <div class="grow">
+            <TextField
+              label={text.key}
+              value={key}
+              disabled={disabled}
+              fault={faultAt(faults, `tags.${key}`, true)}
+              onValue={(next) => change(index, { key: next })}
+            />
+          </div>
+          <div class="grow">
+            <TextField
+              label={text.value}
+              value={value}
+              disabled={disabled}
+              onValue={(next) => change(index, { value: next })}
+            />
+          </div>
+          {!disabled && (
+            <IconButton
+              icon="trash"
+              label={text.remove(key)}
+              onClick={() => onTags(tags.filter((_, at) => at !== index))}
+            />
+          )}
+        </div>
+      ))}
+      {!disabled && tags.length < MOST && (
+        <div>
+          <Button icon="plus" onClick={() => onTags([...tags, { key: '', value: '' }])}>
+            {text.add}
+          </Button>
+        </div>
+      )}
+    </fieldset>
+  )
+}

@@ -1,0 +1,152 @@
+/** Dialogs that create a channel or open a direct message. */
+import { useState } from 'preact/hooks'
+import { ApiError, call } from '../../api/client.ts'
+import { Button } from '../../design/button.tsx'
+import { Checkbox, SearchField, TextField } from '../../design/field.tsx'
+import { Dialog } from '../../design/overlay.tsx'
+import { Notice } from '../../design/states.tsx'
+import { usePeople } from '../../people/people.ts'
+import { go } from '../../router/router.ts'
+import { channelsText as text } from './text.ts'
+
+function People({
+  project,
+  chosen,
+  onChosen,
+}: {
+  readonly project: string
+  readonly chosen: ReadonlySet<string>
+  readonly onChosen: (chosen: ReadonlySet<string>) => void
+}) {
+  const { all, me } = usePeople(project)
+  const [typed, setTyped] = useState('')
+  const wanted = typed.trim().toLowerCase()
+  const shown = all.filter(
+    ({ id, name }) => id !== me && (chosen.has(id) || name.toLowerCase().includes(wanted)),
+  )
+  return (
+    <fieldset class="people-choice">
+      <legend class="label">{text.members}</legend>
+      <SearchField label={text.searchPeople} value={typed} onValue={setTyped} />
+      <div class="people-options">
+        {shown.length === 0 && <p class="soft">{text.nobody}</p>}
+        {shown.map(({ id, name, kind }) => (
+          <Checkbox
+            key={id}
+            label={
+              <span class="user-text">
+                {name}
+                {kind === 'agent' && <span class="soft"> · {text.agent}</span>}
+              </span>
+            }
+            checked={chosen.has(id)}
+            onChecked={(on) => {
+              const next = new Set(chosen)
+              if (on) next.add(id)
+              else next.delete(id)
+              onChosen(next)
+            }}
+          />
+        ))}
+      </div>
+    </fieldset>
+  )
+}
+
+/** Creates a channel, or opens a direct message (`dm`), and goes there. */
+export function Create({
+  project,
+  dm,
+  onClose,
+}: {
+  readonly project: string
+  readonly dm: boolean
+  readonly onClose: () => void
+}) {
+  const [name, setName] = useState('')
+  const [shownName, setShownName] = useState('')
+  const [topic, setTopic] = useState('')
+  const [closed, setClosed] = useState(false)
+  const [members, setMembers] = useState<ReadonlySet<string>>(new Set())
+  const [error, setError] = useState<ApiError>()
+  const faultOf = (field: string): string | undefined =>
+    error?.fields.find((one) => one.field === field)?.message
+  const submit = async (): Promise<void> => {
+    setError(undefined)
+    try {
+      const channel = await call('channel.create', {
+        project,
+        member_ids: [...members],
+        ...(dm
+          ? { kind: 'dm' as const }
+          : {
+              name: name.trim(),
+              private: closed,
+              ...(shownName.trim() !== '' && { display_name: shownName.trim() }),
+              ...(topic.trim() !== '' && { topic: topic.trim() }),
+            }),
+      })
+      onClose()
+      go(`/p/${encodeURIComponent(project)}/channels/${channel.id}`)
+    } catch (failure) {
+      if (!(failure instanceof ApiError)) throw failure
+      setError(failure)
+    }
+  }
+  const placed = ['name', 'display_name', 'topic']
+  const others = error?.fields.filter(({ field }) => !placed.includes(field)) ?? []
+  return (
+    <Dialog title={dm ? text.write : text.create} onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void submit()
+        }}
+      >
+        {error && (error.fields.length === 0 || others.length > 0) && (
+          <Notice tone="bad">
+            {others.length === 0 ? error.message : others.map(({ message }) => message).join(' ')}
+          </Notice>
+        )}
+        {dm ? (
+          <p class="soft">{text.dmHint}</p>
+        ) : (
+          <>
+            <TextField
+              label={text.name}
+              hint={text.nameHint}
+              fault={faultOf('name')}
+              required
+              maxLength={80}
+              value={name}
+              onValue={(value) => setName(value.toLowerCase().replace(/\s+/g, '-'))}
+            />
+            <TextField
+              label={text.displayName}
+              fault={faultOf('display_name')}
+              maxLength={120}
+              value={shownName}
+              onValue={setShownName}
+            />
+            <TextField
+              label={text.topic}
+              fault={faultOf('topic')}
+              maxLength={1000}
+              value={topic}
+              onValue={setTopic}
+            />
+            <Checkbox label={text.makePrivate} checked={closed} onChecked={setClosed} />
+          </>
+        )}
+        <People project={project} chosen={members} onChosen={setMembers} />
+        <div class="actions">
+          <Button onClick={onClose}>{text.cancel}</Button>
+          <Button kind="primary" submit disabled={dm ? members.size === 0 : name.trim() === ''}>
+            {dm ? text.openDm : text.createAction}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

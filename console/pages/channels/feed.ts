@@ -1,0 +1,126 @@
+/**
+ * The messages of a channel that are known, and the lines of the timeline. Pure.
+ *
+ * Invariants:
+ * F1. Messages are in the order of `seq`, each once. Known messages have no gap between them.
+ * F2. A newer state of a message is never replaced by an older one.
+ */
+import type { ChannelEventRecord, ChannelMessage } from '../../../protocol/channels/schema.ts'
+
+/** The known messages. */
+export interface Feed {
+  readonly items: readonly ChannelMessage[]
+  /** Cursor of the next older page; undefined when the first message is known. */
+  readonly older: string | undefined
+}
+export const emptyFeed: Feed = { items: [], older: undefined }
+
+const versionOf = ({ edited_at, created_at }: ChannelMessage): string => edited_at ?? created_at
+/** Returns the newer of two states of a message. The number of replies never decreases. */
+function newerOf(known: ChannelMessage, other: ChannelMessage): ChannelMessage {
+  const newer = versionOf(other) >= versionOf(known) ? other : known
+  const count = Math.max(known.reply_count ?? 0, other.reply_count ?? 0)
+  return count === (newer.reply_count ?? 0) ? newer : { ...newer, reply_count: count }
+}
+
+function merged(
+  known: readonly ChannelMessage[],
+  more: readonly ChannelMessage[],
+): readonly ChannelMessage[] {
+  const byId = new Map(known.map((one) => [one.id, one]))
+  for (const one of more) {
+    const before = byId.get(one.id)
+    byId.set(one.id, before ? newerOf(before, one) : one)
+  }
+  return [...byId.values()].sort((a, b) => a.seq - b.seq)
+}
+
+/** Adds a page of messages, newest first as the service returns it. */
+export const addPage = (
+  feed: Feed,
+  items: readonly ChannelMessage[],
+  older: string | undefined,
+): Feed => ({ items: merged(feed.items, items), older })
+
+/** Adds or replaces one message, and counts a new reply at its root. */
+export function addMessage(feed: Feed, message: ChannelMessage): Feed {
+  const isNew = !feed.items.some(({ id }) => id === message.id)
+  const first = feed.items[0]
+  // An edited message of an older page is loaded with that page.
+  if (isNew && first && feed.older !== undefined && message.seq < first.seq) return feed
+  const items = merged(feed.items, [message])
+  const root = message.reply_to
+  return {
+    ...feed,
+    items:
+      isNew && root !== undefined
+        ? items.map((one) =>
+            one.id === root ? { ...one, reply_count: (one.reply_count ?? 0) + 1 } : one,
+          )
+        : items,
+  }
+}
+
+/** Adds an event of the channel. Events without a message change nothing. */
+export function addEvent(feed: Feed, { payload }: Pick<ChannelEventRecord, 'payload'>): Feed {
+  const { message } = payload as { readonly message?: ChannelMessage }
+  return message ? addMessage(feed, message) : feed
+}
+
+/** The messages outside of threads. */
+export const rootsOf = ({ items }: Feed): readonly ChannelMessage[] =>
+  items.filter(({ reply_to }) => reply_to === undefined)
+/** The known replies of a thread. */
+export const repliesOf = ({ items }: Feed, root: string): readonly ChannelMessage[] =>
+  items.filter(({ reply_to }) => reply_to === root)
+/** Returns the newest known reply of each thread, by the id of its root. */
+export const lastReplies = ({ items }: Feed): ReadonlyMap<string, ChannelMessage> =>
+  new Map(items.flatMap((one) => (one.reply_to === undefined ? [] : [[one.reply_to, one]])))
+
+/** A line of the timeline. */
+export type Line =
+  | { readonly kind: 'day'; readonly key: string; readonly at: string }
+  | { readonly kind: 'unread'; readonly key: string }
+  | {
+      readonly kind: 'message'
+      readonly key: string
+      readonly message: ChannelMessage
+      /** Whether the line shows the author and the time, as the first of a group. */
+      readonly head: boolean
+    }
+
+const GROUP_MS = 5 * 60_000
+const dayOf = (at: string): string => new Date(at).toDateString()
+
+/**
+ * Returns the lines of messages, grouped by day and author.
+ * @param readUpTo `seq` up to which the person had read when the channel was opened; undefined
+ *   without a marker.
+ * @param me the person, whose own messages are never unread.
+ */
+export function linesOf(
+  messages: readonly ChannelMessage[],
+  readUpTo: number | undefined,
+  me: string,
+): readonly Line[] {
+  const lines: Line[] = []
+  let before: ChannelMessage | undefined
+  let marked = readUpTo === undefined
+  for (const message of messages) {
+    const newDay = !before || dayOf(before.created_at) !== dayOf(message.created_at)
+    if (newDay) lines.push({ kind: 'day', key: `day ${message.id}`, at: message.created_at })
+    const unread = !marked && message.seq > (readUpTo ?? 0) && message.sender_id !== me
+    if (unread) {
+      marked = true
+      lines.push({ kind: 'unread', key: 'unread' })
+    }
+    const head =
+      newDay ||
+      unread ||
+      before?.sender_id !== message.sender_id ||
+      Date.parse(message.created_at) - Date.parse(before.created_at) > GROUP_MS
+    lines.push({ kind: 'message', key: message.id, message, head })
+    before = message
+  }
+  return lines
+}

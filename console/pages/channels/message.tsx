@@ -1,0 +1,275 @@
+/** One message of a channel, with its files, its thread and what can be done with it. */
+import { type Signal, useComputed } from '@preact/signals'
+import { useState } from 'preact/hooks'
+import {
+  type ArtifactReference,
+  artifactReferences,
+} from '../../../protocol/artifacts/reference.ts'
+import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
+import { call } from '../../api/client.ts'
+import { Button, IconButton } from '../../design/button.tsx'
+import { TextArea } from '../../design/field.tsx'
+import { Icon } from '../../design/icons.tsx'
+import { Badge } from '../../design/states.tsx'
+import { Time } from '../../design/time.tsx'
+import { showDone, showError } from '../../design/toast.tsx'
+import { Markdown } from '../../markdown/markdown.tsx'
+import { usePeople } from '../../people/people.ts'
+import { Who } from '../../people/who.tsx'
+import { setQuery } from '../../router/router.ts'
+import { formatBytes } from '../../text/format.ts'
+import { channelsText as text } from './text.ts'
+
+/** What all messages of a list share. */
+export interface Around {
+  readonly project: string
+  readonly me: string
+  /** Whether the person may write in the channel. */
+  readonly writable: boolean
+  /** The message whose actions are shown. */
+  readonly active: Signal<string>
+  /** The message that is being edited. */
+  readonly editing: Signal<string>
+  readonly onChanged: (message: ChannelMessage) => void
+  /** Whether threads can be opened from here. */
+  readonly threads: boolean
+}
+
+/** Id of the element of a message. */
+export const elementId = (message: string, thread = false): string =>
+  `${thread ? 'reply' : 'message'}-${message}`
+
+/** The first letters of a name, on a coloured ground. It is decoration. */
+export function Portrait({ name, agent }: { readonly name: string; readonly agent: boolean }) {
+  const letters = [...name.trim()].slice(0, 1).join('').toUpperCase()
+  return (
+    <span class={agent ? 'portrait agent' : 'portrait'} aria-hidden="true">
+      {agent ? <Icon name="agents" /> : letters}
+    </span>
+  )
+}
+
+/** Files that a message names. Their access is checked when they are read. */
+export function Files({
+  project,
+  files,
+}: {
+  readonly project: string
+  readonly files: readonly ArtifactReference[]
+}) {
+  if (files.length === 0) return null
+  const base = `/v1/projects/${encodeURIComponent(project)}/artifacts`
+  return (
+    <ul class="files">
+      {files.map(({ id, name = id, size }) => (
+        <li key={id}>
+          <a
+            class="file"
+            href={`${base}/${encodeURIComponent(id)}/content?download=true`}
+            download={name}
+          >
+            <Icon name="artifacts" />
+            <span class="clip user-text">{name}</span>
+            <span class="soft small">{formatBytes(size)}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Edit({ around, message }: { readonly around: Around; readonly message: ChannelMessage }) {
+  const [content, setContent] = useState(message.content)
+  const close = (): void => {
+    around.editing.value = ''
+    requestAnimationFrame(() =>
+      document.getElementById(elementId(message.id, !around.threads))?.focus(),
+    )
+  }
+  const save = async (): Promise<void> => {
+    if (content.trim() === '') return
+    const { id, channel_id } = message
+    const { project } = around
+    around.onChanged(
+      await call('channel.edit', { project, id: channel_id, message_id: id, content }),
+    )
+    close()
+  }
+  return (
+    <div class="stack close">
+      <TextArea
+        label={text.editLabel}
+        unlabelled
+        value={content}
+        onValue={setContent}
+        rows={2}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') {
+            event.preventDefault()
+            event.stopPropagation()
+            close()
+          }
+          if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
+            event.preventDefault()
+            void save().catch(showError)
+          }
+        }}
+      />
+      <div class="row">
+        <Button kind="primary" onClick={save}>
+          {text.save}
+        </Button>
+        <Button onClick={close}>{text.cancel}</Button>
+      </div>
+    </div>
+  )
+}
+
+/** Pins or unpins a message. */
+export async function togglePin(around: Around, message: ChannelMessage): Promise<void> {
+  const { id, channel_id, pinned } = message
+  const { project } = around
+  around.onChanged(
+    await call('channel.edit', { project, id: channel_id, message_id: id, pinned: !pinned }),
+  )
+}
+const openThread = (id: string): void => setQuery({ thread: id, panel: '' })
+
+function Actions({
+  around,
+  message,
+}: {
+  readonly around: Around
+  readonly message: ChannelMessage
+}) {
+  const { project, me, writable, threads, editing } = around
+  const { id, channel_id, pinned, sender_id, content } = message
+  const copy = async (value: string): Promise<void> => {
+    await navigator.clipboard.writeText(value)
+    showDone(text.copied)
+  }
+  const address = `/p/${encodeURIComponent(project)}/channels/${channel_id}?message=${id}`
+  return (
+    <div class="message-actions">
+      {threads && <IconButton icon="sessions" label={text.reply} onClick={() => openThread(id)} />}
+      {writable && (
+        <IconButton
+          icon="pin"
+          label={pinned ? text.unpin : text.pin}
+          pressed={pinned}
+          onClick={() => togglePin(around, message)}
+        />
+      )}
+      {writable && sender_id === me && (
+        <IconButton
+          icon="edit"
+          label={text.edit}
+          onClick={() => {
+            editing.value = id
+            requestAnimationFrame(() =>
+              document.querySelector<HTMLElement>(`#${elementId(id, !threads)} textarea`)?.focus(),
+            )
+          }}
+        />
+      )}
+      <IconButton icon="copy" label={text.copyText} onClick={() => copy(content)} />
+      <IconButton
+        icon="external"
+        label={text.copyLink}
+        onClick={() => copy(new URL(address, location.href).href)}
+      />
+    </div>
+  )
+}
+
+/** A message. `head`: with its author and time. */
+export function MessageLine({
+  around,
+  message,
+  head,
+  last,
+  marked = false,
+}: {
+  readonly around: Around
+  readonly message: ChannelMessage
+  readonly head: boolean
+  /** The newest known reply of its thread. */
+  readonly last?: ChannelMessage | undefined
+  /** Whether a link leads to this message. */
+  readonly marked?: boolean
+}) {
+  const { project, threads, active, editing } = around
+  const { id, sender_id, sender_type, created_at, content, pinned, edited_at } = message
+  const { nameOf } = usePeople(project)
+  const name = nameOf(sender_id) ?? sender_id
+  const isActive = useComputed(() => active.value === id)
+  const isEdited = useComputed(() => editing.value === id)
+  const count = message.reply_count ?? 0
+  const activate = (): void => {
+    active.value = id
+  }
+  const base = `/p/${encodeURIComponent(project)}`
+  return (
+    <li
+      id={elementId(id, !threads)}
+      data-message={id}
+      class={['message', head && 'head', marked && 'marked'].filter(Boolean).join(' ')}
+      tabIndex={-1}
+      onMouseEnter={activate}
+      onFocusCapture={activate}
+    >
+      {head ? (
+        <Portrait name={name} agent={sender_type === 'agent'} />
+      ) : (
+        <span class="message-time soft">
+          <Time at={created_at} />
+        </span>
+      )}
+      <div class="message-body">
+        <div class={head ? 'message-head' : 'unseen'}>
+          <strong>
+            <Who project={project} id={sender_id} />
+          </strong>
+          {sender_type === 'agent' && <Badge tone="info">{text.agent}</Badge>}
+          {head && (
+            <span class="soft small">
+              <Time at={created_at} />
+            </span>
+          )}
+          {message.sender_session_id && (
+            <a
+              class="small"
+              href={`${base}/sessions/${encodeURIComponent(message.sender_session_id)}`}
+            >
+              {text.session}
+            </a>
+          )}
+        </div>
+        {isEdited.value ? <Edit around={around} message={message} /> : <Markdown text={content} />}
+        <Files project={project} files={artifactReferences(message.metadata)} />
+        <div class="message-foot small">
+          {pinned && (
+            <span class="soft">
+              <Icon name="pin" /> {text.pinned}
+            </span>
+          )}
+          {edited_at && !pinned && <span class="soft">{text.edited}</span>}
+          {threads && count > 0 && (
+            <button type="button" class="thread-link" onClick={() => openThread(id)}>
+              {text.replies(count)}
+              {last && (
+                <span class="soft">
+                  {' · '}
+                  {text.lastReply} <Who project={project} id={last.sender_id} />
+                  {', '}
+                  <Time at={last.created_at} relative />
+                </span>
+              )}
+            </button>
+          )}
+        </div>
+      </div>
+      {isActive.value && !isEdited.value && <Actions around={around} message={message} />}
+    </li>
+  )
+}

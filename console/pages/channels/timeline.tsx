@@ -1,0 +1,289 @@
+/**
+ * The timeline of a channel. It shows the newest messages and grows upwards while the person scrolls
+ * up. At the bottom it follows new messages; elsewhere the visible messages keep their place.
+ */
+import { useSignal } from '@preact/signals'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { Button } from '../../design/button.tsx'
+import { Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { showError } from '../../design/toast.tsx'
+import { place, setQuery } from '../../router/router.ts'
+import { useCommands } from '../../shell/shortcuts.ts'
+import { lastReplies, linesOf, rootsOf } from './feed.ts'
+import { type Around, elementId, MessageLine, togglePin } from './message.tsx'
+import { channelsText as text } from './text.ts'
+import type { Messages } from './use-messages.ts'
+
+/** Messages that are in the document at first, and by which the timeline grows. */
+const WINDOW = 100
+/** Distance in pixels from the end at which the person counts as being there. */
+const NEAR = 40
+/** Distance from the top at which older messages are loaded. */
+const AHEAD = 600
+
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' })
+
+/** What the position of the scroll area was before a change. */
+interface Held {
+  atBottom: boolean
+  anchor: string | undefined
+  top: number
+}
+
+function usePosition() {
+  const area = useRef<HTMLDivElement>(null)
+  const content = useRef<HTMLOListElement>(null)
+  const held = useRef<Held>({ atBottom: true, anchor: undefined, top: 0 })
+  const measure = (): void => {
+    const element = area.current
+    if (!element) return
+    const { scrollTop, scrollHeight, clientHeight } = element
+    const { top } = element.getBoundingClientRect()
+    let anchor: Element | undefined
+    for (const one of content.current?.children ?? [])
+      if (one.id !== '' && one.getBoundingClientRect().bottom > top) {
+        anchor = one
+        break
+      }
+    held.current = {
+      atBottom: scrollTop + clientHeight >= scrollHeight - NEAR,
+      anchor: anchor?.id,
+      top: (anchor?.getBoundingClientRect().top ?? top) - top,
+    }
+  }
+  const restore = (): void => {
+    const element = area.current
+    if (!element) return
+    const { atBottom, anchor, top } = held.current
+    if (atBottom) element.scrollTop = element.scrollHeight
+    else {
+      const kept = anchor === undefined ? null : document.getElementById(anchor)
+      if (kept)
+        element.scrollTop +=
+          kept.getBoundingClientRect().top - element.getBoundingClientRect().top - top
+    }
+  }
+  return { area, content, held, measure, restore }
+}
+
+/** Shows the messages. `onRead` is told the newest `seq` that the person has seen. */
+export function Timeline({
+  messages,
+  around,
+  readUpTo,
+  onRead,
+}: {
+  readonly messages: Messages
+  readonly around: Around
+  readonly readUpTo: number | undefined
+  readonly onRead: (seq: number) => void
+}) {
+  const { feed, loaded, loading, error } = messages.state.value
+  const [from, setFrom] = useState<number>()
+  const [atBottom, setAtBottom] = useState(true)
+  const seen = useSignal(0)
+  const { area, content, held, measure, restore } = usePosition()
+  const roots = useMemo(() => rootsOf(feed), [feed])
+  const replies = useMemo(() => lastReplies(feed), [feed])
+  const first = from === undefined ? Math.max(0, roots.length - WINDOW) : indexOf(roots, from)
+  const lines = useMemo(
+    () => linesOf(roots.slice(first), readUpTo, around.me),
+    [roots, first, readUpTo, around.me],
+  )
+  const newest = feed.items.at(-1)?.seq ?? 0
+  const marked = place.value.query.get('message') ?? ''
+
+  const grow = (): void => {
+    if (first > 0) setFrom(roots[Math.max(0, first - WINDOW)]?.seq)
+    else if (feed.older !== undefined && !loading) {
+      setFrom(0)
+      void messages.older()
+    }
+  }
+  const onScroll = (): void => {
+    measure()
+    const { atBottom: bottom } = held.current
+    setAtBottom(bottom)
+    if (bottom && from !== undefined && roots.length - first > 3 * WINDOW) setFrom(undefined)
+    if ((area.current?.scrollTop ?? AHEAD) < AHEAD && !bottom) grow()
+  }
+  useLayoutEffect(restore, [lines])
+  useEffect(() => {
+    const observer = new ResizeObserver(() => restore())
+    if (content.current) observer.observe(content.current)
+    if (area.current) observer.observe(area.current)
+    return () => observer.disconnect()
+  }, [loaded])
+  useEffect(() => {
+    const read = (): void => {
+      if (!held.current.atBottom || document.visibilityState !== 'visible' || newest === 0) return
+      seen.value = newest
+      if (document.hasFocus()) onRead(newest)
+    }
+    read()
+    addEventListener('focus', read)
+    document.addEventListener('visibilitychange', read)
+    return () => {
+      removeEventListener('focus', read)
+      document.removeEventListener('visibilitychange', read)
+    }
+  }, [newest, atBottom])
+
+  // A link to a message: it is loaded, shown and marked.
+  const target = feed.items.find(({ id }) => id === marked)
+  const targetSeq = target?.seq
+  useEffect(() => {
+    if (targetSeq === undefined || target?.reply_to !== undefined) return
+    held.current.atBottom = false
+    setFrom(roots[Math.max(0, indexOf(roots, targetSeq) - WINDOW / 2)]?.seq)
+    requestAnimationFrame(() => {
+      const element = document.getElementById(elementId(marked))
+      element?.scrollIntoView({ block: 'center' })
+      element?.focus({ preventScroll: true })
+      onScroll()
+    })
+  }, [marked, targetSeq])
+
+  const toBottom = (): void => {
+    if (marked !== '') setQuery({ message: '' })
+    setFrom(undefined)
+    held.current.atBottom = true
+    setAtBottom(true)
+    requestAnimationFrame(restore)
+  }
+  useMessageKeys(content.current, around, roots, measure)
+  const below = roots.filter(({ seq }) => seq > seen.value).length
+  const isEmpty = loaded && feed.items.length === 0
+  return (
+    <div class="timeline-frame">
+      <div
+        ref={area}
+        class="timeline"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scroll area needs the keyboard
+        tabIndex={0}
+        onScroll={onScroll}
+        aria-label={text.messages}
+        role="region"
+      >
+        {error && <Failure error={error} retry={messages.reload} />}
+        {!loaded && loading && <Skeleton lines={8} />}
+        {isEmpty && (
+          <Empty icon="channels" title={text.empty}>
+            <p>{text.emptyHint}</p>
+          </Empty>
+        )}
+        {loaded && !isEmpty && first === 0 && feed.older === undefined && (
+          <p class="timeline-first soft small">{text.first}</p>
+        )}
+        {loaded && (first > 0 || feed.older !== undefined) && (
+          <div class="timeline-first">
+            <Button kind="quiet" onClick={grow} disabled={loading}>
+              {text.older}
+            </Button>
+          </div>
+        )}
+        <ol ref={content} class="messages">
+          {lines.map((line) =>
+            line.kind === 'day' ? (
+              <li key={line.key} class="divider">
+                <time dateTime={line.at}>{day.format(new Date(line.at))}</time>
+              </li>
+            ) : line.kind === 'unread' ? (
+              <li key={line.key} class="divider unread">
+                <span>{text.newMessages}</span>
+              </li>
+            ) : (
+              <MessageLine
+                key={line.key}
+                around={around}
+                message={line.message}
+                head={line.head}
+                last={replies.get(line.key)}
+                marked={line.key === marked}
+              />
+            ),
+          )}
+        </ol>
+      </div>
+      {!atBottom && (
+        <div class="to-bottom">
+          <Button icon="down" {...(below > 0 && { kind: 'primary' as const })} onClick={toBottom}>
+            {text.below(below)}
+          </Button>
+        </div>
+      )}
+      <p class="unseen" role="status">
+        {!atBottom && below > 0 ? text.below(below) : ''}
+      </p>
+    </div>
+  )
+}
+
+/** Returns the index of the first message from this `seq` on. */
+function indexOf(messages: readonly { readonly seq: number }[], seq: number): number {
+  const index = messages.findIndex((one) => one.seq >= seq)
+  return index < 0 ? Math.max(0, messages.length - 1) : index
+}
+
+/** Keys that walk through the messages and act on the focused one. */
+function useMessageKeys(
+  list: HTMLElement | null,
+  around: Around,
+  roots: readonly Parameters<typeof togglePin>[1][],
+  measure: () => void,
+): void {
+  const { active, editing, writable, me } = around
+  const walk = (step: 1 | -1): void => {
+    const all = [...(list?.querySelectorAll<HTMLElement>('[data-message]') ?? [])]
+    const at = all.findIndex((one) => one.contains(document.activeElement))
+    const next = at < 0 ? all.at(-1) : all[Math.max(0, Math.min(all.length - 1, at + step))]
+    next?.focus({ preventScroll: true })
+    next?.scrollIntoView({ block: 'nearest' })
+    measure()
+  }
+  const current = () => roots.find(({ id }) => id === active.peek())
+  useCommands(
+    [
+      { id: 'message next', label: text.nextMessage, keys: 'j', run: () => walk(1) },
+      { id: 'message previous', label: text.previousMessage, keys: 'k', run: () => walk(-1) },
+      {
+        id: 'message thread',
+        label: text.reply,
+        keys: 't',
+        run: () => {
+          const message = current()
+          if (message) setQuery({ thread: message.id, panel: '' })
+        },
+      },
+      ...(writable
+        ? [
+            {
+              id: 'message pin',
+              label: text.pinOrUnpin,
+              keys: 'p',
+              run: () => {
+                const message = current()
+                if (message) void togglePin(around, message).catch(showError)
+              },
+            },
+            {
+              id: 'message edit',
+              label: text.edit,
+              keys: 'e',
+              run: () => {
+                const message = current()
+                if (message?.sender_id !== me) return
+                editing.value = message.id
+                requestAnimationFrame(() =>
+                  document
+                    .querySelector<HTMLElement>(`#${elementId(message.id)} textarea`)
+                    ?.focus(),
+                )
+              },
+            },
+          ]
+        : []),
+    ],
+    [list, roots, writable, me],
+  )
+}

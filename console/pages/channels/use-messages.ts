@@ -1,0 +1,125 @@
+/**
+ * The messages of one channel, loaded from the newest on and followed live. The first page is
+ * loaded after the live data has begun, so that nothing is missed between them.
+ */
+import { type ReadonlySignal, useSignal } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type { ChannelEventRecord, ChannelMessage } from '../../../protocol/channels/schema.ts'
+import { ApiError, call } from '../../api/client.ts'
+import { live } from '../../api/live.ts'
+import { addEvent, addMessage, addPage, emptyFeed, type Feed } from './feed.ts'
+
+const FIRST_PAGE = 100
+const PAGE = 200
+/** Pages that are loaded to reach a message, at most. */
+const MOST_PAGES = 25
+
+/** The state of the messages. */
+export interface MessagesState {
+  readonly feed: Feed
+  readonly loaded: boolean
+  readonly loading: boolean
+  readonly error?: ApiError
+  /** The channel was deleted, or the person has lost access. */
+  readonly gone?: boolean
+}
+/** The messages of a channel that a component uses. */
+export interface Messages {
+  readonly state: ReadonlySignal<MessagesState>
+  /** Loads the next older page. */
+  older(): Promise<void>
+  /** Loads older pages until the message is known. @returns whether it is. */
+  reach(seq: number): Promise<boolean>
+  /** Shows a message that this browser has sent or changed. */
+  add(message: ChannelMessage): void
+  reload(): void
+}
+
+/** Uses the messages of a channel. The component must have the key of the channel. */
+export function useMessages(project: string, id: string): Messages {
+  const state = useSignal<MessagesState>({ feed: emptyFeed, loaded: false, loading: true })
+  const request = useRef<AbortController>(undefined)
+  const update = (change: Partial<MessagesState>): void => {
+    state.value = { ...state.peek(), ...change }
+  }
+  const load = async (cursor: string | undefined, limit: number): Promise<void> => {
+    const { signal } = (request.current = new AbortController())
+    const { error: _, ...before } = state.peek()
+    state.value = { ...before, loading: true }
+    try {
+      const page = await call(
+        'channel.messages',
+        { project, id, limit, ...(cursor !== undefined && { cursor }) },
+        { signal },
+      )
+      update({
+        feed: addPage(state.peek().feed, page.items, page.next_cursor),
+        loaded: true,
+        loading: false,
+      })
+    } catch (error) {
+      if (signal.aborted) return
+      if (!(error instanceof ApiError)) throw error
+      update({ error, loading: false })
+    }
+  }
+  useEffect(() => {
+    let begun = false
+    let followed = false
+    const begin = (): void => {
+      if (begun) return
+      begun = true
+      void load(undefined, FIRST_PAGE)
+    }
+    const stop = live().follow(
+      { project, topic: 'channel', target: id },
+      {
+        frame: ({ event, data }) => {
+          if (event === 'channel.deleted') return update({ gone: true })
+          update({ feed: addEvent(state.peek().feed, data as ChannelEventRecord) })
+        },
+        state: ({ state: reached }) => {
+          if (reached === 'waiting') begin()
+          if (reached === 'live' && !followed) {
+            // What was loaded before may miss messages.
+            begun = false
+            followed = true
+            begin()
+          }
+          if (reached === 'ended') update({ gone: true })
+          if (reached === 'refused') {
+            // Without live data, the messages are still shown if the service permits it.
+            if (begun) update({ gone: true })
+            else begin()
+          }
+        },
+      },
+    )
+    return () => {
+      stop()
+      request.current?.abort()
+    }
+  }, [project, id])
+  return useMemo(() => {
+    const older = async (): Promise<void> => {
+      const { feed, loading } = state.peek()
+      if (feed.older === undefined || loading) return
+      await load(feed.older, PAGE)
+    }
+    return {
+      state,
+      older,
+      reach: async (seq) => {
+        for (let page = 0; page < MOST_PAGES; page++) {
+          const { feed, error } = state.peek()
+          if ((feed.items[0]?.seq ?? Number.POSITIVE_INFINITY) <= seq) return true
+          if (feed.older === undefined || error) return false
+          await older()
+        }
+        return false
+      },
+      add: (message) => update({ feed: addMessage(state.peek().feed, message) }),
+      reload: () => void load(undefined, FIRST_PAGE),
+    }
+  }, [project, id])
+}

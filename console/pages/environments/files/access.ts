@@ -1,0 +1,137 @@
+/**
+ * Reads and writes files of an environment through its file actions, in chunks. A written file
+ * appears at its path only when it is complete.
+ */
+
+import { resultSizes } from '../../../../protocol/environments/result-sizes.ts'
+import { ApiError, call, randomKey } from '../../../api/client.ts'
+import type { FileStart } from '../../../preview/preview.tsx'
+import { environmentsText as text } from '../text.ts'
+
+/** An environment of a project. */
+export interface Workspace {
+  readonly project: string
+  readonly id: string
+}
+/** An entry of a folder. */
+export interface Entry {
+  readonly path: string
+  readonly dir: boolean
+  readonly size: number
+  readonly modified_at: string
+}
+
+/** Seconds to wait for one action; the environment may have to be started first. */
+const TIMEOUT = 120
+/** Maximum number of bytes that one action writes. */
+const WRITE = 262_144
+
+/** Executes an action. @throws ApiError if the service or the environment refuses it. */
+async function act(
+  { project, id }: Workspace,
+  action_name: string,
+  input: Readonly<Record<string, unknown>>,
+  signal?: AbortSignal,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { status, output, error } = await call(
+    'action.invoke',
+    { project, action_name, environment_id: id, input, timeout_seconds: TIMEOUT },
+    signal ? { signal } : {},
+  )
+  if (status === 'completed') return output ?? {}
+  throw status === 'active'
+    ? new ApiError(504, 'environment_worker_unavailable', text.timeout)
+    : new ApiError(422, 'action_failed', text.refused(error ?? text.unknown))
+}
+
+/** A folder with its entries: folders first, then by name. */
+export interface Folder {
+  readonly entries: readonly Entry[]
+  readonly note?: string
+}
+/** Lists a folder; '' is the workspace. */
+export async function listFolder(of: Workspace, path: string): Promise<Folder> {
+  const { entries = [], note } = (await act(of, 'environment.files.list', {
+    ...(path !== '' && { path }),
+    max_entries: 2000,
+  })) as { entries?: readonly Entry[]; note?: string }
+  const sorted = [...entries].sort((a, b) =>
+    a.dir === b.dir ? a.path.localeCompare(b.path) : a.dir ? -1 : 1,
+  )
+  return { entries: sorted, ...(note !== undefined && { note }) }
+}
+
+/** Reads at most `most` bytes of a file. `advanced` receives the number of bytes read. */
+export async function readFile(
+  of: Workspace,
+  path: string,
+  most: number,
+  signal: AbortSignal,
+  advanced: (bytes: number) => void = () => {},
+): Promise<FileStart> {
+  const parts: Uint8Array[] = []
+  let at = 0
+  for (;;) {
+    const input = { path, encoding: 'base64', max_bytes: resultSizes.most, offset: at }
+    const read = await act(of, 'environment.files.read', input, signal)
+    const part = Uint8Array.from(atob(String(read['content'] ?? '')), (sign) => sign.charCodeAt(0))
+    parts.push(part)
+    at += part.length
+    advanced(at)
+    const next = read['next_offset']
+    if (typeof next !== 'number' || at >= most) {
+      const bytes = new Uint8Array(await new Blob(parts as Uint8Array<ArrayBuffer>[]).arrayBuffer())
+      return { bytes: bytes.subarray(0, most), complete: typeof next !== 'number' && at <= most }
+    }
+    if (next !== at) throw new ApiError(409, 'conflict', text.changedWhileRead)
+  }
+}
+
+function base64Of(bytes: Uint8Array): string {
+  let binary = ''
+  for (let at = 0; at < bytes.length; at += 32_768)
+    binary += String.fromCharCode(...bytes.subarray(at, at + 32_768))
+  return btoa(binary)
+}
+const quoted = (value: string): string => `'${value.replaceAll("'", `'\\''`)}'`
+
+/** Writes a file. A large one is written next to its path and renamed when it is complete. */
+export async function writeFile(
+  of: Workspace,
+  path: string,
+  file: Blob,
+  advanced: (bytes: number) => void,
+): Promise<void> {
+  const isWhole = file.size <= WRITE
+  const part = isWhole ? path : `${path}.${randomKey().slice(0, 8)}.part`
+  try {
+    let at = 0
+    do {
+      const bytes = new Uint8Array(await file.slice(at, at + WRITE).arrayBuffer())
+      await act(of, 'environment.files.write', {
+        path: part,
+        encoding: 'base64',
+        content: base64Of(bytes),
+        ...(at > 0 && { append: true }),
+      })
+      at += bytes.length
+      advanced(at)
+    } while (at < file.size)
+    if (isWhole) return
+    // The size reveals a chunk that was appended twice.
+    const { exit_code } = await act(of, 'environment.bash', {
+      command:
+        `test "$(wc -c < ${quoted(`./${part}`)})" -eq ${file.size} && ` +
+        `mv -fT -- ${quoted(`./${part}`)} ${quoted(`./${path}`)}`,
+    })
+    if (exit_code !== 0) throw new ApiError(409, 'conflict', text.incomplete)
+  } catch (error) {
+    if (!isWhole) await act(of, 'environment.files.delete', { path: part }).catch(() => {})
+    throw error
+  }
+}
+
+/** Deletes a file, or a folder with its content. */
+export async function deletePath(of: Workspace, { path, dir }: Entry): Promise<void> {
+  await act(of, 'environment.files.delete', { path, ...(dir && { recursive: true }) })
+}

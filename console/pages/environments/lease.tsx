@@ -1,0 +1,112 @@
+/** Exclusive use of an environment: beginning it, and ending it with its token. */
+import { useState } from 'preact/hooks'
+import { ApiError, call } from '../../api/client.ts'
+import { Button } from '../../design/button.tsx'
+import { Code } from '../../design/copy.tsx'
+import { SelectField, TextField } from '../../design/field.tsx'
+import { Dialog } from '../../design/overlay.tsx'
+import { Failure } from '../../design/states.tsx'
+import { showDone } from '../../design/toast.tsx'
+import { environmentsText as text } from './text.ts'
+
+interface Props {
+  readonly project: string
+  readonly id: string
+  readonly onClose: () => void
+}
+
+/** Runs an action and keeps its refusal. */
+function useAction(): readonly [ApiError | undefined, (run: () => Promise<void>) => Promise<void>] {
+  const [error, setError] = useState<ApiError>()
+  return [
+    error,
+    async (run) => {
+      setError(undefined)
+      try {
+        await run()
+      } catch (fault) {
+        if (!(fault instanceof ApiError)) throw fault
+        setError(fault)
+      }
+    },
+  ]
+}
+
+const PERIODS = [5, 15, 30, 60]
+/** The dialog that begins the exclusive use, and shows its token once. */
+export function TakeDialog({ project, id, onClose }: Props) {
+  const [minutes, setMinutes] = useState('15')
+  const [token, setToken] = useState<string>()
+  const [error, run] = useAction()
+  const take = () =>
+    run(async () => {
+      const { lease } = await call('environment.acquire', {
+        project,
+        environment_id: id,
+        ttl_seconds: Number(minutes) * 60,
+        ...(token !== undefined && { lease_token: token }),
+      })
+      setToken(lease.token)
+    })
+  return (
+    <Dialog title={text.takeTitle} onClose={onClose}>
+      <p>{text.takeHint}</p>
+      <SelectField
+        label={text.takeFor}
+        value={minutes}
+        choices={PERIODS.map((count) => ({ value: String(count), label: text.minutes(count) }))}
+        onValue={setMinutes}
+      />
+      {error && <Failure error={error} />}
+      {token !== undefined && (
+        <div role="status" class="stack close">
+          <h3>{text.token}</h3>
+          <Code>{token}</Code>
+          <p class="small soft">{text.tokenHint}</p>
+        </div>
+      )}
+      <div class="actions">
+        <Button onClick={onClose}>{token === undefined ? text.cancel : text.close}</Button>
+        {token === undefined && (
+          <Button kind="primary" onClick={take}>
+            {text.take}
+          </Button>
+        )}
+      </div>
+    </Dialog>
+  )
+}
+
+/** The dialog that ends the exclusive use. */
+export function ReleaseDialog({ project, id, onClose }: Props) {
+  const [token, setToken] = useState('')
+  const [error, run] = useAction()
+  const release = () =>
+    run(async () => {
+      const lease_token = token.trim()
+      await call('environment.release', { project, environment_id: id, lease_token })
+      showDone(text.released)
+      onClose()
+    })
+  const fault = error?.fields.find(({ field }) => field === 'lease_token')?.message
+  return (
+    <Dialog title={text.release} onClose={onClose}>
+      <p>{text.releaseHint}</p>
+      <TextField
+        label={text.token}
+        value={token}
+        onValue={setToken}
+        fault={fault}
+        autocomplete="off"
+        spellcheck={false}
+      />
+      {error && fault === undefined && <Failure error={error} />}
+      <div class="actions">
+        <Button onClick={onClose}>{text.cancel}</Button>
+        <Button kind="primary" disabled={token.trim() === ''} onClick={release}>
+          {text.release}
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,55 @@
+/** The states of environments as colours. */
+import type { Tone } from '../../design/states.tsx'
+
+/** Tones of the states of environments and of their workers. */
+export const stateTones: Readonly<Record<string, Tone>> = {
+  provisioning: 'info',
+  ready: 'good',
+  running: 'accent',
+  retained: 'warn',
+  destroying: 'warn',
+  destroyed: 'neutral',
+  failed: 'bad',
+  orphaned: 'bad',
+  connected: 'good',
+  starting: 'info',
+  stopped: 'neutral',
+}
+/** All states, for the filter. */
+export const states = [
+  'provisioning',
+  'ready',
+  'running',
+  'retained',
+  'destroying',
+  'destroyed',
+  'failed',
+  'orphaned',
+] as const
+
+/** Reads tags from lines such as `team=sales`. */
+export const tagsOf = (value: string): Record<string, string> =>
+  Object.fromEntries(
+    value
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '')
+      .map((line) => {
+        const at = line.indexOf('=')
+        return at < 0 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()]
+      }),
+  )
+/** Returns tags as lines. */
+export const tagLines = (tags: Readonly<Record<string, string>> = {}): string =>
+  Object.entries(tags)
+    .map(([key, value]) => `${key}=${value}`)
+    .join('\n')
+
+/** Reads repositories from lines such as `owner/name push`. */
+export const repositoriesOf = (value: string): { full_name: string; push: boolean }[] =>
+  value
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .flatMap(([full_name = '', ...rest]) =>
+      full_name === '' ? [] : [{ full_name, push: rest.includes('push') }],
+    )

@@ -1,0 +1,84 @@
+/** The definition of a loop as its editor shows it, and the changes that a save sends. */
+import type { Authored, Loop, Trigger } from '../../../protocol/loops/schema.ts'
+import { loopMembers } from '../build/checks.ts'
+
+/** Returns the members of a loop that its definition consists of. */
+export const definitionOf = (loop: Loop): Authored =>
+  Object.fromEntries(
+    loopMembers.flatMap((name) => (loop[name] === undefined ? [] : [[name, loop[name]]])),
+  ) as Authored
+
+/** Values by which an update removes a member, by the type of the member. */
+function removal(before: unknown): unknown {
+  if (Array.isArray(before)) return []
+  return typeof before === 'object' ? {} : typeof before === 'string' ? '' : undefined
+}
+/** Members that have a default instead of being absent. */
+const defaults: Readonly<Record<string, unknown>> = { concurrency: 'allow' }
+
+/**
+ * Returns the members of an update that turns one definition into another. Unchanged members are
+ * left out, because each given member makes the next version.
+ */
+export function changesOf(before: Authored, after: Authored): Partial<Authored> {
+  const changes = loopMembers.flatMap((name): [string, unknown][] => {
+    const [old, next] = [before[name], after[name]]
+    if (JSON.stringify(old) === JSON.stringify(next)) return []
+    if (next !== undefined) return [[name, next]]
+    const gone = defaults[name] ?? removal(old)
+    return gone === undefined ? [] : [[name, gone]]
+  })
+  return Object.fromEntries(changes) as Partial<Authored>
+}
+
+/** What is known about a trigger besides its definition, in the order of the definition. */
+export interface Standing {
+  readonly id: string
+  readonly key?: string
+  readonly next_fire_at?: string
+}
+/** Returns the state of a trigger: that of its key, or else that of its position. */
+export const standingOf = <S extends Standing>(
+  trigger: Trigger,
+  index: number,
+  standings: readonly S[],
+): S | undefined =>
+  trigger.key === undefined
+    ? standings[index]?.key === undefined || standings[index]?.key === `#${index}`
+      ? standings[index]
+      : undefined
+    : standings.find(({ key }) => key === trigger.key)
+
+/** Whether requests to an HTTP trigger need a signature. */
+export function isSigned({ settings }: Loop, trigger: Trigger, index: number): boolean {
+  const secrets = settings?.['http_triggers']
+  if (typeof secrets !== 'object' || secrets === null) return false
+  const own = (secrets as Readonly<Record<string, unknown>>)[trigger.key ?? `#${index}`]
+  return typeof own === 'object' && own !== null && 'signing_secret' in own
+}
+
+/**
+ * Returns the command that fires an HTTP trigger.
+ * @param product name of the product, which is that of the headers unless it is Baton.
+ */
+export function curlOfTrigger(address: string, signed: boolean, product: string): string {
+  if (!signed)
+    return [
+      `curl -X POST ${address}`,
+      `-H 'Content-Type: application/json'`,
+      `-d '{"example": true}'`,
+    ].join(' \\\n  ')
+  const brand = product === 'Baton' ? 'Service' : product
+  return [
+    `BODY='{"example": true}'`,
+    // The secret is the base64 text of 32 bytes, which are the key.
+    `KEY=$(printf %s "$SIGNING_SECRET" | base64 -d | od -An -vtx1 | tr -d ' \\n')`,
+    `SIGNATURE=$(printf %s "$BODY" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$KEY" | sed 's/.* //')`,
+    [
+      `curl -X POST ${address}`,
+      `-H 'Content-Type: application/json'`,
+      `-H "X-${brand}-Signature: sha256=$SIGNATURE"`,
+      `-d "$BODY"`,
+    ].join(' \\\n  '),
+  ].join('\n')
+}

@@ -1,0 +1,77 @@
+/** The dialog that fires a trigger as a test. */
+import { useState } from 'preact/hooks'
+import type { Loop } from '../../../protocol/loops/schema.ts'
+import { ApiError, call, type FieldFault } from '../../api/client.ts'
+import { Button } from '../../design/button.tsx'
+import { CopyCall } from '../../design/copy.tsx'
+import { Dialog } from '../../design/overlay.tsx'
+import { showDone } from '../../design/toast.tsx'
+import { Editor } from '../../editor/editor.tsx'
+import { faultsBelow } from '../../editor/faults.ts'
+import { go } from '../../router/router.ts'
+import { jsonObject } from '../build/object.ts'
+import { buildText } from '../build/text.ts'
+import { loopsText as text } from './text.ts'
+
+/** Shows the dialog. It leads to the run. */
+export function FireDialog({
+  project,
+  loop,
+  trigger,
+  onClose,
+}: {
+  readonly project: string
+  readonly loop: Loop
+  /** Id of the trigger. */
+  readonly trigger: string
+  readonly onClose: () => void
+}) {
+  const [written, setWritten] = useState('')
+  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const event = jsonObject(written)
+  const request = {
+    project,
+    id: loop.id,
+    trigger_id: trigger,
+    ...(event && Object.keys(event).length > 0 && { event }),
+  }
+  const fire = async (): Promise<void> => {
+    if (!event) return setFaults([{ field: '', message: text.notObject }])
+    try {
+      const run = await call('loop.fire', request)
+      showDone(text.fired)
+      go(`/p/${encodeURIComponent(project)}/runs/${run.id}`)
+    } catch (error) {
+      setFaults(error instanceof ApiError ? faultsBelow(error.fields, 'event') : [])
+      throw error
+    }
+  }
+  return (
+    <Dialog title={text.fireTitle} onClose={onClose}>
+      <p>{text.fireHint}</p>
+      <div class="field">
+        <div class="label">{text.fireEvent}</div>
+        <Editor
+          label={text.fireEvent}
+          language="json"
+          rows={5}
+          hint="{}"
+          value={written}
+          faults={faults}
+          onValue={(next) => {
+            setFaults([])
+            setWritten(next)
+          }}
+        />
+        <div class="hint">{text.fireEventHint}</div>
+      </div>
+      <div class="actions">
+        <CopyCall name="loop.fire" input={request} />
+        <Button onClick={onClose}>{buildText.cancel}</Button>
+        <Button kind="primary" icon="start" onClick={fire}>
+          {text.fireAction}
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

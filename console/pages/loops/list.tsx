@@ -1,0 +1,158 @@
+/** The list of the loops of a project, and the dialog that creates one. */
+import { useEffect } from 'preact/hooks'
+import type { Loop } from '../../../protocol/loops/schema.ts'
+import { useList } from '../../api/query.ts'
+import { Button } from '../../design/button.tsx'
+import { SearchField, SelectField } from '../../design/field.tsx'
+import { Badge, Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { Time } from '../../design/time.tsx'
+import { place, setQuery } from '../../router/router.ts'
+import { Page, type PageProps } from '../../shell/page.tsx'
+import { may } from '../../shell/session.ts'
+import { useCommands } from '../../shell/shortcuts.ts'
+import { rowLink, useRowKeys } from '../build/rows.ts'
+import { matchesText } from '../build/search.ts'
+import { buildText } from '../build/text.ts'
+import { CreateDialog } from './create.tsx'
+import { loopsText as text } from './text.ts'
+import { kindWords, statusOf } from './words.ts'
+
+const STATUSES = ['active', 'paused', 'draft'] as const
+
+function Line({ loop, base }: { readonly loop: Loop; readonly base: string }) {
+  const [word, tone] = statusOf(loop.status)
+  const kinds = [...new Set((loop.triggers ?? []).map(({ kind }) => kindWords[kind]))]
+  return (
+    <tr>
+      <td>
+        <a {...rowLink} class="user-text" href={`${base}/${loop.id}`}>
+          {loop.name}
+        </a>
+        {loop.description && (
+          <div class="small soft user-text">{loop.description.slice(0, 300)}</div>
+        )}
+      </td>
+      <td>
+        <Badge tone={tone}>{word}</Badge>
+      </td>
+      <td>{kinds.length === 0 ? text.kindManual : kinds.join(', ')}</td>
+      <td>
+        {loop.last_run_at ? (
+          <Time at={loop.last_run_at} relative />
+        ) : (
+          <span class="soft">{text.never}</span>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+export default function LoopsPage({ params }: PageProps) {
+  const project = params['project'] ?? ''
+  const base = `/p/${encodeURIComponent(project)}/loops`
+  const { query } = place.value
+  const search = query.get('q') ?? ''
+  const status = STATUSES.find((one) => one === query.get('status'))
+  const list = useList(
+    'loop.list',
+    { project, limit: 100, ...(status && { status }) },
+    { kinds: ['loop'] },
+  )
+  const { items, more, loading, error } = list.state.value
+  const mayEdit = may('project.edit')
+  const create = (): void => setQuery({ new: '1' }, { push: true })
+  const rows = useRowKeys<HTMLTableSectionElement>()
+  useCommands(
+    mayEdit ? [{ id: 'loop.new', label: text.create, icon: 'plus', keys: 'c', run: create }] : [],
+    [mayEdit],
+  )
+  // A search covers all loops, so all pages are loaded.
+  useEffect(() => {
+    if (search !== '' && more && !loading) list.more()
+  }, [search, more, loading])
+  const found = items.filter(({ name, description = '', id }) =>
+    matchesText(search, [name, description, id]),
+  )
+  const isFiltered = search !== '' || status !== undefined
+  return (
+    <Page
+      title={text.title}
+      actions={
+        mayEdit && (
+          <Button kind="primary" icon="plus" onClick={create}>
+            {text.create}
+          </Button>
+        )
+      }
+    >
+      {(items.length > 0 || isFiltered) && (
+        <div class="row">
+          <div class="list-search">
+            <SearchField label={buildText.search} value={search} onValue={(q) => setQuery({ q })} />
+          </div>
+          <SelectField
+            label={text.status}
+            unlabelled
+            value={status ?? ''}
+            choices={[
+              { value: '', label: text.all },
+              ...STATUSES.map((value) => ({ value, label: statusOf(value)[0] })),
+            ]}
+            onValue={(next) => setQuery({ status: next })}
+          />
+        </div>
+      )}
+      {error && <Failure error={error} retry={list.reload} />}
+      {items.length === 0 && loading && <Skeleton lines={6} />}
+      {items.length === 0 && !loading && !error && !isFiltered && (
+        <section class="card">
+          <Empty icon="loops" title={text.empty}>
+            <p>{text.emptyHint}</p>
+            {mayEdit ? (
+              <Button icon="plus" onClick={create}>
+                {text.create}
+              </Button>
+            ) : (
+              <p>{text.emptyReader}</p>
+            )}
+          </Empty>
+        </section>
+      )}
+      {isFiltered && found.length === 0 && !loading && (
+        <Empty icon="search" title={buildText.nothingFound}>
+          <Button onClick={() => setQuery({ q: '', status: '' })}>{buildText.clearSearch}</Button>
+        </Empty>
+      )}
+      {found.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
+        <div class="table-frame" role="region" aria-label={text.title} tabIndex={0}>
+          <table class="table">
+            <thead>
+              <tr>
+                <th scope="col">{buildText.name}</th>
+                <th scope="col">{text.status}</th>
+                <th scope="col">{text.triggers}</th>
+                <th scope="col">{text.lastRun}</th>
+              </tr>
+            </thead>
+            <tbody ref={rows}>
+              {found.map((loop) => (
+                <Line key={loop.id} loop={loop} base={base} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {more && search === '' && (
+        <div>
+          <Button disabled={loading} onClick={list.more}>
+            {buildText.more}
+          </Button>
+        </div>
+      )}
+      {mayEdit && query.get('new') === '1' && (
+        <CreateDialog project={project} onClose={() => setQuery({ new: '' })} />
+      )}
+    </Page>
+  )
+}

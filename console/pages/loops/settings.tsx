@@ -1,0 +1,108 @@
+/** The settings of a loop that need no new version. */
+import { useState } from 'preact/hooks'
+import type { Loop } from '../../../protocol/loops/schema.ts'
+import { ApiError, call, type FieldFault } from '../../api/client.ts'
+import { Button } from '../../design/button.tsx'
+import { TextArea, TextField } from '../../design/field.tsx'
+import { showDone, showError } from '../../design/toast.tsx'
+import { Editor } from '../../editor/editor.tsx'
+import { faultsBelow } from '../../editor/faults.ts'
+import { faultAt } from '../../form/value.ts'
+import { may } from '../../shell/session.ts'
+import { jsonObject, objectText } from '../build/object.ts'
+import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
+import { loopsText as text } from './text.ts'
+
+/** Shows the settings. */
+export function Settings({ project, loop }: { readonly project: string; readonly loop: Loop }) {
+  const [name, setName] = useState(loop.name)
+  const [description, setDescription] = useState(loop.description ?? '')
+  const [agent, setAgent] = useState(loop.agent_id ?? '')
+  const [config, setConfig] = useState(objectText(loop.default_config))
+  const [settings, setSettings] = useState(objectText(loop.settings))
+  const [tags, setTags] = useState(writtenTags(loop.tags))
+  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const disabled = !may('project.edit')
+  const save = async (): Promise<void> => {
+    const [default_config, given] = [jsonObject(config), jsonObject(settings)]
+    if (!default_config || !given)
+      return setFaults([
+        { field: default_config ? 'settings' : 'default_config', message: text.notObject },
+      ])
+    try {
+      await call('loop.update', {
+        project,
+        id: loop.id,
+        name: name.trim(),
+        description,
+        tags: tagsOf(tags),
+        ...(agent !== (loop.agent_id ?? '') && { agent_id: agent.trim() }),
+        ...(config !== objectText(loop.default_config) && { default_config }),
+        ...(settings !== objectText(loop.settings) && { settings: given }),
+      })
+      setFaults([])
+      showDone(text.saved)
+    } catch (error) {
+      setFaults(error instanceof ApiError ? error.fields : [])
+      throw error
+    }
+  }
+  const field = (path: string) => ({ disabled, fault: faultAt(faults, path) })
+  const json = (label: string, path: string, value: string, onValue: (text: string) => void) => (
+    <div class="field">
+      <div class="label">{label}</div>
+      <Editor
+        label={label}
+        language="json"
+        rows={4}
+        value={value}
+        readOnly={disabled}
+        faults={faultsBelow(faults, path)}
+        onValue={onValue}
+      />
+    </div>
+  )
+  return (
+    <form
+      class="stack settings"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        void save().catch(showError)
+      }}
+    >
+      <TextField
+        {...field('name')}
+        label={text.name}
+        value={name}
+        required
+        maxLength={160}
+        onValue={setName}
+      />
+      <TextArea
+        {...field('description')}
+        label={text.description}
+        value={description}
+        onValue={setDescription}
+      />
+      <TextField
+        {...field('agent_id')}
+        label={text.agent}
+        hint={text.agentHint}
+        value={agent}
+        onValue={setAgent}
+      />
+      {json(text.defaultConfig, 'default_config', config, setConfig)}
+      {json(text.loopSettings, 'settings', settings, setSettings)}
+      <p class="small soft">{text.loopSettingsHint}</p>
+      <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
+      {!disabled && (
+        <div>
+          <Button kind="primary" disabled={name.trim() === ''} onClick={save}>
+            {text.save}
+          </Button>
+        </div>
+      )}
+    </form>
+  )
+}

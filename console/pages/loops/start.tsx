@@ -1,0 +1,113 @@
+/** The dialog that starts a run of a loop. */
+import { useState } from 'preact/hooks'
+import type { Loop } from '../../../protocol/loops/schema.ts'
+import { ApiError, call, type FieldFault } from '../../api/client.ts'
+import { Button } from '../../design/button.tsx'
+import { CopyCall } from '../../design/copy.tsx'
+import { TextField } from '../../design/field.tsx'
+import { Dialog } from '../../design/overlay.tsx'
+import { showDone, showError } from '../../design/toast.tsx'
+import { SchemaForm } from '../../form/form.tsx'
+import { useForm } from '../../form/state.ts'
+import { faultAt, numberOf, schemaOfDeclared } from '../../form/value.ts'
+import { go } from '../../router/router.ts'
+import { buildText } from '../build/text.ts'
+import { loopsText as text } from './text.ts'
+
+const isDeclared = (declared: object | undefined): boolean => Object.keys(declared ?? {}).length > 0
+
+/** Shows the dialog. It leads to the run. */
+export function StartDialog({
+  project,
+  loop,
+  onClose,
+}: {
+  readonly project: string
+  readonly loop: Loop
+  readonly onClose: () => void
+}) {
+  const event = useForm(schemaOfDeclared(loop.event))
+  const config = useForm(schemaOfDeclared(loop.config), loop.default_config)
+  const hasConfig = isDeclared(loop.config)
+  const [budget, setBudget] = useState('')
+  const [key, setKey] = useState('')
+  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const amount = numberOf(budget)
+  const request = {
+    project,
+    id: loop.id,
+    event: event.value as Record<string, unknown>,
+    ...(hasConfig && { config: config.value as Record<string, unknown> }),
+    ...(typeof amount === 'number' && { budget_usd: amount }),
+    ...(key.trim() !== '' && { idempotency_key: key.trim() }),
+  }
+  const start = async (): Promise<void> => {
+    const given = event.take()
+    const values = hasConfig ? config.take() : undefined
+    const isWrong = typeof amount === 'string' || (amount ?? 0) < 0
+    setFaults(isWrong ? [{ field: 'budget_usd', message: text.notAmount }] : [])
+    if (!given || (hasConfig && !values) || isWrong) return
+    try {
+      const run = await call('loop.start', request)
+      showDone(text.started)
+      go(`/p/${encodeURIComponent(project)}/runs/${run.id}`)
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      event.report(error.fields, 'event')
+      config.report(error.fields, 'config')
+      setFaults(error.fields)
+      const isShown = error.fields.every(({ field }) =>
+        /^(event|config|budget_usd|idempotency_key)\b/.test(field),
+      )
+      if (error.fields.length === 0 || !isShown) throw error
+    }
+  }
+  return (
+    <Dialog title={text.startTitle(loop.name)} wide onClose={onClose}>
+      <form
+        class="stack"
+        noValidate
+        onSubmit={(submitted) => {
+          submitted.preventDefault()
+          void start().catch(showError)
+        }}
+      >
+        <SchemaForm form={event} label={text.eventInput} />
+        {!isDeclared(loop.event) && <p class="small soft">{text.anyEvent}</p>}
+        {hasConfig && (
+          <fieldset class="form-part">
+            <legend>{buildText.config}</legend>
+            <SchemaForm form={config} label={buildText.config} />
+          </fieldset>
+        )}
+        <details {...(faults.length > 0 && { open: true })}>
+          <summary>{buildText.options}</summary>
+          <div class="grid">
+            <TextField
+              label={text.budget}
+              hint={text.budgetHint}
+              value={budget}
+              fault={faultAt(faults, 'budget_usd')}
+              onValue={setBudget}
+            />
+            <TextField
+              label={buildText.key}
+              hint={buildText.keyHint}
+              autocomplete="off"
+              value={key}
+              fault={faultAt(faults, 'idempotency_key')}
+              onValue={setKey}
+            />
+          </div>
+        </details>
+        <div class="actions">
+          <CopyCall name="loop.start" input={request} />
+          <Button onClick={onClose}>{buildText.cancel}</Button>
+          <Button kind="primary" icon="start" onClick={start}>
+            {buildText.start}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

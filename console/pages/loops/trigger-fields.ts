@@ -1,0 +1,77 @@
+/** The fields of the dialog for triggers, and the trigger that they describe. */
+import type { Trigger } from '../../../protocol/loops/schema.ts'
+
+/** What is written in the fields; '' means absent. */
+export interface TriggerFields {
+  readonly kind: Trigger['kind']
+  readonly enabled: boolean
+  readonly key: string
+  readonly name: string
+  readonly cron: string
+  readonly interval: string
+  readonly timezone: string
+  readonly event_type: string
+  readonly source_id: string
+  readonly condition: string
+  readonly http_handle: string
+}
+
+/** Returns the fields of a trigger, or those of a new one. */
+export function writtenTrigger(trigger: Trigger | undefined): TriggerFields {
+  const config = (trigger?.config ?? {}) as Readonly<Record<string, string | undefined>>
+  return {
+    kind: trigger?.kind ?? 'schedule',
+    enabled: trigger?.enabled !== false,
+    key: trigger?.key ?? '',
+    name: trigger?.name ?? '',
+    cron: config['cron'] ?? '',
+    interval: config['interval'] ?? '',
+    timezone: config['timezone'] ?? '',
+    event_type: config['event_type'] ?? '',
+    source_id: config['source_id'] ?? '',
+    condition: config['condition'] ?? '',
+    http_handle: config['http_handle'] ?? '',
+  }
+}
+
+const given = <K extends string>(
+  fields: Readonly<Record<K, string>>,
+  names: readonly K[],
+): Partial<Record<K, string>> =>
+  Object.fromEntries(
+    names.flatMap((name) => (fields[name].trim() === '' ? [] : [[name, fields[name].trim()]])),
+  ) as Partial<Record<K, string>>
+
+/** Returns the trigger that the fields describe. Other members of the old trigger stay. */
+export function triggerOf(fields: TriggerFields, old: Trigger | undefined): Trigger {
+  const { concurrency_policy, max_concurrent_runs } = old ?? {}
+  const common = {
+    ...given(fields, ['key', 'name']),
+    ...(!fields.enabled && { enabled: false }),
+    ...(concurrency_policy !== undefined && { concurrency_policy }),
+    ...(max_concurrent_runs !== undefined && { max_concurrent_runs }),
+  }
+  switch (fields.kind) {
+    case 'schedule':
+      return {
+        kind: 'schedule',
+        ...common,
+        config: given(fields, ['cron', 'interval', 'timezone']),
+      }
+    case 'event':
+      return {
+        kind: 'event',
+        ...common,
+        config: {
+          event_type: fields.event_type.trim(),
+          ...given(fields, ['source_id', 'condition']),
+        },
+      }
+    case 'http': {
+      const config = given(fields, ['http_handle'])
+      return { kind: 'http', ...common, ...(Object.keys(config).length > 0 && { config }) }
+    }
+    default:
+      return { kind: 'manual', ...common }
+  }
+}

@@ -1,0 +1,281 @@
+/** The triggers of a loop: what starts its runs, when, and what came of it. */
+import { useEffect, useState } from 'preact/hooks'
+import { type Loop, type Trigger, triggerKey } from '../../../protocol/loops/schema.ts'
+import { type CallReply, call } from '../../api/client.ts'
+import { useQuery } from '../../api/query.ts'
+import { Button } from '../../design/button.tsx'
+import { Code, CopyButton } from '../../design/copy.tsx'
+import { Icon, type IconName } from '../../design/icons.tsx'
+import { Confirm, Menu } from '../../design/overlay.tsx'
+import { Badge, Empty, Notice } from '../../design/states.tsx'
+import { designText } from '../../design/text.ts'
+import { now, Time } from '../../design/time.tsx'
+import { showDone } from '../../design/toast.tsx'
+import { may } from '../../shell/session.ts'
+import { curlOfTrigger, isSigned, standingOf } from './definition.ts'
+import { FireDialog } from './fire.tsx'
+import { NextTimes } from './schedule.tsx'
+import { loopsText as text } from './text.ts'
+import { TriggerDialog } from './trigger-dialog.tsx'
+import { kindWords } from './words.ts'
+
+type Standing = CallReply<'loop.triggers'>['items'][number]
+const icons: Readonly<Record<Trigger['kind'], IconName>> = {
+  http: 'webhooks',
+  schedule: 'loops',
+  event: 'star',
+  manual: 'user',
+}
+
+function About({ trigger }: { readonly trigger: Trigger }) {
+  switch (trigger.kind) {
+    case 'schedule': {
+      const { cron, interval, timezone } = trigger.config
+      return (
+        <span>
+          {cron !== undefined && <code class="user-text">{cron}</code>}{' '}
+          {interval !== undefined && text.every(interval)}
+          {timezone !== undefined && text.in(timezone)}
+        </span>
+      )
+    }
+    case 'event': {
+      const { event_type, source_id, condition } = trigger.config
+      return (
+        <span class="user-text">
+          {text.forEvents(event_type)} {source_id !== undefined && text.fromSource(source_id)}{' '}
+          {condition !== undefined && (
+            <>
+              {text.when} <code>{condition}</code>
+            </>
+          )}
+        </span>
+      )
+    }
+    case 'http':
+      return null
+    default:
+      return <span>{text.byHand}</span>
+  }
+}
+
+function HttpAddress({
+  loop,
+  trigger,
+  index,
+  standing,
+}: {
+  readonly loop: Loop
+  readonly trigger: Trigger & { readonly kind: 'http' }
+  readonly index: number
+  readonly standing: Standing | undefined
+}) {
+  const handle = trigger.config?.http_handle ?? standing?.id
+  if (handle === undefined) return null
+  const address = `${location.origin}/v1/triggers/http/${handle}`
+  const signed = isSigned(loop, trigger, index)
+  const product = document.documentElement.dataset['product'] ?? ''
+  return (
+    <div class="stack close">
+      <div class="row">
+        <code class="user-text">{address}</code>
+        <CopyButton value={address} />
+      </div>
+      <details>
+        <summary class="small">{text.withCurl}</summary>
+        {signed && <p class="small soft">{text.signedHint}</p>}
+        <Code>{curlOfTrigger(address, signed, product)}</Code>
+      </details>
+    </div>
+  )
+}
+
+function TriggerLine({
+  project,
+  loop,
+  trigger,
+  index,
+  standing,
+  onChange,
+  onEdit,
+  onFire,
+}: {
+  readonly project: string
+  readonly loop: Loop
+  readonly trigger: Trigger
+  readonly index: number
+  readonly standing: Standing | undefined
+  readonly onChange: (change: 'toggle' | 'remove') => unknown
+  readonly onEdit: () => void
+  readonly onFire: () => void
+}) {
+  const isEnabled = trigger.enabled !== false
+  const name = trigger.name ?? trigger.key ?? kindWords[trigger.kind]
+  const { condition_faults, last_condition_fault, skipped_starts, last_skipped_start } =
+    standing ?? {}
+  return (
+    <li>
+      <Icon name={icons[trigger.kind]} />
+      <div class="grow stack close">
+        <div class="row">
+          <strong class="user-text">{name}</strong>
+          <Badge>{kindWords[trigger.kind]}</Badge>
+          {!isEnabled && <Badge tone="warn">{text.disabled}</Badge>}
+        </div>
+        <About trigger={trigger} />
+        {trigger.kind === 'http' && (
+          <HttpAddress loop={loop} trigger={trigger} index={index} standing={standing} />
+        )}
+        {trigger.kind === 'schedule' && isEnabled && loop.status === 'active' && (
+          <NextTimes project={project} schedule={trigger.config} first={standing?.next_fire_at} />
+        )}
+        {condition_faults !== undefined && last_condition_fault && (
+          <Notice tone="warn">
+            <span class="user-text">
+              {text.conditionFaults(condition_faults, last_condition_fault.message)}
+            </span>
+          </Notice>
+        )}
+        {skipped_starts !== undefined && last_skipped_start && (
+          <Notice tone="warn">
+            <span class="user-text">
+              {text.skipped(skipped_starts)} {last_skipped_start.reason} (
+              <Time at={last_skipped_start.at} relative />)
+            </span>
+          </Notice>
+        )}
+      </div>
+      <div class="row">
+        {may('runs.operate') && standing && (
+          <Button icon="start" onClick={onFire}>
+            {text.fire}
+          </Button>
+        )}
+        {may('project.edit') && (
+          <Menu
+            label={`${designText.moreActions}: ${name}`}
+            items={[
+              { label: text.editTrigger, icon: 'edit', onSelect: onEdit },
+              {
+                label: isEnabled ? text.disable : text.enable,
+                icon: isEnabled ? 'stop' : 'check',
+                onSelect: () => onChange('toggle'),
+              },
+              {
+                label: text.removeTrigger,
+                icon: 'trash',
+                danger: true,
+                onSelect: () => onChange('remove'),
+              },
+            ]}
+          />
+        )}
+      </div>
+    </li>
+  )
+}
+
+/** Shows the triggers. Each change makes the next version of the loop. */
+export function Triggers({ project, loop }: { readonly project: string; readonly loop: Loop }) {
+  const { triggers = [], id } = loop
+  const { state, reload } = useQuery(
+    'loop.triggers',
+    { project, id },
+    { affects: (kind) => kind === 'loop' || kind === 'event' },
+  )
+  const standings = state.value.data?.items ?? []
+  const [editing, setEditing] = useState<number>()
+  const [firing, setFiring] = useState<number>()
+  const [removing, setRemoving] = useState<number>()
+  const next = Math.min(
+    ...standings.map(({ next_fire_at }) => Date.parse(next_fire_at ?? '')).filter(Number.isFinite),
+  )
+  // When a schedule has fired, its next time is asked for.
+  const isPast = Number.isFinite(next) && next + 2000 < now.value
+  useEffect(() => {
+    if (isPast) reload()
+  }, [isPast])
+  const save = async (changed: readonly Trigger[]): Promise<void> => {
+    await call('loop.update', { project, id, triggers: [...changed] })
+    showDone(text.triggerSaved)
+  }
+  const fired = firing === undefined ? undefined : triggers[firing]
+  const firedId = fired && standingOf(fired, firing ?? 0, standings)?.id
+  const add = may('project.edit') && (
+    <Button icon="plus" onClick={() => setEditing(triggers.length)}>
+      {text.addTrigger}
+    </Button>
+  )
+  return (
+    <section class="card">
+      <header>
+        <h2>{text.triggers}</h2>
+        {triggers.length > 0 && add}
+      </header>
+      {triggers.length === 0 ? (
+        <Empty icon="loops" title={text.noTriggers}>
+          <p>{text.noTriggersHint}</p>
+          {add}
+        </Empty>
+      ) : (
+        <ul class="triggers">
+          {triggers.map((trigger, index) => (
+            <TriggerLine
+              key={triggerKey(trigger, index)}
+              project={project}
+              loop={loop}
+              trigger={trigger}
+              index={index}
+              standing={standingOf(trigger, index, standings)}
+              onEdit={() => setEditing(index)}
+              onFire={() => setFiring(index)}
+              onChange={(change) =>
+                change === 'remove'
+                  ? setRemoving(index)
+                  : save(
+                      triggers.map((one, at) =>
+                        at === index ? { ...one, enabled: one.enabled === false } : one,
+                      ),
+                    )
+              }
+            />
+          ))}
+        </ul>
+      )}
+      {editing !== undefined && (
+        <TriggerDialog
+          project={project}
+          trigger={triggers[editing]}
+          index={editing}
+          onClose={() => setEditing(undefined)}
+          onSave={(made) =>
+            save(
+              editing < triggers.length
+                ? triggers.map((one, at) => (at === editing ? made : one))
+                : [...triggers, made],
+            )
+          }
+        />
+      )}
+      {fired && firedId !== undefined && (
+        <FireDialog
+          project={project}
+          loop={loop}
+          trigger={firedId}
+          onClose={() => setFiring(undefined)}
+        />
+      )}
+      {removing !== undefined && (
+        <Confirm
+          title={text.removeTriggerTitle}
+          action={text.removeTrigger}
+          danger
+          onClose={() => setRemoving(undefined)}
+          onConfirm={() => save(triggers.filter((_, at) => at !== removing))}
+        >
+          <p>{text.removeTriggerHint}</p>
+        </Confirm>
+      )}
+    </section>
+  )
+}

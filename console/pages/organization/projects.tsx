@@ -1,0 +1,120 @@
+/** The projects of the organization. */
+import { useState } from 'preact/hooks'
+import { ApiError, type CallReply, call } from '../../api/client.ts'
+import { useList } from '../../api/query.ts'
+import { Button } from '../../design/button.tsx'
+import { type Column, DataTable } from '../../design/data-table.tsx'
+import { TextField } from '../../design/field.tsx'
+import { Dialog } from '../../design/overlay.tsx'
+import { Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { Time } from '../../design/time.tsx'
+import { showDone } from '../../design/toast.tsx'
+import { place, setQuery } from '../../router/router.ts'
+import { Page } from '../../shell/page.tsx'
+import { loadSession, mayInOrganization } from '../../shell/session.ts'
+import { organizationText as text } from './text.ts'
+
+type Project = CallReply<'project.list'>['items'][number]
+
+const columns: readonly Column<Project>[] = [
+  {
+    name: text.name,
+    cell: ({ name, handle }) => (
+      <a class="user-text" href={`/p/${encodeURIComponent(handle)}`}>
+        {name}
+      </a>
+    ),
+  },
+  { name: text.handle, cell: ({ handle }) => <span class="mono">{handle}</span> },
+  { name: text.access, cell: ({ access_mode }) => access_mode },
+  { name: text.createdAt, cell: ({ created_at }) => <Time at={created_at} /> },
+]
+
+function NewProject({ onClose }: { readonly onClose: (created: boolean) => void }) {
+  const [name, setName] = useState('')
+  const [handle, setHandle] = useState('')
+  const [error, setError] = useState<ApiError>()
+  const faultOf = (field: string) => error?.fields.find((one) => one.field === field)?.message
+  const submit = async (): Promise<void> => {
+    try {
+      await call('project.create', { name, ...(handle !== '' && { handle }) })
+      await loadSession()
+      showDone(text.created)
+      onClose(true)
+    } catch (failure) {
+      if (!(failure instanceof ApiError)) throw failure
+      setError(failure)
+    }
+  }
+  return (
+    <Dialog title={text.newProject} onClose={() => onClose(false)}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void submit()
+        }}
+      >
+        {error && error.fields.length === 0 && <Failure error={error} />}
+        <TextField
+          label={text.name}
+          required
+          maxLength={160}
+          fault={faultOf('name')}
+          value={name}
+          onValue={setName}
+        />
+        <TextField
+          label={text.handle}
+          hint={text.handleHint}
+          fault={faultOf('handle')}
+          value={handle}
+          onValue={setHandle}
+        />
+        <div class="actions">
+          <Button kind="primary" submit>
+            {text.create}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+export default function ProjectsPage() {
+  const { state, more, reload } = useList('project.list', { limit: 100 })
+  const { items, loading, error, more: hasMore } = state.value
+  const isNew = place.value.query.get('new') !== null
+  return (
+    <Page
+      title={text.projects}
+      actions={
+        mayInOrganization('organization.admin') && (
+          <Button kind="primary" icon="plus" onClick={() => setQuery({ new: '1' }, { push: true })}>
+            {text.newProject}
+          </Button>
+        )
+      }
+    >
+      {error && <Failure error={error} retry={reload} />}
+      {items.length === 0 ? (
+        loading ? (
+          <Skeleton />
+        ) : (
+          <Empty icon="blueprints" title={text.noProjects} />
+        )
+      ) : (
+        <DataTable label={text.projects} columns={columns} items={items} keyOf={({ id }) => id} />
+      )}
+      {hasMore && <Button onClick={more}>…</Button>}
+      {isNew && (
+        <NewProject
+          onClose={(created) => {
+            setQuery({ new: undefined })
+            if (created) reload()
+          }}
+        />
+      )}
+    </Page>
+  )
+}

@@ -1,0 +1,72 @@
+/** Differences of two JSON values, and of the steps of two runs. It needs no browser. */
+import type { RunStep } from '../../../../protocol/runs/schema.ts'
+
+/** A place in which two values differ. `undefined`: the value has no such member. */
+export interface Difference {
+  /** Names and indices, separated by dots; '' for the whole value. */
+  readonly path: string
+  readonly a: unknown
+  readonly b: unknown
+}
+
+/** Most differences that are looked for, and the depth to which values are compared in detail. */
+const MOST = 500
+const DEEPEST = 50
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
+const isAlike = (a: unknown, b: unknown): boolean =>
+  isObject(a) && isObject(b) && Array.isArray(a) === Array.isArray(b)
+
+/** Returns the places in which two values differ, in the order of `a` and then of `b`. */
+export function differences(a: unknown, b: unknown): readonly Difference[] {
+  const found: Difference[] = []
+  const visit = (path: string, left: unknown, right: unknown, depth: number): void => {
+    if (found.length >= MOST || Object.is(left, right)) return
+    if (!isAlike(left, right) || depth >= DEEPEST) {
+      if (depth < DEEPEST || JSON.stringify(left) !== JSON.stringify(right))
+        found.push({ path, a: left, b: right })
+      return
+    }
+    const one = left as Readonly<Record<string, unknown>>
+    const other = right as Readonly<Record<string, unknown>>
+    for (const name of new Set([...Object.keys(one), ...Object.keys(other)]))
+      visit(path === '' ? name : `${path}.${name}`, own(one, name), own(other, name), depth + 1)
+  }
+  visit('', a, b, 0)
+  return found
+}
+const own = (value: Readonly<Record<string, unknown>>, name: string): unknown =>
+  Object.hasOwn(value, name) ? value[name] : undefined
+
+/** A step of one run beside the step with the same key of another run. */
+export interface StepPair {
+  readonly key: string
+  readonly a: RunStep | undefined
+  readonly b: RunStep | undefined
+  /** Whether the steps differ in status or attempt, or only one run has the step. */
+  readonly differs: boolean
+}
+
+/** Returns the steps of two runs by key, in the order of `a`; steps of `b` alone are last. */
+export function pairSteps(a: readonly RunStep[], b: readonly RunStep[]): readonly StepPair[] {
+  const others = new Map(b.map((step) => [step.step_key, step]))
+  const keys = new Set([...a, ...b].map(({ step_key }) => step_key))
+  const ones = new Map(a.map((step) => [step.step_key, step]))
+  return [...keys].map((key) => {
+    const [one, other] = [ones.get(key), others.get(key)]
+    return {
+      key,
+      a: one,
+      b: other,
+      differs: one?.status !== other?.status || one?.attempt !== other?.attempt,
+    }
+  })
+}
+
+/** Returns the time that a step took in milliseconds; undefined if it has not ended. */
+export function timeOf(step: RunStep | undefined): number | undefined {
+  const { started_at, completed_at } = step ?? {}
+  if (started_at === undefined || completed_at === undefined) return undefined
+  return Date.parse(completed_at) - Date.parse(started_at)
+}

@@ -1,0 +1,31 @@
+/** How far an action on many runs has come. It needs no browser. */
+
+/** How far an action has come. `refused`: numbers of refused runs by message. */
+export interface BulkProgress {
+  readonly done: number
+  readonly ok: number
+  readonly refused: ReadonlyMap<string, number>
+}
+/** The result of one run. */
+export interface BulkResult {
+  readonly ok: boolean
+  readonly error?: { readonly code: string; readonly message: string }
+}
+
+/** Adds results to a progress. */
+export function addResults(
+  { done, ok, refused }: BulkProgress,
+  results: readonly BulkResult[],
+): BulkProgress {
+  const messages = new Map(refused)
+  for (const { ok: good, error } of results) {
+    if (good) continue
+    const message = error?.message ?? ''
+    messages.set(message, (messages.get(message) ?? 0) + 1)
+  }
+  return {
+    done: done + results.length,
+    ok: ok + results.filter((one) => one.ok).length,
+    refused: messages,
+  }
+}

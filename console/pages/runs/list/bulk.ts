@@ -1,0 +1,75 @@
+/** Actions on many runs: on selected ones, or on all that match a filter. */
+import { ApiError, call } from '../../../api/client.ts'
+import { addResults, type BulkProgress, type BulkResult } from './bulk-progress.ts'
+import type { RunFilter } from './filters.ts'
+
+export type BulkAction = 'cancel' | 'retry' | 'resume'
+/** The statuses of runs on which an action can act. */
+export const applicable: Readonly<Record<BulkAction, readonly string[]>> = {
+  cancel: ['queued', 'running', 'suspended'],
+  retry: ['failed'],
+  resume: ['suspended'],
+}
+/** What an action acts on. */
+export type BulkObject = { readonly ids: readonly string[] } | { readonly filter: RunFilter }
+
+/** Number of runs of one request. */
+const AT_ONCE = 200
+
+/**
+ * Acts on runs, in parts, and reports the progress after each part.
+ * @param signal ends the action after the current part.
+ * @throws ApiError if a whole part is refused.
+ */
+export async function actOn(
+  project: string,
+  action: BulkAction,
+  object: BulkObject,
+  reason: string,
+  onProgress: (progress: BulkProgress) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const why = reason.trim() === '' ? {} : { reason: reason.trim() }
+  let progress: BulkProgress = { done: 0, ok: 0, refused: new Map() }
+  const add = (results: readonly BulkResult[]): void => {
+    progress = addResults(progress, results)
+    onProgress(progress)
+  }
+  if ('filter' in object) {
+    let after: string | null | undefined
+    while (after !== null && !signal.aborted) {
+      const page: { results: readonly BulkResult[]; next: string | null } = await call('run.bulk', {
+        project,
+        action,
+        filter: object.filter as never,
+        ...why,
+        ...(after !== undefined && { after }),
+      })
+      add(page.results)
+      after = page.next
+    }
+    return
+  }
+  for (let at = 0; at < object.ids.length && !signal.aborted; at += AT_ONCE) {
+    const run_ids = object.ids.slice(at, at + AT_ONCE)
+    if (action === 'resume') {
+      for (const id of run_ids) {
+        if (signal.aborted) return
+        add([await resume(project, id, why)])
+      }
+    } else {
+      const name = action === 'cancel' ? 'run.cancel_many' : 'run.retry_many'
+      add((await call(name, { project, run_ids, ...why })).results)
+    }
+  }
+}
+
+async function resume(project: string, id: string, why: object): Promise<BulkResult> {
+  try {
+    await call('run.resume', { project, id, ...why })
+    return { ok: true }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return { ok: false, error }
+  }
+}

@@ -1,0 +1,303 @@
+/** The list of runs of a project: live, with filters, saved views, columns and actions on many. */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { Run } from '../../../../protocol/runs/schema.ts'
+import { useList, useQuery } from '../../../api/query.ts'
+import { Button, IconButton } from '../../../design/button.tsx'
+import { Code, CopyCall } from '../../../design/copy.tsx'
+import { Menu } from '../../../design/overlay.tsx'
+import { Empty, Failure, Skeleton } from '../../../design/states.tsx'
+import { VirtualList } from '../../../design/virtual.tsx'
+import { place, setQuery } from '../../../router/router.ts'
+import { Page, type PageProps } from '../../../shell/page.tsx'
+import { may } from '../../../shell/session.ts'
+import { useCommands } from '../../../shell/shortcuts.ts'
+import { focusPart } from '../focus.ts'
+import { runsText } from '../text.ts'
+import type { BulkAction } from './bulk.ts'
+import { BulkDialog } from './bulk.tsx'
+import { useRunChanges } from './changes.ts'
+import { ColumnsDialog, chosenColumns, columns, definitionOf, StatusCell } from './columns.tsx'
+import { filterOf, queryOf, sortOf } from './filters.ts'
+import { useNames } from './names.ts'
+import { useColumns } from './preferences.ts'
+import { listText as text } from './text.ts'
+import { FilterDialog, Filters } from './toolbar.tsx'
+import { Views } from './views.tsx'
+
+const LINE = 42
+const PAGE = 200
+/** Below this scroll position in pixels, the newest runs are in sight. */
+const AT_TOP = 60
+const narrow = matchMedia('(max-width: 45rem)')
+const COMMAND = `npm run baton -- run start --definition-id <workflow> --input '{}'`
+
+type Open =
+  | { readonly kind: 'filters' | 'columns' }
+  | { readonly kind: 'bulk'; readonly action: BulkAction; readonly by: 'filter' | 'selection' }
+
+export default function RunsPage({ params }: PageProps) {
+  const { project = '' } = params
+  const { query } = place.value
+  const filter = filterOf(query)
+  const sort = sortOf(query)
+  const input = {
+    project,
+    ...filter,
+    ...(sort.by === 'ended' && { sort: 'ended' as const }),
+    ...(sort.order === 'asc' && { order: 'asc' as const }),
+    limit: PAGE,
+  } as Parameters<typeof useList<'run.list'>>[1]
+  const list = useList('run.list', input)
+  const count = useQuery('run.count', { project, ...filter } as never)
+  const { items, error, loading, more } = list.state.value
+  const index = useMemo(() => new Map(items.map(({ id }, at) => [id, at])), [items])
+  const frame = useRef<HTMLDivElement>(null)
+  const scroller = (): Element | null | undefined => frame.current?.querySelector('.virtual')
+  const isAtTop = (): boolean => (scroller()?.scrollTop ?? 0) < AT_TOP
+  const changes = useRunChanges(
+    project,
+    (id) => index.has(id),
+    isAtTop,
+    () => {
+      changes.forget()
+      list.reload()
+      count.reload()
+    },
+  )
+  changes.version.value
+  const names = useNames(project)
+  const [stored, storeColumns] = useColumns(project)
+  const chosen = chosenColumns(stored)
+  const [selected, setSelected] = useState<ReadonlyMap<string, Run>>(new Map())
+  const [current, setCurrent] = useState<string>()
+  const [open, setOpen] = useState<Open>()
+  useEffect(() => setSelected(new Map()), [query.toString()])
+  const at = current === undefined ? -1 : (index.get(current) ?? -1)
+  const move = (by: number) => () => {
+    const next = items[Math.max(0, Math.min(items.length - 1, at + by))]
+    if (next) setCurrent(next.id)
+  }
+  const toggle = (run: Run | undefined): void => {
+    if (!run) return
+    const next = new Map(selected)
+    if (!next.delete(run.id)) next.set(run.id, run)
+    setSelected(next)
+  }
+  const unselect = (): void => {
+    setSelected(new Map())
+    focusPart('.runs-list .virtual')
+  }
+  const operates = may('runs.operate')
+  useCommands(
+    [
+      { id: 'runs-next', label: text.next, keys: 'j', run: move(1) },
+      { id: 'runs-previous', label: text.previous, keys: 'k', run: move(-1) },
+      ...(operates
+        ? [{ id: 'runs-toggle', label: text.toggle, keys: 'x', run: () => toggle(items[at]) }]
+        : []),
+      ...(selected.size > 0
+        ? [{ id: 'runs-unselect', label: text.unselect, keys: 'Escape', run: unselect }]
+        : []),
+      { id: 'runs-columns', label: text.columns, run: () => setOpen({ kind: 'columns' }) },
+    ],
+    [items, at, selected, operates],
+  )
+  const filtered = Object.keys(filter).length > 0
+  const shownColumns = narrow.matches
+    ? columns.filter(({ name }) => name === 'started')
+    : columns.filter(({ name }) => chosen.includes(name))
+  const counted = count.state.value.data
+  const bulk = (by: 'filter' | 'selection') => (action: BulkAction) => () =>
+    setOpen({ kind: 'bulk', action, by })
+  const close = (): void => setOpen(undefined)
+  return (
+    <Page
+      full
+      title={runsText.runs}
+      actions={
+        <>
+          {counted && (
+            <span class="soft" role="status">
+              {text.count(counted.count, counted.more)}
+            </span>
+          )}
+          <Views
+            project={project}
+            current={query.get('view') ?? ''}
+            shown={{ filter, sort, columns: chosen }}
+          />
+          <CopyCall name="run.list" input={input as never} />
+          <IconButton
+            icon="tables"
+            label={text.columns}
+            onClick={() => setOpen({ kind: 'columns' })}
+          />
+          {operates && (
+            <Menu label={text.allMatching} items={actionsOf(bulk('filter'), text.allMatching)} />
+          )}
+        </>
+      }
+    >
+      <div class="runs-list" ref={frame}>
+        <Filters
+          filter={filter}
+          sort={sort}
+          names={names}
+          onMore={() => setOpen({ kind: 'filters' })}
+        />
+        {selected.size > 0 && (
+          <Selection
+            count={selected.size}
+            act={bulk('selection')}
+            onAll={() => setSelected(new Map(items.map((run) => [run.id, run])))}
+            onNone={unselect}
+          />
+        )}
+        {changes.news.value > 0 && !isAtTop() && (
+          <div class="news">
+            <Button
+              icon="reload"
+              onClick={() => {
+                scroller()?.scrollTo(0, 0)
+                changes.forget()
+                list.reload()
+                count.reload()
+              }}
+            >
+              {text.news(changes.news.value)}
+            </Button>
+          </div>
+        )}
+        {error && <Failure error={error} retry={list.reload} />}
+        {items.length === 0 ? (
+          loading ? (
+            <Skeleton lines={12} />
+          ) : filtered ? (
+            <Empty icon="filter" title={text.noMatch}>
+              <Button onClick={() => setQuery({ ...queryOf({}, sort), view: '' })}>
+                {text.clear}
+              </Button>
+            </Empty>
+          ) : (
+            !error && (
+              <Empty icon="runs" title={text.none}>
+                <p>{text.noneHint}</p>
+                <Code>{COMMAND}</Code>
+              </Empty>
+            )
+          )
+        ) : (
+          <VirtualList
+            items={items}
+            line={LINE}
+            columns={[
+              ...(operates ? ['1.5rem'] : []),
+              '6.5rem',
+              'minmax(10rem, 1.6fr)',
+              ...shownColumns.map(({ width }) => width),
+            ].join(' ')}
+            height="100%"
+            label={text.list}
+            head={[
+              ...(operates ? [<span class="unseen">{text.select}</span>] : []),
+              text.status,
+              text.run,
+              ...shownColumns.map(({ label }) => label),
+            ]}
+            keyOf={({ id }) => id}
+            {...(more && { onEnd: list.more })}
+            {...(at >= 0 && { current: at })}
+            render={(run) => {
+              const shown = { run, names, change: changes.of(run.id) }
+              const own = run.name || ('loop_id' in run ? '' : run.external_id) || ''
+              const label = own === '' && narrow.matches ? definitionOf(shown) : own
+              return {
+                selected: selected.has(run.id),
+                cells: [
+                  ...(operates
+                    ? [
+                        <input
+                          type="checkbox"
+                          tabIndex={-1}
+                          aria-label={text.selectRun(label || run.id)}
+                          checked={selected.has(run.id)}
+                          onChange={() => toggle(run)}
+                        />,
+                      ]
+                    : []),
+                  <StatusCell {...shown} />,
+                  <a
+                    class="whole user-text run-name"
+                    href={`/p/${encodeURIComponent(project)}/runs/${encodeURIComponent(run.id)}`}
+                    onFocus={() => setCurrent(run.id)}
+                  >
+                    {label || <span class="mono">{run.id}</span>}
+                  </a>,
+                  ...shownColumns.map(({ cell }) => cell(shown)),
+                ],
+              }
+            }}
+          />
+        )}
+      </div>
+      {open?.kind === 'filters' && (
+        <FilterDialog project={project} filter={filter} onClose={close} />
+      )}
+      {open?.kind === 'columns' && (
+        <ColumnsDialog chosen={chosen} onChoose={storeColumns} onClose={close} />
+      )}
+      {open?.kind === 'bulk' && (
+        <BulkDialog
+          project={project}
+          action={open.action}
+          object={open.by === 'filter' ? { filter } : { runs: [...selected.values()] }}
+          onClose={close}
+          onDone={() => {
+            setSelected(new Map())
+            list.reload()
+            count.reload()
+          }}
+        />
+      )}
+    </Page>
+  )
+}
+
+const actionsOf = (act: (action: BulkAction) => () => void, about: string) => [
+  { label: `${text.retry}: ${about}`, icon: 'reload' as const, onSelect: act('retry') },
+  { label: `${text.resume}: ${about}`, icon: 'start' as const, onSelect: act('resume') },
+  {
+    label: `${text.cancel}: ${about}`,
+    icon: 'stop' as const,
+    danger: true,
+    onSelect: act('cancel'),
+  },
+]
+
+const Selection = ({
+  count,
+  act,
+  onAll,
+  onNone,
+}: {
+  readonly count: number
+  readonly act: (action: BulkAction) => () => void
+  readonly onAll: () => void
+  readonly onNone: () => void
+}) => (
+  <div class="row selection" role="region" aria-label={text.actions}>
+    <strong role="status">{text.selected(count)}</strong>
+    <Button onClick={act('retry')}>{text.retry}</Button>
+    <Button onClick={act('resume')}>{text.resume}</Button>
+    <Button danger onClick={act('cancel')}>
+      {text.cancel}
+    </Button>
+    <span class="grow" />
+    <Button kind="quiet" onClick={onAll}>
+      {text.selectAll}
+    </Button>
+    <Button kind="quiet" onClick={onNone}>
+      {text.unselect}
+    </Button>
+  </div>
+)

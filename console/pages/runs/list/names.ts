@@ -1,0 +1,18 @@
+/** The names of workflows, loops and principals of a project, for lists that have only their ids. */
+import { useMemo } from 'preact/hooks'
+import { useList, useQuery } from '../../../api/query.ts'
+
+/** Uses the names by id. Ids of records that are not among the first of their kind have none. */
+export function useNames(project: string): ReadonlyMap<string, string> {
+  const workflows = useList('workflow.list', { project, limit: 200 }, { kinds: ['workflow'] }).state
+    .value.items
+  const principals = useQuery('principal.list', { project, limit: 200 }, { kinds: ['principal'] })
+    .state.value.data
+  return useMemo(
+    () =>
+      new Map(
+        [...workflows, ...(principals?.items ?? [])].map(({ id, name }) => [id, name] as const),
+      ),
+    [workflows, principals],
+  )
+}

@@ -1,0 +1,292 @@
+/** Saved views of the list of runs: filters, order and columns under a name. */
+import { useState } from 'preact/hooks'
+import { ApiError, type CallReply, call } from '../../../api/client.ts'
+import { type Query, useQuery } from '../../../api/query.ts'
+import { Button, IconButton } from '../../../design/button.tsx'
+import { Checkbox, TextField } from '../../../design/field.tsx'
+import { Icon } from '../../../design/icons.tsx'
+import { Confirm, Dialog, Menu } from '../../../design/overlay.tsx'
+import { Badge, Empty, Failure } from '../../../design/states.tsx'
+import { designText } from '../../../design/text.ts'
+import { showDone, showError } from '../../../design/toast.tsx'
+import { setQuery } from '../../../router/router.ts'
+import { current as currentProject, may } from '../../../shell/session.ts'
+import { isolate } from '../../../text/isolate.ts'
+import { queryOf, type RunFilter, type RunSort } from './filters.ts'
+import { listText as text } from './text.ts'
+
+type SavedView = CallReply<'saved_view.list'>['items'][number]
+/** What a view stores. */
+interface Shown {
+  readonly filter: RunFilter
+  readonly sort: RunSort
+  readonly columns: readonly string[]
+}
+
+const bodyOf = ({ filter, sort, columns }: Shown) => ({
+  filter: { ...filter },
+  columns: [...columns],
+  sort: { ...sort },
+})
+
+/** A menu of the saved views, with the functions to save and manage them. */
+export function Views({
+  project,
+  current,
+  shown,
+}: {
+  readonly project: string
+  /** Id of the view in the address; ''. */
+  readonly current: string
+  readonly shown: Shown
+}) {
+  const views = useQuery('saved_view.list', { project, list: 'runs', limit: 200 })
+  const [dialog, setDialog] = useState<'save' | 'manage'>()
+  const { data } = views.state.value
+  const items = data?.items ?? []
+  const chosen = items.find(({ id }) => id === current)
+  const apply = ({ id, filter, sort }: SavedView): void =>
+    setQuery({ ...queryOf(filter ?? {}, sort as RunSort | undefined), view: id }, { push: true })
+  return (
+    <>
+      <Menu
+        label={text.views}
+        items={[
+          {
+            label: text.viewNone,
+            icon: 'runs',
+            onSelect: () => setQuery({ ...queryOf({}, undefined), view: '' }, { push: true }),
+          },
+          ...items.map((view) => ({
+            label: view.shared ? `${view.name} (${text.sharedBadge})` : view.name,
+            icon: 'star' as const,
+            onSelect: () => apply(view),
+          })),
+          { label: text.save, icon: 'plus', onSelect: () => setDialog('save') },
+          { label: text.manage, icon: 'edit', onSelect: () => setDialog('manage') },
+        ]}
+      >
+        <Icon name="star" />
+        <span class="clip user-text view-name">{chosen?.name ?? text.views}</span>
+        <Icon name="down" />
+      </Menu>
+      {dialog === 'save' && (
+        <SaveDialog
+          project={project}
+          shown={shown}
+          onClose={() => setDialog(undefined)}
+          onSaved={(id) => {
+            views.reload()
+            setQuery({ view: id })
+          }}
+        />
+      )}
+      {dialog === 'manage' && (
+        <ManageDialog
+          project={project}
+          views={views}
+          shown={shown}
+          onClose={() => setDialog(undefined)}
+        />
+      )}
+    </>
+  )
+}
+
+function SaveDialog({
+  project,
+  shown,
+  onClose,
+  onSaved,
+}: {
+  readonly project: string
+  readonly shown: Shown
+  readonly onClose: () => void
+  readonly onSaved: (id: string) => void
+}) {
+  const [name, setName] = useState('')
+  const [shared, setShared] = useState(false)
+  const [error, setError] = useState<ApiError>()
+  const save = async (): Promise<void> => {
+    try {
+      const view = await call('saved_view.create', {
+        project,
+        list: 'runs',
+        name: name.trim(),
+        ...bodyOf(shown),
+        ...(shared && { shared }),
+      })
+      showDone(text.saved)
+      onSaved(view.id)
+      onClose()
+    } catch (failure) {
+      if (!(failure instanceof ApiError)) throw failure
+      setError(failure)
+    }
+  }
+  return (
+    <Dialog title={text.save} onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void save()
+        }}
+      >
+        <TextField
+          label={text.viewName}
+          required
+          maxLength={128}
+          value={name}
+          onValue={setName}
+          fault={error?.fields.find(({ field }) => field === 'name')?.message}
+        />
+        <Checkbox
+          label={text.shared}
+          checked={shared}
+          disabled={!may('project.edit')}
+          onChecked={setShared}
+        />
+        {!may('project.edit') && <p class="small soft">{text.sharedHint}</p>}
+        {error && <Failure error={error} />}
+        <div class="actions">
+          <Button onClick={onClose}>{designText.cancel}</Button>
+          <Button kind="primary" submit disabled={name.trim() === ''}>
+            {text.save}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+function ManageDialog({
+  project,
+  views,
+  shown,
+  onClose,
+}: {
+  readonly project: string
+  readonly views: Query<CallReply<'saved_view.list'>>
+  readonly shown: Shown
+  readonly onClose: () => void
+}) {
+  const { data, error } = views.state.value
+  const items = data?.items ?? []
+  const [deleting, setDeleting] = useState<SavedView>()
+  if (deleting)
+    return (
+      <Confirm
+        title={text.deleteView(isolate(deleting.name))}
+        action={text.delete}
+        danger
+        onClose={() => setDeleting(undefined)}
+        onConfirm={async () => {
+          await call('saved_view.delete', { project, id: deleting.id })
+          showDone(text.deleted)
+          views.reload()
+        }}
+      >
+        {deleting.shared && <p>{text.deleteShared}</p>}
+      </Confirm>
+    )
+  return (
+    <Dialog title={text.manage} onClose={onClose}>
+      {error && <Failure error={error} retry={views.reload} />}
+      {items.length === 0 && <Empty icon="star" title={text.noViews} />}
+      <ul class="stack close">
+        {items.map((view) => (
+          <ViewLine
+            key={view.id}
+            project={project}
+            view={view}
+            shown={shown}
+            onChanged={views.reload}
+            onDelete={() => setDeleting(view)}
+          />
+        ))}
+      </ul>
+    </Dialog>
+  )
+}
+
+function ViewLine({
+  project,
+  view,
+  shown,
+  onChanged,
+  onDelete,
+}: {
+  readonly project: string
+  readonly view: SavedView
+  readonly shown: Shown
+  readonly onChanged: () => void
+  readonly onDelete: () => void
+}) {
+  const [name, setName] = useState<string>()
+  const { id, shared, owner_id } = view
+  const changes =
+    may('project.edit') || (!shared && owner_id === currentProject.value?.principal.id)
+  const update = async (change: object): Promise<void> => {
+    try {
+      await call('saved_view.update', { project, id, ...change })
+      showDone(text.saved)
+      setName(undefined)
+      onChanged()
+    } catch (error) {
+      showError(error)
+    }
+  }
+  if (name !== undefined)
+    return (
+      <li>
+        <form
+          class="row"
+          onSubmit={(event) => {
+            event.preventDefault()
+            void update({ name: name.trim() })
+          }}
+        >
+          <div class="grow">
+            <TextField
+              label={text.renameView(view.name)}
+              unlabelled
+              required
+              maxLength={128}
+              value={name}
+              onValue={setName}
+            />
+          </div>
+          <Button submit kind="primary" disabled={name.trim() === ''}>
+            {text.rename}
+          </Button>
+          <IconButton icon="close" label={designText.cancel} onClick={() => setName(undefined)} />
+        </form>
+      </li>
+    )
+  return (
+    <li class="row">
+      <span class="grow user-text">{view.name}</span>
+      {shared && <Badge tone="info">{text.sharedBadge}</Badge>}
+      {changes && (
+        <Menu
+          label={text.renameView(view.name)}
+          items={[
+            { label: text.rename, icon: 'edit', onSelect: () => setName(view.name) },
+            { label: text.replace, icon: 'filter', onSelect: () => update(bodyOf(shown)) },
+            ...(may('project.edit')
+              ? [
+                  {
+                    label: shared ? text.unshare : text.share,
+                    icon: 'people' as const,
+                    onSelect: () => update({ shared: !shared }),
+                  },
+                ]
+              : []),
+            { label: text.delete, icon: 'trash', danger: true, onSelect: onDelete },
+          ]}
+        />
+      )}
+    </li>
+  )
+}

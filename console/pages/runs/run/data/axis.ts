@@ -1,0 +1,85 @@
+/** The time axis of the timeline: the visible range, zooming, marks and positions. */
+
+/** A range of time in Unix milliseconds. */
+export interface TimeRange {
+  readonly from: number
+  readonly to: number
+}
+
+/** The shortest range that can be shown, in milliseconds. */
+const SHORTEST = 5
+const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500]
+const S = 1000
+const MIN = 60 * S
+const H = 60 * MIN
+const D = 24 * H
+const sizes: readonly number[] = [
+  ...steps,
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * S),
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * MIN),
+  ...[1, 2, 3, 6, 12].map((n) => n * H),
+  ...[1, 2, 7, 14, 30, 90, 365].map((n) => n * D),
+]
+
+/** Returns a range with a positive length that begins at `from`. */
+export const rangeOf = (from: number, to: number): TimeRange => ({
+  from,
+  to: Math.max(to, from + SHORTEST),
+})
+
+/**
+ * Returns a range that is zoomed around a point.
+ * @param factor above 1 shows less time, below 1 more.
+ * @param at position in the range that keeps its place, from 0 to 1.
+ * @param whole the range that is never left.
+ */
+export function zoom(range: TimeRange, factor: number, at: number, whole: TimeRange): TimeRange {
+  const length = range.to - range.from
+  const next = Math.max(SHORTEST, Math.min(whole.to - whole.from, length / factor))
+  const from = range.from + (length - next) * at
+  return within({ from, to: from + next }, whole)
+}
+/** Returns a range that is moved by a part of its length. */
+export function pan(range: TimeRange, by: number, whole: TimeRange): TimeRange {
+  const length = range.to - range.from
+  return within({ from: range.from + length * by, to: range.to + length * by }, whole)
+}
+function within({ from, to }: TimeRange, whole: TimeRange): TimeRange {
+  const length = Math.min(to - from, whole.to - whole.from)
+  const begin = Math.max(whole.from, Math.min(from, whole.to - length))
+  return { from: begin, to: begin + length }
+}
+
+/** Returns the position of a time in a range: 0 at its begin, 1 at its end, beyond outside. */
+export const positionOf = (at: number, { from, to }: TimeRange): number => (at - from) / (to - from)
+
+/**
+ * Returns the marks of an axis as offsets from `origin` in milliseconds, with their positions.
+ * @param most maximum number of marks.
+ */
+export function marksOf(
+  range: TimeRange,
+  origin: number,
+  most: number,
+): readonly { readonly offset: number; readonly position: number }[] {
+  const length = range.to - range.from
+  const size = sizes.find((one) => length / one <= most) ?? (sizes.at(-1) as number)
+  const marks: { offset: number; position: number }[] = []
+  const first = Math.ceil((range.from - origin) / size) * size
+  for (let offset = first; origin + offset <= range.to && marks.length <= most; offset += size)
+    marks.push({ offset, position: positionOf(origin + offset, range) })
+  return marks
+}
+
+/** A visible bar: its begin and width as percentages of the axis. */
+export interface Bar {
+  readonly left: number
+  readonly width: number
+}
+/** Returns the visible part of a span, or undefined when nothing of it is visible. */
+export function barOf(from: number, to: number, range: TimeRange): Bar | undefined {
+  if (to < range.from || from > range.to) return undefined
+  const left = Math.max(0, positionOf(from, range))
+  const right = Math.min(1, positionOf(to, range))
+  return { left: left * 100, width: Math.max(0, right - left) * 100 }
+}

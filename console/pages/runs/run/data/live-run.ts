@@ -1,0 +1,198 @@
+/**
+ * The data of the page of a run: its record, its steps, and its events as they happen. Frames are
+ * applied together, at most ten times per second.
+ */
+import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type { Api } from '../../../../../protocol/api.ts'
+import type { Reply } from '../../../../../protocol/contract.ts'
+import type { RunEventRecord } from '../../../../../protocol/runs/schema.ts'
+import { ApiError, call } from '../../../../api/client.ts'
+import { live } from '../../../../api/live.ts'
+import { type Query, useQuery } from '../../../../api/query.ts'
+import type { LiveState } from '../../../../live/live.ts'
+import { hasEnded, RunFold } from './fold.ts'
+
+/** The record of a run with its definition and the reason why it waits. */
+export type RunDetail = Reply<Api['run.get']>
+
+/** What the page of a run shows. */
+export interface LiveRun {
+  readonly fold: RunFold
+  /** Grows when `fold` has changed. Components read it to be rendered again. */
+  readonly version: ReadonlySignal<number>
+  readonly detail: Query<RunDetail>
+  /** Whether the records of the steps were loaded. */
+  readonly loaded: ReadonlySignal<boolean>
+  readonly error: ReadonlySignal<ApiError | undefined>
+  readonly state: ReadonlySignal<LiveState>
+  /** Loads the record and the steps again, and follows the events again if they had ended. */
+  refresh(): void
+}
+
+/** Time in milliseconds between two renderings, and between two requests for the record. */
+const RENDER_MS = 100
+const RELOAD_MS = 2000
+/** Steps with their reasons for waiting are loaded again for runs with at most so many steps. */
+const RELOADED_STEPS = 300
+
+/** Calls a function at most once per period, at last after the newest request. */
+function throttled(run: () => void, period: number) {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let before = 0
+  return {
+    ask(): void {
+      if (timer !== undefined) return
+      timer = setTimeout(
+        () => {
+          timer = undefined
+          before = performance.now()
+          run()
+        },
+        Math.max(0, before + period - performance.now()),
+      )
+    },
+    stop: () => clearTimeout(timer),
+  }
+}
+
+/** Uses the data of a run in a page. */
+export function useLiveRun(project: string, id: string): LiveRun {
+  const detail = useQuery(
+    'run.get',
+    { project, id },
+    {
+      // What else can change the reason why a run waits.
+      affects: (kind) => kind === 'worker' || kind === 'interaction' || kind === 'environment',
+    },
+  )
+  const parts = useMemo(
+    () => ({
+      fold: new RunFold(),
+      version: signal(0),
+      loaded: signal(false),
+      error: signal<ApiError | undefined>(undefined),
+      state: signal<LiveState>('connecting'),
+      followed: signal(0),
+    }),
+    [project, id],
+  )
+  const reloadDetail = useRef(detail.reload)
+  reloadDetail.current = detail.reload
+  const { fold, version, loaded, error, state, followed } = parts
+  const loadSteps = async (): Promise<void> => {
+    try {
+      const { items } = await call('run.steps', { id })
+      fold.addRecords(items)
+      error.value = undefined
+      loaded.value = true
+      version.value++
+    } catch (failure) {
+      if (!(failure instanceof ApiError)) throw failure
+      error.value = failure
+    }
+  }
+  useEffect(() => void loadSteps(), [parts])
+  const round = followed.value
+  useEffect(() => {
+    const reload = throttled(() => {
+      reloadDetail.current()
+      if (fold.steps.size <= RELOADED_STEPS) void loadSteps()
+    }, RELOAD_MS)
+    const stop = followRun(project, id, fold, version, (next, changed) => {
+      if (next !== undefined) state.value = next
+      if (next === 'ended') {
+        reloadDetail.current()
+        void loadSteps()
+      } else if (changed) reload.ask()
+    })
+    return () => {
+      reload.stop()
+      stop()
+    }
+  }, [parts, round])
+  const ended = state.value === 'ended'
+  const refollow = (): void => {
+    state.value = 'connecting'
+    followed.value++
+  }
+  // Only a failed run can go on after its end, by a retry.
+  const failed = detail.state.value.data?.status === 'failed'
+  useEffect(() => {
+    if (!ended || !failed) return undefined
+    return live().follow(
+      { project, topic: 'runs' },
+      {
+        frame: ({ data }) => {
+          const { run_id, data: change } = data as { run_id?: string; data?: { status?: string } }
+          if (run_id !== id || hasEnded(change?.status ?? 'failed')) return
+          reloadDetail.current()
+          refollow()
+        },
+      },
+    )
+  }, [parts, ended, failed])
+  return {
+    fold,
+    version,
+    detail,
+    loaded,
+    error,
+    state,
+    refresh: () => {
+      detail.reload()
+      void loadSteps()
+      if (state.peek() === 'ended') refollow()
+    },
+  }
+}
+
+/** Follows the events of a run. `on` receives the state, and whether the run may have changed. */
+function followRun(
+  project: string,
+  id: string,
+  fold: RunFold,
+  version: Signal<number>,
+  on: (state: LiveState | undefined, changed: boolean) => void,
+): () => void {
+  let waiting: RunEventRecord[] = []
+  const began = Date.now()
+  const render = throttled(() => {
+    const events = waiting
+    waiting = []
+    fold.addEvents(events)
+    version.value++
+    // Events that happened before the page was opened are in the record that it loads.
+    on(
+      undefined,
+      events.some(({ created_at }) => Date.parse(created_at) > began - RELOAD_MS),
+    )
+  }, RENDER_MS)
+  const after = fold.events.at(-1)?.sequence
+  const stop = live().follow(
+    { project, topic: 'run', target: id, ...(after !== undefined && { after }) },
+    {
+      frame: ({ data, cursor }) => {
+        // Output of a model while it is generated has no cursor. The session shows it.
+        if (cursor === undefined) return
+        waiting.push(data as RunEventRecord)
+        render.ask()
+      },
+      state: ({ state }) => {
+        // Frames before the end are applied before the state is.
+        if (state === 'ended') setTimeout(() => on(state, true), RENDER_MS)
+        else on(state, false)
+      },
+    },
+  )
+  return () => {
+    stop()
+    render.stop()
+  }
+}
+
+/** Returns the newest status of a run: that of its record or that of its newest event. */
+export function statusOfRun(detail: RunDetail, fold: RunFold): string {
+  const { status, statusAt } = fold
+  return status !== undefined && statusAt >= Date.parse(detail.updated_at) ? status : detail.status
+}

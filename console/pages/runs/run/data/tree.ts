@@ -1,0 +1,183 @@
+/**
+ * Arranges the steps of a run as rows: branches and items are below their step and can be folded.
+ * It needs no browser.
+ */
+import type { StepView } from './fold.ts'
+
+/** A row: a step, or a branch or item with its steps below it. */
+export interface Row {
+  /** The key of the step, or the key of the branch: the prefix of the keys of its steps. */
+  readonly id: string
+  readonly label: string
+  /** The step; absent for a branch or item. */
+  readonly step?: StepView
+  readonly depth: number
+  readonly status: string
+  readonly from: number | undefined
+  readonly to: number | undefined
+  /** The number of rows directly below; 0 for a row that cannot be opened. */
+  readonly children: number
+  readonly open: boolean
+}
+
+/** A branch of a step: its name, and its steps in their order. */
+interface Branch {
+  readonly id: string
+  readonly name: string
+  readonly steps: StepView[]
+}
+/** The place of a step below another one. */
+interface Place {
+  readonly parent: string
+  readonly branch: string
+  readonly branchName: string
+  readonly leaf: string
+}
+
+const branching: ReadonlySet<string> = new Set(['for_each', 'parallel'])
+/** Returns whether steps of this kind have branches or items. */
+export const hasBranches = (kind: string): boolean => branching.has(kind)
+
+/**
+ * Returns the place of a step below a step with branches; undefined for a step of the run itself.
+ * @param top the keys of the steps of the run itself, if they are known.
+ */
+export function placeOf(
+  key: string,
+  steps: ReadonlyMap<string, Pick<StepView, 'kind'>>,
+  top?: ReadonlySet<string>,
+): Place | undefined {
+  if (top?.has(key)) return undefined
+  for (let at = key.indexOf('.'); at >= 0; at = key.indexOf('.', at + 1)) {
+    const parent = key.slice(0, at)
+    if (!branching.has(steps.get(parent)?.kind ?? '')) continue
+    const found = /^(~*)([^.]+)\.([\s\S]+)$/.exec(key.slice(at + 1))
+    if (!found) continue
+    const [, tildes = '', branchName = '', leaf = ''] = found
+    return { parent, branch: `${parent}.${tildes}${branchName}`, branchName, leaf }
+  }
+  return undefined
+}
+
+/** The number of branches up to which a step is open at first. */
+const OPEN_UP_TO = 12
+const least = (values: readonly (number | undefined)[]): number | undefined => {
+  let found: number | undefined
+  for (const value of values)
+    if (value !== undefined && (found === undefined || value < found)) found = value
+  return found
+}
+
+/** The steps of a run as a tree. */
+export class StepTree {
+  readonly #top: StepView[] = []
+  readonly #below = new Map<string, Map<string, Branch>>()
+  readonly #seen = new Set<string>()
+
+  /** Takes new steps into the tree. Known steps keep their places. */
+  update(steps: ReadonlyMap<string, StepView>, top?: ReadonlySet<string>): void {
+    if (steps.size === this.#seen.size) return
+    for (const [key, step] of steps) {
+      if (this.#seen.has(key)) continue
+      const place = placeOf(key, steps, top)
+      this.#seen.add(key)
+      if (!place) {
+        this.#top.push(step)
+        continue
+      }
+      let branches = this.#below.get(place.parent)
+      if (!branches) this.#below.set(place.parent, (branches = new Map()))
+      let branch = branches.get(place.branch)
+      if (!branch) {
+        branch = { id: place.branch, name: place.branchName, steps: [] }
+        branches.set(place.branch, branch)
+      }
+      branch.steps.push(step)
+    }
+    this.#top.sort(byStart)
+  }
+
+  /** Returns the branches of a step, in their order. */
+  branchesOf(key: string): readonly Branch[] {
+    const branches = [...(this.#below.get(key)?.values() ?? [])]
+    return branches.every(({ name }) => /^\d+$/.test(name))
+      ? branches.sort((a, b) => Number(a.name) - Number(b.name))
+      : branches
+  }
+  /** The steps of the run itself, in their order. */
+  get top(): readonly StepView[] {
+    return this.#top
+  }
+
+  /**
+   * Returns the visible rows.
+   * @param open the rows that were opened (true) or closed (false); others are open if they are few.
+   * @param itemName the label of an item of a `for_each` step, by its index.
+   */
+  rows(open: ReadonlyMap<string, boolean>, itemName: (index: string) => string): Row[] {
+    const rows: Row[] = []
+    for (const step of this.#top) {
+      const branches = this.branchesOf(step.key)
+      const isOpen = open.get(step.key) ?? branches.length <= OPEN_UP_TO
+      rows.push(rowOf(step, 0, step.name ?? step.key, branches.length, isOpen))
+      if (!isOpen) continue
+      for (const branch of branches) this.#branch(rows, step, branch, open, itemName)
+    }
+    return rows
+  }
+
+  #branch(
+    rows: Row[],
+    parent: StepView,
+    { id, name, steps }: Branch,
+    open: ReadonlyMap<string, boolean>,
+    itemName: (index: string) => string,
+  ): void {
+    const label = parent.kind === 'for_each' ? itemName(name) : name
+    const isOpen = open.get(id) ?? parent.kind === 'parallel'
+    const unfinished = steps.some(({ to }) => to === undefined)
+    rows.push({
+      id,
+      label,
+      depth: 1,
+      status: statusOf(steps),
+      from: least(steps.map(({ from }) => from)),
+      to: unfinished ? undefined : Math.max(...steps.map(({ to }) => to ?? 0)),
+      children: steps.length,
+      open: isOpen,
+    })
+    if (!isOpen) return
+    for (const step of [...steps].sort(byStart))
+      rows.push(rowOf(step, 2, step.name ?? step.key.slice(id.length + 1), 0, false))
+  }
+}
+
+const byStart = (a: StepView, b: StepView): number =>
+  (a.from ?? Number.POSITIVE_INFINITY) - (b.from ?? Number.POSITIVE_INFINITY) || a.order - b.order
+
+const rowOf = (
+  step: StepView,
+  depth: number,
+  label: string,
+  children: number,
+  open: boolean,
+): Row => ({
+  id: step.key,
+  label,
+  step,
+  depth,
+  status: step.status,
+  from: step.from,
+  to: step.to,
+  children,
+  open,
+})
+
+/** The status of a branch, from its steps: the one that needs attention most. */
+export function statusOf(steps: readonly Pick<StepView, 'status'>[]): string {
+  for (const status of ['failed', 'running', 'suspended', 'cancelled', 'pending'])
+    if (steps.some((step) => step.status === status)) return status
+  return steps.length > 0 && steps.every(({ status }) => status === 'skipped')
+    ? 'skipped'
+    : 'completed'
+}

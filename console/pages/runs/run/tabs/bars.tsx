@@ -1,0 +1,45 @@
+/** The bars of a row of the timeline: work, waits and the begins of attempts. */
+
+import { toneOf } from '../../status.tsx'
+import { barOf, type TimeRange } from '../data/axis.ts'
+import type { WaitSpan } from '../data/fold.ts'
+import type { Row } from '../data/tree.ts'
+
+/** Kinds of waits in which something else works: they are shown in another colour. */
+const elsewhere: ReadonlySet<string> = new Set(['run', 'agent', 'branches'])
+/** A job is work, so its wait is not marked. */
+const looks = ({ kind }: WaitSpan): string | undefined =>
+  kind === 'worker' ? undefined : elsewhere.has(kind) ? 'elsewhere' : 'idle'
+
+/** Shows the visible bars of a row. `now` is the end of what has not ended. */
+export function Bars({
+  row: { step, from, to, status },
+  range,
+  now,
+}: {
+  readonly row: Row
+  readonly range: TimeRange
+  readonly now: number
+}) {
+  if (from === undefined) return null
+  const whole = barOf(from, to ?? now, range)
+  if (!whole) return null
+  const style = ({ left, width }: { left: number; width: number }) => ({
+    left: `${left}%`,
+    width: `${width}%`,
+  })
+  return (
+    <div class="bars" aria-hidden="true">
+      <i class={`bar ${toneOf(status)}${step ? '' : ' group'}`} style={style(whole)} />
+      {step?.waits.map((wait) => {
+        const look = looks(wait)
+        const bar = look && barOf(wait.from, wait.to ?? now, range)
+        return bar && <i key={wait.id} class={`bar ${look}`} style={style(bar)} />
+      })}
+      {step?.attempts.slice(1).map((attempt) => {
+        const bar = barOf(attempt.from, attempt.from, range)
+        return bar && <i key={attempt.from} class="bar mark" style={{ left: `${bar.left}%` }} />
+      })}
+    </div>
+  )
+}

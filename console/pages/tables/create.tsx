@@ -1,0 +1,99 @@
+/** The dialog that creates a table. */
+import { useState } from 'preact/hooks'
+import { ApiError, call } from '../../api/client.ts'
+import { Button } from '../../design/button.tsx'
+import { SelectField, TextArea, TextField } from '../../design/field.tsx'
+import { Dialog } from '../../design/overlay.tsx'
+import { Failure } from '../../design/states.tsx'
+import { go } from '../../router/router.ts'
+import { ColumnsEditor, columnsOf, editedColumn } from './columns.tsx'
+import { tablesText as text } from './text.ts'
+
+export function CreateTable({
+  project,
+  base,
+  onClose,
+}: {
+  readonly project: string
+  readonly base: string
+  readonly onClose: () => void
+}) {
+  const [name, setName] = useState('')
+  const [description, setDescription] = useState('')
+  const [columns, setColumns] = useState(
+    () =>
+      [
+        editedColumn({ name: 'name', type: 'string', required: true }, false),
+      ] as readonly ReturnType<typeof editedColumn>[],
+  )
+  const [identity, setIdentity] = useState('name')
+  const [faults, setFaults] = useState<ReadonlyMap<number, string>>()
+  const [error, setError] = useState<ApiError>()
+  const candidates = columns.filter(({ type, name: of }) => type === 'string' && of !== '')
+  const chosen = candidates.some((one) => one.name === identity)
+    ? identity
+    : (candidates[0]?.name ?? '')
+  const create = async (): Promise<void> => {
+    const made = columnsOf(
+      columns.map((one) => (one.name === chosen ? { ...one, required: true } : one)),
+    )
+    setFaults('faults' in made ? made.faults : undefined)
+    if ('faults' in made) return
+    setError(undefined)
+    try {
+      const { id } = await call('table.create', {
+        project,
+        name,
+        ...(description !== '' && { description }),
+        schema: { columns: made.columns, identity_column: chosen },
+      })
+      go(`${base}/${id}`)
+    } catch (fault) {
+      if (!(fault instanceof ApiError)) throw fault
+      setError(fault)
+    }
+  }
+  const nameFault = error?.fields.find(({ field }) => field === 'name')?.message
+  return (
+    <Dialog title={text.create} wide onClose={onClose}>
+      <TextField
+        label={text.name}
+        hint={text.nameHint}
+        fault={nameFault}
+        value={name}
+        onValue={setName}
+        maxLength={64}
+      />
+      <TextArea
+        label={text.description}
+        value={description}
+        onValue={setDescription}
+        maxLength={1000}
+        rows={2}
+      />
+      <h3>{text.columns}</h3>
+      <ColumnsEditor
+        columns={columns}
+        onColumns={setColumns}
+        identity={chosen}
+        isEmpty
+        faults={faults}
+        error={error}
+      />
+      <SelectField
+        label={text.identity}
+        hint={text.identityHint}
+        value={chosen}
+        choices={candidates.map((one) => ({ value: one.name, label: one.name }))}
+        onValue={setIdentity}
+      />
+      {error && nameFault === undefined && <Failure error={error} />}
+      <div class="actions">
+        <Button onClick={onClose}>{text.cancel}</Button>
+        <Button kind="primary" disabled={name === '' || chosen === ''} onClick={create}>
+          {text.create}
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,316 @@
+/** The dialog that imports rows: choose a file, map its columns, and watch the progress. */
+import { useMemo, useRef, useState } from 'preact/hooks'
+import type { Table } from '../../../../protocol/tables/schema.ts'
+import { ApiError, call } from '../../../api/client.ts'
+import { Button } from '../../../design/button.tsx'
+import { SelectField } from '../../../design/field.tsx'
+import { Dialog } from '../../../design/overlay.tsx'
+import { Failure, Notice } from '../../../design/states.tsx'
+import { formatBytes } from '../../../text/format.ts'
+import { tablesText as text } from '../text.ts'
+import {
+  bulksOf,
+  type CsvFile,
+  type Mapping,
+  NEW,
+  newColumns,
+  type PlannedRow,
+  planImport,
+  readFile,
+  suggested,
+} from './plan.ts'
+
+const MOST_BYTES = 64 * 1_048_576
+const SHOWN_FAULTS = 5
+/** Number of updates that run at the same time. */
+const AT_ONCE = 6
+
+export function ImportDialog({
+  project,
+  table,
+  onClose,
+}: {
+  readonly project: string
+  readonly table: Table
+  readonly onClose: () => void
+}) {
+  const [file, setFile] = useState<CsvFile>()
+  const [fault, setFault] = useState<string>()
+  const choose = async (chosen: File | undefined): Promise<void> => {
+    if (!chosen) return
+    if (chosen.size > MOST_BYTES) return setFault(text.fileTooLarge(formatBytes(MOST_BYTES)))
+    const read = readFile(chosen.name, await chosen.text())
+    setFault(read ? undefined : text.noRecords)
+    setFile(read)
+  }
+  return (
+    <Dialog title={text.importTitle} wide onClose={onClose}>
+      {fault !== undefined && <Notice tone="bad">{fault}</Notice>}
+      {file ? (
+        <Mapped project={project} table={table} file={file} onClose={onClose} />
+      ) : (
+        <Chooser onFile={choose} />
+      )}
+    </Dialog>
+  )
+}
+
+function Chooser({ onFile }: { readonly onFile: (file: File | undefined) => Promise<void> }) {
+  const picker = useRef<HTMLInputElement>(null)
+  return (
+    <div
+      class="file-drop"
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault()
+        void onFile(event.dataTransfer?.files[0])
+      }}
+    >
+      <input
+        ref={picker}
+        type="file"
+        accept=".csv,.tsv,text/csv"
+        hidden
+        aria-label={text.chooseFile}
+        onChange={({ currentTarget }) => void onFile(currentTarget.files?.[0])}
+      />
+      <Button kind="primary" icon="upload" onClick={() => picker.current?.click()}>
+        {text.chooseFile}
+      </Button>
+      <p class="soft">{text.dropFile}</p>
+    </div>
+  )
+}
+
+/** What has been imported. */
+interface Progress {
+  readonly done: number
+  readonly total: number
+  readonly running: boolean
+  readonly error?: ApiError
+}
+
+function Mapped({
+  project,
+  table: { id, schema },
+  file,
+  onClose,
+}: {
+  readonly project: string
+  readonly table: Table
+  readonly file: CsvFile
+  readonly onClose: () => void
+}) {
+  const candidates = useMemo(() => newColumns(file, schema), [file])
+  const [mapping, setMapping] = useState<Mapping>(() => suggested(file, schema))
+  const [update, setUpdate] = useState(false)
+  const [progress, setProgress] = useState<Progress>()
+  const stop = useRef<AbortController | undefined>(undefined)
+  const added = new Map([...candidates].filter(([index]) => mapping[index] === NEW))
+  const plan = useMemo(() => planImport(file, mapping, schema, added), [file, mapping.join('\n')])
+  const twice = mapping.find(
+    (name, index) => name !== '' && name !== NEW && mapping.indexOf(name) !== index,
+  )
+  const missing = !mapping.includes(schema.identity_column)
+  const run = async (): Promise<void> => {
+    const control = new AbortController()
+    stop.current = control
+    let done = 0
+    const total = plan.rows.length
+    const advance = (count: number): void => {
+      done += count
+      setProgress({ done, total, running: true })
+    }
+    advance(0)
+    try {
+      if (added.size > 0)
+        await call('table.update', {
+          project,
+          id,
+          schema: { ...schema, columns: [...schema.columns, ...added.values()] },
+        })
+      if (update) await upsert(plan.rows, control.signal, advance)
+      else await insert(plan.rows, control.signal, advance)
+      setProgress({ done, total, running: false })
+    } catch (error) {
+      if (control.signal.aborted) return setProgress({ done, total, running: false })
+      if (!(error instanceof ApiError)) throw error
+      setProgress({ done, total, running: false, error })
+    }
+  }
+  const insert = async (
+    rows: readonly PlannedRow[],
+    signal: AbortSignal,
+    advance: (count: number) => void,
+  ): Promise<void> => {
+    for (const bulk of bulksOf(rows)) {
+      signal.throwIfAborted()
+      try {
+        await call('row.bulk', { project, id, rows: bulk.map(({ data }) => data) }, { signal })
+      } catch (error) {
+        throw located(error, bulk)
+      }
+      advance(bulk.length)
+    }
+  }
+  const upsert = async (
+    rows: readonly PlannedRow[],
+    signal: AbortSignal,
+    advance: (count: number) => void,
+  ): Promise<void> => {
+    for (let at = 0; at < rows.length; at += AT_ONCE) {
+      signal.throwIfAborted()
+      await Promise.all(
+        rows.slice(at, at + AT_ONCE).map(async (row) => {
+          try {
+            await call('row.upsert', { project, id, data: row.data }, { signal })
+          } catch (error) {
+            throw located(error, [row])
+          }
+          advance(1)
+        }),
+      )
+    }
+  }
+  if (progress) {
+    const { done, total, running, error } = progress
+    return (
+      <>
+        <div role="status" class="stack close">
+          <p>{text.imported(done, total)}</p>
+          <progress aria-label={text.progress} value={done} max={Math.max(1, total)} />
+        </div>
+        {error && <Failure error={error} />}
+        {!running && !error && done === total && (
+          <Notice tone="good">{text.importDone(done)}</Notice>
+        )}
+        <div class="actions">
+          {running ? (
+            <Button onClick={() => stop.current?.abort(new DOMException('', 'AbortError'))}>
+              {text.stop}
+            </Button>
+          ) : (
+            <Button kind="primary" onClick={onClose}>
+              {text.close}
+            </Button>
+          )}
+        </div>
+      </>
+    )
+  }
+  return (
+    <>
+      <p class="user-text">{text.fileRows(file.name, file.records.length)}</p>
+      <div class="table-frame">
+        <table class="table">
+          <caption class="unseen">{text.mapping}</caption>
+          <thead>
+            <tr>
+              <th scope="col">{text.fileColumn}</th>
+              <th scope="col">{text.sample}</th>
+              <th scope="col">{text.tableColumn}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {file.head.map((name, index) => {
+              const candidate = candidates.get(index)
+              return (
+                <tr key={index}>
+                  <th scope="row" class="user-text">
+                    {name || index + 1}
+                  </th>
+                  <td class="soft small user-text">
+                    {file.records
+                      .slice(0, 3)
+                      .map(({ fields }) => (fields[index] ?? '–').slice(0, 60))
+                      .join(' · ')}
+                  </td>
+                  <td>
+                    <SelectField
+                      label={text.into(name || String(index + 1))}
+                      unlabelled
+                      value={mapping[index] ?? ''}
+                      choices={[
+                        { value: '', label: text.skip },
+                        ...schema.columns.map((one) => ({
+                          value: one.name,
+                          label: `${one.name} (${one.type})`,
+                        })),
+                        ...(candidate
+                          ? [
+                              {
+                                value: NEW,
+                                label: text.newColumn(candidate.name, candidate.type),
+                              },
+                            ]
+                          : []),
+                      ]}
+                      onValue={(value) =>
+                        setMapping(mapping.map((other, at) => (at === index ? value : other)))
+                      }
+                    />
+                  </td>
+                </tr>
+              )
+            })}
+          </tbody>
+        </table>
+      </div>
+      <SelectField
+        label={text.existing}
+        value={update ? 'update' : ''}
+        choices={[
+          { value: '', label: text.refuseExisting },
+          { value: 'update', label: text.updateExisting },
+        ]}
+        onValue={(value) => setUpdate(value === 'update')}
+      />
+      {missing && <Notice tone="warn">{text.needsIdentity(schema.identity_column)}</Notice>}
+      {twice !== undefined && <Notice tone="warn">{text.twice(twice)}</Notice>}
+      {!missing && plan.faults.length > 0 && (
+        <Notice tone="warn">
+          <p>{text.invalid(plan.faults.length)}</p>
+          {plan.faults.slice(0, SHOWN_FAULTS).map(({ line, message }) => (
+            <p key={line} class="small user-text">
+              {message}
+            </p>
+          ))}
+          <p>{text.invalidHint}</p>
+        </Notice>
+      )}
+      <div class="actions">
+        <Button onClick={onClose}>{text.cancel}</Button>
+        <Button
+          kind="primary"
+          disabled={missing || twice !== undefined || plan.rows.length === 0}
+          onClick={run}
+        >
+          {text.importRows(plan.rows.length)}
+        </Button>
+      </div>
+    </>
+  )
+}
+
+/** Returns a refusal that names the lines of the file instead of the positions in the request. */
+function located(error: unknown, rows: readonly PlannedRow[]): unknown {
+  if (!(error instanceof ApiError)) return error
+  const fields = error.fields.map(({ field, message }) => {
+    const [, index = '0', rest = ''] = /^(?:rows\[(\d+)\]|data)\.?(.*)$/.exec(field) ?? []
+    return { field: `Line ${rows[Number(index)]?.line ?? '?'} ${rest}`.trim(), message }
+  })
+  const numbers = error.details['rows']
+  const named = Array.isArray(numbers)
+    ? numbers.map((index) => ({
+        field: `Line ${rows[Number(index)]?.line ?? '?'}`,
+        message: error.message,
+      }))
+    : []
+  return new ApiError(
+    error.status,
+    error.code,
+    error.message,
+    { ...error.details, fields: [...fields, ...named] },
+    error.requestId,
+  )
+}

@@ -1,0 +1,124 @@
+/** Plans an import: which column of a file goes to which column of the table. Pure. */
+import { dataOf, inferColumns } from '../../../../client/cli/tables/columns.ts'
+import type { Column, ColumnType, TableSchema } from '../../../../protocol/tables/schema.ts'
+import { type CsvRecord, readCsv } from '../../../preview/csv.ts'
+
+/** A CSV file that was read. */
+export interface CsvFile {
+  readonly name: string
+  readonly head: readonly string[]
+  readonly records: readonly CsvRecord[]
+}
+/** Reads a file; undefined if it has no rows. */
+export function readFile(name: string, text: string): CsvFile | undefined {
+  const [first, ...records] = readCsv(text)
+  if (!first || records.length === 0) return undefined
+  return { name, head: first.fields.map((field) => field ?? ''), records }
+}
+
+/**
+ * Where each column of the file goes, by position: to a column of the table, to a new column, or
+ * nowhere ('').
+ */
+export type Mapping = readonly string[]
+/** Marks a column that the import adds to the table. */
+export const NEW = '+'
+
+const COLUMN_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+
+/** Returns the columns that the file could add to the table, by position in the file. */
+export function newColumns(file: CsvFile, schema: TableSchema): ReadonlyMap<number, Column> {
+  const values = file.records.slice(0, 1000).map(({ line, fields }) => ({
+    line,
+    values: Object.fromEntries(file.head.map((name, index) => [name, fields[index]])),
+  }))
+  const types = new Map(inferColumns(values, 'csv', '').map(({ name, type }) => [name, type]))
+  const taken = new Set(schema.columns.map(({ name }) => name))
+  const found = new Map<number, Column>()
+  for (const [index, title] of file.head.entries()) {
+    const name = title
+      .trim()
+      .replaceAll(/[^A-Za-z0-9_]+/g, '_')
+      .replace(/^(?=\d)/, '_')
+    if (!COLUMN_NAME.test(name) || taken.has(name)) continue
+    taken.add(name)
+    found.set(index, { name, type: types.get(title) ?? 'string' })
+  }
+  return found
+}
+/** Returns the mapping that the names suggest. */
+export function suggested(file: CsvFile, schema: TableSchema): Mapping {
+  const free = new Set(schema.columns.map(({ name }) => name))
+  const take = (name: string | undefined): string => {
+    if (name === undefined || !free.delete(name)) return ''
+    return name
+  }
+  const exact = file.head.map((title) => take(free.has(title) ? title : undefined))
+  return exact.map((known, index) =>
+    known !== ''
+      ? known
+      : take([...free].find((name) => plain(name) === plain(file.head[index] ?? ''))),
+  )
+}
+
+/** A row to import with its line in the file. */
+export interface PlannedRow {
+  readonly line: number
+  readonly data: Readonly<Record<string, unknown>>
+}
+/** The rows that fit, and what is wrong with the others. */
+export interface ImportPlan {
+  readonly rows: readonly PlannedRow[]
+  readonly faults: readonly { readonly line: number; readonly message: string }[]
+}
+
+/** Converts the records to rows. */
+export function planImport(
+  file: CsvFile,
+  mapping: Mapping,
+  schema: TableSchema,
+  added: ReadonlyMap<number, Column>,
+): ImportPlan {
+  const types = new Map<string, ColumnType>(
+    [...schema.columns, ...added.values()].map(({ name, type }) => [name, type]),
+  )
+  const names = mapping.map((target, index) => (target === NEW ? added.get(index)?.name : target))
+  const rows: PlannedRow[] = []
+  const faults: { line: number; message: string }[] = []
+  for (const { line, fields } of file.records) {
+    const values: Record<string, unknown> = {}
+    for (const [index, name] of names.entries())
+      if (name && fields[index] !== undefined) values[name] = fields[index]
+    const missing = schema.columns.find(
+      ({ name, required, default: standard }) =>
+        required && standard === undefined && (values[name] === undefined || values[name] === ''),
+    )
+    if (missing) faults.push({ line, message: `Line ${line}: ${missing.name} is required.` })
+    else
+      try {
+        rows.push({ line, data: dataOf({ line, values }, types, 'csv') })
+      } catch (error) {
+        faults.push({ line, message: (error as Error).message })
+      }
+  }
+  return { rows, faults }
+}
+
+const BULK_ROWS = 500
+const BULK_SIZE = 1_000_000
+/** Divides rows into requests that are not too large. */
+export function bulksOf(rows: readonly PlannedRow[]): PlannedRow[][] {
+  const bulks: PlannedRow[][] = []
+  let [bulk, size]: [PlannedRow[], number] = [[], 0]
+  for (const row of rows) {
+    const length = JSON.stringify(row.data).length
+    if (bulk.length > 0 && (bulk.length >= BULK_ROWS || size + length > BULK_SIZE)) {
+      bulks.push(bulk)
+      ;[bulk, size] = [[], 0]
+    }
+    bulk.push(row)
+    size += length
+  }
+  return bulk.length > 0 ? [...bulks, bulk] : bulks
+}

@@ -1,0 +1,259 @@
+/** The dialogs of one row: a new row, and an existing row with all its values. */
+import { useEffect, useState } from 'preact/hooks'
+import type { Column, TableSchema } from '../../../protocol/tables/schema.ts'
+import { ApiError, call } from '../../api/client.ts'
+import { Button } from '../../design/button.tsx'
+import { CopyButton, CopyCall } from '../../design/copy.tsx'
+import { SelectField, TextArea, TextField } from '../../design/field.tsx'
+import { Dialog } from '../../design/overlay.tsx'
+import { Failure, Skeleton } from '../../design/states.tsx'
+import { Time } from '../../design/time.tsx'
+import { Tree } from '../../design/tree.tsx'
+import type { TableRow } from './rows/rows.ts'
+import { type Conflict, memberFault, saveRow } from './rows/save.ts'
+import { tablesText as text } from './text.ts'
+import { editedText, typedValue } from './values.ts'
+
+type Texts = Readonly<Record<string, string>>
+
+/** Returns the values that differ from those before, or the faults of the texts. */
+function changesOf(
+  schema: TableSchema,
+  texts: Texts,
+  before: Texts,
+): { readonly changes: Record<string, unknown> } | { readonly faults: Texts } {
+  const changes: Record<string, unknown> = {}
+  const faults: Record<string, string> = {}
+  for (const column of schema.columns) {
+    const value = texts[column.name] ?? ''
+    if (value === (before[column.name] ?? '')) continue
+    const typed = typedValue(value, column)
+    if ('fault' in typed) faults[column.name] = typed.fault
+    else changes[column.name] = typed.value
+  }
+  return Object.keys(faults).length > 0 ? { faults } : { changes }
+}
+
+function RowField({
+  column,
+  value,
+  fault,
+  disabled,
+  onValue,
+}: {
+  readonly column: Column
+  readonly value: string
+  readonly fault: string | undefined
+  readonly disabled: boolean
+  readonly onValue: (value: string) => void
+}) {
+  const { name, type, required, description } = column
+  const hint = [type === 'date' ? text.dateHint : type, description].filter(Boolean).join(' · ')
+  const common = {
+    label: required ? `${name} *` : name,
+    hint,
+    fault,
+    value,
+    onValue,
+    disabled,
+  }
+  if (type === 'boolean')
+    return (
+      <SelectField
+        {...common}
+        choices={[
+          { value: '', label: text.noValue },
+          { value: 'true', label: text.yes },
+          { value: 'false', label: text.no },
+        ]}
+      />
+    )
+  return type === 'number' || type === 'date' ? (
+    <TextField {...common} />
+  ) : (
+    <TextArea {...common} rows={type === 'object' || type === 'array' ? 4 : 1} />
+  )
+}
+
+/** The dialog for a new row. */
+export function NewRow({
+  project,
+  id,
+  schema,
+  onClose,
+}: {
+  readonly project: string
+  readonly id: string
+  readonly schema: TableSchema
+  readonly onClose: () => void
+}) {
+  const [standard] = useState(() =>
+    Object.fromEntries(
+      schema.columns.map(({ name, type, default: value }) => [name, editedText(value, type)]),
+    ),
+  )
+  const [texts, setTexts] = useState<Texts>(standard)
+  const [faults, setFaults] = useState<Texts>({})
+  const [error, setError] = useState<ApiError>()
+  const insert = async (): Promise<void> => {
+    const missing = schema.columns.filter(
+      ({ name, required }) => required && (texts[name] ?? '') === '',
+    )
+    const made = changesOf(schema, texts, standard)
+    const found = {
+      ...Object.fromEntries(missing.map(({ name }) => [name, 'is required'])),
+      ...('faults' in made ? made.faults : {}),
+    }
+    setFaults(found)
+    if ('faults' in made || missing.length > 0) return
+    setError(undefined)
+    try {
+      await call('row.insert', { project, id, data: made.changes })
+      onClose()
+    } catch (fault) {
+      if (!(fault instanceof ApiError)) throw fault
+      setError(fault)
+    }
+  }
+  return (
+    <Dialog title={text.insertTitle} wide onClose={onClose}>
+      <div class="row-form">
+        {schema.columns.map((column) => (
+          <RowField
+            key={column.name}
+            column={column}
+            value={texts[column.name] ?? ''}
+            disabled={false}
+            fault={faults[column.name] ?? (error && memberFault(error, column.name))}
+            onValue={(value) => setTexts({ ...texts, [column.name]: value })}
+          />
+        ))}
+      </div>
+      {error && error.fields.length === 0 && <Failure error={error} />}
+      <div class="actions">
+        <Button onClick={onClose}>{text.cancel}</Button>
+        <Button kind="primary" onClick={insert}>
+          {text.insert}
+        </Button>
+      </div>
+    </Dialog>
+  )
+}
+
+/** The dialog of an existing row. */
+export function OpenRow({
+  project,
+  id,
+  rowId,
+  schema,
+  editable,
+  onSaved,
+  onConflict,
+  onDelete,
+  onClose,
+}: {
+  readonly project: string
+  readonly id: string
+  readonly rowId: string
+  readonly schema: TableSchema
+  readonly editable: boolean
+  readonly onSaved: (row: TableRow) => void
+  readonly onConflict: (conflict: Conflict) => void
+  readonly onDelete: () => void
+  readonly onClose: () => void
+}) {
+  const input = { project, id, row_id: rowId }
+  const [row, setRow] = useState<TableRow>()
+  const [error, setError] = useState<ApiError>()
+  const [texts, setTexts] = useState<Texts>({})
+  const [faults, setFaults] = useState<Texts>({})
+  const before = (of: TableRow): Texts =>
+    Object.fromEntries(
+      schema.columns.map(({ name, type }) => [name, editedText(of.data[name], type)]),
+    )
+  useEffect(() => {
+    call('row.get', input).then(
+      (found) => {
+        setRow(found)
+        setTexts(before(found))
+      },
+      (fault: unknown) => {
+        if (fault instanceof ApiError) setError(fault)
+      },
+    )
+  }, [rowId])
+  const save = async (): Promise<void> => {
+    if (!row) return
+    const made = changesOf(schema, texts, before(row))
+    setFaults('faults' in made ? made.faults : {})
+    if ('faults' in made) return
+    if (Object.keys(made.changes).length === 0) return onClose()
+    setError(undefined)
+    try {
+      const outcome = await saveRow(project, row, made.changes)
+      if ('saved' in outcome) onSaved(outcome.saved)
+      else onConflict(outcome.conflict)
+      onClose()
+    } catch (fault) {
+      if (!(fault instanceof ApiError)) throw fault
+      setError(fault)
+    }
+  }
+  const declared = new Set(schema.columns.map(({ name }) => name))
+  const further = Object.entries(row?.data ?? {}).filter(([name]) => !declared.has(name))
+  return (
+    <Dialog title={text.row} wide onClose={onClose}>
+      {error && error.fields.length === 0 && <Failure error={error} />}
+      {!row && !error && <Skeleton />}
+      {row && (
+        <>
+          <div class="row small soft">
+            <span class="mono user-text">{row.id}</span>
+            <CopyButton value={row.id} />
+            <span>
+              {text.version} {row.version}
+            </span>
+            <span>
+              {text.createdAt} <Time at={row.created_at} />
+            </span>
+            <span>
+              {text.updatedAt} <Time at={row.updated_at} />
+            </span>
+            <CopyCall name="row.get" input={input} />
+          </div>
+          <div class="row-form">
+            {schema.columns.map((column) => (
+              <RowField
+                key={column.name}
+                column={column}
+                value={texts[column.name] ?? ''}
+                disabled={!editable}
+                fault={faults[column.name] ?? (error && memberFault(error, column.name))}
+                onValue={(value) => setTexts({ ...texts, [column.name]: value })}
+              />
+            ))}
+          </div>
+          {further.length > 0 && (
+            <>
+              <h3>{text.undeclared}</h3>
+              <Tree value={Object.fromEntries(further)} />
+            </>
+          )}
+        </>
+      )}
+      <div class="actions">
+        {row && editable && (
+          <Button danger icon="trash" onClick={onDelete}>
+            {text.deleteRow}
+          </Button>
+        )}
+        <Button onClick={onClose}>{editable ? text.cancel : text.close}</Button>
+        {row && editable && (
+          <Button kind="primary" onClick={save}>
+            {text.save}
+          </Button>
+        )}
+      </div>
+    </Dialog>
+  )
+}

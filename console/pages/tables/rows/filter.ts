@@ -1,0 +1,147 @@
+/**
+ * The filter and the sort of a table, as the address and the menus have them, and their translation
+ * to queries. Pure.
+ */
+import { fieldOf, type QueryField } from '../../../../protocol/tables/query.ts'
+import type { ColumnType, TableSchema } from '../../../../protocol/tables/schema.ts'
+import { typedValue } from '../values.ts'
+import type { RowQuery } from './rows.ts'
+
+const operators = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'set', 'unset'] as const
+/** An operator of the menus. `set` and `unset`: the row has a value, or has none. */
+export type Operator = (typeof operators)[number]
+/** A condition as a person states it. `text` is not used by `set` and `unset`. */
+export interface Condition {
+  readonly field: string
+  readonly operator: Operator
+  readonly text: string
+}
+/** A field by which rows are sorted. */
+export interface Sort {
+  readonly field: string
+  readonly order: 'asc' | 'desc'
+}
+
+/** Returns the operators that a type has. */
+export const operatorsOf = (type: ColumnType): readonly Operator[] =>
+  type === 'object' || type === 'array'
+    ? ['set', 'unset']
+    : type === 'boolean'
+      ? ['eq', 'ne', 'set', 'unset']
+      : operators
+/** Returns the fields of a filter: the columns, then the fields that every row has. */
+export const fieldsOf = (schema: TableSchema): QueryField[] =>
+  [
+    ...schema.columns.map(({ name }) => name),
+    ...['created_at', 'updated_at', 'version', 'id'].filter(
+      (name) => !schema.columns.some((column) => column.name === name),
+    ),
+  ].flatMap((name) => fieldOf(schema, name) ?? [])
+
+/** Reads the conditions of an address; what is not valid is left out. */
+export function readConditions(text: string): Condition[] {
+  let list: unknown
+  try {
+    list = JSON.parse(text)
+  } catch {
+    return []
+  }
+  if (!Array.isArray(list)) return []
+  return list.flatMap((one: unknown) => {
+    const [field, operator, value = ''] = Array.isArray(one) ? (one as unknown[]) : []
+    return typeof field === 'string' && operators.includes(operator as Operator)
+      ? [{ field, operator: operator as Operator, text: String(value) }]
+      : []
+  })
+}
+/** Returns conditions as the text of an address; '' for none. */
+export const writeConditions = (list: readonly Condition[]): string =>
+  list.length === 0
+    ? ''
+    : JSON.stringify(list.map(({ field, operator, text }) => [field, operator, text]))
+
+/** The filter of a query, and what is wrong with conditions, by their index. */
+export interface Filter {
+  readonly filter: Readonly<Record<string, unknown>>
+  readonly faults: ReadonlyMap<number, string>
+}
+/** Returns the filter of conditions. A condition with a fault is left out. */
+export function filterOf(list: readonly Condition[], schema: TableSchema): Filter {
+  const filter: Record<string, Record<string, unknown>> = {}
+  const faults = new Map<number, string>()
+  for (const [index, { field, operator, text }] of list.entries()) {
+    const known = fieldOf(schema, field)
+    if (!known) {
+      faults.set(index, 'is not a column of the table')
+      continue
+    }
+    const isSet = operator === 'set' || operator === 'unset'
+    const typed = isSet
+      ? { value: operator === 'set' }
+      : typedValue(text, { type: known.type, required: true })
+    if ('fault' in typed) {
+      faults.set(index, typed.fault)
+      continue
+    }
+    const name = isSet ? '$exists' : `$${operator}`
+    const conditions = (filter[field] ??= {})
+    if (name in conditions) faults.set(index, 'repeats another condition')
+    else conditions[name] = typed.value
+  }
+  return { filter, faults }
+}
+
+/** Reads the sort of an address, such as `-amount,customer`. */
+export const readSort = (text: string): Sort[] =>
+  text
+    .split(',')
+    .filter((part) => part.length > (part.startsWith('-') ? 1 : 0))
+    .map((part) =>
+      part.startsWith('-')
+        ? { field: part.slice(1), order: 'desc' }
+        : { field: part, order: 'asc' },
+    )
+/** Returns a sort as the text of an address. */
+export const writeSort = (sort: readonly Sort[]): string =>
+  sort.map(({ field, order }) => `${order === 'desc' ? '-' : ''}${field}`).join(',')
+/**
+ * Returns the sort after a click on a column: ascending, then descending, then none.
+ * @param add keeps the other fields, as for a click with the Shift key.
+ */
+export function toggledSort(sort: readonly Sort[], field: string, add: boolean): Sort[] {
+  const at = sort.findIndex((one) => one.field === field)
+  const known = sort[at]
+  const next: Sort[] = !known
+    ? [{ field, order: 'asc' }]
+    : known.order === 'asc'
+      ? [{ field, order: 'desc' }]
+      : []
+  if (!add) return next
+  return at < 0 ? [...sort, ...next] : [...sort.slice(0, at), ...next, ...sort.slice(at + 1)]
+}
+
+/** The query of an address, its conditions, and what is wrong with them. */
+export interface AskedRows {
+  readonly query: RowQuery
+  readonly conditions: readonly Condition[]
+  readonly sort: readonly Sort[]
+  readonly faults: Filter['faults']
+}
+const modes = ['keyword', 'semantic', 'hybrid'] as const
+/** Returns the query that the parameters `filter`, `sort`, `q` and `mode` of an address name. */
+export function rowQueryOf(parameters: URLSearchParams, schema: TableSchema): AskedRows {
+  const conditions = readConditions(parameters.get('filter') ?? '')
+  const { filter, faults } = filterOf(conditions, schema)
+  const sort = readSort(parameters.get('sort') ?? '').filter(({ field }) => fieldOf(schema, field))
+  const asked = (parameters.get('q') ?? '').trim()
+  const mode = modes.find((one) => one === parameters.get('mode')) ?? 'keyword'
+  return {
+    query: {
+      ...(Object.keys(filter).length > 0 && { filter }),
+      ...(asked !== '' ? { search: { query: asked, mode } } : sort.length > 0 && { sort }),
+    },
+    conditions,
+    sort,
+    faults,
+  }
+}

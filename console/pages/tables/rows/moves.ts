@@ -1,0 +1,55 @@
+/** How keys move in a grid, as in a spreadsheet. Pure. */
+
+/** A cell. Row -1 is the head; column 0 has the numbers of the rows. */
+export interface CellPlace {
+  readonly row: number
+  readonly col: number
+}
+/** A pressed key. */
+export interface PressedKey {
+  readonly key: string
+  readonly ctrl: boolean
+}
+
+/**
+ * Returns the cell that a key leads to; undefined for other keys.
+ * @param size numbers of rows and of columns, and the number of rows on one screen.
+ */
+export function movedTo(
+  { row, col }: CellPlace,
+  { key, ctrl }: PressedKey,
+  { rows, cols, screen }: { readonly rows: number; readonly cols: number; readonly screen: number },
+): CellPlace | undefined {
+  const [top, bottom, right] = [-1, rows - 1, cols - 1]
+  const to = (next: Partial<CellPlace>): CellPlace => ({
+    row: Math.max(top, Math.min(bottom, next.row ?? row)),
+    col: Math.max(0, Math.min(right, next.col ?? col)),
+  })
+  switch (key) {
+    case 'ArrowUp':
+      return to({ row: ctrl ? 0 : row - 1 })
+    case 'ArrowDown':
+      return to({ row: ctrl ? bottom : row + 1 })
+    case 'ArrowLeft':
+      return to({ col: ctrl ? 0 : col - 1 })
+    case 'ArrowRight':
+      return to({ col: ctrl ? right : col + 1 })
+    case 'Home':
+      return ctrl ? to({ row: 0, col: 0 }) : to({ col: 0 })
+    case 'End':
+      return ctrl ? to({ row: bottom, col: right }) : to({ col: right })
+    case 'PageUp':
+      return to({ row: Math.max(0, row - screen) })
+    case 'PageDown':
+      return to({ row: row + screen })
+    default:
+      return undefined
+  }
+}
+
+/** Returns the next cell for Tab, which goes on in the next row at the end of a row. */
+export function nextCell({ row, col }: CellPlace, step: 1 | -1, cols: number): CellPlace {
+  const next = col + step
+  if (next >= cols) return { row: row + 1, col: 1 }
+  return next < 1 ? { row: row - 1, col: cols - 1 } : { row, col: next }
+}

@@ -1,0 +1,188 @@
+/** The rows of a table with their filter, selection and dialogs. */
+import { useState } from 'preact/hooks'
+import type { Table } from '../../../../protocol/tables/schema.ts'
+import { ApiError, call } from '../../../api/client.ts'
+import { Button } from '../../../design/button.tsx'
+import { Confirm } from '../../../design/overlay.tsx'
+import { Empty, Failure, Skeleton } from '../../../design/states.tsx'
+import { showDone } from '../../../design/toast.tsx'
+import { place, setQuery } from '../../../router/router.ts'
+import { OpenRow } from '../row.tsx'
+import { tablesText as text } from '../text.ts'
+import { ConflictDialog } from './conflict.tsx'
+import { rowQueryOf, toggledSort, writeSort } from './filter.ts'
+import { Grid } from './grid.tsx'
+import { type TableRow, useRows } from './rows.ts'
+import { type Conflict, saveRow } from './save.ts'
+import { Toolbar } from './toolbar.tsx'
+
+/** Number of deletions that run at the same time. */
+const AT_ONCE = 6
+const nothing: ReadonlySet<string> = new Set()
+
+export function RowsPart({
+  project,
+  table: { id, name, schema },
+  editable,
+  onInsert,
+  onImport,
+}: {
+  readonly project: string
+  readonly table: Table
+  readonly editable: boolean
+  readonly onInsert: () => void
+  readonly onImport: () => void
+}) {
+  const { query: parameters } = place.value
+  const { query, conditions, sort, faults } = rowQueryOf(parameters, schema)
+  const store = useRows(project, id, query)
+  const [selected, setSelected] = useState(nothing)
+  const [deleting, setDeleting] = useState<ReadonlySet<string>>()
+  const [conflict, setConflict] = useState<Conflict>()
+  const opened = parameters.get('row') ?? ''
+  const { rows, next, loading, known, error } = store.state.value
+  const isFiltered = query.filter !== undefined || query.search !== undefined
+  const focusGrid = (): void => document.querySelector<HTMLElement>('.sheet')?.focus()
+  const storeCell = async (row: TableRow, column: string, value: unknown): Promise<void> => {
+    const stored = row.data[column] ?? null
+    if (JSON.stringify(stored) === JSON.stringify(value)) return
+    const outcome = await saveRow(project, row, { [column]: value })
+    if ('saved' in outcome) store.put(outcome.saved)
+    else setConflict(outcome.conflict)
+  }
+  const remove = async (ids: ReadonlySet<string>): Promise<void> => {
+    const all = [...ids]
+    const gone = new Set<string>()
+    try {
+      for (let at = 0; at < all.length; at += AT_ONCE)
+        await Promise.all(
+          all.slice(at, at + AT_ONCE).map(async (row_id) => {
+            await call('row.delete', { project, id, row_id }).catch((fault: unknown) => {
+              if (!(fault instanceof ApiError && fault.status === 404)) throw fault
+            })
+            gone.add(row_id)
+          }),
+        )
+      showDone(text.deletedRows(gone.size))
+    } finally {
+      store.remove(gone)
+      setSelected(nothing)
+      if (gone.has(opened)) setQuery({ row: '' })
+      focusGrid()
+    }
+  }
+  return (
+    <div class="stack close">
+      <Toolbar schema={schema} conditions={conditions} faults={faults} />
+      {error && <Failure error={error} retry={() => void store.reload()} />}
+      {rows.length === 0 && !known && !error && <Skeleton lines={10} />}
+      {rows.length === 0 && known && !error && (
+        <section class="card">
+          <Empty icon="tables" title={isFiltered ? text.noMatches : text.noRows}>
+            {isFiltered ? (
+              <Button onClick={() => setQuery({ filter: '', q: '', mode: '' })}>
+                {text.clearFilters}
+              </Button>
+            ) : (
+              <>
+                <p>{text.noRowsHint}</p>
+                {editable && (
+                  <div class="row">
+                    <Button icon="plus" onClick={onInsert}>
+                      {text.insert}
+                    </Button>
+                    <Button icon="upload" onClick={onImport}>
+                      {text.import}
+                    </Button>
+                  </div>
+                )}
+              </>
+            )}
+          </Empty>
+        </section>
+      )}
+      {rows.length > 0 && (
+        <>
+          <Grid
+            label={text.grid(name)}
+            columns={schema.columns}
+            rows={rows}
+            more={next !== undefined}
+            editable={editable}
+            sort={query.search ? [] : sort}
+            sortable={!query.search}
+            selected={selected}
+            onSort={(field, add) => setQuery({ sort: writeSort(toggledSort(sort, field, add)) })}
+            onSelect={setSelected}
+            onOpen={(row) => setQuery({ row: row.id }, { push: true })}
+            onEnd={() => void store.more()}
+            onDelete={() => editable && setDeleting(selected)}
+            store={storeCell}
+          />
+          <div class="row apart small soft sheet-foot" role="status" aria-busy={loading}>
+            {selected.size > 0 ? (
+              <span class="row">
+                {text.selected(selected.size)}
+                {selected.size === 1 && (
+                  <Button onClick={() => setQuery({ row: [...selected][0] }, { push: true })}>
+                    {text.openRow}
+                  </Button>
+                )}
+                {editable && (
+                  <Button danger icon="trash" onClick={() => setDeleting(selected)}>
+                    {text.deleteRows}
+                  </Button>
+                )}
+                <Button kind="quiet" onClick={() => setSelected(nothing)}>
+                  {text.selectNone}
+                </Button>
+              </span>
+            ) : (
+              <span>{text.loaded(rows.length, next !== undefined)}</span>
+            )}
+            {query.search ? <span>{text.searchSort}</span> : <span>{text.gridHint}</span>}
+          </div>
+        </>
+      )}
+      {opened !== '' && (
+        <OpenRow
+          project={project}
+          id={id}
+          rowId={opened}
+          schema={schema}
+          editable={editable}
+          onSaved={(row) => store.put(row)}
+          onConflict={setConflict}
+          onDelete={() => setDeleting(new Set([opened]))}
+          onClose={() => {
+            setQuery({ row: '' })
+            focusGrid()
+          }}
+        />
+      )}
+      {deleting && (
+        <Confirm
+          title={text.deleteRowsTitle(deleting.size)}
+          action={deleting.size === 1 ? text.deleteRow : text.deleteRows}
+          danger
+          onConfirm={() => remove(deleting)}
+          onClose={() => setDeleting(undefined)}
+        >
+          <p>{text.deleteRowsHint}</p>
+        </Confirm>
+      )}
+      {conflict && (
+        <ConflictDialog
+          project={project}
+          conflict={conflict}
+          onEnd={(row) => {
+            setConflict(undefined)
+            if (row) store.put(row)
+            else void store.reload()
+            focusGrid()
+          }}
+        />
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,41 @@
+/** Stores changes of a row on the condition that nobody has changed it since it was read. */
+import { ApiError, call } from '../../../api/client.ts'
+import type { TableRow } from './rows.ts'
+
+/** Changes of a row that another change has overtaken. */
+export interface Conflict {
+  /** The row as it is now; undefined when it was deleted. */
+  readonly stored: TableRow | undefined
+  readonly changes: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Changes members of a row; null removes one.
+ * @param row the row as the person has seen it.
+ * @throws ApiError if the service refuses the change for another reason than a conflict.
+ */
+export async function saveRow(
+  project: string,
+  { id: row_id, table_id, version }: TableRow,
+  changes: Readonly<Record<string, unknown>>,
+): Promise<{ readonly saved: TableRow } | { readonly conflict: Conflict }> {
+  const at = { project, id: table_id, row_id }
+  try {
+    return { saved: await call('row.update', { ...at, data: changes, version }) }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    if (error.status === 404) return { conflict: { stored: undefined, changes } }
+    if (error.code !== 'conflict') throw error
+    const stored = await call('row.get', at).catch((fault: unknown) => {
+      if (fault instanceof ApiError && fault.status === 404) return undefined
+      throw fault
+    })
+    // The conflict has another reason, which the error states.
+    if (stored?.version === version) throw error
+    return { conflict: { stored, changes } }
+  }
+}
+
+/** Returns the first fault that the service names for a member of a row. */
+export const memberFault = (error: ApiError, name: string): string | undefined =>
+  error.fields.find(({ field }) => field === `data.${name}`)?.message

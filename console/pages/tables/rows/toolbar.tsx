@@ -1,0 +1,180 @@
+/** The search, the filter and the selection above the rows of a table. */
+import { useEffect, useState } from 'preact/hooks'
+import type { TableSchema } from '../../../../protocol/tables/schema.ts'
+import { Button, IconButton } from '../../../design/button.tsx'
+import { SearchField, SelectField, TextField } from '../../../design/field.tsx'
+import { place, setQuery } from '../../../router/router.ts'
+import { tablesText as text } from '../text.ts'
+import {
+  type Condition,
+  type Filter,
+  fieldsOf,
+  type Operator,
+  operatorsOf,
+  writeConditions,
+} from './filter.ts'
+
+const MODES = [
+  { value: 'keyword', label: text.keyword },
+  { value: 'semantic', label: text.semantic },
+  { value: 'hybrid', label: text.hybrid },
+]
+/** Time in milliseconds after the last key at which a search begins. */
+const PAUSE_MS = 300
+
+/** @param props.conditions the conditions of the address; `faults` is what is wrong with them. */
+export function Toolbar({
+  schema,
+  conditions,
+  faults,
+}: {
+  readonly schema: TableSchema
+  readonly conditions: readonly Condition[]
+  readonly faults: Filter['faults']
+}) {
+  const { query } = place.value
+  const [open, setOpen] = useState(conditions.length > 0)
+  const change = (list: readonly Condition[]): void =>
+    setQuery({ filter: writeConditions(list), row: '' })
+  const fields = fieldsOf(schema)
+  const add = (): void => {
+    const [first] = fields
+    setOpen(true)
+    if (first) change([...conditions, { field: first.name, operator: 'eq', text: '' }])
+  }
+  const searching = query.get('q') ?? ''
+  return (
+    <>
+      <div class="row">
+        <Search value={searching} />
+        {searching !== '' && (
+          <SelectField
+            label={text.mode}
+            unlabelled
+            value={query.get('mode') ?? 'keyword'}
+            choices={MODES}
+            onValue={(mode) => setQuery({ mode: mode === 'keyword' ? '' : mode })}
+          />
+        )}
+        <Button
+          icon="filter"
+          pressed={open}
+          onClick={() => (conditions.length === 0 ? add() : setOpen(!open))}
+        >
+          {conditions.length > 0 ? text.filterCount(conditions.length) : text.filters}
+        </Button>
+      </div>
+      {open && conditions.length > 0 && (
+        <section class="card conditions" aria-label={text.filters}>
+          <ul>
+            {conditions.map((one, index) => (
+              <li key={index}>
+                <ConditionLine
+                  schema={schema}
+                  of={one}
+                  fault={faults.get(index)}
+                  onChange={(next) =>
+                    change(conditions.map((other, at) => (at === index ? next : other)))
+                  }
+                  onRemove={() => change(conditions.filter((_, at) => at !== index))}
+                />
+              </li>
+            ))}
+          </ul>
+          <div class="row">
+            <Button kind="quiet" icon="plus" onClick={add}>
+              {text.addCondition}
+            </Button>
+            <Button kind="quiet" onClick={() => change([])}>
+              {text.clearFilters}
+            </Button>
+          </div>
+        </section>
+      )}
+    </>
+  )
+}
+
+function Search({ value }: { readonly value: string }) {
+  const [typed, setTyped] = useState(value)
+  useEffect(() => setTyped(value), [value])
+  useEffect(() => {
+    if (typed === value) return
+    const later = setTimeout(() => setQuery({ q: typed }), PAUSE_MS)
+    return () => clearTimeout(later)
+  }, [typed])
+  return <SearchField label={text.search} value={typed} onValue={setTyped} />
+}
+
+function ConditionLine({
+  schema,
+  of,
+  fault,
+  onChange,
+  onRemove,
+}: {
+  readonly schema: TableSchema
+  readonly of: Condition
+  readonly fault: string | undefined
+  readonly onChange: (next: Condition) => void
+  readonly onRemove: () => void
+}) {
+  const fields = fieldsOf(schema)
+  const type = fields.find(({ name }) => name === of.field)?.type ?? 'any'
+  const operators = operatorsOf(type)
+  const choose = (field: string): void => {
+    const next = fields.find(({ name }) => name === field)?.type ?? 'any'
+    const allowed = operatorsOf(next)
+    const operator = allowed.includes(of.operator) ? of.operator : (allowed[0] ?? 'set')
+    onChange({ field, operator, text: next === type ? of.text : '' })
+  }
+  const needsValue = of.operator !== 'set' && of.operator !== 'unset'
+  return (
+    <div class="condition">
+      <SelectField
+        label={text.field}
+        unlabelled
+        value={of.field}
+        choices={[
+          ...(fields.some(({ name }) => name === of.field)
+            ? []
+            : [{ value: of.field, label: of.field }]),
+          ...fields.map(({ name }) => ({ value: name, label: name })),
+        ]}
+        onValue={choose}
+      />
+      <SelectField
+        label={text.operator}
+        unlabelled
+        value={of.operator}
+        choices={operators.map((value) => ({ value, label: text[value] }))}
+        onValue={(operator) => onChange({ ...of, operator: operator as Operator })}
+      />
+      {!needsValue ? (
+        <span />
+      ) : type === 'boolean' ? (
+        <SelectField
+          label={text.value}
+          unlabelled
+          value={of.text}
+          choices={[
+            { value: '', label: '' },
+            { value: 'true', label: text.yes },
+            { value: 'false', label: text.no },
+          ]}
+          onValue={(next) => onChange({ ...of, text: next })}
+        />
+      ) : (
+        <TextField
+          label={text.value}
+          unlabelled
+          placeholder={type === 'date' ? text.dateHint : text.value}
+          value={of.text}
+          fault={of.text === '' ? undefined : fault}
+          onValue={(next) => onChange({ ...of, text: next })}
+        />
+      )}
+      <IconButton icon="close" label={text.removeCondition} onClick={onRemove} />
+    </div>
+  )
+}

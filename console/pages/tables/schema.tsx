@@ -1,0 +1,224 @@
+/** The parts of a table next to its rows: its columns, its statistics, and its details. */
+import { useEffect, useState } from 'preact/hooks'
+import type { Table } from '../../../protocol/tables/schema.ts'
+import { ApiError, call } from '../../api/client.ts'
+import { useQuery } from '../../api/query.ts'
+import { Button } from '../../design/button.tsx'
+import { TextArea, TextField } from '../../design/field.tsx'
+import { Dialog } from '../../design/overlay.tsx'
+import { Badge, Failure, Show } from '../../design/states.tsx'
+import { Time } from '../../design/time.tsx'
+import { showDone } from '../../design/toast.tsx'
+import { guardLeaving } from '../../router/router.ts'
+import { formatBytes, formatNumber } from '../../text/format.ts'
+import { ColumnsEditor, columnsOf, type EditedColumn, editedColumn } from './columns.tsx'
+import { tablesText as text } from './text.ts'
+
+/** The columns of a table, and their editor for people who may change them. */
+export function SchemaPart({
+  project,
+  table,
+  editable,
+  onSaved,
+}: {
+  readonly project: string
+  readonly table: Table
+  readonly editable: boolean
+  readonly onSaved: () => void
+}) {
+  const { id, schema } = table
+  const stats = useQuery('table.stats', { project, id })
+  const start = (): readonly EditedColumn[] => schema.columns.map((one) => editedColumn(one, true))
+  const [columns, setColumns] = useState(start)
+  const [dirty, setDirty] = useState(false)
+  const [faults, setFaults] = useState<ReadonlyMap<number, string>>()
+  const [error, setError] = useState<ApiError>()
+  const version = JSON.stringify(schema)
+  const reset = (): void => {
+    setColumns(start())
+    setDirty(false)
+    setFaults(undefined)
+    setError(undefined)
+  }
+  useEffect(() => {
+    if (!dirty) reset()
+  }, [version])
+  useEffect(() => (dirty ? guardLeaving(() => text.leaving) : undefined), [dirty])
+  const save = async (): Promise<void> => {
+    const made = columnsOf(columns)
+    setFaults('faults' in made ? made.faults : undefined)
+    if ('faults' in made) return
+    setError(undefined)
+    try {
+      await call('table.update', { project, id, schema: { ...schema, columns: made.columns } })
+      setDirty(false)
+      showDone(text.saved)
+      onSaved()
+    } catch (fault) {
+      if (!(fault instanceof ApiError)) throw fault
+      setError(fault)
+    }
+  }
+  return (
+    <div class="stack">
+      <p class="soft small">{text.schemaHint}</p>
+      <ColumnsEditor
+        columns={columns}
+        onColumns={(next) => {
+          setColumns(next)
+          setDirty(true)
+        }}
+        identity={schema.identity_column}
+        secondary={schema.secondary_key_column}
+        isEmpty={stats.state.value.data?.row_count === 0}
+        faults={faults}
+        error={error}
+        disabled={!editable}
+      />
+      {schema.open && <Badge>{text.open}</Badge>}
+      {error && <Failure error={error} />}
+      {dirty && (
+        <div class="row">
+          <Button kind="primary" onClick={save}>
+            {text.saveColumns}
+          </Button>
+          <Button onClick={reset}>{text.discard}</Button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** The statistics of a table. */
+export function StatsPart({ project, id }: { readonly project: string; readonly id: string }) {
+  const { state, reload } = useQuery(
+    'table.stats',
+    { project, id },
+    { affects: (kind, changed) => kind === 'table' && (changed === undefined || changed === id) },
+  )
+  return (
+    <Show of={state.value} retry={reload}>
+      {(stats) => (
+        <dl class="facts">
+          <dt>{text.rowCount}</dt>
+          <dd>{formatNumber(stats.row_count)}</dd>
+          <dt>{text.dataSize}</dt>
+          <dd>{formatBytes(stats.approx_data_bytes)}</dd>
+          <dt>{text.indexSize}</dt>
+          <dd>{formatBytes(stats.approx_index_bytes)}</dd>
+          <dt>{text.searchIndex}</dt>
+          <dd>{stats.search_index_present ? text.present : text.absent}</dd>
+          {stats.oldest_row_created_at && (
+            <>
+              <dt>{text.oldest}</dt>
+              <dd>
+                <Time at={stats.oldest_row_created_at} />
+              </dd>
+            </>
+          )}
+          {stats.newest_row_updated_at && (
+            <>
+              <dt>{text.newest}</dt>
+              <dd>
+                <Time at={stats.newest_row_updated_at} />
+              </dd>
+            </>
+          )}
+          <dt>{text.measured}</dt>
+          <dd>
+            <Time at={stats.generated_at} relative />
+          </dd>
+        </dl>
+      )}
+    </Show>
+  )
+}
+
+const tagsOf = (value: string): Record<string, string> =>
+  Object.fromEntries(
+    value
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '')
+      .map((line) => {
+        const at = line.indexOf('=')
+        return at < 0 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()]
+      }),
+  )
+/** The dialog that changes the name, the descriptions and the tags. */
+export function DetailsDialog({
+  project,
+  table,
+  onClose,
+  onSaved,
+}: {
+  readonly project: string
+  readonly table: Table
+  readonly onClose: () => void
+  readonly onSaved: () => void
+}) {
+  const [name, setName] = useState(table.name)
+  const [description, setDescription] = useState(table.description ?? '')
+  const [instructions, setInstructions] = useState(table.instructions ?? '')
+  const [tags, setTags] = useState(
+    Object.entries(table.tags ?? {})
+      .map(([key, value]) => `${key}=${value}`)
+      .join('\n'),
+  )
+  const [error, setError] = useState<ApiError>()
+  const faultOf = (member: string): string | undefined =>
+    error?.fields.find(({ field }) => field === member || field.startsWith(`${member}.`))?.message
+  const save = async (): Promise<void> => {
+    setError(undefined)
+    try {
+      const changes = { name, description, instructions, tags: tagsOf(tags) }
+      await call('table.update', { project, id: table.id, ...changes })
+      onSaved()
+      onClose()
+    } catch (fault) {
+      if (!(fault instanceof ApiError)) throw fault
+      setError(fault)
+    }
+  }
+  return (
+    <Dialog title={text.edit} onClose={onClose}>
+      <TextField
+        label={text.name}
+        hint={text.nameHint}
+        value={name}
+        onValue={setName}
+        fault={faultOf('name')}
+        maxLength={64}
+      />
+      <TextArea
+        label={text.description}
+        value={description}
+        onValue={setDescription}
+        fault={faultOf('description')}
+        maxLength={1000}
+      />
+      <TextArea
+        label={text.instructions}
+        hint={text.instructionsHint}
+        value={instructions}
+        onValue={setInstructions}
+        fault={faultOf('instructions')}
+        maxLength={2000}
+      />
+      <TextArea
+        label={text.tags}
+        hint={text.tagsHint}
+        value={tags}
+        onValue={setTags}
+        fault={faultOf('tags')}
+      />
+      {error && error.fields.length === 0 && <Failure error={error} />}
+      <div class="actions">
+        <Button onClick={onClose}>{text.cancel}</Button>
+        <Button kind="primary" onClick={save}>
+          {text.save}
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

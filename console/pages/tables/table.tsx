@@ -1,0 +1,206 @@
+/** The page of one table: its rows as a grid, its columns, and its statistics. */
+import { useRef, useState } from 'preact/hooks'
+import { call } from '../../api/client.ts'
+import { useQuery } from '../../api/query.ts'
+import { Button } from '../../design/button.tsx'
+import { CopyCall } from '../../design/copy.tsx'
+import { Confirm, Menu } from '../../design/overlay.tsx'
+import { Failure, Notice, Skeleton } from '../../design/states.tsx'
+import { Tabs } from '../../design/tabs.tsx'
+import { showDone, showError } from '../../design/toast.tsx'
+import { go, place } from '../../router/router.ts'
+import { Page, type PageProps } from '../../shell/page.tsx'
+import { may } from '../../shell/session.ts'
+import { useCommands } from '../../shell/shortcuts.ts'
+import { type ExportFormat, exportRows } from './files/export.ts'
+import { ImportDialog } from './files/import.tsx'
+import { NewRow } from './row.tsx'
+import { rowQueryOf } from './rows/filter.ts'
+import { RowsPart } from './rows/part.tsx'
+import { DetailsDialog, SchemaPart, StatsPart } from './schema.tsx'
+import { tablesText as text } from './text.ts'
+
+type Open = 'insert' | 'import' | 'details' | 'delete'
+
+export default function TablePage({ params }: PageProps) {
+  const project = params['project'] ?? ''
+  const id = params['id'] ?? ''
+  const base = `/p/${encodeURIComponent(project)}/tables`
+  const { state, reload } = useQuery(
+    'table.get',
+    { project, id },
+    { affects: (kind, changed) => kind === 'table' && (changed === undefined || changed === id) },
+  )
+  const [open, setOpen] = useState<Open>()
+  const [exporting, setExporting] = useState<number>()
+  const stop = useRef<AbortController | undefined>(undefined)
+  const editable = may('project.edit')
+  const close = (): void => setOpen(undefined)
+  useCommands(
+    editable
+      ? [
+          {
+            id: 'insert',
+            label: text.insert,
+            icon: 'plus',
+            keys: 'c',
+            run: () => setOpen('insert'),
+          },
+          { id: 'import', label: text.import, icon: 'upload', run: () => setOpen('import') },
+        ]
+      : [],
+    [editable],
+  )
+  const { data: table, error } = state.value
+  const crumbs = [{ label: text.title, href: base }]
+  if (!table)
+    return (
+      <Page title={id} crumbs={crumbs}>
+        {error ? <Failure error={error} retry={reload} /> : <Skeleton lines={8} />}
+      </Page>
+    )
+  const { query } = rowQueryOf(place.value.query, table.schema)
+  const runExport = async (format: ExportFormat): Promise<void> => {
+    const control = new AbortController()
+    stop.current = control
+    setExporting(0)
+    try {
+      const { name, schema } = table
+      const count = await exportRows(
+        { project, id, name, schema, query, format },
+        control.signal,
+        setExporting,
+      )
+      showDone(text.exported(count))
+    } catch (fault) {
+      if (!control.signal.aborted) showError(fault)
+    } finally {
+      setExporting(undefined)
+    }
+  }
+  const remove = async (): Promise<void> => {
+    await call('table.delete', { project, id })
+    showDone(text.deleted)
+    go(base)
+  }
+  return (
+    <Page
+      title={table.name}
+      crumbs={crumbs}
+      actions={
+        <>
+          <CopyCall
+            name="table.query"
+            input={{
+              project,
+              id,
+              ...(query.filter && { filter: query.filter }),
+              ...(query.sort && { sort: [...query.sort] }),
+            }}
+          />
+          <Menu
+            label={text.actions}
+            items={[
+              ...(editable
+                ? [
+                    {
+                      label: text.import,
+                      icon: 'upload' as const,
+                      onSelect: () => setOpen('import'),
+                    },
+                  ]
+                : []),
+              {
+                label: text.copyId,
+                icon: 'copy',
+                onSelect: () => navigator.clipboard.writeText(id),
+              },
+              { label: text.exportCsv, icon: 'download', onSelect: () => runExport('csv') },
+              { label: text.exportJson, icon: 'download', onSelect: () => runExport('json') },
+              { label: text.exportLines, icon: 'download', onSelect: () => runExport('jsonl') },
+              ...(editable
+                ? [{ label: text.edit, icon: 'edit' as const, onSelect: () => setOpen('details') }]
+                : []),
+              ...(may('project.admin')
+                ? [
+                    {
+                      label: text.delete,
+                      icon: 'trash' as const,
+                      danger: true,
+                      onSelect: () => setOpen('delete'),
+                    },
+                  ]
+                : []),
+            ]}
+          />
+          {editable && (
+            <Button kind="primary" icon="plus" shortcut="c" onClick={() => setOpen('insert')}>
+              {text.insert}
+            </Button>
+          )}
+        </>
+      }
+    >
+      {error && <Failure error={error} retry={reload} />}
+      {table.description && <p class="soft user-text">{table.description}</p>}
+      {exporting !== undefined && (
+        <Notice>
+          <div class="row apart" role="status">
+            {text.exporting(exporting)}
+            <Button onClick={() => stop.current?.abort(new DOMException('stopped', 'AbortError'))}>
+              {text.stop}
+            </Button>
+          </div>
+        </Notice>
+      )}
+      <Tabs
+        label={text.parts}
+        tabs={[
+          {
+            id: 'rows',
+            label: text.rows,
+            content: () => (
+              <RowsPart
+                project={project}
+                table={table}
+                editable={editable}
+                onInsert={() => setOpen('insert')}
+                onImport={() => setOpen('import')}
+              />
+            ),
+          },
+          {
+            id: 'columns',
+            label: text.schema,
+            content: () => (
+              <SchemaPart project={project} table={table} editable={editable} onSaved={reload} />
+            ),
+          },
+          {
+            id: 'statistics',
+            label: text.statistics,
+            content: () => <StatsPart project={project} id={id} />,
+          },
+        ]}
+      />
+      {open === 'insert' && (
+        <NewRow project={project} id={id} schema={table.schema} onClose={close} />
+      )}
+      {open === 'import' && <ImportDialog project={project} table={table} onClose={close} />}
+      {open === 'details' && (
+        <DetailsDialog project={project} table={table} onSaved={reload} onClose={close} />
+      )}
+      {open === 'delete' && (
+        <Confirm
+          title={text.deleteTitle}
+          action={text.delete}
+          danger
+          onConfirm={remove}
+          onClose={close}
+        >
+          <p class="user-text">{text.deleteHint(table.name)}</p>
+        </Confirm>
+      )}
+    </Page>
+  )
+}

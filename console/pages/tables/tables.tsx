@@ -1,0 +1,129 @@
+/** The page of tables: a list, and a dialog that creates one. */
+import { useState } from 'preact/hooks'
+import { useList } from '../../api/query.ts'
+import { Button } from '../../design/button.tsx'
+import { Code, CopyCall } from '../../design/copy.tsx'
+import { SearchField } from '../../design/field.tsx'
+import { Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { Time } from '../../design/time.tsx'
+import { place, setQuery } from '../../router/router.ts'
+import { Page, type PageProps } from '../../shell/page.tsx'
+import { may } from '../../shell/session.ts'
+import { useCommands } from '../../shell/shortcuts.ts'
+import { CreateTable } from './create.tsx'
+import { tablesText as text } from './text.ts'
+
+export default function TablesPage({ params }: PageProps) {
+  const project = params['project'] ?? ''
+  const base = `/p/${encodeURIComponent(project)}/tables`
+  const { query } = place.value
+  const find = query.get('find') ?? ''
+  const input = { project, limit: 100 }
+  const { state, more, reload } = useList('table.list', input, { kinds: ['table'] })
+  const { items, more: hasMore, loading, error } = state.value
+  const allowed = may('project.edit')
+  const shown = items.filter(({ name, description = '' }) =>
+    `${name} ${description}`.toLowerCase().includes(find.toLowerCase()),
+  )
+  const [cursor, setCursor] = useState(-1)
+  const move = (step: number): void => {
+    const at = Math.max(0, Math.min(shown.length - 1, cursor + step))
+    setCursor(at)
+    document.querySelector<HTMLElement>(`[data-table="${shown[at]?.id}"]`)?.focus()
+  }
+  const create = (): void => setQuery({ new: '1' }, { push: true })
+  useCommands(
+    [
+      ...(allowed
+        ? [{ id: 'create', label: text.create, icon: 'plus' as const, keys: 'c', run: create }]
+        : []),
+      { id: 'next', label: '', keys: 'j', run: () => move(1) },
+      { id: 'previous', label: '', keys: 'k', run: () => move(-1) },
+    ],
+    [allowed, items, cursor, find],
+  )
+  return (
+    <Page
+      title={text.title}
+      actions={
+        <>
+          <CopyCall name="table.list" input={input} />
+          {allowed && (
+            <Button kind="primary" icon="plus" shortcut="c" onClick={create}>
+              {text.create}
+            </Button>
+          )}
+        </>
+      }
+    >
+      {items.length > 5 && (
+        <SearchField
+          label={text.find}
+          value={find}
+          onValue={(value) => setQuery({ find: value })}
+        />
+      )}
+      {error && <Failure error={error} retry={reload} />}
+      {items.length === 0 && loading && <Skeleton lines={6} />}
+      {items.length === 0 && !loading && !error && (
+        <section class="card">
+          <Empty icon="tables" title={text.empty}>
+            <p>{text.emptyHint}</p>
+            {allowed && (
+              <>
+                <Button icon="plus" onClick={create}>
+                  {text.create}
+                </Button>
+                <p>{text.emptyOr}</p>
+                <Code>{text.emptyCommand}</Code>
+              </>
+            )}
+          </Empty>
+        </section>
+      )}
+      {items.length > 0 && shown.length === 0 && <p class="soft">{text.noMatch}</p>}
+      {shown.length > 0 && (
+        <div class="table-frame">
+          <table class="table">
+            <thead>
+              <tr>
+                <th scope="col">{text.name}</th>
+                <th scope="col">{text.description}</th>
+                <th scope="col" class="number">
+                  {text.columns}
+                </th>
+                <th scope="col">{text.changed}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map(({ id, name, description, schema, updated_at }) => (
+                <tr key={id}>
+                  <td>
+                    <a class="mono user-text" data-table={id} href={`${base}/${id}`}>
+                      {name}
+                    </a>
+                  </td>
+                  <td class="soft user-text">{description}</td>
+                  <td class="number">{schema.columns.length}</td>
+                  <td class="nowrap">
+                    <Time at={updated_at} relative />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {hasMore && (
+        <div class="row">
+          <Button disabled={loading} onClick={more}>
+            {text.more}
+          </Button>
+        </div>
+      )}
+      {query.get('new') === '1' && allowed && (
+        <CreateTable project={project} base={base} onClose={() => setQuery({ new: '' })} />
+      )}
+    </Page>
+  )
+}

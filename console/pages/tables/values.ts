@@ -1,0 +1,42 @@
+/** Values of columns as texts that people read and edit. Pure. */
+import { textOf, valueIn } from '../../../client/cli/tables/columns.ts'
+import type { Column, ColumnType } from '../../../protocol/tables/schema.ts'
+import { typeNames } from '../../../protocol/tables/values.ts'
+
+/** Number of characters of a value that a cell shows. */
+const SHOWN = 200
+
+/** Returns the text of a value for a cell; '' for a value that is missing. */
+export function shownText(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
+}
+/** Returns the text of a value for a field that edits it; `typedValue` restores the value. */
+export const editedText = (value: unknown, type: ColumnType): string =>
+  typeof value === 'object' && value !== null
+    ? JSON.stringify(value, undefined, 2)
+    : (textOf(value, type) ?? '')
+
+/** Whether a value is edited in a field with several lines. */
+export const isLong = (value: unknown, type: ColumnType): boolean =>
+  type === 'object' ||
+  type === 'array' ||
+  (typeof value === 'object' && value !== null) ||
+  (typeof value === 'string' && (value.length > SHOWN || value.includes('\n')))
+
+/** A value that a person has typed, or what is wrong with it. */
+export type Typed = { readonly value: unknown } | { readonly fault: string }
+/** Returns the value of a text. An empty text means that there is no value (null). */
+export function typedValue(
+  text: string,
+  { type, required }: Pick<Column, 'type' | 'required'>,
+): Typed {
+  if (text === '') return required ? { fault: 'is required' } : { value: null }
+  const value = valueIn(type === 'string' ? text : text.trim(), type)
+  return value === undefined || value === null ? { fault: `must be ${typeNames[type]}` } : { value }
+}
+
+/** The width of a column in pixels. */
+export const widthOf = (type: ColumnType): number =>
+  ({ boolean: 110, number: 130, date: 190, string: 220, object: 260, array: 220, any: 220 })[type]

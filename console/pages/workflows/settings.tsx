@@ -1,0 +1,84 @@
+/** The name and the other settings of a workflow that need no new version. */
+import { useState } from 'preact/hooks'
+import type { Workflow } from '../../../protocol/workflows/rows.ts'
+import { ApiError, call, type FieldFault } from '../../api/client.ts'
+import { Button } from '../../design/button.tsx'
+import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
+import { showDone, showError } from '../../design/toast.tsx'
+import { faultAt } from '../../form/value.ts'
+import { may } from '../../shell/session.ts'
+import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
+import { buildText } from '../build/text.ts'
+import { workflowsText as text } from './text.ts'
+
+/** Shows the settings. */
+export function Settings({
+  project,
+  workflow,
+}: {
+  readonly project: string
+  readonly workflow: Workflow
+}) {
+  const [name, setName] = useState(workflow.name)
+  const [description, setDescription] = useState(workflow.description ?? '')
+  const [asTool, setAsTool] = useState(workflow.published_as_tool)
+  const [tags, setTags] = useState(writtenTags(workflow.tags))
+  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const disabled = !may('project.edit')
+  const save = async (): Promise<void> => {
+    try {
+      await call('workflow.update', {
+        project,
+        id: workflow.id,
+        name: name.trim(),
+        description,
+        published_as_tool: asTool,
+        tags: tagsOf(tags),
+      })
+      setFaults([])
+      showDone(text.saved)
+    } catch (error) {
+      setFaults(error instanceof ApiError ? error.fields : [])
+      throw error
+    }
+  }
+  return (
+    <form
+      class="stack settings"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        void save().catch(showError)
+      }}
+    >
+      <TextField
+        label={buildText.name}
+        value={name}
+        required
+        maxLength={160}
+        disabled={disabled}
+        fault={faultAt(faults, 'name')}
+        onValue={setName}
+      />
+      <TextArea
+        label={text.description}
+        value={description}
+        disabled={disabled}
+        fault={faultAt(faults, 'description')}
+        onValue={setDescription}
+      />
+      <div class="field">
+        <Checkbox label={text.asTool} checked={asTool} disabled={disabled} onChecked={setAsTool} />
+        <div class="hint user-text">{text.asToolHint(workflow.handle)}</div>
+      </div>
+      <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
+      {!disabled && (
+        <div>
+          <Button kind="primary" disabled={name.trim() === ''} onClick={save}>
+            {text.save}
+          </Button>
+        </div>
+      )}
+    </form>
+  )
+}

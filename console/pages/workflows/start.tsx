@@ -1,0 +1,92 @@
+/** The dialog that starts a run of a workflow. */
+import { useState } from 'preact/hooks'
+import type { Workflow } from '../../../protocol/workflows/rows.ts'
+import { ApiError, call, type FieldFault } from '../../api/client.ts'
+import { Button } from '../../design/button.tsx'
+import { CopyCall } from '../../design/copy.tsx'
+import { Dialog } from '../../design/overlay.tsx'
+import { showDone, showError } from '../../design/toast.tsx'
+import { SchemaForm } from '../../form/form.tsx'
+import { useForm } from '../../form/state.ts'
+import { schemaOfDeclared } from '../../form/value.ts'
+import { go } from '../../router/router.ts'
+import { noOptions, readOptions } from '../build/options.ts'
+import { StartOptionFields } from '../build/start-options.tsx'
+import { buildText } from '../build/text.ts'
+import { workflowsText as text } from './text.ts'
+
+const isDeclared = (declared: object | undefined): boolean => Object.keys(declared ?? {}).length > 0
+
+/** Shows the dialog. It leads to the run. */
+export function StartDialog({
+  project,
+  workflow,
+  onClose,
+}: {
+  readonly project: string
+  readonly workflow: Workflow
+  readonly onClose: () => void
+}) {
+  const { spec, id, handle, name } = workflow
+  const input = useForm(schemaOfDeclared(spec?.input))
+  const config = useForm(schemaOfDeclared(spec?.config))
+  const hasConfig = isDeclared(spec?.config)
+  const [written, setWritten] = useState(noOptions)
+  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const read = readOptions(written, { notWhole: buildText.notWhole, notObject: text.notObject })
+  const request = {
+    project,
+    ...('options' in read && read.options),
+    input: input.value as Record<string, unknown>,
+    ...(hasConfig && { config: config.value as Record<string, unknown> }),
+  }
+  const start = async (): Promise<void> => {
+    const given = input.take()
+    const values = hasConfig ? config.take() : undefined
+    setFaults('faults' in read ? read.faults : [])
+    if (!given || (hasConfig && !values) || 'faults' in read) return
+    try {
+      const run = await call('workflow.run', { ...request, id })
+      showDone(text.started)
+      go(`/p/${encodeURIComponent(project)}/runs/${run.id}`)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.fields.length === 0) throw error
+      input.report(error.fields, 'input')
+      config.report(error.fields, 'config')
+      setFaults(error.fields)
+      const isShown = error.fields.every(({ field }) =>
+        /^(input|config|priority|queue|metadata|idempotency_key|external_id)\b/.test(field),
+      )
+      if (!isShown) throw error
+    }
+  }
+  return (
+    <Dialog title={text.startTitle(name)} wide onClose={onClose}>
+      <form
+        class="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          void start().catch(showError)
+        }}
+      >
+        <SchemaForm form={input} label={buildText.input} />
+        {!isDeclared(spec?.input) && <p class="small soft">{text.anyInput}</p>}
+        {hasConfig && (
+          <fieldset class="form-part">
+            <legend>{buildText.config}</legend>
+            <SchemaForm form={config} label={buildText.config} />
+          </fieldset>
+        )}
+        <StartOptionFields written={written} faults={faults} onWritten={setWritten} />
+        <div class="actions">
+          <CopyCall name="workflow.run" input={{ ...request, id: handle }} />
+          <Button onClick={onClose}>{buildText.cancel}</Button>
+          <Button kind="primary" icon="start" onClick={start}>
+            {buildText.start}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,82 @@
+/**
+ * The principals, agents and roles of a project by id, so that pages can show names. Lists contain
+ * at most 200 of each; `Who` reads others one by one.
+ */
+import { useMemo } from 'preact/hooks'
+import type { Agent } from '../../protocol/agents/schema.ts'
+import { useQuery } from '../api/query.ts'
+import { current, identity } from '../shell/session.ts'
+import { peopleText as text } from './text.ts'
+
+/** Somebody who can be named: a principal or an agent. */
+export interface Somebody {
+  /** Id of the principal; for an agent, the id of the agent. */
+  readonly id: string
+  readonly name: string
+  readonly kind: 'user' | 'service' | 'agent' | 'system'
+}
+/** The people of a project, as far as they are known. */
+export interface People {
+  /** Active people, services and agents, by name. */
+  readonly all: readonly Somebody[]
+  readonly agents: readonly Agent[]
+  /** Whether the lists have arrived. */
+  readonly known: boolean
+  /** Returns the name of a principal or agent, or of a target such as `role:Operator`. */
+  nameOf(id: string): string | undefined
+  /** The id of the person in this project. */
+  readonly me: string
+  /** The names under which the person is asked: the own id, and `role:…` for each role. */
+  readonly mine: ReadonlySet<string>
+}
+
+const ROLE = 'role:'
+const LIMIT = 200
+
+/** Uses the people of a project. All components share the requests. */
+export function usePeople(project: string): People {
+  const principals = useQuery(
+    'principal.list',
+    { project, limit: LIMIT, include_disabled: true },
+    { kinds: ['principal', 'assignment'] },
+  ).state.value.data
+  const agents = useQuery('agent.list', { project, limit: LIMIT }, { kinds: ['agent'] }).state.value
+    .data
+  const roles = useQuery('role.list', { project, limit: LIMIT }, { kinds: ['role'] }).state.value
+    .data
+  const myself = current.value?.principal
+  const organizationRole = identity.value?.organization?.role
+  return useMemo(() => {
+    const roleNames = new Map(roles?.items.map(({ id, name }) => [id, name]))
+    const names = new Map<string, string>()
+    for (const { id, name } of principals?.items ?? []) names.set(id, name)
+    for (const { id, principal_id, name } of agents?.items ?? [])
+      names.set(id, name).set(principal_id, name)
+    if (myself && !names.has(myself.id)) names.set(myself.id, myself.name)
+    const held = principals?.items.find(({ id }) => id === myself?.id)?.role_ids ?? []
+    const organization = organizationRole ? [organizationRole, `role_${organizationRole}`] : []
+    const all: Somebody[] = [
+      ...(principals?.items ?? []).filter(
+        ({ kind, state }) => kind !== 'agent' && kind !== 'system' && state === 'active',
+      ),
+      ...(agents?.items ?? []).map(({ id, name }) => ({ id, name, kind: 'agent' as const })),
+    ]
+    return {
+      all: all.sort((a, b) => a.name.localeCompare(b.name)),
+      agents: agents?.items ?? [],
+      known: principals !== undefined && agents !== undefined,
+      me: myself?.id ?? '',
+      mine: new Set([
+        ...(myself ? [myself.id] : []),
+        ...[...held.flatMap((id) => [id, roleNames.get(id) ?? id]), ...organization].map(
+          (role) => ROLE + role,
+        ),
+      ]),
+      nameOf: (id) => {
+        if (!id.startsWith(ROLE)) return names.get(id)
+        const role = id.slice(ROLE.length)
+        return text.role(roleNames.get(role) ?? role)
+      },
+    }
+  }, [principals, agents, roles, myself, organizationRole])
+}

@@ -1,0 +1,95 @@
+/**
+ * Text with line numbers. Only visible lines are in the document, and long lines are cut, so that
+ * any text can be shown.
+ */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { visibleRange } from '../design/visible-range.ts'
+import { previewText as text } from './text.ts'
+
+/** Height of a line in pixels, as in `preview.css`. */
+const LINE = 20
+/** Number of characters of a line that are shown. */
+const LONGEST = 4000
+/** Browsers limit the height of an element. */
+const MOST_LINES = 350_000
+
+/** The colour of a line. */
+export type LineTone = 'good' | 'bad' | 'info' | undefined
+/** Returns the colour of a line of a unified diff. */
+export function diffTone(line: string): LineTone {
+  if (/^(@@|diff |index |\+\+\+ |--- )/.test(line)) return 'info'
+  return line.startsWith('+') ? 'good' : line.startsWith('-') ? 'bad' : undefined
+}
+
+/**
+ * Shows a text.
+ * @param props.end keeps the end visible while text is added, unless the reader has scrolled up.
+ */
+export function Lines({
+  value,
+  label,
+  tone,
+  end = false,
+}: {
+  readonly value: string
+  readonly label: string
+  readonly tone?: (line: string) => LineTone
+  readonly end?: boolean
+}) {
+  const frame = useRef<HTMLDivElement>(null)
+  const [view, setView] = useState({ scrolled: 0, height: 600 })
+  const all = value.replace(/\r?\n$/, '').split(/\r?\n/)
+  const lines = all.length > MOST_LINES ? all.slice(0, MOST_LINES) : all
+  const wasAtEnd = useRef(true)
+  useEffect(() => {
+    const element = frame.current
+    if (!element) return
+    const measure = (): void => {
+      wasAtEnd.current = element.scrollTop + element.clientHeight >= element.scrollHeight - 2 * LINE
+      setView({ scrolled: element.scrollTop, height: element.clientHeight })
+    }
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
+    element.addEventListener('scroll', measure, { passive: true })
+    return () => {
+      observer.disconnect()
+      element.removeEventListener('scroll', measure)
+    }
+  }, [])
+  useEffect(() => {
+    const element = frame.current
+    if (end && element && wasAtEnd.current) element.scrollTop = element.scrollHeight
+  }, [value, end])
+  const { first, end: last } = visibleRange(view.scrolled, view.height, LINE, lines.length)
+  const digits = String(lines.length).length
+  return (
+    <>
+      <div
+        ref={frame}
+        class="lines"
+        role="region"
+        aria-label={label}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
+        tabIndex={0}
+      >
+        <div class="lines-sizer" style={{ height: `${lines.length * LINE}px` }}>
+          {lines.slice(first, last).map((line, index) => (
+            <div
+              key={first + index}
+              class={`lines-line ${tone?.(line) ?? ''}`}
+              style={{ transform: `translateY(${(first + index) * LINE}px)` }}
+            >
+              <span class="lines-number" style={{ width: `${digits + 2}ch` }} aria-hidden="true">
+                {first + index + 1}
+              </span>
+              <code class="user-text">
+                {line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line}
+              </code>
+            </div>
+          ))}
+        </div>
+      </div>
+      {all.length > lines.length && <p class="small soft">{text.linesCut(lines.length)}</p>}
+    </>
+  )
+}

@@ -1,0 +1,243 @@
+/**
+ * Shows the bytes of a file. Content is never part of the document of the console: pictures, sound
+ * and PDF have blob addresses, HTML is in a frame without scripts, and everything else is text.
+ *
+ * Invariant: no more than the limit of the kind is loaded.
+ */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { ApiError } from '../api/client.ts'
+import { Button } from '../design/button.tsx'
+import { Empty, Failure, Notice, Skeleton } from '../design/states.tsx'
+import { Tree } from '../design/tree.tsx'
+import { VirtualList } from '../design/virtual.tsx'
+import { Markdown } from '../markdown/markdown.tsx'
+import { place, setQuery } from '../router/router.ts'
+import { formatBytes } from '../text/format.ts'
+import { readCsv } from './csv.ts'
+import { looksLikeText, mediaTypeOf, type PreviewKind, previewKind } from './kind.ts'
+import { diffTone, Lines } from './lines.tsx'
+import { previewText as text } from './text.ts'
+
+/** The beginning of a file. */
+export interface FileStart {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  /** Whether these are all bytes of the file. */
+  readonly complete: boolean
+}
+/** Loads at most `most` bytes of a file. @throws ApiError if the service refuses. */
+export type LoadFile = (most: number, signal: AbortSignal) => Promise<FileStart>
+
+const MIB = 1_048_576
+const TEXT_LIMIT = 2 * MIB
+const MEDIA_LIMIT = 64 * MIB
+const asMedia: ReadonlySet<PreviewKind> = new Set(['image', 'audio', 'video', 'pdf'])
+const hasTwoViews: ReadonlySet<PreviewKind> = new Set(['markdown', 'json', 'csv', 'html'])
+
+/** Loads and shows a file. `version` changes when its bytes have changed. */
+export function Preview({
+  name,
+  mime = '',
+  size,
+  version,
+  load,
+}: {
+  readonly name: string
+  readonly mime?: string
+  readonly size: number
+  readonly version: string
+  readonly load: LoadFile
+}) {
+  const kind = previewKind(mime, name)
+  const media = asMedia.has(kind)
+  const tooLarge = media && size > MEDIA_LIMIT
+  const [start, setStart] = useState<FileStart>()
+  const [error, setError] = useState<ApiError>()
+  const [attempt, setAttempt] = useState(0)
+  useEffect(() => {
+    if (tooLarge) return
+    const control = new AbortController()
+    setError(undefined)
+    load(media ? MEDIA_LIMIT : TEXT_LIMIT, control.signal).then(setStart, (fault: unknown) => {
+      if (control.signal.aborted) return
+      setError(fault instanceof ApiError ? fault : new ApiError(0, 'unreachable', String(fault)))
+    })
+    return () => control.abort()
+  }, [version, attempt])
+  if (tooLarge) return <Empty title={text.tooLarge(formatBytes(size))}>{text.noneHint}</Empty>
+  if (error) return <Failure error={error} retry={() => setAttempt(attempt + 1)} />
+  if (!start) return <Skeleton lines={8} />
+  if (start.bytes.length === 0) return <Empty icon="artifacts" title={text.empty} />
+  return (
+    <div class="preview">
+      {!start.complete && (
+        <Notice tone="warn">{text.cut(formatBytes(start.bytes.length), formatBytes(size))}</Notice>
+      )}
+      {media ? (
+        <Media kind={kind} type={mediaTypeOf(kind, mime, name)} name={name} bytes={start.bytes} />
+      ) : (
+        <Words kind={kind} name={name} start={start} />
+      )}
+    </div>
+  )
+}
+
+/** Returns an address of the bytes that lives as long as the component. */
+function useBlobAddress(bytes: Uint8Array<ArrayBuffer>, type: string): string {
+  const address = useMemo(() => URL.createObjectURL(new Blob([bytes], { type })), [bytes, type])
+  useEffect(() => () => URL.revokeObjectURL(address), [address])
+  return address
+}
+
+function Media({
+  kind,
+  type,
+  name,
+  bytes,
+}: {
+  readonly kind: PreviewKind
+  readonly type: string
+  readonly name: string
+  readonly bytes: Uint8Array<ArrayBuffer>
+}) {
+  const address = useBlobAddress(bytes, type)
+  const label = text.content(name)
+  if (kind === 'image') return <img class="preview-media" src={address} alt={label} />
+  if (kind === 'audio')
+    // biome-ignore lint/a11y/useMediaCaption: files have no captions
+    return <audio class="preview-media" src={address} controls aria-label={label} />
+  if (kind === 'video')
+    // biome-ignore lint/a11y/useMediaCaption: files have no captions
+    return <video class="preview-media" src={address} controls aria-label={label} />
+  // Browsers show PDF in a program of their own, and not in a sandboxed frame. The blob has the type
+  // of PDF, so it is never parsed as HTML.
+  if (navigator.pdfViewerEnabled)
+    return <iframe class="preview-frame" src={address} title={label} />
+  return <Empty title={text.noPdf} />
+}
+
+/** A file that is text, in its own form or as lines. */
+function Words({
+  kind,
+  name,
+  start: { bytes, complete },
+}: {
+  readonly kind: PreviewKind
+  readonly name: string
+  readonly start: FileStart
+}) {
+  const raw = place.value.query.get('view') === 'text'
+  const value = useMemo(() => new TextDecoder().decode(bytes), [bytes])
+  if (kind === 'none' && !looksLikeText(bytes))
+    return <Empty title={text.none}>{text.noneHint}</Empty>
+  const lines = (
+    <Lines value={value} label={text.content(name)} {...(kind === 'diff' && { tone: diffTone })} />
+  )
+  if (!hasTwoViews.has(kind)) return lines
+  return (
+    <>
+      <div class="row" role="group" aria-label={text.shown}>
+        <Choice on={!raw} view="">
+          {text.rendered}
+        </Choice>
+        <Choice on={raw} view="text">
+          {text.raw}
+        </Choice>
+      </div>
+      {raw ? lines : <Rendered kind={kind} value={value} complete={complete} lines={lines} />}
+    </>
+  )
+}
+const Choice = ({
+  on,
+  view,
+  children,
+}: {
+  readonly on: boolean
+  readonly view: string
+  readonly children: string
+}) => (
+  <Button kind="quiet" pressed={on} onClick={() => setQuery({ view })}>
+    {children}
+  </Button>
+)
+
+function Rendered({
+  kind,
+  value,
+  complete,
+  lines,
+}: {
+  readonly kind: PreviewKind
+  readonly value: string
+  readonly complete: boolean
+  readonly lines: ComponentChildren
+}) {
+  if (kind === 'markdown') return <Markdown text={value} />
+  if (kind === 'csv') return <CsvTable value={value} />
+  if (kind === 'html') return <HtmlFrame value={value} />
+  const parsed = parse(value)
+  if (complete && parsed) return <Tree value={parsed.value} open={2} />
+  return (
+    <>
+      {complete && <p class="soft">{text.notJson}</p>}
+      {lines}
+    </>
+  )
+}
+function parse(value: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(value) }
+  } catch {
+    return undefined
+  }
+}
+
+/** The frame has an own, opaque origin and no scripts, and inherits the policy of the console. */
+function HtmlFrame({ value }: { readonly value: string }) {
+  const bytes = useMemo(() => new TextEncoder().encode(value), [value])
+  const address = useBlobAddress(bytes, 'text/html; charset=utf-8')
+  return (
+    <>
+      <iframe class="preview-frame" src={address} sandbox="" title={text.rendered} />
+      <p class="small soft">{text.frameHint}</p>
+    </>
+  )
+}
+
+const RECORDS = 20_000
+const COLUMNS = 60
+const CELL = 300
+function CsvTable({ value }: { readonly value: string }) {
+  const records = useMemo(() => readCsv(value, undefined, RECORDS + 1), [value])
+  const [head, ...rest] = records
+  if (!head) return <Empty title={text.empty} />
+  const count = Math.min(COLUMNS, head.fields.length)
+  const cut = (field: string | undefined): string => (field ?? '').slice(0, CELL)
+  return (
+    <>
+      <VirtualList
+        items={rest}
+        line={32}
+        columns={`4rem repeat(${count}, minmax(9rem, 18rem))`}
+        height={`min(38rem, ${(rest.length + 1) * 32 + 4}px)`}
+        label={text.preview}
+        head={['#', ...head.fields.slice(0, count).map((name, at) => cut(name) || String(at + 1))]}
+        keyOf={({ line }) => String(line)}
+        render={({ line, fields }) => ({
+          cells: [
+            <span class="soft" key="line">
+              {line}
+            </span>,
+            ...Array.from({ length: count }, (_, at) => (
+              <span class="user-text" key={at}>
+                {cut(fields[at])}
+              </span>
+            )),
+          ],
+        })}
+      />
+      {records.length > RECORDS && <p class="small soft">{text.recordsCut(RECORDS)}</p>}
+    </>
+  )
+}

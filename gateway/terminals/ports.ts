@@ -1,0 +1,23 @@
+/** The port of terminals: messages between the gateways of a person and of a worker. */
+import type {
+  TerminalAnswer,
+  TerminalRequest,
+  TowardsPerson,
+  TowardsWorker,
+} from '../../protocol/workers/terminals.ts'
+
+/**
+ * Relays messages of terminals between gateways. Messages may be lost, but the messages of one
+ * sender stay in order.
+ */
+export interface TerminalRelay {
+  /** Answers requests to open a terminal of an environment, until the returned function is called. */
+  serve(environment_id: string, open: (request: TerminalRequest) => TerminalAnswer): () => void
+  /** Requests a terminal. Returns undefined when no gateway has a worker of the environment. */
+  open(request: TerminalRequest): Promise<TerminalAnswer | undefined>
+  toWorker(terminal_id: string, message: TowardsWorker): void
+  toPerson(terminal_id: string, message: TowardsPerson): void
+  /** Calls `on` with the messages in one direction, until the returned function is called. */
+  onWorker(terminal_id: string, on: (message: TowardsWorker) => void): () => void
+  onPerson(terminal_id: string, on: (message: TowardsPerson) => void): () => void
+}

@@ -1,0 +1,135 @@
+/** The axis of time, filters, typed JSON, differences and the graph of a workflow. */
+import t from 'tap'
+import { graphOf, placeGraph } from '../../../console/graph/graph.ts'
+import { differences, pairSteps } from '../../../console/pages/runs/compare/diff.ts'
+import { addResults } from '../../../console/pages/runs/list/bulk-progress.ts'
+import {
+  activeFilters,
+  filterOf,
+  isoTime,
+  localTime,
+  queryOf,
+  sortOf,
+} from '../../../console/pages/runs/list/filters.ts'
+import { readObject, readValue, writeValue } from '../../../console/pages/runs/run/actions/json.ts'
+import { barOf, marksOf, pan, zoom } from '../../../console/pages/runs/run/data/axis.ts'
+
+t.test('an axis is zoomed and moved within the whole time', async (t) => {
+  const whole = { from: 0, to: 1000 }
+  t.strictSame(zoom(whole, 2, 0.5, whole), { from: 250, to: 750 })
+  t.strictSame(zoom({ from: 0, to: 500 }, 0.1, 0, whole), whole)
+  t.strictSame(pan({ from: 0, to: 100 }, -1, whole), { from: 0, to: 100 })
+  t.strictSame(pan({ from: 0, to: 100 }, 0.5, whole), { from: 50, to: 150 })
+  t.strictSame(
+    marksOf(whole, 0, 6).map(({ offset, position }) => [offset, position]),
+    [0, 200, 400, 600, 800, 1000].map((at) => [at, at / 1000]),
+  )
+  t.strictSame(barOf(-100, 500, whole), { left: 0, width: 50 })
+  t.equal(barOf(1001, 2000, whole), undefined)
+})
+
+t.test('filters survive the way through the address', async (t) => {
+  const query = new URLSearchParams('status=failed,queued&q=+x+&queue=gpu&unknown=1&sort=ended')
+  const filter = filterOf(query)
+  t.strictSame(filter, { q: 'x', queue: 'gpu', status: ['failed', 'queued'] })
+  t.strictSame(sortOf(query), { by: 'ended', order: 'desc' })
+  const back = queryOf(filter, sortOf(query))
+  t.match(back, { status: 'failed,queued', q: 'x', queue: 'gpu', loop_id: '', sort: 'ended' })
+  t.strictSame(activeFilters(filter), [['queue', 'gpu']])
+  const at = '2031-02-03T04:05:00.000Z'
+  t.equal(isoTime(localTime(at)), at)
+  t.equal(isoTime(''), '')
+})
+
+t.test('typed JSON is an object, or has a fault in words', async (t) => {
+  t.strictSame(readObject(''), { value: {} })
+  t.strictSame(readObject('{"a":[1]}'), { value: { a: [1] } })
+  t.match(readObject('[1]').fault, /must be a JSON object/)
+  t.match(readObject('{"a":').fault, /not valid JSON/)
+  t.equal(readValue('integer', '7'), 7)
+  t.equal(readValue('string', '7'), '7')
+  t.strictSame(readValue('array', '[1,2]'), [1, 2])
+  t.equal(readValue('array', '[1,'), '[1,')
+  t.equal(readValue('number', ''), undefined)
+  t.equal(writeValue('array', [1]), '[1]')
+  t.equal(writeValue('string', 'a"b'), 'a"b')
+})
+
+t.test('two values and the steps of two runs are compared', async (t) => {
+  t.strictSame(differences({ a: 1, b: [1, 2] }, { a: 1, b: [1, 3], c: null }), [
+    { path: 'b.1', a: 2, b: 3 },
+    { path: 'c', a: undefined, b: null },
+  ])
+  t.strictSame(differences({ __proto__: 1 }, {}), [])
+  t.strictSame(differences('x', { x: 1 }), [{ path: '', a: 'x', b: { x: 1 } }])
+  let deep: unknown = 1
+  let other: unknown = 2
+  for (let i = 0; i < 1000; i++) [deep, other] = [{ d: deep }, { d: other }]
+  t.equal(differences(deep, other).length, 1, 'deep values are compared without recursion faults')
+  const step = (step_key: string, status: string) => ({ step_key, status, attempt: 1 }) as never
+  t.strictSame(
+    pairSteps([step('a', 'completed'), step('b', 'failed')], [step('b', 'completed')]).map(
+      ({ key, differs }) => [key, differs],
+    ),
+    [
+      ['a', true],
+      ['b', true],
+    ],
+  )
+})
+
+t.test('results of actions on many runs are counted by message', async (t) => {
+  const none = { done: 0, ok: 0, refused: new Map<string, number>() }
+  const refused = { ok: false, error: { code: 'x', message: 'not failed' } }
+  const once = addResults(none, [{ ok: true }, refused])
+  t.strictSame(addResults(once, [refused]), {
+    done: 3,
+    ok: 1,
+    refused: new Map([['not failed', 2]]),
+  })
+})
+
+t.test('a workflow is a graph with frames around branches and items', async (t) => {
+  const act = (id?: string) => ({
+    ...(id !== undefined && { id }),
+    kind: 'action' as const,
+    config: { action_name: 'x' },
+  })
+  const graph = graphOf({
+    steps: [
+      act(),
+      { id: 'each', kind: 'for_each', config: { items: [1], steps: [act('p'), act('q')] } },
+      {
+        id: 'both',
+        kind: 'parallel',
+        config: {
+          branches: [
+            { id: 'l', steps: [act('s')] },
+            { id: 'r', steps: [act('s')] },
+          ],
+        },
+      },
+      act('end'),
+    ],
+    cleanup: [act('tidy')],
+  })
+  t.strictSame(Object.fromEntries(graph.nodes.map(({ id, next }) => [id, next])), {
+    0: ['each'],
+    each: ['each/p'],
+    'each/p': ['each/q'],
+    'each/q': ['both'],
+    both: ['both/l/s', 'both/r/s'],
+    'both/l/s': ['end'],
+    'both/r/s': ['end'],
+    end: ['cleanup/tidy'],
+    'cleanup/tidy': [],
+  })
+  t.strictSame(
+    graph.frames.map(({ kind }) => kind),
+    ['for_each', 'parallel', 'cleanup'],
+  )
+  const placed = await placeGraph(graph)
+  t.equal(placed.lines.length, 9)
+  const [one, next] = [placed.boxes.get('each'), placed.boxes.get('each/p')]
+  t.ok(one && next && next.y > one.y + one.height, 'a step is below the one before it')
+})
