@@ -53,7 +53,7 @@ export default function AgentsPage({ params }: PageProps) {
       }
     >
       {agents.length > 0 && (
-        <div class="row filters">
+        <div class="row session-filters">
           <SearchField label={text.search} value={wanted} onValue={(q) => setQuery({ q })} />
         </div>
       )}

@@ -55,7 +55,7 @@ export function Memory({ project, id }: { readonly project: string; readonly id:
   return (
     <div class="stack">
       <div class="row apart">
-        <div class="row filters grow">
+        <div class="row session-filters grow">
           <SearchField
             label={text.memorySearch}
             value={wanted}

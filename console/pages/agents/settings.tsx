@@ -6,9 +6,10 @@ import { useEffect, useId, useState } from 'preact/hooks'
 import { ApiError, type CallInput, type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
-import { SelectField, TextArea, TextField } from '../../design/field.tsx'
+import { SelectField, TextField } from '../../design/field.tsx'
 import { Failure, Notice } from '../../design/states.tsx'
 import { showDone } from '../../design/toast.tsx'
+import { Editor } from '../../editor/editor.tsx'
 import { guardLeaving } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
 import { agentsText as text } from './text.ts'
@@ -90,12 +91,13 @@ export function Settings({
       aria-label={text.settings}
       onSubmit={(event) => event.preventDefault()}
       onKeyDown={(event) => {
-        if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 's' || !mayEdit) return
+        if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 's') return
+        if (!mayEdit || event.defaultPrevented) return
         event.preventDefault()
         if (dirty) void save()
       }}
     >
-      <fieldset class="plain stack" disabled={!mayEdit}>
+      <fieldset class="agent-fields stack" disabled={!mayEdit}>
         <div class="grid">
           <TextField
             label={text.name}
@@ -113,14 +115,18 @@ export function Settings({
           />
         </div>
         <div class="instructions">
-          <TextArea
+          <strong>{text.instructions}</strong>
+          <Editor
             label={text.instructions}
             hint={text.instructionsHint}
+            language="text"
             value={now.system_prompt ?? ''}
             rows={14}
-            fault={faultOf('system_prompt')}
+            readOnly={!mayEdit}
             onValue={(system_prompt) => change({ system_prompt })}
+            onSubmit={() => void (dirty && save())}
           />
+          {faultOf('system_prompt') && <p class="fault">{faultOf('system_prompt')}</p>}
         </div>
         <h2>{text.limits}</h2>
         <ModelFields project={project} now={now} change={change} faultOf={faultOf} />

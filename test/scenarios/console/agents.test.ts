@@ -37,13 +37,14 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/agents\/agt_\w+$/)
     id = /agt_\w+/.exec(page.url())?.[0] ?? ''
-    await page.getByLabel('Instructions').fill('script:\n  - say: I am new.\n')
+    await page.locator('.editor-frame[data-loaded=true]').waitFor()
+    await page.getByRole('textbox', { name: 'Instructions' }).fill('script:\n  - say: I am new.')
     await page.getByLabel('Description').fill(HOSTILE)
     await page.getByText('Save first: the try-out uses the saved settings.').waitFor()
     await page.keyboard.press('Control+s')
     await page.getByText('Saved.').waitFor()
     t.match(await s.ok('agent.get', { id }), {
-      system_prompt: 'script:\n  - say: I am new.\n',
+      system_prompt: 'script:\n  - say: I am new.',
       description: HOSTILE,
     })
     await page.getByRole('button', { name: 'Start a try-out' }).click()
@@ -96,7 +97,7 @@ async function tryOut(browser: Browser): Promise<void> {
       buffer: Buffer.from('---\nname: notes\ndescription: Release notes\n---\nWrite **short**.\n'),
     })
     await page.getByRole('dialog', { name: 'Edit the skill' }).waitFor()
-    t.match(await page.getByLabel('Instructions').inputValue(), /Write \*\*short\*\*/)
+    await page.locator('.editor-frame', { hasText: 'Write **short**' }).waitFor()
     await page.keyboard.press('Escape')
     await page.goto(`${s.url}/p/default/agents/${id}?tab=tools`)
     await page.getByText('The agent has no skills.').waitFor()
@@ -145,7 +146,7 @@ async function tryOut(browser: Browser): Promise<void> {
     const other = await signedIn(browser, s, { key: reader.key })
     const page = await other.open(`/p/default/agents/${id}`)
     await page.getByRole('heading', { name: 'Renamed' }).waitFor()
-    t.equal(await page.getByLabel('Instructions').isDisabled(), true)
+    t.equal(await page.getByLabel('Description').isDisabled(), true)
     t.equal(await page.getByRole('button', { name: 'Save' }).count(), 0)
     await page.goto(`${s.url}/p/default/agents`)
     await page.getByRole('link', { name: 'Renamed' }).waitFor()
@@ -166,7 +167,7 @@ async function tryOut(browser: Browser): Promise<void> {
       }
       await check('agents', 'tbody tr')
       await check(`agents/${id}`, '.try-out')
-      await check(`agents/${id}?tab=tools`, '.tool-list, .pair .soft')
+      await check(`agents/${id}?tab=tools`, '.talk-tools, .pair .soft')
       await check(`agents/${id}?tab=memory`, 'summary')
       await check('toolkits?edit=new', 'dialog')
       await check('skills', 'li.card')

@@ -8,6 +8,7 @@ import { TextArea, TextField } from '../../../design/field.tsx'
 import { Confirm, Dialog } from '../../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../../design/states.tsx'
 import { showDone, showError } from '../../../design/toast.tsx'
+import { Editor } from '../../../editor/editor.tsx'
 import { Markdown } from '../../../markdown/markdown.tsx'
 import { place, setQuery } from '../../../router/router.ts'
 import { Page, type PageProps } from '../../../shell/page.tsx'
@@ -213,13 +214,16 @@ function SkillDialog({
           onValue={setDescription}
         />
         <div class="instructions">
-          <TextArea
+          <strong>{text.instructions}</strong>
+          <Editor
             label={text.instructions}
+            language="text"
             value={instructions}
             rows={12}
-            fault={faultOf('instructions')}
             onValue={setInstructions}
+            onSubmit={() => void save().catch(showError)}
           />
+          {faultOf('instructions') && <p class="fault">{faultOf('instructions')}</p>}
         </div>
         <TextArea
           label={text.allowedTools}

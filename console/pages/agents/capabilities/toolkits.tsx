@@ -175,7 +175,7 @@ function ToolkitDialog({
           fault={faultOf('description')}
           onValue={setDescription}
         />
-        <fieldset class="plain stack close">
+        <fieldset class="agent-fields stack close">
           <legend>{text.selectors}</legend>
           {rules.map((rule, index) => (
             <div class="rule" key={index}>
