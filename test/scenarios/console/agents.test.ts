@@ -32,7 +32,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByText('There is no agent yet').waitFor()
     await page.keyboard.press('c')
     await page.getByRole('dialog').waitFor()
-    await page.keyboard.press('Tab')
+    await page.waitForFunction("document.activeElement.tagName === 'INPUT'")
     await page.keyboard.type('Helper')
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/agents\/agt_\w+$/)
