@@ -15,5 +15,35 @@ export const accessRoutes: readonly Route[] = [
     permission: 'project.admin',
     entry: { group: text.groupOperate, label: text.secrets, icon: 'secrets' },
   },
+  {
+    path: '/p/:project/audit',
+    load: () => import('../pages/audit/project.tsx'),
+    permission: 'access.manage',
+    entry: { group: text.groupOperate, label: text.audit, icon: 'audit' },
+  },
+  {
+    path: '/p/:project/settings',
+    load: () => import('../pages/settings/settings.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupOperate, label: text.settings, icon: 'settings' },
+  },
+  {
+    path: '/organization/keys',
+    load: () => import('../pages/organization/keys.tsx'),
+    permission: 'organization.admin',
+    entry: { group: text.groupOrganization, label: text.organizationKeys, icon: 'keys' },
+  },
+  {
+    path: '/organization/resolver',
+    load: () => import('../pages/organization/resolver.tsx'),
+    permission: 'organization.admin',
+    entry: { group: text.groupOrganization, label: text.resolver, icon: 'agents' },
+  },
+  {
+    path: '/organization/audit',
+    load: () => import('../pages/audit/organization.tsx'),
+    permission: 'access.manage',
+    entry: { group: text.groupOrganization, label: text.organizationAudit, icon: 'audit' },
+  },
   { path: '/account', load: () => import('../pages/account/account.tsx') },
 ]

@@ -25,4 +25,26 @@ export const buildRoutes: readonly Route[] = [
     load: () => import('../pages/loops/loop.tsx'),
     permission: 'project.view',
   },
+  {
+    path: '/p/:project/actions',
+    load: () => import('../pages/actions/list.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.actions, icon: 'start', keys: 'g t' },
+  },
+  {
+    path: '/p/:project/actions/:name',
+    load: () => import('../pages/actions/action.tsx'),
+    permission: 'project.view',
+  },
+  {
+    path: '/p/:project/events',
+    load: () => import('../pages/events/list.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.events, icon: 'star', keys: 'g e' },
+  },
+  {
+    path: '/p/:project/events/:id',
+    load: () => import('../pages/events/event.tsx'),
+    permission: 'project.view',
+  },
 ]

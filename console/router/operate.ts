@@ -27,6 +27,22 @@ export const operateRoutes: readonly Route[] = [
     permission: 'project.view',
   },
   {
+    path: '/p/:project/blueprints',
+    load: () => import('../pages/blueprints/blueprints.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupOperate, label: text.blueprints, icon: 'blueprints' },
+  },
+  {
+    path: '/p/:project/blueprints/apply',
+    load: () => import('../pages/blueprints/apply.tsx'),
+    permission: 'project.edit',
+  },
+  {
+    path: '/p/:project/blueprints/view',
+    load: () => import('../pages/blueprints/blueprint.tsx'),
+    permission: 'project.view',
+  },
+  {
     path: '/organization/projects',
     load: () => import('../pages/organization/projects.tsx'),
     entry: { group: text.groupOrganization, label: text.organizationProjects, icon: 'blueprints' },

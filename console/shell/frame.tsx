@@ -13,7 +13,7 @@ import { routes } from '../router/routes.ts'
 import { formatNumber } from '../text/format.ts'
 import { badges } from './badges.ts'
 import { Palette, paletteOpen } from './palette.tsx'
-import { current, identity, may, project, projects, signOut } from './session.ts'
+import { current, identity, may, mayInOrganization, project, projects, signOut } from './session.ts'
 import { shellText as text } from './text.ts'
 import { theme } from './theme.ts'
 import { useWaitingQuestions } from './waiting.ts'
@@ -28,8 +28,9 @@ function Navigation() {
   const offered = routes.filter(
     (route): route is Route & Required<Pick<Route, 'entry'>> =>
       route.entry !== undefined &&
-      (!route.path.startsWith('/p/') ||
-        (handle !== '' && (!route.permission || may(route.permission)))),
+      (route.path.startsWith('/p/')
+        ? handle !== '' && (!route.permission || may(route.permission))
+        : !route.permission || mayInOrganization(route.permission)),
   )
   const groups = Map.groupBy(offered, ({ entry }) => entry.group)
   return (

@@ -59,5 +59,6 @@ export const shellText = messages('shell', {
   organizationProjects: 'Projects',
   organizationKeys: 'API keys',
   organizationAudit: 'Audit log',
+  resolver: 'Definition resolver',
   cluster: 'Nodes and shards',
 })

@@ -1,0 +1,41 @@
+/** The changes of an audit entry as rows. */
+import type { AuditEntry } from '../../../protocol/projects/rows.ts'
+
+/** A changed attribute. An absent `from` was not set before, an absent `to` was removed. */
+export interface ChangeRow {
+  readonly name: string
+  readonly from: unknown
+  readonly to: unknown
+}
+
+const isPair = (value: unknown): value is { readonly from?: unknown; readonly to?: unknown } =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.keys(value).length > 0 &&
+  Object.keys(value).every((name) => name === 'from' || name === 'to')
+
+/** Returns a row per attribute; undefined if the changes have another form. */
+export function changeRows(changes: AuditEntry['changes']): readonly ChangeRow[] | undefined {
+  const rows: ChangeRow[] = []
+  for (const [name, value] of Object.entries(changes ?? {})) {
+    if (!isPair(value)) return undefined
+    rows.push({ name, from: value.from, to: value.to })
+  }
+  return rows
+}
+
+const SHOWN = 60
+const textOf = (value: unknown): string => {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '–')
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
+}
+/** Returns the changes in one line, such as `name: a → b`; '' without changes. */
+export function changeSummary(changes: AuditEntry['changes']): string {
+  const rows = changeRows(changes)
+  if (!rows) return Object.keys(changes ?? {}).join(', ')
+  return rows
+    .map(({ name, from, to }) =>
+      from === undefined ? `${name}: ${textOf(to)}` : `${name}: ${textOf(from)} → ${textOf(to)}`,
+    )
+    .join('; ')
+}

@@ -1,0 +1,87 @@
+/** The filters of an audit log: in the address, and as a request has them. */
+import type { CallInput } from '../../api/client.ts'
+
+/** Names of the query parameters. */
+export const filterNames = [
+  'type',
+  'action',
+  'actor_type',
+  'period',
+  'resource',
+  'actor',
+  'in',
+] as const
+export type FilterName = (typeof filterNames)[number]
+
+const HOUR_MS = 3_600_000
+/** Periods in hours, by the value of the query parameter. */
+export const periods: Readonly<Record<string, number>> = {
+  '1h': 1,
+  '24h': 24,
+  '7d': 168,
+  '30d': 720,
+}
+
+/**
+ * Returns the filters of a request.
+ * @param now Unix milliseconds, rounded down to a minute so that equal filters are equal requests.
+ */
+export function filtersOf(
+  query: URLSearchParams,
+  now: number,
+): Omit<CallInput<'audit.list'>, 'limit'> {
+  const get = (name: FilterName) => query.get(name) || undefined
+  const type = get('type')
+  const action = get('action')
+  const actor = get('actor_type')
+  const hours = periods[get('period') ?? '']
+  const resource_id = get('resource')
+  const actor_id = get('actor')
+  const project_id = get('in')
+  const minute = Math.floor(now / 60_000) * 60_000
+  return {
+    ...(type && { resource_type: [type] }),
+    ...(action && { action: [action as 'create'] }),
+    ...(actor && { actor_type: [actor as 'user'] }),
+    ...(hours && { created_after: new Date(minute - hours * HOUR_MS).toISOString() }),
+    ...(resource_id && { resource_id }),
+    ...(actor_id && { actor_id }),
+    ...(project_id && { project_id }),
+  }
+}
+
+/** The types of resources that entries have. */
+export const resourceTypes: readonly string[] = [
+  'action',
+  'action_secret',
+  'agent',
+  'agent_assignment',
+  'agent_memory',
+  'api_key',
+  'artifact',
+  'blueprint',
+  'channel',
+  'channel_member',
+  'console_session',
+  'definition_resolver',
+  'environment',
+  'interaction',
+  'loop',
+  'messaging_binding',
+  'oauth_return_origins',
+  'organization',
+  'organization_action',
+  'personal_token',
+  'principal',
+  'project',
+  'repository_host',
+  'role',
+  'role_assignment',
+  'secret',
+  'skill',
+  'table',
+  'toolkit',
+  'webhook',
+  'webhook_secret',
+  'workflow',
+]

@@ -1,0 +1,14 @@
+/** Saves a text as a file of the browser. */
+
+/** Milliseconds after which the browser has read the text. */
+const READ_MS = 60_000
+
+/** Offers a text as a download. */
+export function saveFile(name: string, type: string, text: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type }))
+  const link = document.createElement('a')
+  link.href = address
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(address), READ_MS)
+}

@@ -1,0 +1,67 @@
+/** Bindings as blueprints, and values of fields as texts. */
+import type { Binding, Change } from '../../../protocol/blueprints/schema.ts'
+
+/** The bindings of one blueprint. */
+export interface Group {
+  readonly namespace: string
+  readonly key: string
+  readonly bindings: readonly Binding[]
+}
+
+/** Groups bindings by their blueprint, by namespace and key. */
+export function groupsOf(bindings: readonly Binding[]): readonly Group[] {
+  const groups = Map.groupBy(bindings, ({ namespace = '', blueprint_key = '' }) =>
+    JSON.stringify([namespace, blueprint_key]),
+  )
+  return [...groups]
+    .map(([name, own]): Group => {
+      const [namespace, key] = JSON.parse(name) as [string, string]
+      return { namespace, key, bindings: own }
+    })
+    .sort((a, b) => a.namespace.localeCompare(b.namespace) || a.key.localeCompare(b.key))
+}
+
+/** Returns the address of a blueprint. */
+export const groupHref = (
+  project: string,
+  { namespace, key }: Pick<Group, 'namespace' | 'key'>,
+): string =>
+  `/p/${encodeURIComponent(project)}/blueprints/view?${new URLSearchParams({
+    ...(namespace !== '' && { namespace }),
+    ...(key !== '' && { key }),
+  })}`
+
+/** Returns whether all, some or none of the bindings are protected. */
+export function protectionOf(bindings: readonly Binding[]): 'all' | 'some' | 'none' {
+  const count = bindings.filter((binding) => binding.protected).length
+  return count === 0 ? 'none' : count === bindings.length ? 'all' : 'some'
+}
+
+/** Returns the value of a field as a text for a comparison; '' for an absent one. */
+export const fieldText = (value: unknown): string =>
+  value === undefined
+    ? ''
+    : typeof value === 'string'
+      ? value
+      : (JSON.stringify(value, undefined, 2) ?? '')
+
+const ORDER: readonly Change['action'][] = [
+  'deleted',
+  'released',
+  'created',
+  'adopted',
+  'updated',
+  'unchanged',
+]
+/** Sorts changes: deletions first, unchanged resources last. */
+export const sortedChanges = (changes: readonly Change[]): readonly Change[] =>
+  [...changes].sort((a, b) => ORDER.indexOf(a.action) - ORDER.indexOf(b.action))
+
+/** Returns the number of changes per action, in the order of `sortedChanges`. */
+export const countsOf = (
+  changes: readonly Change[],
+): readonly (readonly [Change['action'], number])[] =>
+  ORDER.flatMap((action) => {
+    const count = changes.filter((change) => change.action === action).length
+    return count === 0 ? [] : [[action, count] as const]
+  })

@@ -1,0 +1,91 @@
+/** Chooses files or a folder, by button or by dropping them. */
+import { useRef, useState } from 'preact/hooks'
+import { Button } from '../../design/button.tsx'
+import type { UploadedFile } from './read-files.ts'
+import { blueprintsText as text } from './text.ts'
+
+/** Files of a folder that belong to a repository or an installation are not read. */
+const SKIPPED = /(^|\/)(\.[^/]+|node_modules)\//
+/** Maximum size of a file in bytes, and of all files together. */
+const FILE_BYTES = 4_194_304
+const ALL_BYTES = 16_777_216
+
+const pathOf = (file: File): string =>
+  file.webkitRelativePath === '' ? file.name : file.webkitRelativePath
+
+/** Reads files of the browser as texts. */
+async function textsOf(files: readonly File[]): Promise<readonly UploadedFile[]> {
+  let left = ALL_BYTES
+  const read: UploadedFile[] = []
+  for (const file of files) {
+    const path = pathOf(file)
+    if (SKIPPED.test(`${path}`) || file.size > FILE_BYTES || file.size > left) continue
+    left -= file.size
+    read.push({ path, text: await file.text() })
+  }
+  return read
+}
+
+/** The field. */
+export function Upload({
+  count,
+  onFiles,
+}: {
+  /** Number of chosen files. */
+  readonly count: number
+  readonly onFiles: (files: readonly UploadedFile[]) => void
+}) {
+  const single = useRef<HTMLInputElement>(null)
+  const folder = useRef<HTMLInputElement>(null)
+  const [over, setOver] = useState(false)
+  const take = async (files: FileList | null | undefined): Promise<void> => {
+    if (files && files.length > 0) onFiles(await textsOf([...files]))
+  }
+  const taken = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
+    void take(currentTarget.files).finally(() => {
+      currentTarget.value = ''
+    })
+  }
+  return (
+    <section
+      class={over ? 'upload over' : 'upload'}
+      aria-label={text.files}
+      onDragOver={(event) => {
+        event.preventDefault()
+        setOver(true)
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault()
+        setOver(false)
+        void take(event.dataTransfer?.files)
+      }}
+    >
+      <p role="status">{count === 0 ? text.drop : text.chosen(count)}</p>
+      <div class="row">
+        <Button icon="upload" onClick={() => single.current?.click()}>
+          {text.chooseFiles}
+        </Button>
+        <Button onClick={() => folder.current?.click()}>{text.chooseFolder}</Button>
+      </div>
+      <p class="small soft">{text.filesHint}</p>
+      <input
+        ref={single}
+        type="file"
+        multiple
+        hidden
+        aria-label={text.chooseFiles}
+        onChange={taken}
+      />
+      <input
+        ref={folder}
+        type="file"
+        multiple
+        hidden
+        aria-label={text.chooseFolder}
+        {...{ webkitdirectory: true }}
+        onChange={taken}
+      />
+    </section>
+  )
+}
