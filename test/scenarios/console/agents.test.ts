@@ -132,7 +132,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByText('by a person or program').nth(2).waitFor()
     await page.getByRole('tab', { name: 'Messaging' }).click()
     await page.getByRole('button', { name: 'Add a binding' }).click()
-    await page.getByLabel('Account').fill('int_1')
+    await page.getByRole('textbox', { name: 'Account' }).fill('int_1')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('int_1').waitFor()
     t.match(listOf(await s.ok('agent.bindings', { id })), [{ provider: 'slack', dms: true }])
