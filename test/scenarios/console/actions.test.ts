@@ -75,7 +75,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByLabel('id *').fill('42')
     await page.getByLabel('level').selectOption({ label: 'gold' })
     await page.getByRole('button', { name: 'Add an item' }).click()
-    await page.getByLabel('Item 1').fill('new')
+    await page.getByRole('textbox', { name: 'Item 1' }).fill('new')
     await page.getByRole('button', { name: 'JSON' }).click()
     await page.locator('.cm-content').getByText('gold').waitFor()
     await page.getByRole('button', { name: 'Call' }).click()
