@@ -105,7 +105,7 @@ export function ChannelList({
         const some = shown.filter(({ kind }) => (kind === 'dm') === dm)
         return (
           <section key={title}>
-            <div class="row apart nowrap">
+            <div class="row apart one-line">
               <h2 class="small soft">{title}</h2>
               {onCreate && <IconButton icon="plus" label={action} onClick={() => onCreate(dm)} />}
             </div>
