@@ -50,7 +50,7 @@ export function Portrait({ name, agent }: { readonly name: string; readonly agen
 }
 
 /** Files that a message names. Their access is checked when they are read. */
-export function Files({
+function Files({
   project,
   files,
 }: {

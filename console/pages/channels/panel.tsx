@@ -80,7 +80,7 @@ export function Items<T>({
 }
 
 /** A message of a list, which leads to its place. */
-export const Found = ({
+const Found = ({
   project,
   message,
   channel,
