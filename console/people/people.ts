@@ -9,7 +9,7 @@ import { current, identity } from '../shell/session.ts'
 import { peopleText as text } from './text.ts'
 
 /** Somebody who can be named: a principal or an agent. */
-export interface Somebody {
+interface Somebody {
   /** Id of the principal; for an agent, the id of the agent. */
   readonly id: string
   readonly name: string

@@ -11,7 +11,7 @@ import { formatNumber } from '../../text/format.ts'
 import { channelsText as text } from './text.ts'
 
 /** Id of the link of a channel. */
-export const channelLink = (id: string): string => `channel-${id}`
+const channelLink = (id: string): string => `channel-${id}`
 /** The shown name of a channel. Direct messages are named after their members. */
 export const nameOfChannel = ({ display_name, name }: Channel): string => display_name ?? name
 
@@ -105,7 +105,7 @@ export function ChannelList({
         const some = shown.filter(({ kind }) => (kind === 'dm') === dm)
         return (
           <section key={title}>
-            <div class="row apart nowrap">
+            <div class="row apart one-line">
               <h2 class="small soft">{title}</h2>
               {onCreate && <IconButton icon="plus" label={action} onClick={() => onCreate(dm)} />}
             </div>

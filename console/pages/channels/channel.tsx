@@ -68,7 +68,7 @@ function Working({ project, channel }: { readonly project: string; readonly chan
   ).state.value
   const agents = [...new Set(data?.items.map(({ agent_id }) => nameOf(agent_id) ?? agent_id))]
   return (
-    <p class="working soft small user-text" role="status">
+    <p class="channel-working soft small user-text" role="status">
       {agents.length > 0 && (
         <>
           <Icon name="agents" /> {text.working(agents.join(', '))}
@@ -104,14 +104,14 @@ function Head({
         <h2 tabIndex={-1} class="user-text clip" title={name}>
           {name}
         </h2>
-        <div class="row small soft nowrap">
+        <div class="row small soft one-line">
           {channel.archived_at && <Badge tone="warn">{text.archived}</Badge>}
           <span class="clip user-text">
             {channel.topic ?? text.memberCount(channel.member_count)}
           </span>
         </div>
       </div>
-      <div class="row nowrap">
+      <div class="row one-line">
         {PANELS.map(({ id, icon, label }) => (
           <IconButton
             key={id}
@@ -148,7 +148,7 @@ function Obstacle({
   if (!may('channel.write')) return <Notice>{text.mayNotWrite}</Notice>
   if (member) return null
   return (
-    <div class="row apart join">
+    <div class="row apart channel-join">
       <span class="soft">{channel.private ? text.notMember : text.joinHint}</span>
       {!channel.private && (
         <Button

@@ -53,16 +53,16 @@ type Uploads = ReturnType<typeof useUploads>
 
 const Attached = ({ uploads: { files, pending, remove } }: { readonly uploads: Uploads }) =>
   files.length + pending.length === 0 ? null : (
-    <ul class="files">
+    <ul class="post-files">
       {files.map(({ id, name = id }) => (
-        <li key={id} class="file">
+        <li key={id} class="post-file">
           <Icon name="artifacts" />
           <span class="clip user-text">{name}</span>
           <IconButton icon="close" label={text.detach(name)} onClick={() => remove(id)} />
         </li>
       ))}
       {pending.map((name, index) => (
-        <li key={`${name} ${index}`} class="file soft" role="status">
+        <li key={`${name} ${index}`} class="post-file soft" role="status">
           <span class="clip user-text">{text.uploading(name)}</span>
         </li>
       ))}
@@ -170,7 +170,7 @@ export function Composer({
   }
   return (
     <form
-      class={over ? 'composer over' : 'composer'}
+      class={over ? 'post-form dropping' : 'post-form'}
       onSubmit={(event) => {
         event.preventDefault()
         void submit()
@@ -187,7 +187,7 @@ export function Composer({
       }}
     >
       {offered.length > 0 && (
-        <div id={`${id}-list`} class="mentions" role="listbox" aria-label={text.suggestions}>
+        <div id={`${id}-list`} class="post-mentions" role="listbox" aria-label={text.suggestions}>
           {offered.map((one, index) => (
             <div
               key={one.id}

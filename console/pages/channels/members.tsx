@@ -29,7 +29,7 @@ function Add({
   const one = others.find(({ id }) => id === chosen) ?? others[0]
   if (!one) return null
   return (
-    <form class="add-member" onSubmit={(event) => event.preventDefault()}>
+    <form class="channel-add" onSubmit={(event) => event.preventDefault()}>
       <SelectField
         label={text.addMember}
         value={one.id}
@@ -79,7 +79,7 @@ export function Members({
         list={list}
         empty={null}
         render={({ member_id: id, kind, role }) => (
-          <li key={id} class="member">
+          <li key={id} class="channel-member">
             <Portrait name={nameOf(id) ?? id} agent={kind === 'agent'} />
             <span class="grow clip">
               <Who project={project} id={id} />

@@ -50,7 +50,7 @@ export function Portrait({ name, agent }: { readonly name: string; readonly agen
 }
 
 /** Files that a message names. Their access is checked when they are read. */
-export function Files({
+function Files({
   project,
   files,
 }: {
@@ -60,11 +60,11 @@ export function Files({
   if (files.length === 0) return null
   const base = `/v1/projects/${encodeURIComponent(project)}/artifacts`
   return (
-    <ul class="files">
+    <ul class="post-files">
       {files.map(({ id, name = id, size }) => (
         <li key={id}>
           <a
-            class="file"
+            class="post-file"
             href={`${base}/${encodeURIComponent(id)}/content?download=true`}
             download={name}
           >
@@ -150,7 +150,7 @@ function Actions({
   }
   const address = `/p/${encodeURIComponent(project)}/channels/${channel_id}?message=${id}`
   return (
-    <div class="message-actions">
+    <div class="post-actions">
       {threads && <IconButton icon="sessions" label={text.reply} onClick={() => openThread(id)} />}
       {writable && (
         <IconButton
@@ -213,7 +213,7 @@ export function MessageLine({
     <li
       id={elementId(id, !threads)}
       data-message={id}
-      class={['message', head && 'head', marked && 'target'].filter(Boolean).join(' ')}
+      class={['post', head && 'head', marked && 'target'].filter(Boolean).join(' ')}
       tabIndex={-1}
       onMouseEnter={activate}
       onFocusCapture={activate}
@@ -221,12 +221,12 @@ export function MessageLine({
       {head ? (
         <Portrait name={name} agent={sender_type === 'agent'} />
       ) : (
-        <span class="message-time soft">
+        <span class="post-time soft">
           <Time at={created_at} />
         </span>
       )}
-      <div class="message-body">
-        <div class={head ? 'message-head' : 'unseen'}>
+      <div class="post-body">
+        <div class={head ? 'post-head' : 'unseen'}>
           <strong>
             <Who project={project} id={sender_id} />
           </strong>
@@ -247,7 +247,7 @@ export function MessageLine({
         </div>
         {isEdited.value ? <Edit around={around} message={message} /> : <Markdown text={content} />}
         <Files project={project} files={artifactReferences(message.metadata)} />
-        <div class="message-foot small">
+        <div class="post-foot small">
           {pinned && (
             <span class="soft">
               <Icon name="pin" /> {text.pinned}

@@ -80,7 +80,7 @@ export function Items<T>({
 }
 
 /** A message of a list, which leads to its place. */
-export const Found = ({
+const Found = ({
   project,
   message,
   channel,
@@ -96,7 +96,7 @@ export const Found = ({
   )
   const to = `/p/${encodeURIComponent(project)}/channels/${channel_id}?${query}`
   return (
-    <li class="found">
+    <li class="channel-found">
       <div class="row small">
         <strong>
           <Who project={project} id={sender_id} />
@@ -166,12 +166,12 @@ export function Thread({
       <div class="panel-body">
         {error && <Failure error={error} />}
         {!loaded.value && !error && shown.length === 0 && <Skeleton />}
-        <ol class="messages">
+        <ol class="post-list">
           {shown.map((message) => (
             <Fragment key={message.id}>
               <MessageLine around={inThread} message={message} head />
               {message.id === root && (
-                <li class="divider">
+                <li class="post-divider">
                   <span>{text.replies(shown.length - 1)}</span>
                 </li>
               )}
@@ -299,7 +299,7 @@ export function Exchanges({
           const [label, tone] = outcomes[one.status] ?? [one.status, 'neutral']
           const root = one.reply_to ?? one.message_id
           return (
-            <li key={one.id} class="found">
+            <li key={one.id} class="channel-found">
               <div class="row small">
                 <strong>
                   <Who project={project} id={one.agent_id} />

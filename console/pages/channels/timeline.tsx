@@ -182,14 +182,14 @@ export function Timeline({
             </Button>
           </div>
         )}
-        <ol ref={content} class="messages">
+        <ol ref={content} class="post-list">
           {lines.map((line) =>
             line.kind === 'day' ? (
-              <li key={line.key} class="divider">
+              <li key={line.key} class="post-divider">
                 <time dateTime={line.at}>{day.format(new Date(line.at))}</time>
               </li>
             ) : line.kind === 'unread' ? (
-              <li key={line.key} class="divider unread">
+              <li key={line.key} class="post-divider unread">
                 <span>{text.newMessages}</span>
               </li>
             ) : (

@@ -15,7 +15,7 @@ const PAGE = 200
 const MAX_PAGES = 25
 
 /** The state of the messages. */
-export interface MessagesState {
+interface MessagesState {
   readonly feed: Feed
   readonly loaded: boolean
   readonly loading: boolean

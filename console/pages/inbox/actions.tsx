@@ -36,7 +36,7 @@ function Links({ project, interaction, onClose }: Props & { readonly onClose: ()
               <li key={id} class="row apart">
                 <Who project={project} id={id} />
                 {address !== '' && (
-                  <span class="row grow link-line">
+                  <span class="row grow question-link">
                     <code class="clip grow">{address}</code>
                     <CopyButton value={address} label={text.copyLink(nameOf(id) ?? id)} />
                   </span>

@@ -89,7 +89,7 @@ function Choices({
           />
           <span class="grow">
             <span class="user-text">{label}</span>
-            {description && <span class="small soft user-text block">{description}</span>}
+            {description && <span class="small soft user-text question-hint">{description}</span>}
           </span>
           {key && <kbd>{key}</kbd>}
         </label>

@@ -38,7 +38,7 @@ function Lost({ project, interaction }: Props) {
         <div>
           <div class="small">{text.unsent}</div>
           <Answered interaction={interaction} value={draft.value} />
-          {draft.comment !== '' && <p class="user-text pre">{draft.comment}</p>}
+          {draft.comment !== '' && <p class="user-text question-lines">{draft.comment}</p>}
         </div>
         <div>
           <Button onClick={() => setStored('')}>{text.discard}</Button>
@@ -71,16 +71,16 @@ function Outcome({ interaction }: { readonly interaction: Interaction }) {
   const { status, outcome, cancel_reason } = interaction
   if (status === 'completed')
     return (
-      <section class="stack close outcome">
+      <section class="stack close question-outcome">
         <h3>{text.outcome}</h3>
         <Answered interaction={interaction} value={outcome} />
       </section>
     )
   if (status === 'cancelled' && cancel_reason)
     return (
-      <section class="stack close outcome">
+      <section class="stack close question-outcome">
         <h3>{text.cancelReason}</h3>
-        <p class="user-text pre">{cancel_reason}</p>
+        <p class="user-text question-lines">{cancel_reason}</p>
       </section>
     )
   return null
@@ -146,7 +146,7 @@ export function Detail({
       </div>
       <Show of={state.value} retry={reload} lines={8}>
         {(interaction) => (
-          <div class="stack question">
+          <div class="stack question-sheet">
             <header class="stack close">
               <div class="row apart">
                 <div class="row">
@@ -166,14 +166,16 @@ export function Detail({
                   />
                 </div>
               </div>
-              <h2 class="question-title user-text">{interaction.title}</h2>
+              <h2 tabIndex={-1} class="question-title user-text">
+                {interaction.title}
+              </h2>
             </header>
             {interaction.description && <Markdown text={interaction.description} />}
             <Values interaction={interaction} />
             {interaction.status === 'pending' && interaction.review_feedback && (
               <Notice tone="warn">
                 <strong>{text.feedback}</strong>
-                <p class="user-text pre">{interaction.review_feedback}</p>
+                <p class="user-text question-lines">{interaction.review_feedback}</p>
               </Notice>
             )}
             {!isOpen(interaction) && <Lost project={project} interaction={interaction} />}

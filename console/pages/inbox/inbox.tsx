@@ -76,7 +76,7 @@ function Item({
           if (event.detail === 0) focusAnswer()
         }}
       >
-        <span class="row apart nowrap">
+        <span class="row apart one-line">
           <span class="soft small">{text[kind]}</span>
           <span class="soft small">
             <Time at={created_at} relative />

@@ -60,7 +60,7 @@ export function Answers({ project, interaction }: Props) {
   return (
     <ul class="stack">
       {answers.map((one) => (
-        <li key={one.id} class="answer">
+        <li key={one.id} class="question-answer">
           <div class="row small">
             <strong>
               <Who project={project} id={one.responder_user_id} />
@@ -71,7 +71,7 @@ export function Answers({ project, interaction }: Props) {
             {rounds && <Badge>{text.round(one.attempt ?? 1)}</Badge>}
           </div>
           <Answered interaction={interaction} value={one.value} />
-          {one.comment && <p class="soft user-text pre">{one.comment}</p>}
+          {one.comment && <p class="soft user-text question-lines">{one.comment}</p>}
         </li>
       ))}
     </ul>
@@ -89,7 +89,7 @@ const steps: Readonly<Record<Interaction['lifecycle'][number]['action'], string>
 }
 /** What has happened to a question, oldest first. */
 export const History = ({ project, interaction }: Props) => (
-  <ol class="history">
+  <ol class="question-history">
     {interaction.lifecycle.map((one, index) => (
       <li key={index}>
         <span>{steps[one.action]}</span>{' '}
@@ -102,7 +102,7 @@ export const History = ({ project, interaction }: Props) => (
           )}
           <Time at={one.at} />
         </span>
-        {one.comment && <p class="soft user-text pre">{one.comment}</p>}
+        {one.comment && <p class="soft user-text question-lines">{one.comment}</p>}
       </li>
     ))}
   </ol>
@@ -145,7 +145,7 @@ const Everybody = ({
   readonly project: string
   readonly ids: readonly string[]
 }) => (
-  <ul class="people-list">
+  <ul class="question-people">
     {ids.map((id) => (
       <li key={id}>
         <Who project={project} id={id} />
@@ -249,7 +249,7 @@ export function Facts({ project, interaction }: Props) {
         </Fact>
       )}
       <Fact name={text.id}>
-        <span class="id-line">
+        <span class="question-id">
           <span class="mono clip">{id}</span>
           <CopyButton value={id} />
         </span>

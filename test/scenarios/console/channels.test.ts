@@ -141,7 +141,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await search.getByRole('searchbox').fill('needle')
       await search.getByRole('link', { name: 'Show the message' }).click()
       await timeline(page).getByText('Build 3 needle').waitFor()
-      await page.locator('.message.target', { hasText: 'Build 3 needle' }).waitFor()
+      await page.locator('.post.target', { hasText: 'Build 3 needle' }).waitFor()
       await say('The newest')
       await page.getByRole('button', { name: '1 new message below' }).click()
       await timeline(page).getByText('The newest').waitFor()
