@@ -258,7 +258,7 @@ export const sessions = {
   }),
   'session.list': query(`GET ${P}/sessions`, {
     ...read,
-    summary: 'Sessions, the latest activity first',
+    summary: 'Sessions, the latest activity first; `query` finds a part of the title or the key',
     reply: pageOf(Session),
     errors: ['session_agent_ref_conflict', 'session_key_scope_required', 'not_found'],
     query: Closed({
@@ -271,13 +271,7 @@ export const sessions = {
       provider: Type.Optional(Id),
       integration_id: Type.Optional(Id),
       since: Type.Optional(Timestamp),
-      query: Type.Optional(
-        Type.String({
-          minLength: 1,
-          maxLength: 256,
-          description: 'A part of the title or the key, in either case of ASCII letters',
-        }),
-      ),
+      query: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
       ...paging,
     }),
   }),

@@ -17,7 +17,7 @@ import { agentsText as text } from './text.ts'
 
 type Change = CallReply<'memory.changes'>['items'][number]
 /** Pages of the history that are read at most. */
-const MOST_PAGES = 20
+const MAX_PAGES = 20
 
 export const kindText: Readonly<Record<MemoryEntry['kind'], string>> = {
   fact: text.fact,
@@ -164,7 +164,7 @@ function History({
     void (async () => {
       const found: Change[] = []
       let after: string | undefined
-      for (let page = 0; page < MOST_PAGES; page++) {
+      for (let page = 0; page < MAX_PAGES; page++) {
         const { items, has_more, next_cursor } = await call(
           'memory.changes',
           { project, id, limit: 200, ...(after !== undefined && { after }) },
