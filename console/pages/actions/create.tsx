@@ -5,7 +5,6 @@ import { Button } from '../../design/button.tsx'
 import { Code } from '../../design/copy.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
-import { showError } from '../../design/toast.tsx'
 import { faultAt } from '../../form/value.ts'
 import { go } from '../../router/router.ts'
 import { buildText } from '../build/text.ts'
@@ -71,14 +70,7 @@ export function CreateDialog({
   if (secret !== undefined) return <SecretDialog secret={secret} onClose={open} />
   return (
     <Dialog title={text.create} onClose={onClose}>
-      <form
-        class="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          void create().catch(showError)
-        }}
-      >
+      <form class="stack" noValidate onSubmit={(event) => event.preventDefault()}>
         <TextField
           label={text.name}
           hint={text.nameHint}
@@ -111,7 +103,7 @@ export function CreateDialog({
         )}
         <div class="actions">
           <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button kind="primary" disabled={name.trim() === ''} onClick={create}>
+          <Button kind="primary" submit disabled={name.trim() === ''} onClick={create}>
             {buildText.create}
           </Button>
         </div>

@@ -5,7 +5,7 @@ import { ApiError, type CallReply, call, type FieldFault } from '../../api/clien
 import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
 import { Confirm } from '../../design/overlay.tsx'
-import { showDone, showError } from '../../design/toast.tsx'
+import { showDone } from '../../design/toast.tsx'
 import { Editor } from '../../editor/editor.tsx'
 import { faultsBelow } from '../../editor/faults.ts'
 import { faultAt } from '../../form/value.ts'
@@ -23,7 +23,7 @@ function Secret({ project, name }: { readonly project: string; readonly name: st
   const [secret, setSecret] = useState<string>()
   return (
     <section class="stack close" aria-label={text.secret}>
-      <h3>{text.secret}</h3>
+      <h2>{text.secret}</h2>
       <p class="soft">{text.secretHint}</p>
       <div>
         <Button icon="secrets" onClick={() => setAsks(true)}>
@@ -122,14 +122,7 @@ export function Settings({
   )
   return (
     <div class="stack settings">
-      <form
-        class="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          void save().catch(showError)
-        }}
-      >
+      <form class="stack" noValidate onSubmit={(event) => event.preventDefault()}>
         <TextField
           label={text.actionTitle}
           value={title}
@@ -178,7 +171,7 @@ export function Settings({
         <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
         {!disabled && (
           <div>
-            <Button kind="primary" onClick={save}>
+            <Button kind="primary" submit onClick={save}>
               {text.save}
             </Button>
           </div>

@@ -5,7 +5,6 @@ import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { Checkbox, TextField } from '../../design/field.tsx'
 import { Badge, Notice, type Tone } from '../../design/states.tsx'
-import { showError } from '../../design/toast.tsx'
 import { Tree } from '../../design/tree.tsx'
 import { SchemaForm } from '../../form/form.tsx'
 import { useForm } from '../../form/state.ts'
@@ -87,14 +86,7 @@ export function TryIt({ project, entry }: { readonly project: string; readonly e
   }
   return (
     <div class="pair">
-      <form
-        class="stack settings"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          void invoke().catch(showError)
-        }}
-      >
+      <form class="stack settings" noValidate onSubmit={(event) => event.preventDefault()}>
         <SchemaForm form={input} label={text.input} />
         <TextField
           label={text.timeout}
@@ -117,7 +109,7 @@ export function TryIt({ project, entry }: { readonly project: string; readonly e
           <Checkbox label={text.dryRun} checked={dryRun} onChecked={setDryRun} />
         )}
         <div class="row">
-          <Button kind="primary" icon="start" onClick={invoke}>
+          <Button kind="primary" submit icon="start" onClick={invoke}>
             {text.invoke}
           </Button>
           <CopyCall name="action.invoke" input={request} />

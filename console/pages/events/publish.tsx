@@ -7,7 +7,7 @@ import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
-import { showDone, showError } from '../../design/toast.tsx'
+import { showDone } from '../../design/toast.tsx'
 import { Editor } from '../../editor/editor.tsx'
 import { faultsBelow } from '../../editor/faults.ts'
 import type { Schema } from '../../editor/suggestions.ts'
@@ -63,14 +63,7 @@ export function PublishDialog({
   }
   return (
     <Dialog title={text.publish} onClose={onClose}>
-      <form
-        class="stack"
-        noValidate
-        onSubmit={(submitted) => {
-          submitted.preventDefault()
-          void publish().catch(showError)
-        }}
-      >
+      <form class="stack" noValidate onSubmit={(event) => event.preventDefault()}>
         <TextField
           label={text.eventType}
           hint={text.eventTypeHint}
@@ -128,7 +121,7 @@ export function PublishDialog({
         <div class="actions">
           <CopyCall name="event.publish" input={request} />
           <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button kind="primary" icon="send" disabled={type.trim() === ''} onClick={publish}>
+          <Button kind="primary" submit icon="send" disabled={type.trim() === ''} onClick={publish}>
             {text.publishAction}
           </Button>
         </div>
