@@ -34,6 +34,10 @@ function changesOf(
   return Object.keys(faults).length > 0 ? { faults } : { changes }
 }
 
+/** Whether the faults of an error are shown at the fields of columns. */
+const isShown = (error: ApiError, { columns }: TableSchema): boolean =>
+  columns.some(({ name }) => memberFault(error, name) !== undefined)
+
 function RowField({
   column,
   value,
@@ -129,7 +133,7 @@ export function NewRow({
           />
         ))}
       </div>
-      {error && error.fields.length === 0 && <Failure error={error} />}
+      {error && !isShown(error, schema) && <Failure error={error} />}
       <div class="actions">
         <Button onClick={onClose}>{text.cancel}</Button>
         <Button kind="primary" onClick={insert}>
@@ -203,7 +207,7 @@ export function OpenRow({
   const further = Object.entries(row?.data ?? {}).filter(([name]) => !declared.has(name))
   return (
     <Dialog title={text.row} wide onClose={onClose}>
-      {error && error.fields.length === 0 && <Failure error={error} />}
+      {error && !isShown(error, schema) && <Failure error={error} />}
       {!row && !error && <Skeleton />}
       {row && (
         <>

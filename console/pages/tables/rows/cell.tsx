@@ -1,5 +1,5 @@
 /** The editor of one cell. */
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Column } from '../../../../protocol/tables/schema.ts'
 import { ApiError } from '../../../api/client.ts'
 import { showError } from '../../../design/toast.tsx'
@@ -31,9 +31,11 @@ export function CellEditor({
   const [fault, setFault] = useState<string>()
   const [saving, setSaving] = useState(false)
   const field = useRef<HTMLElement>(null)
+  /** Whether a value is being stored, or the edit has ended. */
   const busy = useRef(false)
   const id = useId()
-  useEffect(() => {
+  // The next key must reach the field, so the focus is set before the browser continues.
+  useLayoutEffect(() => {
     field.current?.focus({ preventScroll: true })
     if (field.current instanceof HTMLInputElement) field.current.select()
   }, [])
@@ -45,22 +47,26 @@ export function CellEditor({
     setSaving(true)
     try {
       await store(typed.value)
-      onEnd(after, after === 'next' || after === 'previous')
+      return onEnd(after, after === 'next' || after === 'previous')
     } catch (error) {
       const named = error instanceof ApiError ? memberFault(error, column.name) : undefined
       if (named === undefined) showError(error)
       setFault(named ?? (error instanceof Error ? error.message : String(error)))
       field.current?.focus()
-    } finally {
-      busy.current = false
-      setSaving(false)
     }
+    busy.current = false
+    setSaving(false)
+  }
+  const cancel = (): void => {
+    if (busy.current) return
+    busy.current = true
+    onEnd('stay', false)
   }
   const onKeyDown = (event: KeyboardEvent): void => {
     event.stopPropagation()
     if (event.key === 'Escape') {
       event.preventDefault()
-      onEnd('stay', false)
+      cancel()
     } else if (event.key === 'Tab') {
       event.preventDefault()
       void commit(event.shiftKey ? 'previous' : 'next')
@@ -79,7 +85,7 @@ export function CellEditor({
     onKeyDown,
     onBlur: () => {
       if (document.hasFocus() && fault === undefined && value !== initial) void commit('stay')
-      else if (document.hasFocus() && value === initial) onEnd('stay', false)
+      else if (document.hasFocus() && value === initial) cancel()
     },
   }
   return (

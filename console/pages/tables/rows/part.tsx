@@ -1,5 +1,5 @@
 /** The rows of a table with their filter, selection and dialogs. */
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Table } from '../../../../protocol/tables/schema.ts'
 import { ApiError, call } from '../../../api/client.ts'
 import { Button } from '../../../design/button.tsx'
@@ -42,7 +42,13 @@ export function RowsPart({
   const opened = parameters.get('row') ?? ''
   const { rows, next, loading, known, error } = store.state.value
   const isFiltered = query.filter !== undefined || query.search !== undefined
-  const focusGrid = (): void => document.querySelector<HTMLElement>('.sheet')?.focus()
+  const hasDialog = deleting !== undefined || conflict !== undefined || opened !== ''
+  const hadDialog = useRef(false)
+  useEffect(() => {
+    // The focus returns to the grid when the last dialog has closed.
+    if (hadDialog.current && !hasDialog) document.querySelector<HTMLElement>('.sheet')?.focus()
+    hadDialog.current = hasDialog
+  }, [hasDialog])
   const storeCell = async (row: TableRow, column: string, value: unknown): Promise<void> => {
     const stored = row.data[column] ?? null
     if (JSON.stringify(stored) === JSON.stringify(value)) return
@@ -68,7 +74,6 @@ export function RowsPart({
       store.remove(gone)
       setSelected(nothing)
       if (gone.has(opened)) setQuery({ row: '' })
-      focusGrid()
     }
   }
   return (
@@ -154,10 +159,7 @@ export function RowsPart({
           onSaved={(row) => store.put(row)}
           onConflict={setConflict}
           onDelete={() => setDeleting(new Set([opened]))}
-          onClose={() => {
-            setQuery({ row: '' })
-            focusGrid()
-          }}
+          onClose={() => setQuery({ row: '' })}
         />
       )}
       {deleting && (
@@ -179,7 +181,6 @@ export function RowsPart({
             setConflict(undefined)
             if (row) store.put(row)
             else void store.reload()
-            focusGrid()
           }}
         />
       )}
