@@ -47,6 +47,11 @@ export function showError(error: unknown): void {
   add({ kind: 'bad', message, ...(detail !== '' && { detail }) })
 }
 
+/** Reports what the user has to change, until the user closes it. */
+export function showProblem(message: string): void {
+  add({ kind: 'bad', message })
+}
+
 /** The place of the messages, shown once. */
 export const Toasts = () => (
   <div class="toasts" role="status" aria-live="polite">

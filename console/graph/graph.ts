@@ -20,7 +20,7 @@ export interface GraphNode {
   readonly next: readonly string[]
 }
 /** A frame around the steps of a step, of its branches, or of the cleanup. */
-export interface GraphFrame {
+interface GraphFrame {
   readonly id: string
   readonly label: string
   readonly kind: 'parallel' | 'for_each' | 'cleanup'
@@ -31,7 +31,7 @@ export interface Graph {
   readonly frames: readonly GraphFrame[]
 }
 /** A place in pixels: the corner at the top left, width and height. */
-export interface Box {
+interface Box {
   readonly x: number
   readonly y: number
   readonly width: number
@@ -129,7 +129,7 @@ export function graphOf({ steps, cleanup = [] }: Pick<Spec, 'steps' | 'cleanup'>
 }
 
 /** Size of a node in pixels. */
-export const nodeSize = { width: 208, height: 56 } as const
+const nodeSize = { width: 208, height: 56 } as const
 
 /** Places a graph from top to bottom. */
 export async function placeGraph(graph: Graph): Promise<PlacedGraph> {

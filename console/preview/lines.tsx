@@ -67,6 +67,7 @@ export function Lines({
       <div
         ref={frame}
         class="lines"
+        style={{ height: `min(38rem, 65vh, ${lines.length * LINE + 20}px)` }}
         role="region"
         aria-label={label}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard

@@ -7,7 +7,7 @@ export const buildRoutes: readonly Route[] = [
     path: '/p/:project/workflows',
     load: () => import('../pages/workflows/list.tsx'),
     permission: 'project.view',
-    entry: { group: text.groupBuild, label: text.workflows, icon: 'workflows', keys: 'g f' },
+    entry: { group: text.groupBuild, label: text.workflows, icon: 'workflows', keys: 'g o' },
   },
   {
     path: '/p/:project/workflows/:id',
@@ -23,6 +23,28 @@ export const buildRoutes: readonly Route[] = [
   {
     path: '/p/:project/loops/:id',
     load: () => import('../pages/loops/loop.tsx'),
+    permission: 'project.view',
+  },
+  {
+    path: '/p/:project/actions',
+    load: () => import('../pages/actions/list.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.actions, icon: 'start', keys: 'g x' },
+  },
+  {
+    path: '/p/:project/actions/:name',
+    load: () => import('../pages/actions/action.tsx'),
+    permission: 'project.view',
+  },
+  {
+    path: '/p/:project/events',
+    load: () => import('../pages/events/list.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.events, icon: 'star', keys: 'g v' },
+  },
+  {
+    path: '/p/:project/events/:id',
+    load: () => import('../pages/events/event.tsx'),
     permission: 'project.view',
   },
 ]

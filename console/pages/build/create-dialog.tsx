@@ -4,7 +4,6 @@ import { ApiError, type FieldFault } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
 import { TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
-import { showError } from '../../design/toast.tsx'
 import { faultAt } from '../../form/value.ts'
 import { Templates } from './templates.tsx'
 import { buildText as text } from './text.ts'
@@ -40,14 +39,7 @@ export function CreateFromTemplate<T extends { id: string; label: string; hint: 
   }
   return (
     <Dialog title={title} onClose={onClose}>
-      <form
-        class="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          void create().catch(showError)
-        }}
-      >
+      <form class="stack" noValidate onSubmit={(event) => event.preventDefault()}>
         <TextField
           label={text.name}
           value={name}
@@ -60,7 +52,7 @@ export function CreateFromTemplate<T extends { id: string; label: string; hint: 
         <Templates label={label} templates={templates} chosen={chosen} onChosen={setChosen} />
         <div class="actions">
           <Button onClick={onClose}>{text.cancel}</Button>
-          <Button kind="primary" disabled={name.trim() === ''} onClick={create}>
+          <Button kind="primary" submit disabled={name.trim() === ''} onClick={create}>
             {text.create}
           </Button>
         </div>

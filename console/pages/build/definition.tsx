@@ -8,10 +8,10 @@ import { ApiError, type FieldFault } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
 import { Confirm } from '../../design/overlay.tsx'
 import { Badge, Notice } from '../../design/states.tsx'
-import { showError } from '../../design/toast.tsx'
+import { showError, showProblem } from '../../design/toast.tsx'
 import { Differences } from '../../editor/differences.tsx'
 import { Editor } from '../../editor/editor.tsx'
-import { faultsBelow, type ValueCheck } from '../../editor/faults.ts'
+import { faultsBelow, faultsOfText, type ValueCheck } from '../../editor/faults.ts'
 import { LanguageChoice } from '../../editor/language.tsx'
 import { locate } from '../../editor/located.ts'
 import type { Schema } from '../../editor/suggestions.ts'
@@ -63,7 +63,9 @@ export function DefinitionEditor({
   const [asks, setAsks] = useState(false)
   const { isChanged, isOutdated, language } = definition
   const save = async (): Promise<void> => {
-    if (!isChanged || faultCount > 0 || !editable) return
+    if (!isChanged || !editable) return
+    // The check of the editor may not have seen the last change yet.
+    if (faultsOfText(definition.text, language, check).length > 0) return showProblem(text.fixFirst)
     try {
       await onSave(definition.read())
       definition.discard()
@@ -84,7 +86,7 @@ export function DefinitionEditor({
           <LanguageChoice
             language={language}
             onLanguage={(next) => {
-              if (!definition.setLanguage(next)) showError(new Error(editorText.notConverted))
+              if (!definition.setLanguage(next)) showProblem(editorText.notConverted)
             }}
           />
           {isChanged && <Badge tone="warn">{text.unsaved}</Badge>}

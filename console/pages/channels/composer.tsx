@@ -16,7 +16,7 @@ import { complete, type Mentionable, matching, mentionAt, referenceOf } from './
 import { channelsText as text } from './text.ts'
 
 /** Characters of a message, as the service limits them. */
-const LONGEST = 40_000
+const MAX_CHARACTERS = 40_000
 
 /** Files that are attached to the message that is written. */
 function useUploads(project: string) {
@@ -214,7 +214,7 @@ export function Composer({
         rows={1}
         aria-label={label}
         placeholder={label}
-        maxLength={LONGEST}
+        maxLength={MAX_CHARACTERS}
         value={value}
         aria-controls={offered.length > 0 ? `${id}-list` : undefined}
         aria-autocomplete="list"

@@ -21,7 +21,7 @@ export function mentionAt(text: string, caret: number): Mention | undefined {
   return typed === undefined ? undefined : { start: caret - typed.length - 1, typed }
 }
 
-const MOST = 8
+const MAX_OFFERED = 8
 /** Returns those whose name, or a word of it, begins with the text; agents are first. */
 export function matching(people: readonly Mentionable[], typed: string): readonly Mentionable[] {
   const wanted = typed.toLowerCase()
@@ -34,7 +34,7 @@ export function matching(people: readonly Mentionable[], typed: string): readonl
       (a, b) =>
         Number(b.kind === 'agent') - Number(a.kind === 'agent') || a.name.localeCompare(b.name),
     )
-    .slice(0, MOST)
+    .slice(0, MAX_OFFERED)
 }
 
 /** Returns the text with the mention completed, and the new place of the caret. */

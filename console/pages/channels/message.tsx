@@ -213,7 +213,7 @@ export function MessageLine({
     <li
       id={elementId(id, !threads)}
       data-message={id}
-      class={['message', head && 'head', marked && 'marked'].filter(Boolean).join(' ')}
+      class={['message', head && 'head', marked && 'target'].filter(Boolean).join(' ')}
       tabIndex={-1}
       onMouseEnter={activate}
       onFocusCapture={activate}

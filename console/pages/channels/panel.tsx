@@ -44,9 +44,9 @@ export function Panel({
       }}
     >
       <header class="row apart">
-        <h3 ref={top} tabIndex={-1}>
+        <h2 ref={top} tabIndex={-1}>
           {title}
-        </h3>
+        </h2>
         <IconButton icon="close" label={text.closePanel} onClick={close} />
       </header>
       {children}

@@ -12,7 +12,7 @@ import { addEvent, addMessage, addPage, emptyFeed, type Feed } from './feed.ts'
 const FIRST_PAGE = 100
 const PAGE = 200
 /** Pages that are loaded to reach a message, at most. */
-const MOST_PAGES = 25
+const MAX_PAGES = 25
 
 /** The state of the messages. */
 export interface MessagesState {
@@ -110,7 +110,7 @@ export function useMessages(project: string, id: string): Messages {
       state,
       older,
       reach: async (seq) => {
-        for (let page = 0; page < MOST_PAGES; page++) {
+        for (let page = 0; page < MAX_PAGES; page++) {
           const { feed, error } = state.peek()
           if ((feed.items[0]?.seq ?? Number.POSITIVE_INFINITY) <= seq) return true
           if (feed.older === undefined || error) return false

@@ -16,8 +16,8 @@ import { inboxText as text } from './text.ts'
 
 /** Key of the draft of an answer. */
 export const draftKey = (id: string): string => `answer.${id}`
-const MOST_KEYS = 9
-const MOST_COMMENT = 16_384
+const MAX_KEYS = 9
+const MAX_COMMENT = 16_384
 
 /** Sends by Ctrl-Enter, wherever the focus is on the page. */
 export function useSendKey(send: () => void): void {
@@ -52,7 +52,7 @@ const choicesOf = (question: Question): readonly Choice[] =>
         value,
         label,
         description,
-        key: index < MOST_KEYS ? String(index + 1) : undefined,
+        key: index < MAX_KEYS ? String(index + 1) : undefined,
       }))
 
 /** Choices as large targets, each with its key. */
@@ -186,7 +186,7 @@ export function AnswerForm({
         label={text.comment}
         hint={text.commentHint}
         rows={1}
-        maxLength={MOST_COMMENT}
+        maxLength={MAX_COMMENT}
         value={draft.comment}
         onValue={(comment) => change({ comment })}
       />

@@ -16,13 +16,13 @@ interface Props {
   readonly interaction: Interaction
 }
 
-const SOON_MS = 3_600_000
+const NEAR_DEADLINE_MS = 3_600_000
 /** How long a question can still be answered. It counts down. */
 export function Deadline({ at }: { readonly at: string }) {
   const left = Date.parse(at) - now.value
   return (
     <span
-      class={`badge ${left < SOON_MS ? 'warn' : 'neutral'}`}
+      class={`badge ${left < NEAR_DEADLINE_MS ? 'warn' : 'neutral'}`}
       title={formatExact(Date.parse(at))}
     >
       {left > 0 ? text.expiresIn(formatDuration(Math.ceil(left / 1000) * 1000)) : text.expiredNow}

@@ -4,7 +4,7 @@ import type { Loop } from '../../../protocol/loops/schema.ts'
 import { ApiError, call, type FieldFault } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
 import { TextArea, TextField } from '../../design/field.tsx'
-import { showDone, showError } from '../../design/toast.tsx'
+import { showDone } from '../../design/toast.tsx'
 import { Editor } from '../../editor/editor.tsx'
 import { faultsBelow } from '../../editor/faults.ts'
 import { faultAt } from '../../form/value.ts'
@@ -63,14 +63,7 @@ export function Settings({ project, loop }: { readonly project: string; readonly
     </div>
   )
   return (
-    <form
-      class="stack settings"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault()
-        void save().catch(showError)
-      }}
-    >
+    <form class="stack settings" noValidate onSubmit={(event) => event.preventDefault()}>
       <TextField
         {...field('name')}
         label={text.name}
@@ -98,7 +91,7 @@ export function Settings({ project, loop }: { readonly project: string; readonly
       <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
       {!disabled && (
         <div>
-          <Button kind="primary" disabled={name.trim() === ''} onClick={save}>
+          <Button kind="primary" submit disabled={name.trim() === ''} onClick={save}>
             {text.save}
           </Button>
         </div>

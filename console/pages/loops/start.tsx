@@ -6,7 +6,7 @@ import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
-import { showDone, showError } from '../../design/toast.tsx'
+import { showDone } from '../../design/toast.tsx'
 import { SchemaForm } from '../../form/form.tsx'
 import { useForm } from '../../form/state.ts'
 import { faultAt, numberOf, schemaOfDeclared } from '../../form/value.ts'
@@ -64,14 +64,7 @@ export function StartDialog({
   }
   return (
     <Dialog title={text.startTitle(loop.name)} wide onClose={onClose}>
-      <form
-        class="stack"
-        noValidate
-        onSubmit={(submitted) => {
-          submitted.preventDefault()
-          void start().catch(showError)
-        }}
-      >
+      <form class="stack" noValidate onSubmit={(event) => event.preventDefault()}>
         <SchemaForm form={event} label={text.eventInput} />
         {!isDeclared(loop.event) && <p class="small soft">{text.anyEvent}</p>}
         {hasConfig && (
@@ -103,7 +96,7 @@ export function StartDialog({
         <div class="actions">
           <CopyCall name="loop.start" input={request} />
           <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button kind="primary" icon="start" onClick={start}>
+          <Button kind="primary" submit icon="start" onClick={start}>
             {buildText.start}
           </Button>
         </div>

@@ -7,7 +7,6 @@ import { useQuery } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
-import { showError } from '../../design/toast.tsx'
 import { faultsBelow } from '../../editor/faults.ts'
 import { faultAt } from '../../form/value.ts'
 import { buildText } from '../build/text.ts'
@@ -70,14 +69,7 @@ export function TriggerDialog({
   }
   return (
     <Dialog title={trigger ? text.editTrigger : text.addTrigger} onClose={onClose}>
-      <form
-        class="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          void save().catch(showError)
-        }}
-      >
+      <form class="stack" noValidate onSubmit={(event) => event.preventDefault()}>
         <SelectField
           label={text.kind}
           value={written.kind}
@@ -137,6 +129,7 @@ export function TriggerDialog({
           <Button onClick={onClose}>{buildText.cancel}</Button>
           <Button
             kind="primary"
+            submit
             disabled={
               wrong !== undefined || (written.kind === 'event' && written.event_type.trim() === '')
             }

@@ -16,6 +16,8 @@ export interface TriggerFields {
   readonly http_handle: string
 }
 
+const here = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
+
 /** Returns the fields of a trigger, or those of a new one. */
 export function writtenTrigger(trigger: Trigger | undefined): TriggerFields {
   const config = (trigger?.config ?? {}) as Readonly<Record<string, string | undefined>>
@@ -26,7 +28,8 @@ export function writtenTrigger(trigger: Trigger | undefined): TriggerFields {
     name: trigger?.name ?? '',
     cron: config['cron'] ?? '',
     interval: config['interval'] ?? '',
-    timezone: config['timezone'] ?? '',
+    // A new schedule follows the clock of its author.
+    timezone: config['timezone'] ?? (trigger ? '' : here()),
     event_type: config['event_type'] ?? '',
     source_id: config['source_id'] ?? '',
     condition: config['condition'] ?? '',
@@ -56,7 +59,13 @@ export function triggerOf(fields: TriggerFields, old: Trigger | undefined): Trig
       return {
         kind: 'schedule',
         ...common,
-        config: given(fields, ['cron', 'interval', 'timezone']),
+        // A time zone belongs to a pattern.
+        config: given(
+          fields,
+          fields.cron === '' && fields.interval !== ''
+            ? ['interval']
+            : ['cron', 'interval', 'timezone'],
+        ),
       }
     case 'event':
       return {

@@ -4,7 +4,7 @@ import type { Workflow } from '../../../protocol/workflows/rows.ts'
 import { ApiError, call, type FieldFault } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
-import { showDone, showError } from '../../design/toast.tsx'
+import { showDone } from '../../design/toast.tsx'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
 import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
@@ -43,14 +43,7 @@ export function Settings({
     }
   }
   return (
-    <form
-      class="stack settings"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault()
-        void save().catch(showError)
-      }}
-    >
+    <form class="stack settings" noValidate onSubmit={(event) => event.preventDefault()}>
       <TextField
         label={buildText.name}
         value={name}
@@ -74,7 +67,7 @@ export function Settings({
       <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
       {!disabled && (
         <div>
-          <Button kind="primary" disabled={name.trim() === ''} onClick={save}>
+          <Button kind="primary" submit disabled={name.trim() === ''} onClick={save}>
             {text.save}
           </Button>
         </div>

@@ -5,7 +5,7 @@ import { ApiError, call, type FieldFault } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { Dialog } from '../../design/overlay.tsx'
-import { showDone, showError } from '../../design/toast.tsx'
+import { showDone } from '../../design/toast.tsx'
 import { SchemaForm } from '../../form/form.tsx'
 import { useForm } from '../../form/state.ts'
 import { schemaOfDeclared } from '../../form/value.ts'
@@ -62,14 +62,7 @@ export function StartDialog({
   }
   return (
     <Dialog title={text.startTitle(name)} wide onClose={onClose}>
-      <form
-        class="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          void start().catch(showError)
-        }}
-      >
+      <form class="stack" noValidate onSubmit={(event) => event.preventDefault()}>
         <SchemaForm form={input} label={buildText.input} />
         {!isDeclared(spec?.input) && <p class="small soft">{text.anyInput}</p>}
         {hasConfig && (
@@ -82,7 +75,7 @@ export function StartDialog({
         <div class="actions">
           <CopyCall name="workflow.run" input={{ ...request, id: handle }} />
           <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button kind="primary" icon="start" onClick={start}>
+          <Button kind="primary" submit icon="start" onClick={start}>
             {buildText.start}
           </Button>
         </div>

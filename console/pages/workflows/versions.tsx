@@ -43,7 +43,8 @@ export function Versions({
   if (items.length === 0) return <Skeleton />
   return (
     <div class="stack">
-      <div class="table-frame">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard */}
+      <div class="table-frame" role="region" aria-label={text.versions} tabIndex={0}>
         <table class="table">
           <thead>
             <tr>

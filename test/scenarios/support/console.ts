@@ -50,7 +50,9 @@ export async function signedIn(
   await first.goto(`${s.url}/sign-in`)
   await first.getByLabel('API key or personal token').fill(key)
   await first.getByRole('button', { name: 'Sign in' }).click()
-  await first.getByRole('navigation', { name: 'Navigation' }).waitFor({ state: 'attached' })
+  // On narrow screens the navigation is hidden.
+  const navigation = { name: 'Navigation', includeHidden: true }
+  await first.getByRole('navigation', navigation).waitFor({ state: 'attached' })
   await first.close()
   return {
     context,

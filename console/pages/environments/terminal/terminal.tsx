@@ -65,18 +65,18 @@ export function TerminalPart({
   const open = async (): Promise<void> => {
     parts.current?.stop()
     setState({ is: 'opening' })
-    const [{ Terminal: Xterm }, { FitAddon }, { openTerminal }, { styledDocument }] =
+    const [{ Terminal: Xterm }, { FitAddon }, { openTerminal }, { permitTerminalStyles }] =
       await Promise.all([
         import('@xterm/xterm'),
         import('@xterm/addon-fit'),
         import('./socket.ts'),
-        import('./styled-document.ts'),
+        import('./styled-elements.ts'),
       ])
     const element = frame.current
     if (!element) return
     element.textContent = ''
+    const forbid = permitTerminalStyles(document)
     const xterm = new Xterm({
-      documentOverride: styledDocument(document),
       fontFamily: getComputedStyle(document.documentElement).getPropertyValue('--mono'),
       fontSize: 13,
       cursorBlink: !matchMedia('(prefers-reduced-motion: reduce)').matches,
@@ -135,6 +135,7 @@ export function TerminalPart({
         observer.disconnect()
         terminal.close()
         xterm.dispose()
+        forbid()
         parts.current = undefined
       },
     }
@@ -187,7 +188,7 @@ export function TerminalPart({
       </div>
       <div
         ref={frame}
-        class="terminal"
+        class="terminal-frame"
         hidden={state.is === 'closed'}
         role="group"
         aria-label={text.terminal}

@@ -4,7 +4,7 @@
  */
 
 /** Names of filters with one value. */
-export const singleFilters = [
+const singleFilters = [
   'q',
   'definition_id',
   'loop_id',

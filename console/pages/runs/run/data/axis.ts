@@ -51,7 +51,7 @@ function within({ from, to }: TimeRange, whole: TimeRange): TimeRange {
 }
 
 /** Returns the position of a time in a range: 0 at its begin, 1 at its end, beyond outside. */
-export const positionOf = (at: number, { from, to }: TimeRange): number => (at - from) / (to - from)
+const positionOf = (at: number, { from, to }: TimeRange): number => (at - from) / (to - from)
 
 /**
  * Returns the marks of an axis as offsets from `origin` in milliseconds, with their positions.

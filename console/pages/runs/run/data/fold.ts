@@ -21,7 +21,7 @@ export interface WaitSpan {
   readonly facts: Payload
 }
 /** An attempt of a step. */
-export interface AttemptSpan {
+interface AttemptSpan {
   readonly number: number
   readonly from: number
   to?: number

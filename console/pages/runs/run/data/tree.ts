@@ -35,8 +35,6 @@ interface Place {
 }
 
 const branching: ReadonlySet<string> = new Set(['for_each', 'parallel'])
-/** Returns whether steps of this kind have branches or items. */
-export const hasBranches = (kind: string): boolean => branching.has(kind)
 
 /**
  * Returns the place of a step below a step with branches; undefined for a step of the run itself.

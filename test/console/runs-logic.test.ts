@@ -1,8 +1,8 @@
 /** The axis of time, filters, typed JSON, differences and the graph of a workflow. */
 import t from 'tap'
-import { graphOf, placeGraph } from '../../../console/graph/graph.ts'
-import { differences, pairSteps } from '../../../console/pages/runs/compare/diff.ts'
-import { addResults } from '../../../console/pages/runs/list/bulk-progress.ts'
+import { graphOf, placeGraph } from '../../console/graph/graph.ts'
+import { differences, pairSteps } from '../../console/pages/runs/compare/diff.ts'
+import { addResults } from '../../console/pages/runs/list/bulk-progress.ts'
 import {
   activeFilters,
   filterOf,
@@ -10,9 +10,9 @@ import {
   localTime,
   queryOf,
   sortOf,
-} from '../../../console/pages/runs/list/filters.ts'
-import { readObject, readValue, writeValue } from '../../../console/pages/runs/run/actions/json.ts'
-import { barOf, marksOf, pan, zoom } from '../../../console/pages/runs/run/data/axis.ts'
+} from '../../console/pages/runs/list/filters.ts'
+import { readObject, readValue, writeValue } from '../../console/pages/runs/run/actions/json.ts'
+import { barOf, marksOf, pan, zoom } from '../../console/pages/runs/run/data/axis.ts'
 
 t.test('an axis is zoomed and moved within the whole time', async (t) => {
   const whole = { from: 0, to: 1000 }

@@ -1,9 +1,9 @@
 /** The state of a run from its records and events, and the rows of its timeline. */
 import t from 'tap'
-import { type RunFold as Fold, RunFold } from '../../../console/pages/runs/run/data/fold.ts'
-import { placeOf, StepTree, statusOf } from '../../../console/pages/runs/run/data/tree.ts'
-import { reasonsOf, targetsOf } from '../../../console/pages/runs/run/waiting/waiting.ts'
-import type { RunEventRecord, RunStep } from '../../../protocol/runs/schema.ts'
+import { type RunFold as Fold, RunFold } from '../../console/pages/runs/run/data/fold.ts'
+import { placeOf, StepTree, statusOf } from '../../console/pages/runs/run/data/tree.ts'
+import { reasonsOf, targetsOf } from '../../console/pages/runs/run/waiting/waiting.ts'
+import type { RunEventRecord, RunStep } from '../../protocol/runs/schema.ts'
 
 let sequence = 0
 const time = (ms: number): string => new Date(1_000_000 + ms).toISOString()

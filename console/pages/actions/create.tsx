@@ -1,0 +1,113 @@
+/** The dialog that defines an action of the project. */
+import { useState } from 'preact/hooks'
+import { ApiError, call, type FieldFault } from '../../api/client.ts'
+import { Button } from '../../design/button.tsx'
+import { Code } from '../../design/copy.tsx'
+import { SelectField, TextField } from '../../design/field.tsx'
+import { Dialog } from '../../design/overlay.tsx'
+import { faultAt } from '../../form/value.ts'
+import { go } from '../../router/router.ts'
+import { buildText } from '../build/text.ts'
+import { actionsText as text } from './text.ts'
+
+/** Shows a secret once, in a dialog that leads on. */
+export const SecretDialog = ({
+  secret,
+  onClose,
+}: {
+  readonly secret: string
+  readonly onClose: () => void
+}) => (
+  <Dialog title={text.newSecret} onClose={onClose}>
+    <p>{text.shownOnce}</p>
+    <Code>{secret}</Code>
+    <div class="actions">
+      <Button kind="primary" onClick={onClose}>
+        {text.done}
+      </Button>
+    </div>
+  </Dialog>
+)
+
+/** Shows the dialog. It leads to the new action, after its secret was shown. */
+export function CreateDialog({
+  project,
+  onClose,
+}: {
+  readonly project: string
+  readonly onClose: () => void
+}) {
+  const [name, setName] = useState('')
+  const [kind, setKind] = useState<'http' | 'worker'>('http')
+  const [url, setUrl] = useState('')
+  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const [secret, setSecret] = useState<string>()
+  const open = (): void =>
+    go(
+      `/p/${encodeURIComponent(project)}/actions/${encodeURIComponent(name.trim())}?tab=settings`,
+      {
+        replace: true,
+      },
+    )
+  const create = async (): Promise<void> => {
+    try {
+      const made = await call('action.create', {
+        project,
+        name: name.trim(),
+        endpoint_kind: kind,
+        ...(kind === 'http' && {
+          endpoint_url: url.trim(),
+          invocation_format: 'signed_context_v1' as const,
+        }),
+      })
+      if (made.signing_secret === undefined) open()
+      else setSecret(made.signing_secret)
+    } catch (error) {
+      setFaults(error instanceof ApiError ? error.fields : [])
+      throw error
+    }
+  }
+  if (secret !== undefined) return <SecretDialog secret={secret} onClose={open} />
+  return (
+    <Dialog title={text.create} onClose={onClose}>
+      <form class="stack" noValidate onSubmit={(event) => event.preventDefault()}>
+        <TextField
+          label={text.name}
+          hint={text.nameHint}
+          value={name}
+          required
+          autocomplete="off"
+          fault={faultAt(faults, 'name')}
+          onValue={setName}
+        />
+        <SelectField
+          label={text.kind}
+          value={kind}
+          choices={[
+            { value: 'http', label: text.http },
+            { value: 'worker', label: text.worker },
+          ]}
+          onValue={(next) => setKind(next === 'worker' ? 'worker' : 'http')}
+        />
+        {kind === 'http' && (
+          <TextField
+            label={text.endpoint}
+            hint={text.endpointHint}
+            type="url"
+            value={url}
+            required
+            placeholder="https://"
+            fault={faultAt(faults, 'endpoint_url')}
+            onValue={setUrl}
+          />
+        )}
+        <div class="actions">
+          <Button onClick={onClose}>{buildText.cancel}</Button>
+          <Button kind="primary" submit disabled={name.trim() === ''} onClick={create}>
+            {buildText.create}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
