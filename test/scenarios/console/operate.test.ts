@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser } from '../support/browser.ts'
-import { signedIn } from '../support/console.ts'
+import { memberOf, signedIn } from '../support/console.ts'
 
 /** Refused requests are also errors in the log of the browser. */
 const unexpected = (faults: readonly string[]): string[] =>
@@ -23,7 +23,7 @@ const receiver = createServer((request, response) => {
 await new Promise<void>((done) => receiver.listen(0, '127.0.0.1', done))
 const address = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`
 const folder = mkdtempSync(join(tmpdir(), 'baton-console-'))
-const s = await service({ config: { BATON_OUTBOUND_ALLOW: '127.0.0.1/32' } })
+const s = await service({ BATON_OUTBOUND_ALLOW: '127.0.0.1/32' })
 t.teardown(async () => {
   await s.stop()
   receiver.close()
@@ -40,8 +40,7 @@ await inBrowser(t, async (browser) => {
     await page.keyboard.press('n')
     await page.getByRole('textbox', { name: 'Name' }).fill('Alarms')
     await page.getByLabel('Address').fill('ftp://x')
-    await page.getByLabel('Events').fill('run.completed')
-    await page.keyboard.press('Control+Enter')
+    await page.getByLabel('Events', { exact: true }).fill('run.completed')
     await page.getByRole('button', { name: 'Create' }).click()
     await page.locator('.field .fault').getByText('https://').waitFor()
     await page.getByLabel('Address').fill(address)
@@ -63,8 +62,9 @@ await inBrowser(t, async (browser) => {
     t.strictSame(await faultsOf(page), [], 'no accessibility violation in the dialog')
     answer = 200
     await page.getByRole('button', { name: 'Send again' }).click()
+    await page.getByRole('dialog').getByText('Repeats').waitFor()
+    await page.getByRole('dialog').getByRole('cell', { name: 'delivered 200' }).waitFor()
     await page.keyboard.press('Escape')
-    await line(page, 'delivered').waitFor()
     await page.reload()
     await line(page, 'delivered').waitFor()
 
@@ -115,9 +115,8 @@ await inBrowser(t, async (browser) => {
 
     await page.getByRole('tab', { name: 'Drift' }).click()
     await page.getByText('Everything is as it was applied.').waitFor()
-    const { items } = await s.ok('skill.list')
-    const id = String((items as { id: string }[])[0]?.id)
-    await s.ok('skill.update', { id, body: '<i>Be quick.</i>' })
+    const id = memberOf(await s.ok('skill.list'), 'items', '0', 'id')
+    await s.ok('skill.replace', { id, name: 'Tone', instructions: '<i>Be quick.</i>' })
     await page.getByText('<i>Be quick.</i>').waitFor()
     t.strictSame(await faultsOf(page), [], 'no accessibility violation in the drift')
     await page.getByRole('button', { name: 'Protect' }).click()
