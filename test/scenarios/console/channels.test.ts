@@ -58,7 +58,7 @@ async function tryOut(browser: Browser): Promise<void> {
     t.equal(await composer(page).inputValue(), '')
     await read
     const { items } = await ben.ok('channel.members', { id })
-    const own = (items as readonly Record<string, unknown>[]).find(
+    const own = (items as unknown as readonly Record<string, unknown>[]).find(
       ({ member_id }) => member_id === ada.id,
     )
     t.equal(own?.['last_read_seq'], 2, 'what is shown is read')
