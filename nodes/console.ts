@@ -139,6 +139,9 @@ export async function loadConsole(): Promise<ConsoleFiles> {
   const define = {
     BATON_ROUTES: JSON.stringify(embeddedRoutes()),
     BATON_VERSION: JSON.stringify(version),
+    // The policy of the page forbids to evaluate texts. Libraries that only try it, and go on
+    // without it, would cause a report of a violation.
+    'globalThis.Function': 'undefined',
   }
   const all = join(root, 'node_modules/.cache/baton-console')
   mkdirSync(all, { recursive: true })

@@ -13,6 +13,8 @@ interface Followed {
   readonly listeners: Set<Listener>
   readonly stop: () => void
 }
+/** Milliseconds for which a subscription without listeners is kept. */
+const KEPT_MS = 2000
 const followed = new Map<string, Followed>()
 
 /** Calls the listeners with what a frame says. */
@@ -31,7 +33,13 @@ function follow(source: Source, project: string, listener: Listener): () => void
     const listeners = new Set<Listener>()
     const stop = live().follow(
       { project, topic: source },
-      { frame: (frame) => tell(source, listeners, frame) },
+      {
+        frame: (frame) => tell(source, listeners, frame),
+        // What has changed since an answer and before this state is not sent.
+        state: ({ state }) => {
+          if (state === 'live') for (const one of [...listeners]) one('*', undefined)
+        },
+      },
     )
     known = { listeners, stop }
     followed.set(name, known)
@@ -40,9 +48,13 @@ function follow(source: Source, project: string, listener: Listener): () => void
   listeners.add(listener)
   return () => {
     listeners.delete(listener)
-    if (listeners.size > 0 || followed.get(name) !== known) return
-    stop()
-    followed.delete(name)
+    if (listeners.size > 0) return
+    // The next page of the project, which is shown at once, uses the same subscription.
+    setTimeout(() => {
+      if (listeners.size > 0 || followed.get(name) !== known) return
+      stop()
+      followed.delete(name)
+    }, KEPT_MS)
   }
 }
 

@@ -34,7 +34,8 @@ export function filtersOf(
   const type = get('type')
   const action = get('action')
   const actor = get('actor_type')
-  const hours = periods[get('period') ?? '']
+  const period = get('period') ?? ''
+  const hours = Object.hasOwn(periods, period) ? periods[period] : undefined
   const resource_id = get('resource')
   const actor_id = get('actor')
   const project_id = get('in')

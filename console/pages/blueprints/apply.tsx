@@ -148,7 +148,7 @@ export default function ApplyPage({ params }: PageProps) {
         </Notice>
       )}
       {isReady && read && (
-        <section class="filters" aria-label={text.options}>
+        <section class="options" aria-label={text.options}>
           {read.blueprints.length > 1 && (
             <SelectField
               label={text.which}
@@ -187,18 +187,6 @@ export default function ApplyPage({ params }: PageProps) {
       {error && <Failure error={error} />}
       {place !== undefined && <p class="mono user-text">{text.at(place)}</p>}
       {step.kind === 'planning' && <p role="status">{text.planning}</p>}
-      {'result' in step && (
-        <section class="stack">
-          <h2>
-            {isDone ? text.applied : text.plan} <span class="user-text">{identity.key}</span>
-          </h2>
-          {step.kind === 'applying' && (
-            <Progress project={project} identity={identity} plan={step.result} />
-          )}
-          <Plan of={step.result} prune={choices.prune} />
-          {deleted > 0 && !isDone && <Notice tone="warn">{text.deletes(deleted)}</Notice>}
-        </section>
-      )}
       <div class="row">
         {step.kind === 'planned' && (
           <Button kind="primary" disabled={!willChange} onClick={() => apply(step.result)}>
@@ -212,6 +200,18 @@ export default function ApplyPage({ params }: PageProps) {
         )}
         {isDone && <LinkButton href={groupHref(project, identity)}>{text.showIt}</LinkButton>}
       </div>
+      {'result' in step && (
+        <section class="stack">
+          <h2>
+            {isDone ? text.applied : text.plan} <span class="user-text">{identity.key}</span>
+          </h2>
+          {step.kind === 'applying' && (
+            <Progress project={project} identity={identity} plan={step.result} />
+          )}
+          <Plan of={step.result} prune={choices.prune} />
+          {deleted > 0 && !isDone && <Notice tone="warn">{text.deletes(deleted)}</Notice>}
+        </section>
+      )}
     </Page>
   )
 }

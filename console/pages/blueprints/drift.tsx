@@ -39,9 +39,9 @@ export function Drift({
             {drifted.map(({ resource_type, key, resource_id, state: now, fields }) => (
               <section key={resource_id} class="card">
                 <header>
-                  <h3>
+                  <h2>
                     <span class="soft">{resource_type}</span> <span class="user-text">{key}</span>
-                  </h3>
+                  </h2>
                   <Badge tone={now === 'deleted' ? 'bad' : 'warn'}>{text[now]}</Badge>
                 </header>
                 {fields.length > 0 && (

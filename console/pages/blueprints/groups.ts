@@ -10,9 +10,13 @@ export interface Group {
 
 /** Groups bindings by their blueprint, by namespace and key. */
 export function groupsOf(bindings: readonly Binding[]): readonly Group[] {
-  const groups = Map.groupBy(bindings, ({ namespace = '', blueprint_key = '' }) =>
-    JSON.stringify([namespace, blueprint_key]),
-  )
+  const groups = new Map<string, Binding[]>()
+  for (const binding of bindings) {
+    const name = JSON.stringify([binding.namespace ?? '', binding.blueprint_key ?? ''])
+    const group = groups.get(name)
+    if (group) group.push(binding)
+    else groups.set(name, [binding])
+  }
   return [...groups]
     .map(([name, own]): Group => {
       const [namespace, key] = JSON.parse(name) as [string, string]

@@ -21,7 +21,7 @@ export const Fields = ({ of }: { readonly of: readonly FieldDifference[] }) => (
   <div class="stack">
     {of.map(({ field, from, to }) => (
       <section key={field} class="stack close">
-        <h4 class="mono user-text">{field}</h4>
+        <h3 class="mono user-text">{field}</h3>
         <Differences
           before={fieldText(from)}
           after={fieldText(to)}
@@ -60,7 +60,7 @@ function ChangeLine({ of }: { readonly of: Change }) {
             {fields.length > 0 && <Fields of={fields} />}
             {drift.length > 0 && (
               <>
-                <h4>{text.driftOf}</h4>
+                <h3>{text.driftOf}</h3>
                 <p class="mono user-text">{drift.map(({ field }) => field).join(', ')}</p>
               </>
             )}

@@ -12,16 +12,22 @@ export function useOrganizationChanges(kinds: readonly string[], reload: () => v
   latest.current = reload
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
+    const reloadSoon = (): void => {
+      timer ??= setTimeout(() => {
+        timer = undefined
+        latest.current()
+      }, GATHERED_MS)
+    }
     const stop = live().follow(
       { topic: 'changes' },
       {
         frame: ({ data }) => {
           const { changes } = data as LiveChanges
-          if (!changes.some(({ kind }) => kind === '*' || kinds.includes(kind))) return
-          timer ??= setTimeout(() => {
-            timer = undefined
-            latest.current()
-          }, GATHERED_MS)
+          if (changes.some(({ kind }) => kind === '*' || kinds.includes(kind))) reloadSoon()
+        },
+        // What has changed since an answer and before this state is not sent.
+        state: ({ state }) => {
+          if (state === 'live') reloadSoon()
         },
       },
     )

@@ -1,0 +1,190 @@
+/** The pages of people, roles, keys, secrets and the account in a browser. */
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { service } from '../../support/service.ts'
+import { faultsOf, inBrowser } from '../support/browser.ts'
+import { memberOf, signedIn } from '../support/console.ts'
+import { person } from '../support/people.ts'
+
+const s = await service()
+t.teardown(() => s.stop())
+
+/** Refused requests are also errors in the log of the browser. */
+const unexpected = (faults: readonly string[]): string[] =>
+  faults.filter((fault) => !/status of 4\d\d/.test(fault))
+const evil = '<img src=x onerror="document.title=1"> \u202Eevil 🧨'
+const line = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
+const shownOnce = async (page: Page): Promise<string> => {
+  const value = await page.locator('dialog .code-frame code').first().textContent()
+  await page.getByRole('button', { name: 'Done' }).click()
+  return value ?? ''
+}
+
+await inBrowser(t, async (browser) => {
+  t.teardown(() => browser.close())
+  const mouse = await signedIn(browser, s, { bypassCSP: true })
+
+  t.test('people are added, found, given tokens, disabled and removed', async (t) => {
+    await s.ok('user.create', { name: evil, description: evil })
+    const page = await mouse.open('/p/default/people')
+    await line(page, '<img src=x').waitFor()
+    t.strictSame(await faultsOf(page), [], 'no accessibility violation')
+    await page.getByRole('button', { name: 'Add person' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('Ada')
+    await page.getByLabel('E-mail').fill('not an address@x')
+    t.strictSame(await faultsOf(page), [], 'no accessibility violation in the dialog')
+    await page.getByLabel('E-mail').fill('ada@example.org')
+    await page.getByRole('checkbox', { name: /^Editor/ }).check()
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await line(page, 'ada@example.org').getByText('Editor').waitFor()
+
+    await page.getByRole('button', { name: 'Add person' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('Ada again')
+    await page.getByLabel('E-mail').fill('ADA@example.org')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByRole('alert').getByText('already exists').waitFor()
+    await page.keyboard.press('Escape')
+
+    await line(page, 'ada@example.org').getByRole('button', { name: 'Actions for Ada' }).click()
+    await page.getByRole('menuitem', { name: 'Personal tokens' }).click()
+    t.match(page.url(), /tokens=user_/)
+    await page.getByRole('button', { name: 'New token' }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('laptop')
+    await page.getByRole('button', { name: 'Create' }).click()
+    const token = await shownOnce(page)
+    const me = await s.ok('me.get', {}, { key: token })
+    t.match(me, { principal: { name: 'Ada' } })
+    await page.getByRole('dialog').getByText('laptop').waitFor()
+    await page.keyboard.press('Escape')
+
+    await s.ok('user.create', { name: 'Came later' })
+    await line(page, 'Came later').waitFor()
+    await page.getByRole('searchbox').fill('came')
+    await line(page, 'ada@example.org').waitFor({ state: 'detached' })
+    await page.reload()
+    await line(page, 'Came later').waitFor()
+    await page.getByRole('button', { name: 'Actions for Came later' }).click()
+    await page.getByRole('menuitem', { name: 'Disable' }).click()
+    await page.getByRole('button', { name: 'Disable' }).click()
+    await line(page, 'Came later').getByText('Disabled').waitFor()
+    await page.getByRole('button', { name: 'Actions for Came later' }).click()
+    await page.getByRole('menuitem', { name: 'Remove' }).click()
+    await page.getByRole('button', { name: 'Remove' }).click()
+    await line(page, 'Came later').waitFor({ state: 'detached' })
+    await page.close()
+  })
+
+  t.test('roles and keys are made by keyboard alone, and keys are shown once', async (t) => {
+    const page = await mouse.open('/p/default/people?tab=roles')
+    await page.getByRole('columnheader', { name: 'Operator' }).waitFor()
+    t.strictSame(await faultsOf(page), [], 'no accessibility violation')
+    await page.getByRole('button', { name: 'New role' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.type('Caller')
+    await page.getByRole('checkbox', { name: /^View/ }).focus()
+    await page.keyboard.press('Space')
+    await page.getByLabel('Actions', { exact: true }).focus()
+    await page.keyboard.type('crm.*')
+    await page.getByRole('button', { name: 'Create' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('columnheader', { name: 'Caller' }).waitFor()
+    t.match(memberOf(await s.ok('role.list'), 'items', '5'), {
+      name: 'Caller',
+      permissions: ['service.project.view', 'actions.execute.crm.*'],
+    })
+
+    await page.getByRole('tab', { name: 'Roles' }).focus()
+    await page.keyboard.press('ArrowRight')
+    await page.waitForURL(/tab=keys/)
+    await page.getByRole('button', { name: 'New API key' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.type('Shop')
+    await page.getByLabel('Role', { exact: true }).selectOption({ label: 'Caller' })
+    await page.keyboard.press('Enter')
+    const key = await shownOnce(page)
+    t.match(await s.ok('me.get', {}, { key }), {
+      permissions: ['service.project.view', 'actions.execute.crm.*'],
+    })
+    await page.getByRole('button', { name: 'Revoke' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByText('There is no API key.').waitFor()
+    await s.refused('me.get', {}, 401, 'unauthorized', { key })
+    await page.close()
+  })
+
+  t.test('secrets are written and never shown', async (t) => {
+    const page = await mouse.open('/p/default/secrets')
+    await page.keyboard.press('n')
+    await page.getByRole('textbox', { name: 'Name' }).fill('callbacks')
+    await page.getByRole('button', { name: 'Generate a signing key' }).click()
+    t.strictSame(await faultsOf(page), [], 'no accessibility violation')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await line(page, 'signing_key_b64').waitFor()
+    await s.ok('secret.put', { secret_name: 'mail', entries: { password: 'hidden' } })
+    await line(page, 'mail').waitFor()
+    await page.getByRole('button', { name: 'Actions for mail' }).click()
+    await page.getByRole('menuitem', { name: 'New version' }).click()
+    await page.reload()
+    t.equal(await page.getByLabel('Value').inputValue(), '')
+    await page.getByLabel('Value').fill('changed')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await line(page, 'mail').getByText('2', { exact: true }).waitFor()
+    await page.close()
+  })
+
+  t.test('the account lists sessions and revokes those of other browsers', async (t) => {
+    const other = await signedIn(browser, s)
+    const left = await other.open('/p/default/people')
+    const page = await mouse.open('/account?tab=sessions')
+    const others = page.getByRole('row').filter({ hasNotText: 'this browser' })
+    await others.nth(1).waitFor()
+    t.strictSame(await faultsOf(page), [], 'no accessibility violation')
+    await others.nth(1).getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await others.nth(1).waitFor({ state: 'detached' })
+    await left.reload()
+    await left.waitForURL(/sign-in/)
+    await other.context.close()
+    await page.getByRole('tab', { name: 'Preferences' }).click()
+    await page.getByLabel('Theme').selectOption('dark')
+    t.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark')
+    await page.getByLabel('Theme').selectOption('system')
+    await page.getByRole('tab', { name: 'Shortcuts' }).click()
+    await page.getByRole('cell', { name: 'People and access' }).waitFor()
+    t.strictSame(await faultsOf(page), [], 'no accessibility violation in the shortcuts')
+    await page.close()
+  })
+
+  t.test('what a person may not do is not offered, in dark and narrow too', async (t) => {
+    const viewer = await person(s, 'Viewer', 'role_viewer')
+    const { open, context, faults } = await signedIn(browser, s, {
+      key: viewer.key,
+      dark: true,
+      width: 390,
+      bypassCSP: true,
+    })
+    const page = await open('/p/default/people')
+    await line(page, 'ada@example.org').waitFor()
+    t.equal(await page.getByRole('button', { name: /Add person|Actions for/ }).count(), 0)
+    t.equal(await page.getByRole('tab', { name: 'API keys' }).count(), 0)
+    t.strictSame(await faultsOf(page), [], 'no accessibility violation')
+    t.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))
+    await page.goto(`${s.url}/p/default/people?tab=roles`)
+    await page.getByRole('columnheader', { name: 'Caller' }).waitFor()
+    t.strictSame(await faultsOf(page), [], 'no accessibility violation in the roles')
+    t.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))
+    await page.goto(`${s.url}/p/default/secrets`)
+    await page.getByText('It needs the permission project.admin').waitFor()
+    t.strictSame(unexpected(faults), [])
+    await context.close()
+  })
+
+  t.test('the pages have no faults', async (t) => {
+    t.strictSame(unexpected(mouse.faults), [])
+    await mouse.context.close()
+  })
+})
