@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { Icon, type IconName } from './icons.tsx'
-import { showError } from './toast.tsx'
+import { showError } from './notify.ts'
 
 interface Look {
   readonly icon?: IconName

@@ -4,7 +4,7 @@ import { IconButton } from './button.tsx'
 import { cliOf, curlOf, typescriptOf } from './call-text.ts'
 import { Menu } from './overlay.tsx'
 import { designText as text } from './text.ts'
-import { showDone } from './toast.tsx'
+import { showDone } from './notify.ts'
 
 async function copy(value: string): Promise<void> {
   await navigator.clipboard.writeText(value)

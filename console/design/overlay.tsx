@@ -6,7 +6,7 @@ import { Button, IconButton } from './button.tsx'
 import { Icon, type IconName } from './icons.tsx'
 import { Failure } from './states.tsx'
 import { designText as text } from './text.ts'
-import { showError } from './toast.tsx'
+import { showError } from './notify.ts'
 
 /** A modal dialog, open while it is rendered. */
 export function Dialog({

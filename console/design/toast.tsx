@@ -1,56 +1,7 @@
-/** Short messages about what has happened. Errors stay until they are closed. */
-import { signal } from '@preact/signals'
-import { ApiError } from '../api/client.ts'
+/** Shows the short messages of `notify.ts`. */
 import { IconButton } from './button.tsx'
+import { closeToast, toasts } from './notify.ts'
 import { designText as text } from './text.ts'
-
-interface Toast {
-  readonly id: number
-  readonly kind: 'good' | 'bad'
-  readonly message: string
-  readonly detail?: string
-}
-
-const SHOWN_MS = 5000
-const MAX_TOASTS = 4
-const toasts = signal<readonly Toast[]>([])
-let last = 0
-
-const close = (id: number): void => {
-  toasts.value = toasts.value.filter((one) => one.id !== id)
-}
-function add(toast: Omit<Toast, 'id'>): number {
-  const id = ++last
-  toasts.value = [...toasts.value, { ...toast, id }].slice(-MAX_TOASTS)
-  return id
-}
-
-/** Reports a success for a few seconds. */
-export function showDone(message: string): void {
-  const id = add({ kind: 'good', message })
-  setTimeout(() => close(id), SHOWN_MS)
-}
-/**
- * Reports a failure until the user closes it. A cancelled request is not reported.
- * @param error an `ApiError` in the words of the service, or an error of the console.
- */
-export function showError(error: unknown): void {
-  if (error instanceof DOMException && error.name === 'AbortError') return
-  if (!(error instanceof ApiError)) console.error(error)
-  const message = error instanceof Error ? error.message : String(error)
-  const faults =
-    error instanceof ApiError
-      ? error.fields.map(({ field, message: what }) => `${field}: ${what}`).join('\n')
-      : ''
-  const request = error instanceof ApiError ? error.requestId : undefined
-  const detail = [faults, request && text.request(request)].filter(Boolean).join('\n')
-  add({ kind: 'bad', message, ...(detail !== '' && { detail }) })
-}
-
-/** Reports what the user has to change, until the user closes it. */
-export function showProblem(message: string): void {
-  add({ kind: 'bad', message })
-}
 
 /** The place of the messages, shown once. */
 export const Toasts = () => (
@@ -61,7 +12,7 @@ export const Toasts = () => (
           <div class="user-text">{message}</div>
           {detail && <pre class="small user-text">{detail}</pre>}
         </div>
-        <IconButton icon="close" label={text.close} onClick={() => close(id)} />
+        <IconButton icon="close" label={text.close} onClick={() => closeToast(id)} />
       </div>
     ))}
   </div>

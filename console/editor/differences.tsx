@@ -1,6 +1,6 @@
 /** The differences of two texts, side by side on wide screens. */
 import { useEffect, useRef } from 'preact/hooks'
-import { showError } from '../design/toast.tsx'
+import { showError } from '../design/notify.ts'
 import type { Language } from './located.ts'
 import { editorText as text } from './text.ts'
 

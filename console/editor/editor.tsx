@@ -11,7 +11,7 @@ import type { Schema } from './suggestions.ts'
 import { editorText as text } from './text.ts'
 
 const SHOWN_FAULTS = 6
-const MOST_WRITTEN = 20
+const MAX_WRITTEN = 20
 const none: readonly FieldFault[] = []
 
 /** The properties of an editor. */
@@ -75,7 +75,7 @@ export function Editor(props: EditorProps) {
           schema: () => latest.current.schema,
           faults: faultsIn,
           onText: (next) => {
-            written.current = [...written.current.slice(1 - MOST_WRITTEN), next]
+            written.current = [...written.current.slice(1 - MAX_WRITTEN), next]
             latest.current.onValue?.(next)
           },
           onFaults: report,

@@ -85,7 +85,8 @@ export function localTime(value: string): string {
   const at = new Date(value)
   if (Number.isNaN(at.getTime())) return ''
   const two = (part: number): string => String(part).padStart(2, '0')
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}`
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
+  return `${day}T${two(at.getHours())}:${two(at.getMinutes())}`
 }
 /** Returns RFC 3339 of a local date and time; undefined for none. */
 export function utcTime(local: string): string | undefined {

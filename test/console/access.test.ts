@@ -29,7 +29,8 @@ t.test('browsers have short names', async (t) => {
   t.equal(clientName(`${chrome} Edg/141.0`), 'Edge 141, Linux')
   t.equal(
     clientName(
-      'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1',
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 ' +
+        '(KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1',
     ),
     'Safari 18, iOS',
   )

@@ -4,7 +4,7 @@ import type { PrincipalRecord } from '../../../protocol/access/rows.ts'
 import { call } from '../../api/client.ts'
 import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
 import { FormDialog } from '../../design/overlay.tsx'
-import { showDone } from '../../design/toast.tsx'
+import { showDone } from '../../design/notify.ts'
 import { type Role, useRoles } from './roles-of.ts'
 import { accessText as text } from './text.ts'
 

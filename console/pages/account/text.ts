@@ -68,7 +68,8 @@ export const accountText = messages('account', {
   toHeading: 'Anywhere',
   pages: 'Pages',
   shortcutsHint:
-    'Keys in sequence are pressed one after the other, outside of text fields. The palette lists the commands of the page that is shown.',
+    'Keys in sequence are pressed one after the other, outside of text fields. ' +
+    'The palette lists the commands of the page that is shown.',
   close: 'Close a dialog',
   move: 'Move in a list that one works through',
   openItem: 'Open the chosen item',

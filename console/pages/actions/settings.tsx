@@ -5,7 +5,7 @@ import { ApiError, type CallReply, call, type FieldFault } from '../../api/clien
 import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
 import { Confirm } from '../../design/overlay.tsx'
-import { showDone } from '../../design/toast.tsx'
+import { showDone } from '../../design/notify.ts'
 import { Editor } from '../../editor/editor.tsx'
 import { faultsBelow } from '../../editor/faults.ts'
 import { faultAt } from '../../form/value.ts'

@@ -6,7 +6,7 @@ import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextField } from '../../design/field.tsx'
 import { Confirm, Dialog } from '../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../design/states.tsx'
-import { showDone } from '../../design/toast.tsx'
+import { showDone } from '../../design/notify.ts'
 import { may } from '../../shell/session.ts'
 import { agentsText as text } from './text.ts'
 

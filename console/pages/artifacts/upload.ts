@@ -16,7 +16,7 @@ export interface Upload {
 }
 
 const AT_ONCE = 2
-const LONGEST_NAME = 256
+const MAX_NAME = 256
 /** The uploads of this tab, newest first. They go on while other pages are shown. */
 export const uploads = signal<readonly Upload[]>([])
 
@@ -32,7 +32,7 @@ const change = (id: number, changes: Partial<Upload>): void => {
 export function uploadFiles(project: string, files: readonly File[]): void {
   for (const file of files) {
     const id = ++last
-    const name = (file.webkitRelativePath || file.name).slice(-LONGEST_NAME)
+    const name = (file.webkitRelativePath || file.name).slice(-MAX_NAME)
     uploads.value = [
       { id, project, name, size: file.size, sent: 0, state: 'waiting' },
       ...uploads.value,

@@ -1,6 +1,6 @@
 /** Saves an export of a project or of one blueprint as a file. */
 import { call } from '../../api/client.ts'
-import { showDone } from '../../design/toast.tsx'
+import { showDone } from '../../design/notify.ts'
 import { saveFile } from '../audit/save-file.ts'
 import { blueprintsText as text } from './text.ts'
 

@@ -18,7 +18,7 @@ export const tagsOf = (written: readonly WrittenTag[]): Record<string, string> =
   Object.fromEntries(
     written.filter(({ key }) => key.trim() !== '').map(({ key, value }) => [key.trim(), value]),
   )
-const MOST = 8
+const MAX_TAGS = 8
 
 /** Shows the pairs. */
 export function TagFields({
@@ -65,7 +65,7 @@ export function TagFields({
           )}
         </div>
       ))}
-      {!disabled && tags.length < MOST && (
+      {!disabled && tags.length < MAX_TAGS && (
         <div>
           <Button icon="plus" onClick={() => onTags([...tags, { key: '', value: '' }])}>
             {text.add}

@@ -6,7 +6,7 @@ import { Button } from '../../design/button.tsx'
 import { Checkbox, TextField } from '../../design/field.tsx'
 import { Confirm, Dialog, Menu, type MenuItem } from '../../design/overlay.tsx'
 import { Notice } from '../../design/states.tsx'
-import { showDone } from '../../design/toast.tsx'
+import { showDone } from '../../design/notify.ts'
 import { go } from '../../router/router.ts'
 import { channelsText as text } from './text.ts'
 

@@ -6,7 +6,7 @@ import { Code } from '../../design/copy.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
 import { Failure } from '../../design/states.tsx'
-import { showDone } from '../../design/toast.tsx'
+import { showDone } from '../../design/notify.ts'
 import { environmentsText as text } from './text.ts'
 
 interface Props {

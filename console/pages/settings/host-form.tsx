@@ -5,7 +5,7 @@ import { call } from '../../api/client.ts'
 import { SelectField, TextArea, TextField } from '../../design/field.tsx'
 import { FormDialog } from '../../design/overlay.tsx'
 import { Notice } from '../../design/states.tsx'
-import { showDone } from '../../design/toast.tsx'
+import { showDone } from '../../design/notify.ts'
 import { settingsText as text } from './text.ts'
 
 /** Names of the kinds of hosts. */

@@ -74,7 +74,8 @@ export const settingsText = messages('settings', {
 
   deleteTitle: 'Delete this project',
   deleteHint:
-    'No new work is accepted and running work drains. Its history stays readable for the organization. This cannot be undone.',
+    'No new work is accepted and running work drains. ' +
+    'Its history stays readable for the organization. This cannot be undone.',
   deleteNeeds: 'Deleting a project needs a key of the organization with organization.admin.',
   deleteButton: 'Delete the project',
   deleteConfirm: (name: string) => `Type ${name} to confirm`,

@@ -35,7 +35,8 @@ export const workflowsText = messages('workflows', {
   removeHint: 'All versions are deleted. This cannot be undone.',
   removeRuns: 'Runs that were started go on to their end and stay readable.',
   removeUse:
-    'Steps and agents that name this workflow can no longer start it. Loops keep the version with which they were saved.',
+    'Steps and agents that name this workflow can no longer start it. ' +
+    'Loops keep the version with which they were saved.',
   description: 'Description',
   asTool: 'Offer it to agents and steps as a tool',
   asToolHint: (handle: string) => `Its name is then workflow.${handle}.`,

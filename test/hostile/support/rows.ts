@@ -11,6 +11,7 @@ import { until } from '../../scenarios/support/sockets.ts'
 import type { Service } from '../../support/service.ts'
 import { bodies, tableSchema } from './bodies.ts'
 import { exampleOf } from './generate.ts'
+import { ownerOf } from './owner.ts'
 
 export const rows = Object.entries(api) as [RowName, Row][]
 export const slotsOf = (name: RowName): string[] => routeOf(api[name]).slots
@@ -76,19 +77,6 @@ export interface Place {
 }
 let made = 0
 const fired = { triggers: [{ kind: 'manual', key: 'manual', config: {} }] }
-const owners = new WeakMap<Service, string>()
-/** Returns the principal of the owner key. */
-async function ownerOf(s: Service): Promise<string> {
-  const known = owners.get(s)
-  if (known !== undefined) return known
-  const keys = listOf(await s.ok('key.list_organization', { limit: 200 }))
-  const root = keys.find(({ name }) => name === 'root')
-  if (!root) throw new Error('the owner key is not in the list of keys')
-  const owner = String(root['principal_id'])
-  owners.set(s, owner)
-  return owner
-}
-
 /**
  * Creates a project with a record of each kind.
  * @param mark a text in the names and contents of the records, for tests to search for.

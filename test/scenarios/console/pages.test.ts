@@ -16,7 +16,7 @@ import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { listOf } from '../support/given.ts'
-import { layoutDifference, layoutOf } from '../support/picture.ts'
+import { layoutDifference, layoutOf } from './picture.ts'
 
 const LAYOUTS = join(import.meta.dirname, 'layouts.json')
 /** Share of cells that may differ: lists of other records, times and fonts. */

@@ -6,7 +6,7 @@ import { type Column, DataTable } from '../../../design/data-table.tsx'
 import { Confirm } from '../../../design/overlay.tsx'
 import { Badge } from '../../../design/states.tsx'
 import { now, Time } from '../../../design/time.tsx'
-import { showDone } from '../../../design/toast.tsx'
+import { showDone } from '../../../design/notify.ts'
 import { accessText as text } from '../text.ts'
 
 const Expiry = ({ at }: { readonly at: string | undefined }) => {

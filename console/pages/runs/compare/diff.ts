@@ -10,7 +10,7 @@ export interface Difference {
 }
 
 /** Most differences that are looked for, and the depth to which values are compared in detail. */
-const MOST = 500
+const MAX_DIFFERENCES = 500
 const DEEPEST = 50
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -22,7 +22,7 @@ const isAlike = (a: unknown, b: unknown): boolean =>
 export function differences(a: unknown, b: unknown): readonly Difference[] {
   const found: Difference[] = []
   const visit = (path: string, left: unknown, right: unknown, depth: number): void => {
-    if (found.length >= MOST || Object.is(left, right)) return
+    if (found.length >= MAX_DIFFERENCES || Object.is(left, right)) return
     if (!isAlike(left, right) || depth >= DEEPEST) {
       if (depth < DEEPEST || JSON.stringify(left) !== JSON.stringify(right))
         found.push({ path, a: left, b: right })

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, call } from '../../../api/client.ts'
 import { useQuery } from '../../../api/query.ts'
-import { showError } from '../../../design/toast.tsx'
+import { showError } from '../../../design/notify.ts'
 
 const CONFLICT = 409
 

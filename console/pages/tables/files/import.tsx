@@ -20,7 +20,7 @@ import {
   suggested,
 } from './plan.ts'
 
-const MOST_BYTES = 64 * 1_048_576
+const MAX_BYTES = 64 * 1_048_576
 const SHOWN_FAULTS = 5
 /** Number of updates that run at the same time. */
 const AT_ONCE = 6
@@ -38,7 +38,7 @@ export function ImportDialog({
   const [fault, setFault] = useState<string>()
   const choose = async (chosen: File | undefined): Promise<void> => {
     if (!chosen) return
-    if (chosen.size > MOST_BYTES) return setFault(text.fileTooLarge(formatBytes(MOST_BYTES)))
+    if (chosen.size > MAX_BYTES) return setFault(text.fileTooLarge(formatBytes(MAX_BYTES)))
     const read = readFile(chosen.name, await chosen.text())
     setFault(read ? undefined : text.noRecords)
     setFile(read)

@@ -2,7 +2,7 @@
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Column } from '../../../../protocol/tables/schema.ts'
 import { ApiError } from '../../../api/client.ts'
-import { showError } from '../../../design/toast.tsx'
+import { showError } from '../../../design/notify.ts'
 import { tablesText as text } from '../text.ts'
 import { typedValue } from '../values.ts'
 import { memberFault } from './save.ts'

@@ -25,7 +25,7 @@ const tones: Readonly<Record<string, Tone>> = {
 const toneOf = (type: string): Tone => tones[type.slice(type.indexOf('.') + 1)] ?? 'neutral'
 
 /** The members of a payload that say most, in the order in which they are looked for. */
-const telling = [
+const namedBy = [
   'error',
   'error_message',
   'reason',
@@ -36,7 +36,7 @@ const telling = [
   'status',
 ]
 function summaryOf({ payload = {} }: RunEventRecord): string {
-  const name = telling.find((one) => typeof payload[one] === 'string')
+  const name = namedBy.find((one) => typeof payload[one] === 'string')
   return name === undefined ? '' : String(payload[name]).slice(0, 300)
 }
 

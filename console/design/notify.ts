@@ -1,0 +1,54 @@
+/** Reports what has happened in short messages. Errors stay until they are closed. */
+import { signal } from '@preact/signals'
+import { ApiError } from '../api/client.ts'
+import { designText as text } from './text.ts'
+
+interface Toast {
+  readonly id: number
+  readonly kind: 'good' | 'bad'
+  readonly message: string
+  readonly detail?: string
+}
+
+const SHOWN_MS = 5000
+const MAX_TOASTS = 4
+/** The messages that are shown. */
+export const toasts = signal<readonly Toast[]>([])
+let last = 0
+
+/** Removes a message. */
+export const closeToast = (id: number): void => {
+  toasts.value = toasts.value.filter((one) => one.id !== id)
+}
+function add(toast: Omit<Toast, 'id'>): number {
+  const id = ++last
+  toasts.value = [...toasts.value, { ...toast, id }].slice(-MAX_TOASTS)
+  return id
+}
+
+/** Reports a success for a few seconds. */
+export function showDone(message: string): void {
+  const id = add({ kind: 'good', message })
+  setTimeout(() => closeToast(id), SHOWN_MS)
+}
+/**
+ * Reports a failure until the user closes it. A cancelled request is not reported.
+ * @param error an `ApiError` in the words of the service, or an error of the console.
+ */
+export function showError(error: unknown): void {
+  if (error instanceof DOMException && error.name === 'AbortError') return
+  if (!(error instanceof ApiError)) console.error(error)
+  const message = error instanceof Error ? error.message : String(error)
+  const faults =
+    error instanceof ApiError
+      ? error.fields.map(({ field, message: what }) => `${field}: ${what}`).join('\n')
+      : ''
+  const request = error instanceof ApiError ? error.requestId : undefined
+  const detail = [faults, request && text.request(request)].filter(Boolean).join('\n')
+  add({ kind: 'bad', message, ...(detail !== '' && { detail }) })
+}
+
+/** Reports what the user has to change, until the user closes it. */
+export function showProblem(message: string): void {
+  add({ kind: 'bad', message })
+}
