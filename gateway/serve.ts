@@ -28,8 +28,8 @@ export interface Route extends RouteFacts {
 /** State shared by all requests of a gateway. */
 export interface Service {
   readonly world: World
-  /** The requests that `stop` waits for. Open streams are not included. */
-  readonly inFlight: Set<object>
+  /** The number of requests that `stop` waits for. Open streams are not included. */
+  inFlight: number
   /** Returns a new request id. */
   readonly newId: () => string
   /** Called whenever the last request in flight has ended. */
@@ -99,6 +99,7 @@ class Served {
   readonly #exchange: Exchange
   readonly #started: number
   #status = 0
+  #ended = false
 
   constructor(service: Service, route: Route, res: HttpResponse, req: HttpRequest) {
     const { world } = service
@@ -116,7 +117,7 @@ class Served {
       route.cors && incoming.method !== 'OPTIONS' ? incoming.header('origin') : undefined
     if (origin !== undefined) this.#exchange.add(corsHeaders(world.settings, origin))
     if (incoming.upload) this.#exchange.onClose(() => incoming.upload?.gone())
-    service.inFlight.add(this)
+    service.inFlight++
   }
 
   /** Called when the request has been received. The body of an upload is read later. */
@@ -191,8 +192,8 @@ class Served {
   }
 
   #done(): void {
-    const { inFlight, idle } = this.#service
-    inFlight.delete(this)
-    if (inFlight.size === 0) idle()
+    if (this.#ended) return
+    this.#ended = true
+    if (--this.#service.inFlight === 0) this.#service.idle()
   }
 }

@@ -115,7 +115,7 @@ export function createGateway(
   const mcp = openMcp(edge)
   const service: Service = {
     world,
-    inFlight: new Set(),
+    inFlight: 0,
     newId: requestIds(world),
     idle: () => {},
     leaving: false,
@@ -331,7 +331,7 @@ export function createGateway(
           cancel()
           resolve()
         }
-        if (service.inFlight.size === 0) service.idle()
+        if (service.inFlight === 0) service.idle()
       })
       await finished
       multiplex.stop()

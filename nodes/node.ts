@@ -183,7 +183,8 @@ export async function startNode(
     const local = new LocalShards()
     const shared = { bus, local, clock: systemClock, random: systemRandom(), log }
     const hasViews = config.roles.includes('views')
-    const recent = hasViews && !config.view_threads ? new Recent() : undefined
+    const recent = config.view_threads ? undefined : new Recent((envelope) => envelope)
+    const texts = new Recent((_, json) => json)
     const deps: HostDeps = {
       node: id,
       kinds: actorKinds(config),
@@ -197,11 +198,12 @@ export async function startNode(
       files,
       ...shared,
       measure: metrics,
+      atTurnEnd: (run) => void setImmediate(run),
       fresh: () => membership.fresh(),
       stopped: (partition) => storage.stopped(partition),
       damaged: (partition, reason) => storage.damaged(partition, reason),
       doomed: doom,
-      ...(recent && { recent }),
+      ...(hasViews && { recent: recent ?? texts }),
     }
     const settings = gatewaySettings(config)
     const { partitions, shards } = config
@@ -285,6 +287,7 @@ export async function startNode(
           journal,
           end: (partition) => host.end(partition),
           ...(recent && { recent }),
+          texts,
           blobs,
           bus,
           clock: systemClock,

@@ -9,6 +9,7 @@
  */
 import type { Address } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
+import { TransientMap } from '../protocol/rules/transient-map.ts'
 import { partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
 import type { ShardAnswer, ShardRequest } from './host/deps.ts'
 import type { LocalShards } from './host/local-shards.ts'
@@ -80,6 +81,8 @@ function repeated(message: ShardRequest): ShardRequest {
 
 class OwnerRequest {
   readonly until: number
+  /** Set by `Deadlines`. */
+  number = 0
   readonly #requests: OwnerRequests
   readonly #place: Place
   readonly #message: ShardRequest
@@ -164,18 +167,20 @@ const notAnswered: ShardAnswer = { not_owner: true }
 /** The deadlines of the open requests, in order. */
 class Deadlines {
   readonly #clock: Clock
-  readonly #open = new Set<OwnerRequest>()
+  readonly #open = new TransientMap<number, OwnerRequest>()
+  #last = 0
   #cancel: (() => void) | undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
   add(request: OwnerRequest): void {
-    this.#open.add(request)
+    request.number = ++this.#last
+    this.#open.set(request.number, request)
     this.#cancel ??= this.#arm(request)
   }
   delete(request: OwnerRequest): void {
-    this.#open.delete(request)
+    this.#open.delete(request.number)
     if (this.#open.size > 0) return
     this.#cancel?.()
     this.#cancel = undefined
@@ -185,7 +190,7 @@ class Deadlines {
       this.#cancel = undefined
       // A timer may be early by a fraction of a millisecond.
       const now = this.#clock.elapsed() + 1
-      for (const request of this.#open) {
+      for (const request of this.#open.values()) {
         if (request.until > now) {
           this.#cancel ??= this.#arm(request)
           return

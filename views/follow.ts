@@ -35,8 +35,10 @@ export interface ViewJournal {
    * The last sequence, without a request, if this process is the only writer; undefined otherwise.
    */
   end?(): number | undefined
-  /** Decodes bytes into an envelope with its large values; absent: the bytes are plain JSON. */
-  decode?(data: Uint8Array): Promise<Envelope>
+  /**
+   * Decodes bytes or JSON into an envelope with its large values; absent: the bytes are plain JSON.
+   */
+  decode?(data: Uint8Array | string): Promise<Envelope>
 }
 export interface FollowerOptions {
   /** Runs a function after the given number of milliseconds; the returned function cancels it. */
@@ -330,7 +332,7 @@ export class ViewFollower {
   }
   async #decoded(message: Message): Promise<Message> {
     const { data } = message
-    return data instanceof Uint8Array && this.#journal.decode
+    return isEncoded(data) && this.#journal.decode
       ? { ...message, data: await this.#journal.decode(data) }
       : message
   }
@@ -356,6 +358,9 @@ export class ViewFollower {
   }
 }
 
+const isEncoded = (data: Message['data']): data is Uint8Array | string =>
+  data instanceof Uint8Array || typeof data === 'string'
+
 /** Yields to the event loop, so that queries that have arrived are answered. */
 const breath = () => new Promise<void>((resolve) => setImmediate(resolve))
 /** Splits messages into slices that are decoded together. */
@@ -365,7 +370,7 @@ function slicesOf(messages: readonly Message[]): Message[][] {
   for (const message of messages) {
     if (bytes >= BYTES || (slices.at(-1)?.length ?? 0) >= BATCH) bytes = slices.push([]) && 0
     slices.at(-1)?.push(message)
-    bytes += message.data instanceof Uint8Array ? message.data.length : 0
+    bytes += isEncoded(message.data) ? message.data.length : 0
   }
   return slices
 }
@@ -379,9 +384,9 @@ function partsOf(messages: readonly Message[]): Message[][] {
     if (room <= 0) room = parts.push([]) && ENTRIES
     parts.at(-1)?.push(message)
     room -=
-      'entries' in message.data && Array.isArray(message.data.entries)
-        ? message.data.entries.length
-        : 1
+      isEncoded(message.data) || !Array.isArray(message.data.entries)
+        ? 1
+        : message.data.entries.length
   }
   return parts
 }

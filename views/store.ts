@@ -11,6 +11,7 @@
  */
 
 import type { Database, Statement } from 'better-sqlite3'
+import { TransientMap } from '../protocol/rules/transient-map.ts'
 import { CHARACTERS, sizeOf } from './page.ts'
 import { Shapes } from './shapes.ts'
 import { ChangeTail } from './tables/changes/tail.ts'
@@ -60,10 +61,10 @@ export interface Buffered {
  * the copy that `edit` returns.
  */
 export class Kept<V> implements Buffered {
-  readonly #rows = new Map<string, V>()
+  readonly #rows = new TransientMap<string, V>()
   readonly #dirty = new Set<string>()
   /** The values that the current batch replaced; undefined for keys that it added. */
-  readonly #before = new Map<string, V | undefined>()
+  #before = new Map<string, V | undefined>()
   readonly #load: (key: string) => V | undefined
   readonly #save: (value: V, key: string) => void
   readonly #most: number
@@ -135,19 +136,20 @@ export class Kept<V> implements Buffered {
     for (const key of this.#rows.keys()) if (!this.#dirty.has(key)) this.#rows.delete(key)
   }
   keep(): void {
-    this.#before.clear()
+    // A table that was cleared would keep its values, see `TransientMap`.
+    if (this.#before.size > 0) this.#before = new Map()
   }
   undo(): void {
     for (const [key, value] of this.#before) {
       if (value !== undefined) this.#rows.set(key, value)
       else if (this.#rows.delete(key)) this.#dirty.delete(key)
     }
-    this.#before.clear()
+    this.keep()
   }
   forget(): void {
     this.#rows.clear()
     this.#dirty.clear()
-    this.#before.clear()
+    this.keep()
   }
 }
 /** Default maximum number of cached records of a table. */

@@ -32,7 +32,8 @@ import { armsOf, gathered, queryOf, upkeeps } from './views.ts'
  */
 export interface Message {
   readonly sequence: number
-  readonly data: Uint8Array | Envelope
+  /** Its bytes, its JSON, or the envelope itself. */
+  readonly data: Uint8Array | string | Envelope
   readonly message_id?: string
 }
 export interface ViewOptions {
@@ -379,10 +380,8 @@ export const behind = refuse(
 function read({ sequence, data }: Message): Envelope {
   let envelope: Partial<Envelope>
   try {
-    envelope =
-      data instanceof Uint8Array
-        ? (JSON.parse(new TextDecoder().decode(data)) as Partial<Envelope>)
-        : data
+    const json = data instanceof Uint8Array ? new TextDecoder().decode(data) : data
+    envelope = typeof json === 'string' ? (JSON.parse(json) as Partial<Envelope>) : json
   } catch (cause) {
     throw new Error(`journal: message ${sequence} is not JSON`, { cause })
   }

@@ -14,4 +14,27 @@ export const agentRoutes: readonly Route[] = [
     load: () => import('../pages/sessions/session.tsx'),
     permission: 'project.view',
   },
+  {
+    path: '/p/:project/agents',
+    load: () => import('../pages/agents/agents.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.agents, icon: 'agents', keys: 'g a' },
+  },
+  {
+    path: '/p/:project/agents/:id',
+    load: () => import('../pages/agents/agent.tsx'),
+    permission: 'project.view',
+  },
+  {
+    path: '/p/:project/toolkits',
+    load: () => import('../pages/agents/capabilities/toolkits.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.toolkits, icon: 'settings' },
+  },
+  {
+    path: '/p/:project/skills',
+    load: () => import('../pages/agents/capabilities/skills.tsx'),
+    permission: 'project.view',
+    entry: { group: text.groupBuild, label: text.skills, icon: 'star' },
+  },
 ]

@@ -42,6 +42,8 @@ export const shellText = messages('shell', {
   workflows: 'Workflows',
   loops: 'Loops',
   agents: 'Agents',
+  toolkits: 'Toolkits',
+  skills: 'Skills',
   tables: 'Tables',
   artifacts: 'Artifacts',
   environments: 'Environments',

@@ -1,7 +1,7 @@
 /** Dependencies that every part of the shard host receives. */
 import type { AnyActor } from '../../actors/actor.ts'
 import type { Log } from '../../gateway/ports.ts'
-import type { Address, Command, Kind } from '../../protocol/entry.ts'
+import type { Address, Command, Envelope, Kind } from '../../protocol/entry.ts'
 import type { Code, Refusal } from '../../protocol/errors.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
 import type { LocalShards } from './local-shards.ts'
@@ -27,6 +27,11 @@ export interface HostDeps {
   format?(): EnvelopeFormat
   /** The store from which effects erase files. If absent, `blobs` stores files. */
   readonly files?: Pick<Blobs, 'delete'>
+  /**
+   * Calls `run` when the messages that this turn of the event loop has received were handed to the
+   * shards, so that one commit contains them; absent: as a microtask.
+   */
+  atTurnEnd?(run: () => void): void
   readonly bus: Bus
   /** The shards that this process serves. If absent, all shards are reached over the bus. */
   readonly local?: LocalShards | undefined
@@ -51,7 +56,7 @@ export interface HostDeps {
   /** Called when entries are missing from a partition's journal. `reason` is the evidence. */
   damaged?(partition: number, reason: string): void
   /** The newest envelopes, for the views of this process. */
-  readonly recent?: Recent
+  readonly recent?: Pick<Recent<Envelope | string>, 'keep'>
   /** Whether this node's own lease is fresh. Only then may the node answer reads. */
   fresh(): boolean
 }

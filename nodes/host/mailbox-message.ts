@@ -3,6 +3,7 @@
  * in flight.
  */
 import type { Address, Command } from '../../protocol/entry.ts'
+import type { TransientMap } from '../../protocol/rules/transient-map.ts'
 import { notOwner, type ShardAnswer } from './deps.ts'
 import { actorKey } from './memory/actor-instance.ts'
 
@@ -25,7 +26,7 @@ interface TaskMessage {
 }
 
 /** The commands of a shard that are not answered yet, by their ids. */
-export type OpenCommands = Map<string, CommandMessage>
+export type OpenCommands = TransientMap<string, CommandMessage>
 
 /** A command in the mailbox, and everyone who waits for its answer. */
 export class CommandMessage {

@@ -15,6 +15,7 @@
  */
 import { type Address, type Command, cursorOf, placed } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
+import { TransientMap } from '../../protocol/rules/transient-map.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { answerQuery } from './actor-query.ts'
 import { admit } from './admission.ts'
@@ -41,7 +42,7 @@ import {
 } from './mailbox-message.ts'
 import { ActorCache } from './memory/actor-cache.ts'
 import { type ActorInstance, actorKey } from './memory/actor-instance.ts'
-import { encode } from './memory/codec.ts'
+import { encode, envelopeJson } from './memory/codec.ts'
 import type { ActorRequests, OwnerContext, ScheduleTask, ShardPosition } from './shard-context.ts'
 
 export class Shard implements ActorRequests, LocalShard {
@@ -61,7 +62,7 @@ export class Shard implements ActorRequests, LocalShard {
   readonly #ahead: MailboxMessage[] = []
   /** Wakes the loop when a message may have become ready. */
   #news: () => void = () => {}
-  readonly #asked: OpenCommands = new Map()
+  readonly #asked: OpenCommands = new TransientMap()
   /** The messages of the current batch, until they are answered. */
   #taken: readonly (CommandMessage | AskMessage)[] = []
   #pumping = false
@@ -69,6 +70,7 @@ export class Shard implements ActorRequests, LocalShard {
   #lastAt = 0
   #counter = 0
   #unsubscribe: (() => void) | undefined
+  readonly #atTurnEnd: (run: () => void) => void
   readonly #lost: (reason: string) => void
   readonly #held: () => Promise<boolean>
 
@@ -85,6 +87,7 @@ export class Shard implements ActorRequests, LocalShard {
   ) {
     this.#lost = lost
     this.#held = held
+    this.#atTurnEnd = deps.atTurnEnd ?? queueMicrotask
     this.deps = deps
     this.partition = partition
     this.shard = shard
@@ -262,16 +265,14 @@ export class Shard implements ActorRequests, LocalShard {
   #post(mailboxMessage: MailboxMessage, ahead = false): void {
     if (!this.#open) return void reject(mailboxMessage)
     const stop = this.#gate.unreadable ? this.#gate.closed() : undefined
-    if (stop && mailboxMessage.type === 'ask') {
-      mailboxMessage.answer(refusalOf(stop))
-      return
-    }
+    if (stop && mailboxMessage.type === 'ask') return void mailboxMessage.answer(refusalOf(stop))
     if (ahead) this.#ahead.push(mailboxMessage)
     else this.#mailbox.post(mailboxMessage, this.#pumping)
     if (this.#pumping) this.#news()
     else {
       this.#pumping = true
-      queueMicrotask(() => void this.#pump())
+      const start = mailboxMessage.type === 'command' ? this.#atTurnEnd : queueMicrotask
+      start(() => void this.#pump())
     }
   }
   /**
@@ -291,8 +292,10 @@ export class Shard implements ActorRequests, LocalShard {
           if (mailboxMessage.type === 'task') mailboxMessage.run()
         this.#gate.begin()
         const ready = this.#mailbox.ready()
-        if (ready.length > 0) await this.#turn(ready)
-        else if (this.#mailbox.length > 0 && this.#ahead.length === 0)
+        if (ready.length > 0) {
+          await this.#turn(ready)
+          await new Promise<void>((done) => this.#atTurnEnd(done))
+        } else if (this.#mailbox.length > 0 && this.#ahead.length === 0)
           await new Promise<void>((news) => {
             this.#news = news
           })
@@ -354,6 +357,7 @@ export class Shard implements ActorRequests, LocalShard {
     else for (let i = 0; i < waiting.length; i++) waiting[i]?.answer(answers[i] as ShardAnswer)
     for (const instance of batch.touched) this.#alarm.note(instance)
     this.#alarm.arm()
+    this.checkpointer.release(batch.touched)
     if (batch.torn) this.lose('an actor failed during a decision')
   }
 
@@ -364,8 +368,9 @@ export class Shard implements ActorRequests, LocalShard {
     const started = this.deps.clock.elapsed()
     const id = `${this.deps.node}-${this.name}-${position.epoch}-${this.#counter++}`
     const head = { epoch: position.epoch, prev: position.sequence }
-    const data = await encode(head, batch, id, this.deps)
-    this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, batch.bytes)
+    const json = await envelopeJson(head, batch, id, this.deps.blobs)
+    this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, json)
+    const data = await encode(json, this.deps.format?.())
     const sequence = await settle(this.#context, this.#gate, data, id)
     if (typeof sequence === 'string') {
       const reason =

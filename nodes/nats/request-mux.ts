@@ -22,6 +22,7 @@ import {
   TimeoutError,
 } from '@nats-io/transport-node'
 import type { Log } from '../../gateway/ports.ts'
+import { TransientMap } from '../../protocol/rules/transient-map.ts'
 import { Disconnected, sentence } from './failures.ts'
 import { type Limited, Overdue } from './journal/overdue.ts'
 import type { Namespace } from './server/namespace.ts'
@@ -72,7 +73,7 @@ export function createRequestMux(
   space: Namespace,
   log: Log,
 ): RequestMux {
-  const open = new Map<string, Question>()
+  const open = new TransientMap<string, Question>()
   const overdue = new Overdue<Question>()
   const inbox = space.newInbox()
   let held: (() => void)[] | undefined
@@ -153,8 +154,8 @@ export function createRequestMux(
       }),
     sent: () => new Promise((done) => sendLater(done)),
     refused: (subject, reason) => {
-      for (const [number, question] of open)
-        if (question.subject === subject) close(number)?.failed(reason)
+      for (const number of open.keys())
+        if (open.get(number)?.subject === subject) close(number)?.failed(reason)
     },
     lost: () => {
       if (held) return

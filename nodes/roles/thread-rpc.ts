@@ -5,6 +5,7 @@
  * Invariant: every call settles once. Pending calls are rejected when the other side has ended.
  */
 import type { MessagePort, TransferListItem, Worker } from 'node:worker_threads'
+import { TransientMap } from '../../protocol/rules/transient-map.ts'
 
 type Message =
   | { readonly call: number; readonly name: string; readonly input: unknown }
@@ -36,7 +37,7 @@ export interface ThreadRpc {
  * @param line the started thread or, inside a thread, its parent port.
  */
 export function createThreadRpc(line: Worker | MessagePort, served: Served): ThreadRpc {
-  const waiting = new Map<number, Waiting>()
+  const waiting = new TransientMap<number, Waiting>()
   let calls = 0
   let ended: string | undefined
   const answer = async ({

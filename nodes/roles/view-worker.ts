@@ -48,8 +48,8 @@ const errorOf = ({ name, message, stack }: Told): Error =>
     ...(stack !== undefined && { stack }),
   })
 /**
- * Returns messages that can be transferred. Each gets a separate buffer, because the messages of
- * one packet share a buffer.
+ * Returns messages that can be transferred or copied. Bytes get a separate buffer, because the
+ * messages of one packet share a buffer.
  */
 const owned = (batch: readonly Message[]): Message[] =>
   batch.map((message) =>
@@ -74,7 +74,9 @@ export function serveViewInThread(terms: ViewTerms, ports: ThreadPorts): ServedV
           await call(
             'batch',
             { of, messages },
-            messages.map(({ data }) => (data as Uint8Array<ArrayBuffer>).buffer),
+            messages.flatMap(({ data }) =>
+              data instanceof Uint8Array ? (data.buffer as ArrayBuffer) : [],
+            ),
           )
         })
       },

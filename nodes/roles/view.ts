@@ -45,7 +45,7 @@ export interface ViewTerms {
 }
 /** The ports of a view. */
 export interface ViewPorts extends ViewJournal {
-  decode(data: Uint8Array): Promise<Envelope>
+  decode(data: Uint8Array | string): Promise<Envelope>
   /** Clock and timers. The defaults are those of the system. */
   now?(): number
   later?(ms: number, run: () => void): () => void

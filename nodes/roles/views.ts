@@ -1,8 +1,10 @@
 /** The view role: one SQLite file per partition, fed by the journal and queried over the bus. */
 import { join } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
+import type { Envelope } from '../../protocol/entry.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { type Logs, startLogs } from '../../views/files/logs.ts'
+import type { ViewJournal } from '../../views/follow.ts'
 import type { DistanceEngine } from '../../views/tables/tables/vectors/distance.ts'
 import { decode, NewerRelease } from '../host/memory/codec.ts'
 import type { Recent } from '../host/memory/recent.ts'
@@ -29,7 +31,9 @@ interface ViewParts {
    * The newest envelopes of this process. If absent, each view runs in a separate thread, which
    * cannot share the envelopes.
    */
-  readonly recent?: Recent
+  readonly recent?: Recent<Envelope>
+  /** The JSON of the newest envelopes of this process, for views in separate threads. */
+  readonly texts: Recent<string>
   readonly blobs: Blobs
   readonly bus: Bus
   readonly clock: Clock
@@ -92,6 +96,7 @@ async function served(
     journal,
     end,
     recent,
+    texts,
     blobs,
     clock,
     log,
@@ -135,26 +140,30 @@ async function served(
       )
     },
   }
+  /** Follows the journal, and takes what this process has written from a cache. */
+  const follow =
+    (cache: Recent<Envelope | string> | undefined): ViewJournal['follow'] =>
+    (from, on) =>
+      journal.follow(partition, from, (batch) =>
+        on(
+          batch.map((stored) => ({
+            ...stored,
+            data: cache?.take(stored.message_id) ?? stored.data,
+          })),
+        ),
+      )
   if (!recent || !logs)
     return serveViewInThread(terms, {
       ...ports,
       warn,
-      follow: (from, on) => journal.follow(partition, from, on),
+      follow: follow(texts),
       blob: (name) => blobs.get(name),
     })
   return serveView(
     terms,
     {
       ...ports,
-      follow: (from, on) =>
-        journal.follow(partition, from, (batch) =>
-          on(
-            batch.map((stored) => ({
-              ...stored,
-              data: recent.take(stored.message_id) ?? stored.data,
-            })),
-          ),
-        ),
+      follow: follow(recent),
       decode: (bytes) => decode(bytes, blobs),
       now: clock.now,
     },

@@ -67,7 +67,7 @@ function Entry({
         {channel.archived_at && <span class="soft small">{text.archived}</span>}
         {unread > 0 && (
           <span class="badge accent">
-            {formatNumber(unread)}
+            <span aria-hidden="true">{formatNumber(unread)}</span>
             <span class="unseen"> {text.unread(unread)}</span>
           </span>
         )}

@@ -29,7 +29,7 @@ function People({
       <legend class="label">{text.members}</legend>
       <SearchField label={text.searchPeople} value={typed} onValue={setTyped} />
       <div class="people-options">
-        {shown.length === 0 && <p class="soft">{text.nobody}</p>}
+        {shown.length === 0 && <p class="soft">{text.noMatch}</p>}
         {shown.map(({ id, name, kind }) => (
           <Checkbox
             key={id}

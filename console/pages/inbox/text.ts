@@ -1,4 +1,5 @@
 /** Texts of the inbox. */
+import { isolate } from '../../text/isolate.ts'
 import { messages, plural } from '../../text/messages.ts'
 
 export const inboxText = messages('inbox', {
@@ -36,8 +37,6 @@ export const inboxText = messages('inbox', {
   expiresIn: (duration: string) => `${duration} left`,
   expiredNow: 'The time is over',
   deadline: 'Deadline',
-  noDeadline: 'None',
-  askedBy: 'Asked by',
   asked: 'Asked',
   who: 'May answer',
   reviewers: 'Review by',
@@ -80,8 +79,7 @@ export const inboxText = messages('inbox', {
   changesRequested: 'The changes were requested.',
   sendReview: 'Send review',
   sayWhat: 'Say what should change.',
-  faster: 'Somebody else was faster',
-  fasterBy: (name: string) => `${name} was faster`,
+  fasterBy: (name: string) => `${isolate(name)} was faster`,
   fasterHint: 'This answer counts. Yours was not sent.',
   wasChanged: 'The question has changed in the meantime',
   unsent: 'Your unsent answer',
@@ -103,7 +101,7 @@ export const inboxText = messages('inbox', {
     'Each link belongs to one person and answers once, without signing in. Send it only to this person.',
   noLinks: 'There is no person left who could answer by a link. Roles have no links.',
   makeLinks: 'Create links',
-  copyLink: (name: string) => `Copy the link of ${name}`,
+  copyLink: (name: string) => `Copy the link of ${isolate(name)}`,
   cancel: 'Withdraw the question',
   cancelHint: 'The run or agent that asked is told that there will be no answer.',
   cancelAction: 'Withdraw',
@@ -117,6 +115,5 @@ export const inboxText = messages('inbox', {
   next: 'Next question',
   previous: 'Previous question',
   openFirst: 'Go to the answer',
-  option: (number: number, label: string) => `Choose ${number}: ${label}`,
-  arrived: (count: number) => `${plural(count, 'question waits', 'questions wait')} for you`,
+  option: (number: number, label: string) => `Choose ${number}: ${isolate(label)}`,
 })

@@ -1,6 +1,6 @@
-/** The agents of a project by id, for the names of agents in lists. */
+/** The agents of a project by id, for lists and for the names of agents. */
 import { useEffect } from 'preact/hooks'
-import type { CallReply } from '../../api/client.ts'
+import type { ApiError, CallReply } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
 
 /** A record of an agent. */
@@ -10,17 +10,21 @@ export type AgentRecord = CallReply<'agent.list'>['items'][number]
 export function useAgents(project: string): {
   readonly agents: readonly AgentRecord[]
   readonly loaded: boolean
+  readonly error: ApiError | undefined
+  readonly reload: () => void
   readonly nameOf: (id: string) => string
 } {
   const list = useList('agent.list', { project, limit: 200 }, { kinds: ['agent'] })
-  const { items, more, loading } = list.state.value
+  const { items, more, loading, error } = list.state.value
   useEffect(() => {
-    if (more && !loading) list.more()
+    if (more && !loading && !error) list.more()
   }, [more, loading, items.length])
   const names = new Map(items.map(({ id, name }) => [id, name]))
   return {
     agents: items,
     loaded: items.length > 0 || !loading,
+    error,
+    reload: list.reload,
     nameOf: (id) => names.get(id) ?? id,
   }
 }

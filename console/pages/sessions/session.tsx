@@ -1,5 +1,5 @@
 /** The page of a session: the conversation, its details, and what can be done with it. */
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { channelOfKey } from '../../../protocol/channels/exchange.ts'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
@@ -25,6 +25,18 @@ type Asked = 'rename' | 'delete' | undefined
 /** Width from which the details are shown beside the conversation at first. */
 const WIDE = '(min-width: 80rem)'
 
+/** Returns whether the window is wide, also after its size has changed. */
+function useWide(): boolean {
+  const [wide, setWide] = useState(() => matchMedia(WIDE).matches)
+  useEffect(() => {
+    const query = matchMedia(WIDE)
+    const changed = (): void => setWide(query.matches)
+    query.addEventListener('change', changed)
+    return () => query.removeEventListener('change', changed)
+  }, [])
+  return wide
+}
+
 export default function SessionPage({ params }: PageProps) {
   const { project = '', id = '' } = params
   const base = `/p/${encodeURIComponent(project)}`
@@ -40,7 +52,7 @@ export default function SessionPage({ params }: PageProps) {
     kinds: ['agent'],
   }).state.value.data
   const [asked, setAsked] = useState<Asked>()
-  const [wide] = useState(() => matchMedia(WIDE).matches)
+  const wide = useWide()
   const shown = place.value.query.get('details')
   const details = shown === null ? wide : shown === '1'
   const toggle = (): void => setQuery({ details: details ? '0' : '1' })

@@ -148,7 +148,7 @@ export default function SessionsPage({ params }: PageProps) {
         </>
       }
     >
-      <div class="row filters">
+      <div class="row session-filters">
         <SearchField label={text.search} value={value('q')} onValue={(q) => setQuery({ q })} />
         <SelectField
           label={text.agent}

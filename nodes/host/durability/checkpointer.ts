@@ -10,7 +10,9 @@
  * K3. All snapshots and checkpoints, or the newest, may be lost, even while an owner is alive. The
  *     missing state is then restored by a replay.
  * K4. A stored snapshot is replaced only by a newer one, no matter which owner writes it.
- * K5. An actor leaves memory only when the `state` of the stored checkpoint covers it.
+ * K5. An actor leaves memory only when the `state` of the stored checkpoint covers it, or when it has
+ *     ended and can be read from the journal. In that case, the checkpoint stays before it until it
+ *     is in the index of ended actors (`released.ts`).
  * K6. Rounds of storing never overlap, because each of two concurrent rounds would consider the
  *     actors of the other one stored.
  */
@@ -24,7 +26,8 @@ import type { ScheduleTask, ShardContext } from '../shard-context.ts'
 import { Checkpoint, type Covered } from './checkpoint-store.ts'
 import { MAX_ENTRIES } from './ended-index.ts'
 import { LostState } from './lost-state.ts'
-import { Saved, SnapshotWriter } from './snapshot-writer.ts'
+import { ReleasedActors } from './released.ts'
+import { type Saved, SnapshotWriter } from './snapshot-writer.ts'
 import { type IndexEntry, indexParts } from './wake-index.ts'
 import type { WriteGate } from './write-gate.ts'
 
@@ -76,6 +79,7 @@ export class Checkpointer {
   readonly #parts: CheckpointerParts
   readonly #checkpoint: Checkpoint
   readonly #writer: SnapshotWriter
+  readonly #released = new ReleasedActors()
   #cancel: (() => void) | undefined
   #stopped = false
   #started = false
@@ -128,8 +132,19 @@ export class Checkpointer {
    * @throws LostState when stored state was lost.
    * @throws Error when the storage does not answer.
    */
-  ended(key: string): Promise<readonly number[]> {
-    return this.#checkpoint.ended.find(key)
+  async ended(key: string): Promise<readonly number[]> {
+    return [...this.#released.find(key), ...(await this.#checkpoint.ended.find(key))]
+  }
+  /**
+   * Removes ended actors that can be read from the journal from memory. Called after a commit with
+   * the actors that it changed. Otherwise they would survive several garbage collections.
+   */
+  release(changed: Iterable<ActorInstance>): void {
+    for (const instance of changed) {
+      if (!this.#isBrief(instance)) continue
+      this.#released.add(instance)
+      this.#parts.cache.evict(instance)
+    }
   }
 
   /** Milliseconds since the last successful round of storing, or since `start`. */
@@ -191,24 +206,29 @@ export class Checkpointer {
   }
 
   async #round(all: boolean): Promise<void> {
-    const { clock, format } = this.#context.deps
-    const indexes = format?.() !== 1
+    const { clock } = this.#context.deps
     const now = clock.elapsed()
     const due: ActorInstance[] = []
     const ended: ActorInstance[] = []
     for (const instance of this.#parts.cache.active())
       if (instance.dirty > 0 && !instance.saving && (all || this.#due(instance, now)))
-        (indexes && this.#isBrief(instance) ? ended : due).push(instance)
+        (this.#isBrief(instance) ? ended : due).push(instance)
+    // These actors ended before a takeover, or were read again.
+    if (ended.length > 0) await this.#betweenCommits(() => this.release(ended))
+    const released = this.#released.begin()
     const stored: Saved[] = []
     try {
       await this.#checkpoint.announce(
         due.filter(({ revision }) => revision > 0).map(({ key }) => key),
       )
       await this.#writer.save(due, stored)
-      await this.#index(ended, stored)
-      await this.#mark(stored)
+      for (let i = 0; i < released.length; i += MAX_ENTRIES)
+        await this.#checkpoint.ended.add(released.slice(i, i + MAX_ENTRIES))
+      await this.#mark(stored, released.length > 0)
+      this.#released.end(true)
       this.#checked = clock.elapsed()
     } catch (error) {
+      this.#released.end(false)
       // It is unknown whether these snapshots still exist, so they are stored again.
       for (const saved of stored) saved.taint()
       throw error
@@ -231,41 +251,42 @@ export class Checkpointer {
   }
 
   /**
-   * Whether an ended actor is added to the index of ended actors instead of storing a snapshot:
-   * reading it from the journal takes few reads.
+   * Whether a changed actor has ended and is added to the index of ended actors instead of storing a
+   * snapshot: reading it from the journal takes few reads. Releases that write format 1 do not know
+   * this index.
    */
   #isBrief(instance: ActorInstance): boolean {
     return (
       instance.actor.final?.(instance.state as never) === true &&
+      instance.dirty > 0 &&
+      !instance.saving &&
       instance.entries <= BRIEF.entries &&
-      instance.grown <= BRIEF.characters
+      instance.grown <= BRIEF.characters &&
+      this.#parts.deadlines.get(instance.key) === undefined &&
+      this.#context.deps.format?.() !== 1
     )
   }
-  /** Adds actors to the index of ended actors, unless they have changed meanwhile. */
-  async #index(instances: readonly ActorInstance[], stored: Saved[]): Promise<void> {
-    for (let i = 0; i < instances.length; i += MAX_ENTRIES) {
-      const some = instances.slice(i, i + MAX_ENTRIES)
-      const ended = await new Promise<{ key: string; prev: number }[]>((done) =>
-        this.#parts.task(
-          () => {
-            const brief = some.filter((instance) => this.#isBrief(instance))
-            for (const instance of brief) stored.push(new Saved(instance, false))
-            done(brief.map(({ key, prev }) => ({ key, prev })))
-          },
-          () => done([]),
-          true,
-        ),
-      )
-      await this.#checkpoint.ended.add(ended)
-    }
+  /** Calls `run` while no append is in flight, unless the shard is given up. */
+  #betweenCommits(run: () => void): Promise<void> {
+    return new Promise((done) =>
+      this.#parts.task(
+        () => {
+          run()
+          done()
+        },
+        done,
+        true,
+      ),
+    )
   }
 
   /**
    * Stores the index, then the checkpoint. A checkpoint whose `state` would decrease is not stored.
-   * A checkpoint that would not advance is stored only if snapshots were stored in this round.
+   * A checkpoint that would not advance is stored only if snapshots or actors of the index were
+   * stored in this round.
    */
-  async #mark(stored: readonly Saved[]): Promise<void> {
-    const anew = stored.length > 0
+  async #mark(stored: readonly Saved[], indexed: boolean): Promise<void> {
+    const anew = indexed || stored.length > 0
     const plan = await new Promise<(Covered & { parts: string[] }) | undefined>((done) =>
       this.#parts.task(
         () => {
@@ -295,7 +316,7 @@ export class Checkpointer {
   #covered(): Covered {
     let low = this.#context.position.sequence + 1
     for (const { dirty } of this.#parts.cache.active()) if (dirty > 0 && dirty < low) low = dirty
-    low = Math.min(low, this.#writer.low() ?? low)
+    low = Math.min(low, this.#writer.low() ?? low, this.#released.low() ?? low)
     return { sequence: Math.min(low, this.#parts.effects.low() ?? low) - 1, state: low - 1 }
   }
   /** Evicts actors that have ended or are idle, if the stored checkpoint covers them (K5). */

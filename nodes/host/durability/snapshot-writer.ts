@@ -25,15 +25,14 @@ export class Saved {
   readonly #grown: number
   readonly #entries: number
 
-  /** @param covered whether a snapshot covers the changes, and not only an entry of an index. */
-  constructor(instance: ActorInstance, covered: boolean) {
+  constructor(instance: ActorInstance) {
     this.instance = instance
     this.dirty = instance.dirty
-    this.#grown = covered ? instance.grown : 0
-    this.#entries = covered ? instance.entries : 0
+    this.#grown = instance.grown
+    this.#entries = instance.entries
     instance.dirty = 0
-    instance.grown -= this.#grown
-    instance.entries -= this.#entries
+    instance.grown = 0
+    instance.entries = 0
   }
   /** Marks the changes as not stored. */
   taint(): void {
@@ -132,7 +131,7 @@ export class SnapshotWriter {
     const { clock, log } = this.#context.deps
     try {
       const data = snapshot(instance)
-      const saved = new Saved(instance, true)
+      const saved = new Saved(instance)
       instance.saving = true
       this.#onTheWay.add(saved)
       return { saved, data, prev: instance.prev }

@@ -10,6 +10,7 @@
  * A3. Every actor with changes that are not stored is active.
  */
 import type { Address, Placed } from '../../../protocol/entry.ts'
+import { TransientMap } from '../../../protocol/rules/transient-map.ts'
 import type { HostDeps } from '../deps.ts'
 import { LostState } from '../durability/lost-state.ts'
 import { actorOf, type MailboxMessage } from '../mailbox-message.ts'
@@ -54,11 +55,11 @@ export class ActorCache {
   readonly #partition: number
   readonly #journal: Past
   #since = Number.NEGATIVE_INFINITY
-  readonly #instances = new Map<string, ActorInstance>()
+  readonly #instances = new TransientMap<string, ActorInstance>()
   /**
    * Actors that entered memory, or changed, since the checkpointer found them idle (`rest`).
    */
-  readonly #active = new Set<ActorInstance>()
+  readonly #active = new TransientMap<string, ActorInstance>()
   /** Actors that left memory recently, each with the time and the revision of its snapshot. */
   readonly #left = new Map<string, { readonly at: number; readonly revision: number }>()
   /** Actors that are being read. */
@@ -99,19 +100,19 @@ export class ActorCache {
   get size(): number {
     return this.#instances.size
   }
-  all(): IterableIterator<ActorInstance> {
+  all(): Iterable<ActorInstance> {
     return this.#instances.values()
   }
   /**
    * Returns the actors that entered memory or changed recently. `rest` and `evict` may be called
    * while the result is read.
    */
-  active(): IterableIterator<ActorInstance> {
+  active(): Iterable<ActorInstance> {
     return this.#active.values()
   }
   /** Removes an unchanged actor from the active ones. It stays in memory. */
   rest(instance: ActorInstance): void {
-    this.#active.delete(instance)
+    this.#active.delete(instance.key)
   }
   /**
    * Records that an envelope with an entry of an actor was stored.
@@ -121,7 +122,7 @@ export class ActorCache {
     if (instance.dirty === 0) instance.dirty = sequence
     instance.grown += bytes
     instance.entries++
-    this.#active.add(instance)
+    this.#active.set(instance.key, instance)
   }
   /** Returns the actor instance, if it is in memory. */
   loaded(address: Address): ActorInstance | undefined {
@@ -192,7 +193,7 @@ export class ActorCache {
   }
   #add(instance: ActorInstance): ActorInstance {
     this.#instances.set(instance.key, instance)
-    this.#active.add(instance)
+    this.#active.set(instance.key, instance)
     return instance
   }
   /** Removes an actor instance from memory. Its state must be stored. */
@@ -200,7 +201,7 @@ export class ActorCache {
     const { key, revision } = instance
     const now = this.#deps.clock.elapsed()
     this.#instances.delete(key)
-    this.#active.delete(instance)
+    this.#active.delete(key)
     this.#left.delete(key)
     this.#left.set(key, { at: now, revision })
     for (const [key, { at }] of this.#left) {

@@ -39,22 +39,17 @@ interface Outside {
 /** Encodes an entry as JSON. The caller uses the text for the journal and to measure the size. */
 export const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
 
-interface Encoding {
-  readonly blobs: Blobs
-  /** Returns the newest format that may be written; absent: the newest of this release. */
-  format?(): EnvelopeFormat
-}
 /**
- * Encodes an envelope.
+ * Returns the JSON of an envelope.
  * @param parts JSON of its entries.
  * @param name unique name for its large values.
  */
-export async function encode(
+export async function envelopeJson(
   head: Omit<Envelope, 'entries' | 'v'>,
   { entries, parts }: { readonly entries: readonly Entry[]; readonly parts: readonly string[] },
   name: string,
-  { blobs, format = () => NEWEST_FORMAT }: Encoding,
-): Promise<Uint8Array> {
+  blobs: Blobs,
+): Promise<string> {
   const texts = parts.some((part) => part.length > LARGE)
     ? await Promise.all(
         parts.map((part, i) =>
@@ -62,8 +57,17 @@ export async function encode(
         ),
       )
     : parts
-  const json = `{"v":1,"epoch":${head.epoch},"prev":${head.prev},"entries":[${texts.join(',')}]}`
-  if (format() === 1 || json.length < COMPRESSED_FROM) return Buffer.from(json)
+  return `{"v":1,"epoch":${head.epoch},"prev":${head.prev},"entries":[${texts.join(',')}]}`
+}
+/**
+ * Returns the stored bytes of an envelope.
+ * @param format the newest format that may be written; by default, the newest of this release.
+ */
+export async function encode(
+  json: string,
+  format: EnvelopeFormat = NEWEST_FORMAT,
+): Promise<Uint8Array> {
+  if (format === 1 || json.length < COMPRESSED_FROM) return Buffer.from(json)
   const packed =
     json.length < COMPRESSED_APART_FROM
       ? deflateRawSync(json, DEFLATE)
@@ -105,12 +109,16 @@ const newer = (version: string): string =>
 
 /**
  * Decodes an envelope and loads its large values.
+ * @param data its bytes, or its JSON.
  * @throws NewerRelease for an unknown version.
  * @throws Error when a large value is missing. Values are stored before their envelope, so the data
  *   is then damaged.
  */
-export async function decode(data: Uint8Array, blobs: Pick<Blobs, 'get'>): Promise<Envelope> {
-  const envelope = JSON.parse(envelopeText(data)) as Envelope
+export async function decode(
+  data: Uint8Array | string,
+  blobs: Pick<Blobs, 'get'>,
+): Promise<Envelope> {
+  const envelope = JSON.parse(typeof data === 'string' ? data : envelopeText(data)) as Envelope
   if (envelope.v !== VERSION) throw new NewerRelease(newer(String(envelope.v)))
   if (envelope.entries.every((entry) => Array.isArray(entry.events))) return envelope
   const entries = await Promise.all(

@@ -1,7 +1,8 @@
 /**
- * A cache of the newest envelopes that this process decided. Views in the same process take the
- * envelopes from the cache instead of parsing them again. An envelope that is not in the cache is
- * parsed from its bytes.
+ * A cache of the newest envelopes that this process decided. A view in the same thread takes the
+ * envelopes from the cache instead of parsing them again, and a view in another thread takes their
+ * JSON, which it then need not decompress. An envelope that is not in the cache is decoded from its
+ * bytes.
  *
  * Invariants:
  * R1. An envelope is stored in the cache before it is appended, under its message id, which no
@@ -11,6 +12,7 @@
  *     as copying them.
  */
 import type { Envelope } from '../../../protocol/entry.ts'
+import { TransientMap } from '../../../protocol/rules/transient-map.ts'
 
 /**
  * Maximum total length of the retained JSON in characters. A view that falls further behind parses
@@ -18,28 +20,30 @@ import type { Envelope } from '../../../protocol/entry.ts'
  */
 const KEPT = 4 * 1024 * 1024
 
-export class Recent {
-  readonly #kept = new Map<string, { readonly envelope: Envelope; readonly size: number }>()
+export class Recent<T extends Envelope | string> {
+  readonly #form: (envelope: Envelope, json: string) => T
+  readonly #kept = new TransientMap<string, { readonly value: T; readonly size: number }>()
   #size = 0
 
-  /**
-   * Stores an envelope.
-   * @param size characters of its JSON.
-   */
-  keep(message_id: string, envelope: Envelope, size: number): void {
-    this.#kept.set(message_id, { envelope, size })
-    this.#size += size
+  /** @param form returns the form in which envelopes are stored in the cache. */
+  constructor(form: (envelope: Envelope, json: string) => T) {
+    this.#form = form
+  }
+  /** Stores an envelope. */
+  keep(message_id: string, envelope: Envelope, json: string): void {
+    this.#kept.set(message_id, { value: this.#form(envelope, json), size: json.length })
+    this.#size += json.length
     for (const oldest of this.#kept.keys()) {
       if (this.#size <= KEPT) return
       this.take(oldest)
     }
   }
   /** Returns an envelope and removes it. */
-  take(message_id: string): Envelope | undefined {
+  take(message_id: string): T | undefined {
     const found = this.#kept.get(message_id)
     if (!found) return undefined
     this.#kept.delete(message_id)
     this.#size -= found.size
-    return found.envelope
+    return found.value
   }
 }

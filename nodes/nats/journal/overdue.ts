@@ -3,6 +3,8 @@
  * expires at most about `LOOK` milliseconds late.
  */
 
+import { TransientMap } from '../../../protocol/rules/transient-map.ts'
+
 /** Milliseconds between two checks for expired limits. */
 const LOOK = 50
 
@@ -10,33 +12,37 @@ const LOOK = 50
 export interface Limited {
   /** When the limit expires, in milliseconds on the clock of `performance.now()`. */
   readonly until: number
+  /** Set by `Overdue`. */
+  number?: number
   /** Called once, when the limit expires or at `end`, unless the item was deleted first. */
   over(): void
 }
 
 export class Overdue<T extends Limited> {
-  readonly #waiting = new Set<T>()
+  readonly #waiting = new TransientMap<number, T>()
+  #last = 0
   #looking: NodeJS.Timeout | undefined
 
   add(limited: T): void {
-    this.#waiting.add(limited)
+    limited.number = ++this.#last
+    this.#waiting.set(limited.number, limited)
     if (this.#looking === undefined) this.#looking = setTimeout(this.#look, LOOK)
   }
   /** Removes an item that is done. Returns whether it was still waiting. */
   delete(limited: T): boolean {
-    return this.#waiting.delete(limited)
+    return limited.number !== undefined && this.#waiting.delete(limited.number)
   }
   /** Expires all waiting items now. */
   end(): void {
-    for (const limited of this.#waiting) this.#end(limited)
+    for (const limited of this.#waiting.values()) this.#end(limited)
   }
   #end(limited: T): void {
-    this.#waiting.delete(limited)
+    this.delete(limited)
     limited.over()
   }
   readonly #look = (): void => {
     const now = performance.now()
-    for (const limited of this.#waiting) if (limited.until <= now) this.#end(limited)
+    for (const limited of this.#waiting.values()) if (limited.until <= now) this.#end(limited)
     this.#looking = this.#waiting.size > 0 ? setTimeout(this.#look, LOOK) : undefined
   }
 }

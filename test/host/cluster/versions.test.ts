@@ -4,7 +4,13 @@
  * recreated.
  */
 import t from 'tap'
-import { decode, encode, encodeEntry, NewerRelease } from '../../../nodes/host/memory/codec.ts'
+import {
+  decode,
+  encode,
+  encodeEntry,
+  envelopeJson,
+  NewerRelease,
+} from '../../../nodes/host/memory/codec.ts'
 import type { Entry } from '../../../protocol/entry.ts'
 import { MemoryBlobs } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
@@ -86,8 +92,9 @@ t.test('both formats return the same envelope, with values in the object store',
     for (const format of [1, 2] as const) {
       const blobs = new MemoryBlobs()
       const head = { epoch: 7, prev: 12 }
-      const data = await encode(head, { entries, parts }, 'x', { blobs, format: () => format })
-      decoded.push(await decode(data, blobs))
+      const json = await envelopeJson(head, { entries, parts }, 'x', blobs)
+      decoded.push(await decode(await encode(json, format), blobs))
+      t.strictSame(await decode(json, blobs), decoded.at(-1), 'the JSON is decoded, too')
     }
     t.strictSame(decoded[1], decoded[0])
     t.strictSame(decoded[0]?.entries, JSON.parse(JSON.stringify(entries)))

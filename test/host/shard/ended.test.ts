@@ -191,7 +191,7 @@ t.test('an index whose record may not be stored is stored again', async (t) => {
     await end(shard, n)
     await w.clock.advance(3500)
     t.equal(failed, 3)
-    t.equal(shard.instances.size, 1, 'it stays in memory meanwhile')
+    t.match(await get(shard, n), { count: n, over: true }, 'it is read from the journal meanwhile')
     await w.clock.advance(2500)
     t.equal(shard.instances.size, 0)
     w.snapshots.put = put
@@ -207,6 +207,59 @@ t.test('an index whose record may not be stored is stored again', async (t) => {
   const next = await w.owner()
   for (const n of [1, 2]) t.match(await get(next, n), { count: n, over: true })
   next.drop()
+})
+
+t.test('an ended actor leaves memory after its commit', async (t) => {
+  const w = world()
+  const shard = await w.owner()
+  await end(shard, 1)
+  t.equal(shard.instances.size, 0)
+  t.equal(stored(w, '/ended/').length, 0, 'no index contains it yet')
+  t.match(await get(shard, 1), { count: 1, over: true })
+  const again = await shard.submit(command(runId(1), 'add', { by: 1 }, 'add-1', 'request-1'))
+  t.same(reply(again), { count: 1 }, 'a repeat gets the first answer')
+  shard.drop()
+  const next = await w.owner()
+  t.match(await get(next, 1), { count: 1, over: true })
+  next.drop()
+})
+
+t.test('a checkpoint does not cover an actor that ended while it was stored', async (t) => {
+  const w = world()
+  const put = w.snapshots.put.bind(w.snapshots)
+  const shard = await w.owner()
+  let later: Promise<unknown> | undefined
+  w.snapshots.put = async (partition, key, data, revision) => {
+    if (key.includes('/ended/') && !later) await (later = end(shard, 2))
+    return put(partition, key, data, revision)
+  }
+  await end(shard, 1)
+  await w.clock.advance(1500)
+  await later
+  t.equal(record(w).v, 2, 'the first one is in the index')
+  shard.drop()
+  const next = await w.owner()
+  for (const n of [1, 2]) t.match(await get(next, n), { count: n, over: true })
+  next.drop()
+})
+
+t.test('an index that was not stored is stored in the next round', async (t) => {
+  const w = world()
+  const put = w.snapshots.put.bind(w.snapshots)
+  const shard = await w.owner()
+  let failed = 0
+  w.snapshots.put = async (partition, key, data, revision) => {
+    if (key.includes('/ended/') && ++failed === 1) throw new Error('the servers do not answer')
+    return put(partition, key, data, revision)
+  }
+  await end(shard, 1)
+  await w.clock.advance(1500)
+  t.equal(failed, 1)
+  await end(shard, 2)
+  await w.clock.advance(2500)
+  t.equal(record(w).ended?.[0]?.[2], 2)
+  for (const n of [1, 2]) t.match(await get(shard, n), { count: n, over: true })
+  shard.drop()
 })
 
 t.test('a lost segment is replaced by a replay', async (t) => {

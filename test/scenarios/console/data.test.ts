@@ -26,7 +26,7 @@ async function tryOut(browser: Browser): Promise<void> {
   })
   const rowOf = async (id: unknown, number: string) => {
     const { items } = await s.ok('table.query', { id, filter: { number } })
-    return (items as Found[])[0]
+    return (items as unknown as Found[])[0]
   }
 
   t.test('a table is edited by keys alone, and others see it and are seen', async (t) => {

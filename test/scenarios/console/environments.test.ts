@@ -12,8 +12,6 @@ import { faultsOf, inBrowser } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { person } from '../support/people.ts'
 
-await inBrowser(t, tryOut)
-
 /** A program that repeats what it is sent in colours, and ends with the code 4 after `q`. */
 const openEcho: OpenTerminal = async () => {
   let data: (bytes: Uint8Array) => void = () => {}
@@ -210,3 +208,6 @@ async function tryOut(browser: Browser): Promise<void> {
     }
   })
 }
+
+// The scripted actions above are complete before the tests begin.
+await inBrowser(t, tryOut)

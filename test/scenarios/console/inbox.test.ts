@@ -45,7 +45,7 @@ async function tryOut(browser: Browser): Promise<void> {
     })
   const answerOf = async (id: unknown) => {
     const { status, outcome, responses } = await s.ok('interaction.get', { id })
-    const [first] = responses as readonly { comment?: string }[]
+    const [first] = responses as unknown as readonly { comment?: string }[]
     return { status, outcome, comment: first?.comment }
   }
 

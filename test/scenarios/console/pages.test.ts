@@ -6,16 +6,16 @@
  * PICTURES=accept records the layouts. BATON_SCREENSHOT names a folder that receives a picture of
  * every page in three widths and both themes.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { fillPath } from '../../../console/router/match.ts'
-import { routes } from '../../../console/router/routes.ts'
 import { furnish, type Place } from '../../hostile/support/rows.ts'
 import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
+import { listOf } from '../support/given.ts'
 import { layoutDifference, layoutOf } from '../support/picture.ts'
 
 const LAYOUTS = join(import.meta.dirname, 'layouts.json')
@@ -36,13 +36,26 @@ const pictured = [390, 1280, 2560].flatMap((width) =>
   })),
 )
 
+/**
+ * Returns the addresses in the table of pages. They are read from its source, because its modules
+ * need a browser.
+ */
+function patterns(): string[] {
+  const router = join(import.meta.dirname, '../../../console/router')
+  return readdirSync(router).flatMap((name) =>
+    [...readFileSync(join(router, name), 'utf8').matchAll(/\bpath: (?:['`]([^'`]+)['`]|P,)/g)].map(
+      ([, path = '/p/:project']) => path.replace('${P}', '/p/:project'),
+    ),
+  )
+}
+
 /** Returns the record that the last slot of a route names. */
-function recordOf(path: string, place: Place): string {
+function recordOf(path: string, place: Place, action: string): string {
   const named: Readonly<Record<string, string>> = {
     runs: place.run,
     workflows: place.workflow,
     loops: place.loop,
-    actions: place.action,
+    actions: action,
     events: place.event,
     channels: place.channel,
     sessions: place.session,
@@ -84,13 +97,15 @@ async function tryOut(browser: Browser): Promise<void> {
     await s.stop()
   })
   const place = await furnish(s)
-  const paths = routes.map(({ path }) => {
-    const slots = { project: place.project }
+  const [first] = listOf(await s.ok('action.list', { project: place.handle }))
+  const action = String(first?.['name'])
+  const paths = patterns().map((path) => {
+    const slots = { project: place.handle }
     const last = path.split('/').at(-1) ?? ''
     const filled = fillPath(
       path,
       last.startsWith(':') && last !== ':project'
-        ? { ...slots, [last.slice(1)]: recordOf(path, place) }
+        ? { ...slots, [last.slice(1)]: recordOf(path, place, action) }
         : slots,
     )
     return { path, filled }

@@ -87,15 +87,15 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByText('Nothing has been said yet').waitFor()
     await say(page, 'deploy staging')
     await page.getByRole('heading', { name: 'Deployer wants to run hosts.deploy' }).waitFor()
-    await page.locator('.tool summary', { hasText: 'Arguments' }).click()
-    t.match(await page.locator('.tool .tree').textContent(), /env: staging/)
+    await page.locator('.talk-tool summary', { hasText: 'Arguments' }).click()
+    t.match(await page.locator('.talk-tool .tree').textContent(), /env: staging/)
     await page.reload()
     await page.getByRole('button', { name: 'Yes' }).click()
     const job = await worker.job()
     await worker.report(job, { status: 'completed', result: { version: 'v7' } })
     await page.locator('.markdown', { hasText: 'Version v7 is out.' }).waitFor()
     await ends(page, 1)
-    t.match(await page.locator('.question .outcome').textContent(), /Answered: Yes/)
+    t.match(await page.locator('.talk-question .outcome').textContent(), /Answered: Yes/)
     t.match(await page.locator('.turn-end').textContent(), /Done.*tokens in/)
     t.equal(
       await page.evaluate('document.activeElement.tagName'),
@@ -112,7 +112,7 @@ async function tryOut(browser: Browser): Promise<void> {
     async (t) => {
       const page = await open(await start('Slow'))
       await say(page, 'speak slowly')
-      const writing = page.locator('.message.assistant[aria-busy=true] .markdown')
+      const writing = page.locator('.talk-message.assistant[aria-busy=true] .markdown')
       await page.getByText(/^One word f/).waitFor()
       await message(page).fill('a draft')
       await page.reload()
@@ -121,7 +121,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await page.locator('.markdown', { hasText: 'and the end is reached.' }).waitFor()
       await ends(page, 1)
       t.equal(await writing.count(), 0)
-      t.equal(await page.locator('.message').count(), 2)
+      t.equal(await page.locator('.talk-message').count(), 2)
       await page.close()
     },
   )
@@ -151,7 +151,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.type('two')
     await page.keyboard.press('Enter')
     await ends(page, 2)
-    t.equal(await page.locator('.message.user').last().locator('p').textContent(), 'one\ntwo')
+    t.equal(await page.locator('.talk-message.user').last().locator('p').innerText(), 'one\ntwo')
     await page.close()
   })
 
@@ -165,7 +165,7 @@ async function tryOut(browser: Browser): Promise<void> {
       { name: 'pixel.png', mimeType: 'image/png', buffer: pixel },
       { name: 'empty.bin', mimeType: 'application/x-unknown', buffer: Buffer.from([0, 1, 2]) },
     ])
-    await page.locator('.chip .fault').waitFor()
+    await page.locator('.talk-chip .fault').waitFor()
     await say(page, 'look')
     await page.getByText('Remove empty.bin first: it could not be attached.').waitFor()
     await page.getByRole('button', { name: 'Remove empty.bin' }).click()
@@ -173,10 +173,12 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('button', { name: 'Remove pixel.png' }).waitFor()
     t.equal(await message(page).inputValue(), 'look')
     await message(page).press('Enter')
-    const image = page.locator('.message.user img')
+    const image = page.locator('.talk-message.user img')
     await image.waitFor()
-    await page.waitForFunction("document.querySelector('.message.user img').naturalWidth === 1")
-    t.equal(await page.locator('.chip').count(), 0)
+    await page.waitForFunction(
+      "document.querySelector('.talk-message.user img').naturalWidth === 1",
+    )
+    t.equal(await page.locator('.talk-chip').count(), 0)
     await ends(page, 1)
     await page.close()
   })
@@ -195,8 +197,8 @@ async function tryOut(browser: Browser): Promise<void> {
       content: [{ type: 'text', text: 'so hostile' }],
     })
     await ends(page, 2)
-    t.equal(await page.locator('.message img').count(), 0, 'HTML is text')
-    t.equal(await page.locator('.message a[href^=javascript]').count(), 0)
+    t.equal(await page.locator('.talk-message img').count(), 0, 'HTML is text')
+    t.equal(await page.locator('.talk-message a[href^=javascript]').count(), 0)
     await page.keyboard.press('r')
     await page.getByRole('textbox', { name: 'Title' }).fill('Renamed')
     await page.keyboard.press('Enter')
@@ -225,9 +227,9 @@ async function tryOut(browser: Browser): Promise<void> {
     const page = await open(address)
     await page.getByText('Line 300', { exact: true }).waitFor()
     t.equal(await page.getByText('Line 1', { exact: true }).count(), 0)
-    const shown = await page.locator('.message').count()
+    const shown = await page.locator('.talk-message').count()
     await page.getByRole('button', { name: 'Earlier messages' }).click()
-    await page.waitForFunction(`document.querySelectorAll('.message').length >= ${shown + 50}`)
+    await page.waitForFunction(`document.querySelectorAll('.talk-message').length >= ${shown + 50}`)
     await page.locator('.conversation-scroll').evaluate('(element) => { element.scrollTop = 0 }')
     await page.getByRole('button', { name: 'Newest messages' }).click()
     await page.getByRole('button', { name: 'Newest messages' }).waitFor({ state: 'detached' })

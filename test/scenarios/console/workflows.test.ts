@@ -56,7 +56,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByLabel('Priority').fill('5')
     await page.getByRole('button', { name: 'Start', exact: true }).click()
     await page.waitForURL(/\/runs\/run_/)
-    const [run] = (await s.ok('run.list', { project }))['items'] as [{ input: unknown }]
+    const [run] = (await s.ok('run.list', { project }))['items'] as unknown as [{ input: unknown }]
     t.strictSame(run.input, { name: 'Ada' })
 
     await page.goto(address)

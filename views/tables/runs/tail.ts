@@ -93,7 +93,7 @@ export class FeedTail {
         from = to
       }
     }
-    this.#unstored.clear()
+    this.#unstored = new Map()
   }
   /** Whether all frames after a cursor are in memory. */
   reaches(after: number): boolean {

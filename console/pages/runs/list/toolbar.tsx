@@ -105,12 +105,12 @@ export function Filters({
         <div ref={frame} class="grow runs-search">
           <SearchField label={text.search} value={typed} onValue={setTyped} />
         </div>
-        <div class="row chips" role="group" aria-label={text.status}>
+        <div class="row status-chips" role="group" aria-label={text.status}>
           {statuses.map((status) => (
             <button
               key={status}
               type="button"
-              class="chip"
+              class="status-chip"
               aria-pressed={chosen.includes(status)}
               onClick={() => toggle(status)}
             >

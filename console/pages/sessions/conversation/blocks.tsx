@@ -67,7 +67,7 @@ function Tool({
   const value = result && resultOf(result)
   const references = result ? artifactReferences(value) : []
   return (
-    <div class="tool" role="group" aria-label={text.toolNamed(name)}>
+    <div class="talk-tool" role="group" aria-label={text.toolNamed(name)}>
       <div class="row">
         <code class="user-text">{name}</code>
         <Badge tone={tones[status] ?? 'neutral'}>{labels[status] ?? status}</Badge>
@@ -115,7 +115,7 @@ export function BlockView({
     case 'reminder':
       return (
         <Folded label={text.reminder(block.name)}>
-          {() => <p class="user-text pre">{block.content}</p>}
+          {() => <p class="user-text talk-pre">{block.content}</p>}
         </Folded>
       )
     case 'tool_result':

@@ -103,7 +103,7 @@ export function Composer(props: ComposerProps) {
   }
   return (
     <form
-      class="composer"
+      class="talk-composer"
       onSubmit={(event) => {
         event.preventDefault()
         void send().catch(showError)
@@ -113,7 +113,7 @@ export function Composer(props: ComposerProps) {
       <Undelivered project={project} session_id={session_id} followed={followed} />
       <Files uploads={uploads} />
       <Drop uploads={uploads} />
-      <div class="composer-line">
+      <div class="talk-line">
         <textarea
           ref={field}
           class="input"
@@ -208,7 +208,7 @@ function Undelivered({
       <p class="soft small">{text.undelivered}</p>
       <ul class="stack close">
         {waiting.map(({ id, content }) => (
-          <li class="row apart chip" key={id}>
+          <li class="row apart talk-chip" key={id}>
             <span class="grow user-text clip">{content}</span>
             <Button
               onClick={async () => {
@@ -228,15 +228,15 @@ function Undelivered({
 
 const Files = ({ uploads }: { readonly uploads: Uploads }) =>
   uploads.files.length === 0 ? null : (
-    <ul class="chips" aria-label={text.attached}>
+    <ul class="talk-chips" aria-label={text.attached}>
       {uploads.files.map(({ key, name, size, preview, block, active, fault }) => (
-        <li class="chip row" key={key}>
+        <li class="talk-chip row" key={key}>
           {preview !== undefined ? (
-            <img class="chip-image" src={preview} alt="" />
+            <img class="talk-chip-image" src={preview} alt="" />
           ) : (
             <Icon name="artifacts" />
           )}
-          <span class="clip chip-name user-text" title={name}>
+          <span class="clip talk-chip-name user-text" title={name}>
             {name}
           </span>
           <span class="soft small">{formatBytes(size)}</span>
@@ -306,5 +306,5 @@ function Drop({ uploads }: { readonly uploads: Uploads }) {
     })
     return () => stop.abort()
   }, [])
-  return over ? <p class="drop">{text.drop}</p> : null
+  return over ? <p class="talk-drop">{text.drop}</p> : null
 }

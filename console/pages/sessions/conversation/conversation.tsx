@@ -158,7 +158,7 @@ export function Conversation({
                 <p class="user-text">{mayWrite ? text.nothingHint(agent) : text.nothingReadOnly}</p>
               </Empty>
             )}
-            <ol class="messages" aria-label={text.conversation}>
+            <ol class="talk-messages" aria-label={text.conversation}>
               {entries.map(rowOf)}
             </ol>
           </div>

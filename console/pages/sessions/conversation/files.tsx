@@ -28,9 +28,9 @@ export function FileBlock({
       ? requestOf('session.attachment', { ...place, artifact_id: source.id }).path
       : source.url
   return (
-    <figure class="file">
+    <figure class="talk-file">
       {isImage && source.kind !== 'link' && (
-        <img class="file-preview" src={href} alt={title} loading="lazy" />
+        <img class="talk-preview" src={href} alt={title} loading="lazy" />
       )}
       {source.kind === 'link' ? (
         <a href={href} target="_blank" rel="noopener noreferrer">
@@ -54,9 +54,9 @@ export const Artifacts = ({
   readonly references: readonly ArtifactReference[]
   readonly project: string
 }) => (
-  <ul class="file-list">
+  <ul class="talk-files">
     {references.map(({ id, name, size }) => (
-      <li key={id} class="file">
+      <li key={id} class="talk-file">
         <a
           href={requestOf('artifact.content', { project, artifact_id: id }).path}
           download={name?.split('/').at(-1) ?? id}

@@ -9,14 +9,8 @@ import { Badge } from '../../../design/states.tsx'
 import { Time } from '../../../design/time.tsx'
 import { Tree } from '../../../design/tree.tsx'
 import { Markdown } from '../../../markdown/markdown.tsx'
-import { current } from '../../../shell/session.ts'
+import { usePeople } from '../../../people/people.ts'
 import { conversationText as text } from './text.ts'
-
-/** Returns whether the signed-in person may be a target. Roles are known to the service alone. */
-function mayAnswer({ target_user_ids }: Interaction): boolean {
-  const own = current.value?.principal.id
-  return target_user_ids.some((target) => target === own || target.startsWith('role:'))
-}
 
 const answerText = (value: unknown): string =>
   value === true
@@ -27,7 +21,7 @@ const answerText = (value: unknown): string =>
         ? value
         : JSON.stringify(value)
 
-function outcomeOf(interaction: Interaction): string {
+function outcomeOf(interaction: Interaction, nameOf: (id: string) => string | undefined): string {
   const { status, outcome, responses, resolving_response_id, cancel_reason } = interaction
   const comment = responses.find(({ id }) => id === resolving_response_id)?.comment
   switch (status) {
@@ -40,7 +34,7 @@ function outcomeOf(interaction: Interaction): string {
     case 'in_review':
       return text.inReview
     case 'pending':
-      return text.questionFor(interaction.target_user_ids.join(', '))
+      return text.questionFor(interaction.target_user_ids.map((id) => nameOf(id) ?? id).join(', '))
   }
 }
 
@@ -57,7 +51,8 @@ export function QuestionView({
   readonly done: () => void
 }) {
   const { id, title, description, context, status, expires_at } = interaction
-  const open = status === 'pending' && mayAnswer(interaction)
+  const { mine, nameOf } = usePeople(project)
+  const open = status === 'pending' && interaction.target_user_ids.some((one) => mine.has(one))
   const [fault, setFault] = useState('')
   const respond = async (value: unknown, comment: string): Promise<void> => {
     setFault('')
@@ -71,7 +66,7 @@ export function QuestionView({
     }
   }
   return (
-    <div class="question">
+    <div class="talk-question">
       <div class="row">
         <Badge tone={status === 'pending' ? 'warn' : 'neutral'}>{text.question}</Badge>
         {status === 'pending' && expires_at !== undefined && (
@@ -91,7 +86,7 @@ export function QuestionView({
       {open ? (
         <Form question={questionOf(interaction)} respond={respond} />
       ) : (
-        <p class="outcome user-text">{outcomeOf(interaction)}</p>
+        <p class="outcome user-text">{outcomeOf(interaction, nameOf)}</p>
       )}
       {fault !== '' && (
         <p class="fault user-text" role="alert">
@@ -179,7 +174,7 @@ function Choices({
 }) {
   const name = useId()
   return (
-    <fieldset class="choices">
+    <fieldset class="talk-choices">
       <legend>{text.yourAnswer}</legend>
       {options.map(({ value, label, description }) => (
         <label class="choice" key={value}>

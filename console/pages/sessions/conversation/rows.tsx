@@ -78,8 +78,8 @@ export function MessageRow({
     )
   }, [message, ...came])
   return (
-    <li class={`message ${role}`} aria-busy={live} data-id={message.id}>
-      <div class="message-head">
+    <li class={`talk-message ${role}`} aria-busy={live} data-id={message.id}>
+      <div class="talk-head">
         <strong class="user-text">{role === 'assistant' ? agent : speakers[role]}</strong>
         <span class="soft small">
           <Time at={created_at} />
@@ -90,7 +90,7 @@ export function MessageRow({
           {role === 'user' && metadata?.['session_nudge_id'] !== undefined && text.duringTurn}
         </span>
       </div>
-      <div class="message-body">{body}</div>
+      <div class="talk-body">{body}</div>
     </li>
   )
 }

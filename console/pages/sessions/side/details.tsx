@@ -7,6 +7,7 @@ import { CopyButton } from '../../../design/copy.tsx'
 import { Badge, Show } from '../../../design/states.tsx'
 import { Time } from '../../../design/time.tsx'
 import { Tree } from '../../../design/tree.tsx'
+import { Who } from '../../../people/who.tsx'
 import { formatNumber } from '../../../text/format.ts'
 import { sessionsText as text } from '../text.ts'
 import { WorkspaceFilesPanel } from './workspace.tsx'
@@ -37,7 +38,7 @@ export function Details({
     <div class="stack">
       <dl class="facts">
         <dt>{text.id}</dt>
-        <dd class="id-line">
+        <dd class="session-id">
           <code>{session.id}</code>
           <CopyButton value={session.id} />
         </dd>
@@ -82,7 +83,9 @@ export function Details({
         {session.created_by !== undefined && (
           <>
             <dt>{text.createdBy}</dt>
-            <dd class="user-text">{session.created_by}</dd>
+            <dd>
+              <Who project={project} id={session.created_by} />
+            </dd>
           </>
         )}
         {session.expires_at && (
@@ -186,7 +189,7 @@ export function Tools({ project, id }: { readonly project: string; readonly id: 
             </ul>
           )}
           {tools.length > 0 && (
-            <ul class="tool-list" aria-label={text.toolCount(tools.length)}>
+            <ul class="talk-tools" aria-label={text.toolCount(tools.length)}>
               {tools.map(({ name, description }) => (
                 <li key={name}>
                   <code class="user-text">{name}</code>

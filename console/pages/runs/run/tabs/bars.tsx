@@ -38,7 +38,7 @@ export function Bars({
       })}
       {step?.attempts.slice(1).map((attempt) => {
         const bar = barOf(attempt.from, attempt.from, range)
-        return bar && <i key={attempt.from} class="bar mark" style={{ left: `${bar.left}%` }} />
+        return bar && <i key={attempt.from} class="bar attempt" style={{ left: `${bar.left}%` }} />
       })}
     </div>
   )

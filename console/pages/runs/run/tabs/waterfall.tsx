@@ -192,7 +192,7 @@ function Axis({
         onPointerCancel={() => setDrag(undefined)}
       >
         {marksOf(range, origin, MARKS).map(({ offset, position }) => (
-          <span key={offset} class="mark small soft" style={{ left: `${position * 100}%` }}>
+          <span key={offset} class="axis-mark small soft" style={{ left: `${position * 100}%` }}>
             {offset === 0 ? '0' : formatDuration(offset)}
           </span>
         ))}

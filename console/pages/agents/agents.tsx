@@ -1,0 +1,171 @@
+/** The list of agents, and creating one. */
+import { useRef, useState } from 'preact/hooks'
+import { ApiError, call } from '../../api/client.ts'
+import { Button } from '../../design/button.tsx'
+import { CopyCall } from '../../design/copy.tsx'
+import { SearchField, TextField } from '../../design/field.tsx'
+import { Dialog } from '../../design/overlay.tsx'
+import { Badge, Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { Time } from '../../design/time.tsx'
+import { go, place, setQuery } from '../../router/router.ts'
+import { Page, type PageProps } from '../../shell/page.tsx'
+import { may } from '../../shell/session.ts'
+import { useCommands } from '../../shell/shortcuts.ts'
+import { useAgents } from '../sessions/agents.ts'
+import { moveInRows } from '../sessions/rows.ts'
+import { agentsText as text } from './text.ts'
+
+export default function AgentsPage({ params }: PageProps) {
+  const project = params['project'] ?? ''
+  const base = `/p/${encodeURIComponent(project)}`
+  const { agents, loaded, error, reload } = useAgents(project)
+  const { query } = place.value
+  const wanted = query.get('q') ?? ''
+  const table = useRef<HTMLTableElement>(null)
+  const mayEdit = may('project.edit')
+  const create = (): void => setQuery({ new: '1' })
+  useCommands(
+    [
+      ...(mayEdit
+        ? [{ id: 'new', label: text.create, icon: 'plus' as const, keys: 'c', run: create }]
+        : []),
+      { id: 'next', label: text.next, keys: 'j', run: () => moveInRows(table.current, 1) },
+      { id: 'previous', label: text.previous, keys: 'k', run: () => moveInRows(table.current, -1) },
+    ],
+    [mayEdit],
+  )
+  const words = wanted.trim().toLowerCase()
+  const shown = agents.filter(({ name, description = '' }) =>
+    `${name} ${description}`.toLowerCase().includes(words),
+  )
+  return (
+    <Page
+      title={text.title}
+      actions={
+        <>
+          <CopyCall name="agent.list" input={{ project }} />
+          {mayEdit && (
+            <Button kind="primary" icon="plus" shortcut="c" onClick={create}>
+              {text.create}
+            </Button>
+          )}
+        </>
+      }
+    >
+      {agents.length > 0 && (
+        <div class="row session-filters">
+          <SearchField label={text.search} value={wanted} onValue={(q) => setQuery({ q })} />
+        </div>
+      )}
+      {error && <Failure error={error} retry={reload} />}
+      {!loaded && <Skeleton lines={6} />}
+      {loaded && !error && shown.length === 0 && (
+        <section class="card">
+          {agents.length === 0 ? (
+            <Empty icon="agents" title={text.first}>
+              <p>{text.firstHint}</p>
+              {mayEdit && <Button onClick={create}>{text.create}</Button>}
+            </Empty>
+          ) : (
+            <Empty icon="search" title={text.none} />
+          )}
+        </section>
+      )}
+      {shown.length > 0 && (
+        <div class="table-frame">
+          <table class="table" ref={table}>
+            <thead>
+              <tr>
+                <th scope="col">{text.name}</th>
+                <th scope="col" class="wide-cell">
+                  {text.description}
+                </th>
+                <th scope="col">{text.model}</th>
+                <th scope="col" class="wide-cell">
+                  {text.changed}
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map(({ id, name, description, model, status, updated_at }) => (
+                <tr key={id}>
+                  <td>
+                    <a class="user-text row-link" href={`${base}/agents/${id}`}>
+                      {name}
+                    </a>{' '}
+                    {status === 'inactive' && <Badge>{text.inactive}</Badge>}
+                  </td>
+                  <td class="user-text wide-cell">{description}</td>
+                  <td class="user-text">
+                    {model || <span class="soft">{text.modelDefault}</span>}
+                  </td>
+                  <td class="wide-cell">
+                    <Time at={updated_at} relative />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {query.get('new') === '1' && mayEdit && (
+        <NewAgent project={project} onClose={() => setQuery({ new: '' })} />
+      )}
+    </Page>
+  )
+}
+
+function NewAgent({
+  project,
+  onClose,
+}: {
+  readonly project: string
+  readonly onClose: () => void
+}) {
+  const [name, setName] = useState('')
+  const [description, setDescription] = useState('')
+  const [error, setError] = useState<ApiError>()
+  const faultOf = (wanted: string) => error?.fields.find(({ field }) => field === wanted)?.message
+  const create = async (): Promise<void> => {
+    setError(undefined)
+    try {
+      const { id } = await call('agent.create', {
+        project,
+        name: name.trim(),
+        ...(description.trim() !== '' && { description: description.trim() }),
+      })
+      go(`/p/${encodeURIComponent(project)}/agents/${id}`)
+    } catch (refused) {
+      if (!(refused instanceof ApiError)) throw refused
+      setError(refused)
+    }
+  }
+  return (
+    <Dialog title={text.create} onClose={onClose}>
+      <form class="stack" onSubmit={(event) => event.preventDefault()}>
+        <TextField
+          label={text.name}
+          value={name}
+          maxLength={63}
+          required
+          fault={faultOf('name')}
+          onValue={setName}
+        />
+        <TextField
+          label={text.description}
+          hint={text.createHint}
+          value={description}
+          maxLength={500}
+          fault={faultOf('description')}
+          onValue={setDescription}
+        />
+        {error && error.fields.length === 0 && <Failure error={error} />}
+        <div class="actions">
+          <Button kind="primary" submit disabled={name.trim() === ''} onClick={create}>
+            {text.createAction}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

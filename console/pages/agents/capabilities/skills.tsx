@@ -1,0 +1,250 @@
+/** The skills of a project: instructions, edited here or imported from a file. */
+import { useRef, useState } from 'preact/hooks'
+import { ApiError, type CallReply, call } from '../../../api/client.ts'
+import { useQuery } from '../../../api/query.ts'
+import { Button, IconButton } from '../../../design/button.tsx'
+import { CopyCall } from '../../../design/copy.tsx'
+import { TextArea, TextField } from '../../../design/field.tsx'
+import { Confirm, Dialog } from '../../../design/overlay.tsx'
+import { Badge, Empty, Failure, Show } from '../../../design/states.tsx'
+import { showDone, showError } from '../../../design/toast.tsx'
+import { Editor } from '../../../editor/editor.tsx'
+import { Markdown } from '../../../markdown/markdown.tsx'
+import { place, setQuery } from '../../../router/router.ts'
+import { Page, type PageProps } from '../../../shell/page.tsx'
+import { may } from '../../../shell/session.ts'
+import { useCommands } from '../../../shell/shortcuts.ts'
+import { agentsText as text } from '../text.ts'
+
+type Skill = CallReply<'skill.list'>['items'][number]
+
+const sources: Readonly<Record<Skill['source'], string>> = {
+  system: text.sourceSystem,
+  organization: text.sourceOrganization,
+  project: text.sourceProject,
+}
+
+export default function SkillsPage({ params }: PageProps) {
+  const project = params['project'] ?? ''
+  const { state, reload } = useQuery('skill.list', { project }, { kinds: ['skill'] })
+  const wanted = place.value.query.get('edit') ?? ''
+  const [deleted, setDeleted] = useState<Skill>()
+  const file = useRef<HTMLInputElement>(null)
+  const mayEdit = may('project.edit')
+  const create = (): void => setQuery({ edit: 'new' })
+  const choose = (): void => file.current?.click()
+  useCommands(
+    mayEdit
+      ? [
+          { id: 'new', label: text.newSkill, icon: 'plus', keys: 'c', run: create },
+          { id: 'import', label: text.importSkill, icon: 'upload', keys: 'i', run: choose },
+        ]
+      : [],
+    [mayEdit],
+  )
+  const importFile = async (chosen: File): Promise<void> => {
+    const { id, name } = await call('skill.import', { project, content: await chosen.text() })
+    showDone(text.imported(name))
+    reload()
+    setQuery({ edit: id })
+  }
+  const edited = state.value.data?.items.find(({ id }) => id === wanted)
+  const buttons = mayEdit && (
+    <>
+      <Button icon="upload" shortcut="i" onClick={choose}>
+        {text.importSkill}
+      </Button>
+      <Button kind="primary" icon="plus" shortcut="c" onClick={create}>
+        {text.newSkill}
+      </Button>
+    </>
+  )
+  return (
+    <Page
+      title={text.skills}
+      actions={
+        <>
+          <CopyCall name="skill.list" input={{ project }} />
+          {buttons}
+        </>
+      }
+    >
+      <input
+        ref={file}
+        type="file"
+        accept=".md,.markdown,.txt,text/markdown,text/plain"
+        hidden
+        aria-label={text.importSkill}
+        onChange={({ currentTarget }) => {
+          const [chosen] = currentTarget.files ?? []
+          if (chosen) void importFile(chosen).catch(showError)
+          // So that the same file can be chosen again.
+          currentTarget.value = ''
+        }}
+      />
+      <Show of={state.value} retry={reload}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <section class="card">
+              <Empty icon="agents" title={text.skillFirst}>
+                <p>{text.skillHint}</p>
+              </Empty>
+            </section>
+          ) : (
+            <ul class="stack close">
+              {items.map((skill) => (
+                <li class="card" key={skill.id}>
+                  <header>
+                    <div class="row">
+                      <h2 class="user-text">{skill.name}</h2>
+                      {skill.source !== 'project' && <Badge>{sources[skill.source]}</Badge>}
+                    </div>
+                    <div class="row">
+                      <Button onClick={() => setQuery({ edit: skill.id })}>
+                        {mayEdit && skill.source === 'project'
+                          ? text.edit(skill.name)
+                          : text.skillView}
+                      </Button>
+                      {mayEdit && skill.source === 'project' && (
+                        <IconButton
+                          icon="trash"
+                          danger
+                          label={`${text.delete} ${skill.name}`}
+                          onClick={() => setDeleted(skill)}
+                        />
+                      )}
+                    </div>
+                  </header>
+                  {skill.description && <p class="body user-text">{skill.description}</p>}
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Show>
+      {(edited || (mayEdit && wanted === 'new')) && (
+        <SkillDialog
+          key={wanted}
+          project={project}
+          {...(edited && { skill: edited })}
+          readOnly={!mayEdit || (edited !== undefined && edited.source !== 'project')}
+          onClose={(saved) => {
+            setQuery({ edit: '' })
+            if (saved) reload()
+          }}
+        />
+      )}
+      {deleted && (
+        <Confirm
+          title={text.deleteQuestion(deleted.name)}
+          action={text.delete}
+          danger
+          onConfirm={async () => {
+            await call('skill.delete', { project, id: deleted.id })
+            showDone(text.skillDeleted)
+            reload()
+          }}
+          onClose={() => setDeleted(undefined)}
+        >
+          <p>{text.toolkitDelete}</p>
+        </Confirm>
+      )}
+    </Page>
+  )
+}
+
+function SkillDialog({
+  project,
+  skill,
+  readOnly,
+  onClose,
+}: {
+  readonly project: string
+  readonly skill?: Skill
+  readonly readOnly: boolean
+  readonly onClose: (saved: boolean) => void
+}) {
+  const [name, setName] = useState(skill?.name ?? '')
+  const [description, setDescription] = useState(skill?.description ?? '')
+  const [instructions, setInstructions] = useState(skill?.instructions ?? '')
+  const [tools, setTools] = useState(skill?.allowed_tools?.join('\n') ?? '')
+  const [error, setError] = useState<ApiError>()
+  const faultOf = (wanted: string) => error?.fields.find(({ field }) => field === wanted)?.message
+  const save = async (): Promise<void> => {
+    setError(undefined)
+    const allowed_tools = tools.split(/\s+/).filter((tool) => tool !== '')
+    const body = {
+      project,
+      name: name.trim(),
+      instructions,
+      ...(description.trim() !== '' && { description: description.trim() }),
+      ...(allowed_tools.length > 0 && { allowed_tools }),
+      ...(skill?.tags && { tags: skill.tags }),
+    }
+    try {
+      await (skill ? call('skill.replace', { ...body, id: skill.id }) : call('skill.create', body))
+      onClose(true)
+    } catch (refused) {
+      if (!(refused instanceof ApiError)) throw refused
+      setError(refused)
+    }
+  }
+  if (readOnly && skill)
+    return (
+      <Dialog title={skill.name} onClose={() => onClose(false)} wide>
+        <p class="soft">{text.system}</p>
+        <Markdown text={skill.instructions} />
+      </Dialog>
+    )
+  return (
+    <Dialog title={skill ? text.skillEdit : text.newSkill} onClose={() => onClose(false)} wide>
+      <form class="stack" onSubmit={(event) => event.preventDefault()}>
+        <TextField
+          label={text.name}
+          value={name}
+          maxLength={80}
+          fault={faultOf('name')}
+          onValue={setName}
+        />
+        <TextField
+          label={text.description}
+          value={description}
+          maxLength={1000}
+          fault={faultOf('description')}
+          onValue={setDescription}
+        />
+        <div class="instructions">
+          <strong>{text.instructions}</strong>
+          <Editor
+            label={text.instructions}
+            language="text"
+            value={instructions}
+            rows={12}
+            onValue={setInstructions}
+            onSubmit={() => void save().catch(showError)}
+          />
+          {faultOf('instructions') && <p class="fault">{faultOf('instructions')}</p>}
+        </div>
+        <TextArea
+          label={text.allowedTools}
+          hint={text.allowedHint}
+          value={tools}
+          rows={3}
+          fault={faultOf('allowed_tools')}
+          onValue={setTools}
+        />
+        {error && <Failure error={error} />}
+        <div class="actions">
+          <Button
+            kind="primary"
+            submit
+            disabled={name.trim() === '' || instructions === ''}
+            onClick={save}
+          >
+            {text.save}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,52 @@
+/**
+ * A map whose entries are added and removed all the time.
+ *
+ * A `Map` of V8 moves to a new table when its table is full. The old table keeps its entries and a
+ * reference to the new one. If it is in the old generation by then, only a full collection deletes
+ * it, and until then it keeps all later tables of the map in memory, with the values that they
+ * contained at their end. Values that would be young garbage are thus copied and promoted.
+ *
+ * Invariant: the table contains holders, and a removed holder is empty. Therefore an old table keeps
+ * only keys and empty holders in memory.
+ */
+interface Holder<V> {
+  value: V | undefined
+}
+
+/** A map with the semantics of `Map`, including changes during an iteration. */
+export class TransientMap<K, V> {
+  #holders = new Map<K, Holder<V>>()
+
+  get size(): number {
+    return this.#holders.size
+  }
+  has(key: K): boolean {
+    return this.#holders.has(key)
+  }
+  get(key: K): V | undefined {
+    return this.#holders.get(key)?.value
+  }
+  set(key: K, value: V): void {
+    const holder = this.#holders.get(key)
+    if (holder) holder.value = value
+    else this.#holders.set(key, { value })
+  }
+  /** Removes an entry. Returns whether there was one. */
+  delete(key: K): boolean {
+    const holder = this.#holders.get(key)
+    if (!holder) return false
+    holder.value = undefined
+    return this.#holders.delete(key)
+  }
+  /** Removes all entries. */
+  clear(): void {
+    for (const holder of this.#holders.values()) holder.value = undefined
+    this.#holders = new Map()
+  }
+  keys(): IterableIterator<K> {
+    return this.#holders.keys()
+  }
+  *values(): Generator<V, void> {
+    for (const { value } of this.#holders.values()) yield value as V
+  }
+}
