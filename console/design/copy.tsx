@@ -2,9 +2,9 @@
 import type { CallInput, CallName } from '../api/client.ts'
 import { IconButton } from './button.tsx'
 import { cliOf, curlOf, typescriptOf } from './call-text.ts'
+import { showDone } from './notify.ts'
 import { Menu } from './overlay.tsx'
 import { designText as text } from './text.ts'
-import { showDone } from './notify.ts'
 
 async function copy(value: string): Promise<void> {
   await navigator.clipboard.writeText(value)

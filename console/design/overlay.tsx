@@ -4,9 +4,9 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api/client.ts'
 import { Button, IconButton } from './button.tsx'
 import { Icon, type IconName } from './icons.tsx'
+import { showError } from './notify.ts'
 import { Failure } from './states.tsx'
 import { designText as text } from './text.ts'
-import { showError } from './notify.ts'
 
 /** A modal dialog, open while it is rendered. */
 export function Dialog({

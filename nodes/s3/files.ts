@@ -10,7 +10,6 @@
  * S3. A read yields exactly the requested bytes or fails, even if the store ignores the range.
  */
 import { createHash } from 'node:crypto'
-import { ReadableStream } from 'node:stream/web'
 import {
   DeleteObjectCommand,
   GetObjectCommand,

@@ -4,9 +4,9 @@ import { ApiError, call } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
 import { Code } from '../../design/copy.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
+import { showDone } from '../../design/notify.ts'
 import { Dialog } from '../../design/overlay.tsx'
 import { Failure } from '../../design/states.tsx'
-import { showDone } from '../../design/notify.ts'
 import { environmentsText as text } from './text.ts'
 
 interface Props {

@@ -3,9 +3,9 @@ import { useState } from 'preact/hooks'
 import type { HostKind, RepositoryHost } from '../../../protocol/repositories/rows.ts'
 import { call } from '../../api/client.ts'
 import { SelectField, TextArea, TextField } from '../../design/field.tsx'
+import { showDone } from '../../design/notify.ts'
 import { FormDialog } from '../../design/overlay.tsx'
 import { Notice } from '../../design/states.tsx'
-import { showDone } from '../../design/notify.ts'
 import { settingsText as text } from './text.ts'
 
 /** Names of the kinds of hosts. */

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks'
 import type { ApiKey } from '../../../../protocol/access/rows.ts'
 import { Button } from '../../../design/button.tsx'
 import { type Column, DataTable } from '../../../design/data-table.tsx'
+import { showDone } from '../../../design/notify.ts'
 import { Confirm } from '../../../design/overlay.tsx'
 import { Badge } from '../../../design/states.tsx'
 import { now, Time } from '../../../design/time.tsx'
-import { showDone } from '../../../design/notify.ts'
 import { accessText as text } from '../text.ts'
 
 const Expiry = ({ at }: { readonly at: string | undefined }) => {
