@@ -24,12 +24,14 @@ t.test('permissions on actions are read with and without their prefix', async (t
 
 t.test('browsers have short names', async (t) => {
   const chrome =
-    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) ' +
+    'Chrome/140.0.0.0 Safari/537.36'
   t.equal(clientName(chrome), 'Chrome 140, Linux')
   t.equal(clientName(`${chrome} Edg/141.0`), 'Edge 141, Linux')
   t.equal(
     clientName(
-      'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1',
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, ' +
+        'like Gecko) Version/18.1 Mobile/15E148 Safari/604.1',
     ),
     'Safari 18, iOS',
   )

@@ -66,7 +66,9 @@ export function Shortcuts() {
     entry?.keys === undefined ? [] : [{ keys: entry.keys, label: entry.label }],
   )
   const own = commands.value.flatMap(({ keys, label }) =>
-    keys === undefined || label === '' || pages.some((page) => page.keys === keys) ? [] : [{ keys, label }],
+    keys === undefined || label === '' || pages.some((page) => page.keys === keys)
+      ? []
+      : [{ keys, label }],
   )
   return (
     <div class="stack">

@@ -47,7 +47,8 @@ export const accountText = messages('account', {
 
   chooseProject: 'Project',
   tokensHint:
-    'Programs act as you with a personal token, such as the command line. Tokens belong to a project.',
+    'Programs act as you with a personal token, such as the command line. Tokens belong ' +
+    'to a project.',
   tokensOnly: 'Only people have personal tokens. In this project you act as a service.',
   noTokens: 'You have no token here.',
 
@@ -68,7 +69,8 @@ export const accountText = messages('account', {
   toHeading: 'Anywhere',
   pages: 'Pages',
   shortcutsHint:
-    'Keys in sequence are pressed one after the other, outside of text fields. The palette lists the commands of the page that is shown.',
+    'Keys in sequence are pressed one after the other, outside of text fields. The ' +
+    'palette lists the commands of the page that is shown.',
   close: 'Close a dialog',
   move: 'Move in a list that one works through',
   openItem: 'Open the chosen item',

@@ -10,7 +10,8 @@ export const blueprintsText = messages('blueprints', {
   exported: 'The export was saved.',
   none: 'No blueprint is applied here yet.',
   noneHint:
-    'A blueprint describes resources of a project as files. Applying it creates what is missing and updates what differs.',
+    'A blueprint describes resources of a project as files. Applying it creates what is ' +
+    'missing and updates what differs.',
   exampleCommand: 'npm run baton -- apply -f examples/support-desk --plan',
   unnamed: 'without a key',
   blueprint: 'Blueprint',
@@ -39,7 +40,8 @@ export const blueprintsText = messages('blueprints', {
   remove: 'Delete',
   removeTitle: (key: string) => `Delete the blueprint ${key}?`,
   removeHint: (own: number, others: number) =>
-    `${plural(own, 'resource that it created is', 'resources that it created are')} deleted. ${plural(others, 'adopted resource is', 'adopted resources are')} released.`,
+    `${plural(own, 'resource that it created is', 'resources that it created are')} ` +
+    `deleted. ${plural(others, 'adopted resource is', 'adopted resources are')} released.`,
   removeRetained: 'Also delete the adopted resources',
   removeConfirm: (key: string) => `Type ${key} to confirm`,
   removed: (count: number) => `${plural(count, 'resource was', 'resources were')} deleted.`,
@@ -60,7 +62,8 @@ export const blueprintsText = messages('blueprints', {
 
   files: 'Files',
   filesHint:
-    'YAML or JSON files as the command line has them. They are read in this browser and sent only as a plan.',
+    'YAML or JSON files as the command line has them. They are read in this browser and ' +
+    'sent only as a plan.',
   chooseFiles: 'Choose files',
   chooseFolder: 'Choose a folder',
   drop: 'Drop files here, or choose them.',

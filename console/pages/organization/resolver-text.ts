@@ -4,7 +4,7 @@ import { messages } from '../../text/messages.ts'
 export const resolverText = messages('resolver', {
   title: 'Definition resolver',
   hint: 'A service of yours that is asked for the definition of an agent before each turn.',
-  source: 'Definitions come from',
+  source: 'Source of definitions',
   stored: 'this service',
   client: 'the resolver',
   url: 'Address of the resolver',
@@ -28,5 +28,6 @@ export const resolverText = messages('resolver', {
   oauth: 'Return addresses of OAuth',
   origins: 'Origins',
   originsHint:
-    'Sites to which a flow that connects a provider may return: one https origin per line, at most 20.',
+    'Sites to which a flow that connects a provider may return: one https origin per ' +
+    'line, at most 20.',
 })
