@@ -24,7 +24,8 @@ t.test('permissions on actions are read with and without their prefix', async (t
 
 t.test('browsers have short names', async (t) => {
   const chrome =
-    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) ' +
+    'Chrome/140.0.0.0 Safari/537.36'
   t.equal(clientName(chrome), 'Chrome 140, Linux')
   t.equal(clientName(`${chrome} Edg/141.0`), 'Edge 141, Linux')
   t.equal(

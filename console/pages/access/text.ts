@@ -42,7 +42,8 @@ export const accessText = messages('access', {
   removePerson:
     'The tokens are revoked and the memberships of channels end. This cannot be undone.',
   removeService:
-    'It loses its roles and its memberships of channels. Revoke its keys before. This cannot be undone.',
+    'It loses its roles and its memberships of channels. Revoke its keys before. This ' +
+    'cannot be undone.',
   removed: 'Removed.',
   noPeople: 'There are no people here yet.',
   noPeopleHint:

@@ -47,7 +47,8 @@ export const accountText = messages('account', {
 
   chooseProject: 'Project',
   tokensHint:
-    'Programs act as you with a personal token, such as the command line. Tokens belong to a project.',
+    'Programs act as you with a personal token, such as the command line. Tokens belong ' +
+    'to a project.',
   tokensOnly: 'Only people have personal tokens. In this project you act as a service.',
   noTokens: 'You have no token here.',
 

@@ -24,7 +24,7 @@ const columns = [
  * Returns a cell of a CSV file (RFC 4180). Spreadsheets run texts that begin like a formula, so an
  * apostrophe precedes these.
  */
-function cell(value: unknown): string {
+function quoted(value: unknown): string {
   const plain = value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
   const text = /^[=+\-@\t\r]/.test(plain) ? `'${plain}` : plain
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
@@ -32,7 +32,10 @@ function cell(value: unknown): string {
 
 /** Returns entries as CSV with a header. */
 export const csvOf = (entries: readonly AuditEntry[]): string =>
-  [columns.join(','), ...entries.map((entry) => columns.map((name) => cell(entry[name])).join(','))]
+  [
+    columns.join(','),
+    ...entries.map((entry) => columns.map((name) => quoted(entry[name])).join(',')),
+  ]
     .map((line) => `${line}\r\n`)
     .join('')
 

@@ -62,7 +62,8 @@ export const blueprintsText = messages('blueprints', {
 
   files: 'Files',
   filesHint:
-    'YAML or JSON files as the command line has them. They are read in this browser and sent only as a plan.',
+    'YAML or JSON files as the command line has them. They are read in this browser and ' +
+    'sent only as a plan.',
   chooseFiles: 'Choose files',
   chooseFolder: 'Choose a folder',
   drop: 'Drop files here, or choose them.',

@@ -28,5 +28,6 @@ export const resolverText = messages('resolver', {
   oauth: 'Return addresses of OAuth',
   origins: 'Origins',
   originsHint:
-    'Sites to which a flow that connects a provider may return: one https origin per line, at most 20.',
+    'Sites to which a flow that connects a provider may return: one https origin per ' +
+    'line, at most 20.',
 })

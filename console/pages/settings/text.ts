@@ -20,7 +20,8 @@ export const settingsText = messages('settings', {
   seed: 'Give the present keys of the organization a role here',
   approver: 'Another principal must approve',
   approverHint:
-    'Destructive actions of agents are approved by another principal than the one that asked the agent.',
+    'Destructive actions of agents are approved by another principal than the one that ' +
+    'asked the agent.',
   email: 'E-mail for every question',
   emailHint: 'Otherwise e-mail is sent only for questions whose delivery asks for it.',
   attachments: 'Files in sessions',

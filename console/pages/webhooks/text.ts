@@ -38,7 +38,8 @@ export const webhooksText = messages('webhooks', {
   rotate: 'Replace the secret',
   rotateTitle: 'Replace the signing secret?',
   rotateHint:
-    'The new secret signs from the next attempt on. The receiver must accept it at once, or deliveries are refused.',
+    'The new secret signs from the next attempt on. The receiver must accept it at once, ' +
+    'or deliveries are refused.',
   secretCreated: 'Signing secret of the webhook',
   remove: 'Delete',
   removeTitle: (name: string) => `Delete the webhook ${name}?`,
