@@ -110,8 +110,8 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   // One file removes the types from the modules that browsers load.
   [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],
   [/['"]esbuild['"]/, /^nodes\/(boot\/(program|test-bundle)\.mjs|console\.ts)$/],
-  // `console/design/call-text.ts` writes programs for users.
-  [/process\.env/, /^nodes\/|^client\/cli\/|^console\/design\/call-text\.ts$/],
+  // `console/api/call-text.ts` writes programs for users.
+  [/process\.env/, /^nodes\/|^client\/cli\/|^console\/api\/call-text\.ts$/],
   // The signal that `AbortSignal.any` returns can be garbage-collected before it aborts.
   [/AbortSignal\.any/, /^client\/watchdog\.ts$/],
 ]

@@ -159,7 +159,7 @@ export function useQuery<N extends CallName>(
 
 type Item<R> = R extends { readonly items: readonly (infer T)[] } ? T : never
 /** The pages of a list that were loaded so far. */
-export interface Pages<T> {
+interface Pages<T> {
   readonly items: readonly T[]
   readonly more: boolean
   readonly loading: boolean

@@ -1,7 +1,8 @@
 /** Copying: a value, or a request as `curl`, command line and TypeScript. */
+
+import { cliOf, curlOf, typescriptOf } from '../api/call-text.ts'
 import type { CallInput, CallName } from '../api/client.ts'
 import { IconButton } from './button.tsx'
-import { cliOf, curlOf, typescriptOf } from './call-text.ts'
 import { showDone } from './notify.ts'
 import { Menu } from './overlay.tsx'
 import { designText as text } from './text.ts'

@@ -10,7 +10,7 @@ export interface ShownFault extends TextFault {
 }
 
 /** Returns the path within the value at `root` of a request; undefined for other fields. */
-export const withoutRoot = (field: string, root: string): string | undefined =>
+const withoutRoot = (field: string, root: string): string | undefined =>
   root === ''
     ? field
     : field === root

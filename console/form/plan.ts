@@ -8,7 +8,7 @@
 /** A JSON Schema as a form reads it. */
 export type FormSchema = Readonly<Record<string, unknown>>
 /** One of several values. */
-export interface PlanChoice {
+interface PlanChoice {
   readonly value: unknown
   readonly label: string
 }
@@ -38,7 +38,7 @@ export type Plan = Common &
     | { readonly control: 'object'; readonly members: readonly MemberPlan[] }
   )
 /** A member of an object. */
-export interface MemberPlan {
+interface MemberPlan {
   readonly name: string
   readonly required: boolean
   readonly plan: Plan

@@ -19,7 +19,7 @@
  * - `changes`: names the records of the project, or of the organization without a project, that
  *   have changed, so that a page loads them again.
  */
-export type LiveTopic = 'run' | 'runs' | 'session' | 'channel' | 'changes'
+type LiveTopic = 'run' | 'runs' | 'session' | 'channel' | 'changes'
 
 /** What a page follows. */
 export interface LiveSubscription {
@@ -45,7 +45,7 @@ export interface LiveFrame {
   readonly data: unknown
 }
 /** A record that has changed. */
-export interface LiveChange {
+interface LiveChange {
   /**
    * The resource, such as `interaction` (see `protocol/streams/changes.ts`); `*`: anything may have
    * changed, so load everything again.

@@ -8,7 +8,7 @@ export interface CsvRecord {
 }
 
 /** Returns the separator that occurs most often in the first line: comma, semicolon or tab. */
-export function separatorOf(text: string): string {
+function separatorOf(text: string): string {
   const line = /^[^\r\n]*/.exec(text)?.[0].replaceAll(/"[^"]*"/g, '') ?? ''
   const count = (sign: string): number => line.split(sign).length
   return [';', '\t'].reduce((best, sign) => (count(sign) > count(best) ? sign : best), ',')

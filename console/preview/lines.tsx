@@ -9,9 +9,9 @@ import { previewText as text } from './text.ts'
 /** Height of a line in pixels, as in `preview.css`. */
 const LINE = 20
 /** Number of characters of a line that are shown. */
-const LONGEST = 4000
+const MAX_CHARACTERS = 4000
 /** Browsers limit the height of an element. */
-const MOST_LINES = 350_000
+const MAX_LINES = 350_000
 
 /** The colour of a line. */
 export type LineTone = 'good' | 'bad' | 'info' | undefined
@@ -39,7 +39,7 @@ export function Lines({
   const frame = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ scrolled: 0, height: 600 })
   const all = value.replace(/\r?\n$/, '').split(/\r?\n/)
-  const lines = all.length > MOST_LINES ? all.slice(0, MOST_LINES) : all
+  const lines = all.length > MAX_LINES ? all.slice(0, MAX_LINES) : all
   const wasAtEnd = useRef(true)
   useEffect(() => {
     const element = frame.current
@@ -84,7 +84,7 @@ export function Lines({
                 {first + index + 1}
               </span>
               <code class="user-text">
-                {line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line}
+                {line.length > MAX_CHARACTERS ? `${line.slice(0, MAX_CHARACTERS)}…` : line}
               </code>
             </div>
           ))}

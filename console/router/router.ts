@@ -5,7 +5,7 @@
  * Invariant: the address changes only through `go`, a link or the browser's own buttons, and `place`
  * follows it.
  */
-import { computed, signal } from '@preact/signals'
+import { signal } from '@preact/signals'
 
 /** A path with its query parameters. */
 export interface Place {
@@ -76,8 +76,6 @@ export function setQuery(
     keep: true,
   })
 }
-/** Returns a signal of one query parameter; '' when it is absent. */
-export const queryParameter = (name: string) => computed(() => place.value.query.get(name) ?? '')
 
 /** Follows the browser's buttons and clicks on links of the console. */
 export function startRouter(isOurs: (path: string) => boolean): void {

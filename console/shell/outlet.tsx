@@ -13,7 +13,7 @@ import { current, may } from './session.ts'
 import { shellText as text } from './text.ts'
 
 /** Whether a module of this version can no longer be loaded, because the service was updated. */
-export const outdated = signal(false)
+const outdated = signal(false)
 
 const RELOADED = 'console.reloaded'
 const loaded = new Map<Route, ComponentType<PageProps>>()
@@ -41,7 +41,7 @@ async function moduleOf(route: Route): Promise<ComponentType<PageProps> | undefi
 }
 
 /** Returns the route of a path with its parameters. */
-export function routeOfPath(path: string) {
+function routeOfPath(path: string) {
   for (const route of routes) {
     const params = matchPath(route.path, path)
     if (params) return { route, params }

@@ -25,7 +25,7 @@ interface Found {
 const MAX_FOUND = 50
 
 /** Returns whether the letters of `typed` occur in `label` in their order. */
-export function matches(typed: string, label: string): boolean {
+function matches(typed: string, label: string): boolean {
   const text = label.toLowerCase()
   let at = 0
   for (const letter of typed.toLowerCase().replaceAll(' ', '')) {

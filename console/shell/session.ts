@@ -40,7 +40,7 @@ export async function loadSession(): Promise<void> {
 }
 
 /** Goes to the page for signing in, which returns to the current place. */
-export function askToSignIn(): void {
+function askToSignIn(): void {
   const { pathname, search } = location
   if (pathname === '/sign-in') return
   go(`/sign-in?return=${encodeURIComponent(pathname + search)}`, { replace: true })

@@ -1,8 +1,8 @@
 /** Parts of the console's foundation that need no browser. */
 import t from 'tap'
+import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
 import { requestOf } from '../../console/api/client.ts'
 import { type Known, mergeFirst, nothingKnown } from '../../console/api/pages.ts'
-import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/design/call-text.ts'
 import { visibleRange } from '../../console/design/visible-range.ts'
 import { fillPath, matchPath } from '../../console/router/match.ts'
 import { covers } from '../../console/shell/permissions.ts'

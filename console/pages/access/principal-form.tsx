@@ -9,7 +9,7 @@ import { type Role, useRoles } from './roles-of.ts'
 import { accessText as text } from './text.ts'
 
 /** Boxes to choose roles. */
-export const RoleChoice = ({
+const RoleChoice = ({
   roles,
   chosen,
   onChosen,

@@ -19,7 +19,7 @@ type Change = CallReply<'memory.changes'>['items'][number]
 /** Pages of the history that are read at most. */
 const MAX_PAGES = 20
 
-export const kindText: Readonly<Record<MemoryEntry['kind'], string>> = {
+const kindText: Readonly<Record<MemoryEntry['kind'], string>> = {
   fact: text.fact,
   preference: text.preference,
   episode: text.episode,

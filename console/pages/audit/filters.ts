@@ -15,7 +15,7 @@ export type FilterName = (typeof filterNames)[number]
 
 const HOUR_MS = 3_600_000
 /** Periods in hours, by the value of the query parameter. */
-export const periods: Readonly<Record<string, number>> = {
+const periods: Readonly<Record<string, number>> = {
   '1h': 1,
   '24h': 24,
   '7d': 168,

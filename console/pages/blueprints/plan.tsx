@@ -17,7 +17,7 @@ const looks: Readonly<Record<Change['action'], { readonly tone: Tone; readonly w
 }
 
 /** Fields with their values before and after. */
-export const Fields = ({ of }: { readonly of: readonly FieldDifference[] }) => (
+const Fields = ({ of }: { readonly of: readonly FieldDifference[] }) => (
   <div class="stack">
     {of.map(({ field, from, to }) => (
       <section key={field} class="stack close">

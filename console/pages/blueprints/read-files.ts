@@ -13,7 +13,7 @@ export interface UploadedFile {
   readonly text: string
 }
 /** A blueprint of the files. */
-export interface ReadBlueprint {
+interface ReadBlueprint {
   readonly request: ApplyRequest
   /** Returns the place of a path of the request, such as `desk.yaml:3:5`. */
   readonly placeOf: (path: string) => string | undefined

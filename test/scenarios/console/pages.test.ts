@@ -42,11 +42,13 @@ const pictured = [390, 1280, 2560].flatMap((width) =>
  */
 function patterns(): string[] {
   const router = join(import.meta.dirname, '../../../console/router')
-  return readdirSync(router).flatMap((name) =>
-    [...readFileSync(join(router, name), 'utf8').matchAll(/\bpath: (?:['`]([^'`]+)['`]|P,)/g)].map(
-      ([, path = '/p/:project']) => path.replace('${P}', '/p/:project'),
-    ),
-  )
+  return readdirSync(router).flatMap((name) => {
+    const text = readFileSync(join(router, name), 'utf8')
+    const prefix = /const P = '([^']+)'/.exec(text)?.[1] ?? ''
+    return [...text.matchAll(/\bpath: (?:['`](\/[^'`]+|\$\{P\}[^'`]*)['`]|P,)/g)].map(
+      ([, path = prefix]) => path.replace('${P}', prefix),
+    )
+  })
 }
 
 /** Returns the record that the last slot of a route names. */

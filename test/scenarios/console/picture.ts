@@ -5,7 +5,7 @@
 import { PNG } from 'pngjs'
 
 /** Number of columns and rows of the grid. */
-export const GRID = { columns: 40, rows: 25 } as const
+const GRID = { columns: 40, rows: 25 } as const
 /** Difference of brightness (0 to 255) above which a cell counts as different. */
 const DIFFERENT = 20
 

@@ -4,7 +4,15 @@ import { join, posix } from 'node:path'
 
 export const root = join(import.meta.dirname, '../../..')
 /** The folders that contain the program, without tests and benchmarks. */
-export const programFolders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client', 'console'] as const
+export const programFolders = [
+  'protocol',
+  'actors',
+  'gateway',
+  'views',
+  'nodes',
+  'client',
+  'console',
+] as const
 
 /** The text of each file, by its path relative to the root, with `/` as separator. */
 export type Sources = ReadonlyMap<string, string>

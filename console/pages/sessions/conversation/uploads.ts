@@ -12,7 +12,7 @@ import { useDraft } from '../../../shell/drafts.ts'
 import { conversationText as text } from './text.ts'
 
 /** A file in the list. `preview` is the address of an image that has not been sent yet. */
-export interface Upload {
+interface Upload {
   readonly key: string
   readonly name: string
   readonly size: number

@@ -151,7 +151,7 @@ export function Details({
 }
 
 /** A part whose content is loaded when it is opened. */
-export function Opened({
+function Opened({
   label,
   children,
 }: {

@@ -1,5 +1,5 @@
 /** Calls of the API as texts that work outside of the console. */
-import { requestOf } from '../api/client.ts'
+import { requestOf } from './client.ts'
 
 /** Quotes a text for a POSIX shell. */
 export const shellQuote = (value: string): string =>
