@@ -6,6 +6,7 @@ import { Dialog } from '../design/overlay.tsx'
 import { fillPath } from '../router/match.ts'
 import { go } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
+import { rankOf } from './rank.ts'
 import { may, project, projects } from './session.ts'
 import { commands } from './shortcuts.ts'
 import { shellText as text } from './text.ts'
@@ -23,18 +24,6 @@ interface Found {
 }
 
 const MAX_FOUND = 50
-
-/** Returns whether the letters of `typed` occur in `label` in their order. */
-function matches(typed: string, label: string): boolean {
-  const text = label.toLowerCase()
-  let at = 0
-  for (const letter of typed.toLowerCase().replaceAll(' ', '')) {
-    at = text.indexOf(letter, at)
-    if (at < 0) return false
-    at++
-  }
-  return true
-}
 
 function all(): readonly Found[] {
   const current = project.value
@@ -83,7 +72,14 @@ function Open() {
   const choices = all()
   const found = useMemo(
     () =>
-      choices.filter(({ label, hint }) => matches(typed, `${label} ${hint}`)).slice(0, MAX_FOUND),
+      choices
+        .flatMap((one) => {
+          const rank = rankOf(typed, one.label, one.hint)
+          return rank === undefined ? [] : [{ one, rank }]
+        })
+        .sort((a, b) => a.rank - b.rank)
+        .slice(0, MAX_FOUND)
+        .map(({ one }) => one),
     [typed, choices.length],
   )
   const close = (): void => {

@@ -3,6 +3,7 @@
  * Names belong to shapes: two schemas with the same JSON have the same name.
  */
 import type { TSchema } from 'typebox'
+import { ConsoleSession } from '../access/console-rows.ts'
 import { CliCredential, DeviceRequest } from '../access/device-rows.ts'
 import { PermissionCatalog, Role, RoleAssignment } from '../access/role-rows.ts'
 import * as access from '../access/rows.ts'
@@ -29,12 +30,15 @@ import * as environments from '../environments/schema.ts'
 import * as events from '../events/rows.ts'
 import { Links } from '../interactions/rows.ts'
 import * as interaction from '../interactions/schema.ts'
+import { RunLogLine } from '../jobs/logs.ts'
+import { Queue } from '../jobs/queue-rows.ts'
 import { ActionLogEntry, Job } from '../jobs/rows.ts'
 import { TriggerStanding } from '../loops/rows.ts'
 import { LoopRun, RunSource } from '../loops/run.ts'
 import { Loop, Repository, Trigger } from '../loops/schema.ts'
 import { McpAnswer, McpMessage, McpNotice } from '../mcp/messages.ts'
 import * as memory from '../memory/schema.ts'
+import { SavedView } from '../preferences/schema.ts'
 import { AuditEntry, Project } from '../projects/rows.ts'
 import { BulkRunRequest, BulkRunResult, Reason, StartWorkflowRun } from '../runs/rows.ts'
 import * as runs from '../runs/schema.ts'
@@ -76,6 +80,13 @@ const chosen: Readonly<Record<string, unknown>> = {
   ActionLogEntry,
   ActionStep: steps.ActionStep,
   Agent: agents.Agent,
+  BulkRunOutcome: BulkRunResult.properties.results.items,
+  BulkRunFault: BulkRunResult.properties.results.items.properties.error,
+  Caller: Me.properties.principal,
+  ConsoleSession,
+  Queue,
+  RunLogLine,
+  SavedViewSort: SavedView.properties.sort,
   AgentMemory: memory.AgentMemory,
   AgentOperation: Operation,
   AgentOutput: Output,

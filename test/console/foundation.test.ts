@@ -6,6 +6,7 @@ import { type Known, mergeFirst, nothingKnown } from '../../console/api/pages.ts
 import { visibleRange } from '../../console/design/visible-range.ts'
 import { fillPath, matchPath } from '../../console/router/match.ts'
 import { covers } from '../../console/shell/permissions.ts'
+import { rankOf } from '../../console/shell/rank.ts'
 import { formatBytes, formatDuration, formatRelative } from '../../console/text/format.ts'
 import { addLanguage, messages, plural } from '../../console/text/messages.ts'
 import { embeddedRoutes } from '../../nodes/console.ts'
@@ -112,4 +113,15 @@ t.test('a call is shown for the shell and for programs', async (t) => {
   t.match(curlOf('run.cancel', input, 'https://b.example'), `'\\''x'\\''`)
   t.match(cliOf('run.cancel', input), /call run\.cancel --project p --id run_1 --reason '/)
   t.match(typescriptOf('run.cancel', input, 'https://b.example'), /baton\.run\.cancel\(\{/)
+})
+
+t.test('the palette ranks beginnings before words, parts and letters', async (t) => {
+  t.strictSame(
+    ['Second', 'My second', 'Subsecond', 'Secrets of one', 'Secrets'].map((label) =>
+      rankOf('seco', label, 'Operate'),
+    ),
+    [0, 1, 2, 3, 4],
+  )
+  t.equal(rankOf('seco', 'Runs', 'Work'), undefined)
+  t.equal(rankOf('', 'Runs', 'Work'), 0, 'without a text, everything fits')
 })

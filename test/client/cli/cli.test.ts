@@ -193,7 +193,10 @@ t.test('short forms and calls send the same request', async (t) => {
     sent[2]?.url,
     'http://c.test/v1/projects/shop/runs?status=running%2Cfailed%2Cqueued&include=name%2Cdescription',
   )
-  t.equal(sent[3]?.url, 'http://c.test/v1/projects/shop/workers')
+  t.equal(
+    sent[3]?.url,
+    'http://c.test/v1/projects/shop/workers?include=gateway%2Cdraining%2Cslots_free%2Cjobs',
+  )
   t.equal(sent[4]?.url, 'http://c.test/v1/projects/shop/workflows/wf/versions?include_spec=true')
   t.equal(printed[0], '{\n  "ok": true\n}')
 })

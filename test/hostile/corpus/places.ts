@@ -52,7 +52,7 @@ const names: Readonly<Record<TextKind, string>> = {
   search: 'after contains cursor page_token q query search',
   json: `data default entries error filter input meta metadata params payload preferences properties result
     rows settings tags value`,
-  word: `namespace blueprint_key blueprint_version moved_from plan_id
+  word: `by namespace blueprint_key blueprint_version moved_from plan_id
     action_id actor_id agent agent_id agent_name api_key_id api_token app_id
     capabilities channel_id color command columns
     correlation_id counter

@@ -136,6 +136,8 @@ async function ask(
     action_id: shared['id'],
     version: '1',
     webhook_id: webhook['id'],
+    delivery_id: 'whd_none',
+    trigger_id: 'manual',
     secret_name: SECRET,
     host_name: HOST,
     blueprint_key: HOST,

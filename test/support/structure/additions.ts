@@ -122,7 +122,7 @@ export const samples = defineView({
       },
       {
         file: 'protocol/queries/views.ts',
-        after: 'interface InternalQueries extends TableQueries, SemanticQueries {',
+        after: 'interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {',
         lines: ['  sample_events: { input: Record<never, never>; reply: { count: number } }'],
       },
       {

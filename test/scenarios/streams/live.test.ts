@@ -9,8 +9,8 @@ import type { LiveFrame, LiveStatus, LiveSubscription } from '../../../console/l
 import type { FromHub, LivePorts, ToHub } from '../../../console/live/messages.ts'
 import { PageLive } from '../../../console/live/page.ts'
 import { Registry } from '../../../console/live/registry.ts'
-import { listOf, until, waiting } from '../../scenarios/support/given.ts'
 import { service } from '../../support/service.ts'
+import { listOf, until, waiting } from '../support/given.ts'
 
 const s = await service({ BATON_STREAM_IDLE: '0' })
 t.teardown(() => s.stop())
