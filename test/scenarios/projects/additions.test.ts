@@ -30,6 +30,10 @@ const agent = await s.ok('agent.create', { name: 'adds' })
 await s.ok('agent.assign_toolkits', { id: agent['id'], toolkit_ids: [kit['id']] })
 await s.ok('environment.create', { mode: 'agent', agent_id: agent['id'] })
 const session = await s.ok('session.create', { agent_id: agent['id'] })
+const webhook = await s.ok('webhook.create', { name: 'adds', url: 'https://receiver.invalid/' })
+await s.ok('webhook.ping', { webhook_id: webhook['id'] })
+const worker = await s.worker({ action_names: ['nobody.else'] })
+t.teardown(() => worker.close())
 /**
  * The operations that can return records with additional fields, each with an input for which it
  * returns such a record.
@@ -51,6 +55,8 @@ const reads = {
   'environment.get': { environment_id: environment['id'] },
   'environment.list': {},
   'session.get': { session_id: session['id'] },
+  'webhook.deliveries': { webhook_id: webhook['id'] },
+  'worker.list': {},
 } as const
 type Read = keyof typeof reads
 
@@ -86,11 +92,14 @@ t.test('no operation returns an additional member that was not requested', async
 })
 /**
  * Fields that no record of this file has. No job has a fairness key, the calling key is not a
- * member of any channel, and no environment has a host or a worker.
+ * member of any channel, no delivery was attempted or sent again, and no environment has a host or
+ * a worker.
  */
 const ABSENT = new Set([
   'run.jobs fairness_key',
   'channel.get unread_count',
+  'webhook.deliveries attempt_log',
+  'webhook.deliveries resend_of',
   'channel.list unread_count',
   'environment.get place',
   'environment.get isolation',

@@ -311,7 +311,7 @@ t.test('the API reference, health and metrics need no key', async (t) => {
       source.startsWith('/') && (await get(source)).status === 200,
       `${source} is served from here`,
     )
-  t.match(await get('/'), { status: 302 })
+  t.match(await get('/'), { status: 200 })
   t.match((await get('/healthz')).body, { status: 'alive' })
   t.match((await get('/readyz')).body, { status: 'ready' })
   t.match((await get('/metrics')).text, /^baton_\w+/m)

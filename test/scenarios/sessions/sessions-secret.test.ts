@@ -120,6 +120,7 @@ async function furnish(): Promise<void> {
     s.ok('workflow.create', { name: 'flow', spec: instant() }),
     s.ok('webhook.create', { name: 'hook', url: 'https://receiver.invalid/' }),
     s.ok('loop.create', { name: 'loop', ...instant() }),
+    s.ok('saved_view.create', { name: 'mine', list: 'runs', filter: {} }),
     s.ok('skill.create', { name: 'skill', instructions: 'x' }),
     s.ok('skill.create_organization', { name: 'shared', instructions: 'x' }),
     s.ok('environment.create', { name: 'box' }),
@@ -144,11 +145,12 @@ t.test('no operation and no stream returns content of a private session', async 
   await furnish()
   const [session_id, { id }] = await Promise.all([talk(), run(), working])
   const [walk, shown] = await Walk.begin(s, s.key, SECRET)
-  // The first two list the caller's own credentials, and the callers in this test have none. No host
-  // answers the third.
+  // The first two list the caller's own credentials, and the callers in this test have none. The
+  // third needs a schedule, and no host answers the last.
   const own: readonly RowName[] = [
     'cli_credential.list',
     'me.list_tokens',
+    'schedule.next',
     'environment.worker_logs',
   ]
   const unread = reading.filter(

@@ -44,7 +44,8 @@ function widest({ properties = {} }: Schema, search: string): Input {
   return Object.fromEntries(
     Object.entries(wanted)
       .filter(
-        ([name, value]) => properties[name]?.type === (typeof value).replace('number', 'integer'),
+        ([name, value]) =>
+          value !== '' && properties[name]?.type === (typeof value).replace('number', 'integer'),
       )
       .map(([name, value]) => [name, String(value)]),
   )
@@ -129,7 +130,8 @@ export class Walk {
           const values = [...(items ?? this.#found.get(name) ?? [])]
           return inputs.flatMap((input) => values.map((value) => ({ ...input, [name]: value })))
         },
-        [widest(query, search)],
+        // A search would hide runs, whose ids other operations need.
+        [widest(query, row.shape.tag === 'runs' ? '' : search)],
       )
   }
   /**
