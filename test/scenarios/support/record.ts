@@ -286,6 +286,8 @@ export async function everything(
     if (name === 'session.turn_live' || name === 'artifact.signed_url') continue
     // The installation changes with a restart.
     if (name === 'cluster.get') continue
+    // It needs a schedule, and reads no record.
+    if (name === 'schedule.next') continue
     // No host answers, and no repository is declared.
     if (name === 'environment.worker_logs' || name === 'environment.git_credentials') continue
     const named: readonly unknown[] = !row.route.includes(':id')
