@@ -7,7 +7,7 @@
  * Q3. An entry without users is kept for going back, and the oldest ones are dropped.
  */
 import { computed, effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useMemo } from 'preact/hooks'
 import { forgetChanges, onChange } from './changes.ts'
 import { ApiError, type CallInput, type CallName, type CallReply, call } from './client.ts'
 import { idOf, type Known, mergeFirst, nothingKnown, type PageOf } from './pages.ts'
@@ -28,8 +28,8 @@ export interface Query<T> {
 export interface QueryOptions {
   /** Kinds of records; a change of one of them in the project of the query loads it again. */
   readonly kinds?: readonly string[]
-  /** Replaces `kinds`: decides whether a changed record affects the query. */
-  readonly affects?: (kind: string, id: string | undefined) => boolean
+  /** Only changes of the record with this id, and changes that name no record, affect the query. */
+  readonly id?: string
 }
 
 interface Entry {
@@ -126,24 +126,25 @@ const idle: ReadonlySignal<Loaded<never>> = signal({ loading: false })
 export function useQuery<N extends CallName>(
   name: N,
   input: CallInput<N> | undefined,
-  { kinds, affects }: QueryOptions = {},
+  { kinds, id: only }: QueryOptions = {},
 ): Query<CallReply<N>> {
   const id = input === undefined ? '' : JSON.stringify(input)
   const entry = useMemo(
     () => (input === undefined ? undefined : entryOf(name, input as Record<string, unknown>)),
     [name, id],
   )
-  const rule = useRef(affects)
-  rule.current = affects ?? (kinds && ((kind) => kinds.includes(kind)))
+  const followed = kinds?.join() ?? ''
   useEffect(() => {
     if (!entry) return
     entry.users++
-    void load(entry)
+    if (!entry.request) void load(entry)
     const project = entry.input['project']
+    const wanted = followed.split(',')
     const stop =
-      typeof project === 'string' && rule.current
-        ? onChange(project, rule.current('run', undefined), (kind, changed) => {
-            if (kind === '*' || rule.current?.(kind, changed)) scheduleLoad(entry)
+      typeof project === 'string' && followed !== ''
+        ? onChange(project, wanted.includes('run'), (kind, changed) => {
+            const isOther = only !== undefined && changed !== undefined && changed !== only
+            if (kind === '*' || (wanted.includes(kind) && !isOther)) scheduleLoad(entry)
           })
         : undefined
     return () => {
@@ -152,7 +153,7 @@ export function useQuery<N extends CallName>(
       entry.request?.abort()
       entry.request = undefined
     }
-  }, [entry])
+  }, [entry, followed, only])
   const state = (entry?.state ?? idle) as ReadonlySignal<Loaded<CallReply<N>>>
   return { state, reload: () => void (entry && load(entry)) }
 }

@@ -1,7 +1,7 @@
 /** Dialogs and menus, on the elements of the browser that keep and return the focus. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { ApiError } from '../api/client.ts'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { type FaultOf, useRefusal } from '../api/refusal.ts'
 import { Button, IconButton } from './button.tsx'
 import { Icon, type IconName } from './icons.tsx'
 import { showError } from './notify.ts'
@@ -22,11 +22,12 @@ export function Dialog({
 }) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
+  // Before the browser paints, so that keys that a person presses at once reach the dialog.
+  useLayoutEffect(() => {
     const dialog = element.current
     dialog?.showModal()
     // A dialog with a form begins at its first field.
-    dialog?.querySelector<HTMLElement>('form :is(input, textarea, select)')?.focus()
+    dialog?.querySelector<HTMLElement>('form :is(input, textarea, select):enabled')?.focus()
     return () => dialog?.close()
   }, [])
   return (
@@ -198,9 +199,6 @@ function Entry({ item, close }: { readonly item: MenuItem; readonly close: () =>
   )
 }
 
-/** Returns the fault of a field, such as `entries.token`, in the last answer of the service. */
-export type FaultOf = (field: string) => string | undefined
-
 /** A dialog with a form. A refusal is shown at the fields that it names, or else above them. */
 export function FormDialog({
   title,
@@ -223,27 +221,14 @@ export function FormDialog({
   readonly onClose: () => void
   readonly children: (faultOf: FaultOf) => ComponentChildren
 }) {
-  const [error, setError] = useState<ApiError>()
+  const { error, faultOf, attempt } = useRefusal()
   const [pending, setPending] = useState(false)
-  const form = useRef<HTMLFormElement>(null)
-  const fields = error?.fields ?? []
-  useEffect(() => {
-    form.current?.querySelector<HTMLElement>('input:enabled, select, textarea')?.focus()
-  }, [])
-  // Paths such as `permissions[2]` belong to the field that contains them.
-  const faultOf: FaultOf = (name) =>
-    fields.find(
-      ({ field }) =>
-        field === name || (/^[.[]/.test(field.slice(name.length)) && field.startsWith(name)),
-    )?.message
   const submit = async (): Promise<void> => {
     setPending(true)
-    setError(undefined)
     try {
-      await onSubmit()
+      await attempt(onSubmit)
     } catch (failure) {
-      if (failure instanceof ApiError) setError(failure)
-      else showError(failure)
+      showError(failure)
     } finally {
       setPending(false)
     }
@@ -251,7 +236,6 @@ export function FormDialog({
   return (
     <Dialog title={title} onClose={onClose} wide={wide}>
       <form
-        ref={form}
         class="stack"
         onSubmit={(event) => {
           event.preventDefault()

@@ -3,7 +3,7 @@
  * lists them.
  */
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import type { IconName } from '../design/icons.tsx'
 
 /** A command of the palette. */
@@ -22,7 +22,8 @@ export const commands = signal<readonly Command[]>([])
 
 /** Offers commands while a component is shown. `changes` lists what the commands depend on. */
 export function useCommands(own: readonly Command[], changes: readonly unknown[]): void {
-  useEffect(() => {
+  // Before the browser paints, so that the keys of a part work as soon as it is visible.
+  useLayoutEffect(() => {
     commands.value = [...commands.peek(), ...own]
     return () => {
       commands.value = commands.peek().filter((one) => !own.includes(one))

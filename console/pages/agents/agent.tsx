@@ -21,11 +21,7 @@ import { TryOut } from './try-out.tsx'
 export default function AgentPage({ params }: PageProps) {
   const { project = '', id = '' } = params
   const base = `/p/${encodeURIComponent(project)}`
-  const { state, reload } = useQuery(
-    'agent.get',
-    { project, id },
-    { affects: (kind, changed) => kind === 'agent' && (changed === undefined || changed === id) },
-  )
+  const { state, reload } = useQuery('agent.get', { project, id }, { kinds: ['agent'], id })
   const [dirty, setDirty] = useState(false)
   const [deleting, setDeleting] = useState(false)
   const { data: agent, error } = state.value

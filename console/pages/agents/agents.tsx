@@ -1,6 +1,7 @@
 /** The list of agents, and creating one. */
 import { useRef, useState } from 'preact/hooks'
-import { ApiError, call } from '../../api/client.ts'
+import { call } from '../../api/client.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { SearchField, TextField } from '../../design/field.tsx'
@@ -124,21 +125,16 @@ function NewAgent({
 }) {
   const [name, setName] = useState('')
   const [description, setDescription] = useState('')
-  const [error, setError] = useState<ApiError>()
-  const faultOf = (wanted: string) => error?.fields.find(({ field }) => field === wanted)?.message
+  const { error, attempt, faultOf } = useRefusal()
   const create = async (): Promise<void> => {
-    setError(undefined)
-    try {
+    await attempt(async () => {
       const { id } = await call('agent.create', {
         project,
         name: name.trim(),
         ...(description.trim() !== '' && { description: description.trim() }),
       })
       go(`/p/${encodeURIComponent(project)}/agents/${id}`)
-    } catch (refused) {
-      if (!(refused instanceof ApiError)) throw refused
-      setError(refused)
-    }
+    })
   }
   return (
     <Dialog title={text.create} onClose={onClose}>

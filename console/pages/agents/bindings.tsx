@@ -1,7 +1,8 @@
 /** The messaging bindings of an agent: in which conversations of accounts it answers. */
 import { useState } from 'preact/hooks'
-import { ApiError, type CallReply, call } from '../../api/client.ts'
+import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
@@ -132,11 +133,9 @@ function BindingDialog({
   const [policy, setPolicy] = useState<Binding['dm_policy']>(binding?.dm_policy ?? 'open')
   const [senders, setSenders] = useState(binding?.sender_allow.join(', ') ?? '')
   const [replaces, setReplaces] = useState(false)
-  const [error, setError] = useState<ApiError>()
-  const faultOf = (wanted: string) => error?.fields.find(({ field }) => field === wanted)?.message
+  const { error, attempt, faultOf } = useRefusal()
   const save = async (): Promise<void> => {
-    setError(undefined)
-    try {
+    await attempt(async () => {
       await call('agent.set_binding', {
         project,
         id: agent,
@@ -154,10 +153,7 @@ function BindingDialog({
         ...(binding?.compaction_policy && { compaction_policy: binding.compaction_policy }),
       })
       onClose(true)
-    } catch (refused) {
-      if (!(refused instanceof ApiError)) throw refused
-      setError(refused)
-    }
+    })
   }
   return (
     <Dialog title={text.binding} onClose={() => onClose(false)}>

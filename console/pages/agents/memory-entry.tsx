@@ -1,6 +1,7 @@
 /** The dialog that adds or changes an entry of the memory of an agent. */
 import { useState } from 'preact/hooks'
-import { ApiError, type CallReply, call } from '../../api/client.ts'
+import { type CallReply, call } from '../../api/client.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
@@ -35,11 +36,9 @@ export function EntryDialog({
   const [kind, setKind] = useState<MemoryEntry['kind']>(entry?.kind ?? 'fact')
   const [importance, setImportance] = useState(String(entry?.importance ?? 50))
   const [pinned, setPinned] = useState(entry?.pinned ?? false)
-  const [error, setError] = useState<ApiError>()
-  const faultOf = (wanted: string) => error?.fields.find(({ field }) => field === wanted)?.message
+  const { error, attempt, faultOf } = useRefusal()
   const save = async (): Promise<void> => {
-    setError(undefined)
-    try {
+    await attempt(async () => {
       await call('memory.save', {
         project,
         id: agent,
@@ -52,10 +51,7 @@ export function EntryDialog({
         ...(entry?.metadata && { metadata: entry.metadata }),
       })
       onClose()
-    } catch (refused) {
-      if (!(refused instanceof ApiError)) throw refused
-      setError(refused)
-    }
+    })
   }
   return (
     <Dialog title={entry ? text.edit(entry.key) : text.memoryAdd} onClose={onClose} wide>

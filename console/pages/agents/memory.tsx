@@ -40,14 +40,13 @@ const reasons: Readonly<Record<Change['reason'], string>> = {
 export function Memory({ project, id }: { readonly project: string; readonly id: string }) {
   const { query } = place.value
   const wanted = query.get('memory') ?? ''
-  const affects = (kind: string, changed: string | undefined): boolean =>
-    kind === 'memory' && (changed === undefined || changed === id)
+  const changes = { kinds: ['memory'], id }
   const { state, more, reload } = useList(
     'memory.entries',
     { project, id, limit: 50, ...(wanted.trim() !== '' && { query: wanted.trim() }) },
-    { affects },
+    changes,
   )
-  const counts = useQuery('memory.get', { project, id }, { affects }).state.value.data
+  const counts = useQuery('memory.get', { project, id }, changes).state.value.data
   const [edited, setEdited] = useState<MemoryEntry | 'new'>()
   const [forgotten, setForgotten] = useState<MemoryEntry>()
   const { items, more: hasMore, loading, error } = state.value

@@ -3,8 +3,9 @@
  * other fields meanwhile is kept.
  */
 import { useEffect, useId, useState } from 'preact/hooks'
-import { ApiError, type CallInput, type CallReply, call } from '../../api/client.ts'
+import { type CallInput, type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
@@ -57,7 +58,7 @@ export function Settings({
   readonly onDirty: (dirty: boolean) => void
 }) {
   const [changes, setChanges] = useState<Changes>({})
-  const [error, setError] = useState<ApiError>()
+  const { error, attempt, faultOf } = useRefusal()
   const dirty = Object.keys(changes).length > 0
   const mayEdit = may('project.edit')
   useEffect(() => onDirty(dirty), [dirty])
@@ -71,18 +72,13 @@ export function Settings({
     )
     setChanges(Object.fromEntries(next) as Changes)
   }
-  const faultOf = (wanted: string) => error?.fields.find(({ field }) => field === wanted)?.message
   const save = async (): Promise<void> => {
-    setError(undefined)
-    try {
+    await attempt(async () => {
       await call('agent.update', { project, id: agent.id, ...changes })
       setChanges({})
       showDone(text.saved)
       onSaved()
-    } catch (refused) {
-      if (!(refused instanceof ApiError)) throw refused
-      setError(refused)
-    }
+    })
   }
   const { memory_context: memory, compaction_policy: policy } = now
   return (

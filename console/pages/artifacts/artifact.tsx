@@ -1,8 +1,9 @@
 /** The page of one artifact: its preview, its origin, download, a signed link, and deletion. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { ApiError, type CallReply, call, send } from '../../api/client.ts'
+import { type CallReply, call, send } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Code, CopyButton, CopyCall } from '../../design/copy.tsx'
 import { SelectField } from '../../design/field.tsx'
@@ -31,7 +32,8 @@ export default function ArtifactPage({ params }: PageProps) {
   const base = `/p/${encodeURIComponent(project)}`
   const input = { project, artifact_id: id }
   const { state, reload } = useQuery('artifact.get', input, {
-    affects: (kind, changed) => kind === 'artifact' && (changed === undefined || changed === id),
+    kinds: ['artifact'],
+    id,
   })
   const [open, setOpen] = useState<'link' | 'delete'>()
   const { data, error, loading } = state.value
@@ -205,16 +207,12 @@ function SignedLink({
 }) {
   const [minutes, setMinutes] = useState('15')
   const [made, setMade] = useState<CallReply<'artifact.signed_url'>>()
-  const [error, setError] = useState<ApiError>()
+  const { error, attempt } = useRefusal()
   const make = async (): Promise<void> => {
-    setError(undefined)
-    try {
+    await attempt(async () => {
       const ttl_seconds = Number(minutes) * 60
       setMade(await call('artifact.signed_url', { project, artifact_id: id, ttl_seconds }))
-    } catch (fault) {
-      if (!(fault instanceof ApiError)) throw fault
-      setError(fault)
-    }
+    })
   }
   return (
     <Dialog title={text.linkTitle} onClose={onClose}>

@@ -64,7 +64,7 @@ function Working({ project, channel }: { readonly project: string; readonly chan
   const { data } = useQuery(
     'channel.exchanges',
     { project, id: channel, status: 'running', limit: 20 },
-    { affects: (kind, id) => kind === 'channel' && (!id || id === channel) },
+    { kinds: ['channel'], id: channel },
   ).state.value
   const agents = [...new Set(data?.items.map(({ agent_id }) => nameOf(agent_id) ?? agent_id))]
   return (
@@ -181,11 +181,7 @@ export function ChannelView({
   const { id } = channel
   const { me, nameOf: personName } = usePeople(project)
   const messages = useMessages(project, id)
-  const list = useList(
-    'channel.members',
-    { project, id, limit: 200 },
-    { affects: (kind, changed) => kind === 'channel' && (!changed || changed === id) },
-  )
+  const list = useList('channel.members', { project, id, limit: 200 }, { kinds: ['channel'], id })
   const members = list.state.value.items
   const own = members.find(({ member_id }) => member_id === me)
   const direct = useDirectName(project, channel.kind === 'dm' ? id : undefined)

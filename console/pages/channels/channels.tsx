@@ -20,7 +20,7 @@ export default function ChannelsPage({ params }: PageProps) {
   const { state, reload } = useQuery(
     'channel.get',
     id === undefined ? undefined : { project, id },
-    { affects: (kind, changed) => kind === 'channel' && (!changed || changed === id) },
+    { kinds: ['channel'], id },
   )
   const channel = state.value.data
   const direct = useDirectName(project, channel?.kind === 'dm' ? channel.id : undefined)

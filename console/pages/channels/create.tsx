@@ -1,6 +1,7 @@
 /** Dialogs that create a channel or open a direct message. */
 import { useState } from 'preact/hooks'
-import { ApiError, call } from '../../api/client.ts'
+import { call } from '../../api/client.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, SearchField, TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
@@ -68,12 +69,9 @@ export function Create({
   const [topic, setTopic] = useState('')
   const [closed, setClosed] = useState(false)
   const [members, setMembers] = useState<ReadonlySet<string>>(new Set())
-  const [error, setError] = useState<ApiError>()
-  const faultOf = (field: string): string | undefined =>
-    error?.fields.find((one) => one.field === field)?.message
+  const { error, attempt, faultOf } = useRefusal()
   const submit = async (): Promise<void> => {
-    setError(undefined)
-    try {
+    await attempt(async () => {
       const channel = await call('channel.create', {
         project,
         member_ids: [...members],
@@ -88,10 +86,7 @@ export function Create({
       })
       onClose()
       go(`/p/${encodeURIComponent(project)}/channels/${channel.id}`)
-    } catch (failure) {
-      if (!(failure instanceof ApiError)) throw failure
-      setError(failure)
-    }
+    })
   }
   const placed = ['name', 'display_name', 'topic']
   const others = error?.fields.filter(({ field }) => !placed.includes(field)) ?? []

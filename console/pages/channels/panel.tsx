@@ -249,7 +249,7 @@ export function Pins({ project, channel }: { readonly project: string; readonly 
   const list = useList(
     'channel.messages',
     { project, id: channel, pinned: true, limit: 50 },
-    { affects: (kind, id) => kind === 'channel' && (!id || id === channel) },
+    { kinds: ['channel'], id: channel },
   )
   return (
     <Panel title={text.panelPins}>
@@ -283,7 +283,7 @@ export function Exchanges({
   const list = useList(
     'channel.exchanges',
     { project, id: channel, limit: 30 },
-    { affects: (kind, id) => kind === 'channel' && (!id || id === channel) },
+    { kinds: ['channel'], id: channel },
   )
   const base = `/p/${encodeURIComponent(project)}`
   return (

@@ -1,7 +1,8 @@
 /** The settings of a channel, and archiving and deleting it. */
 import { useState } from 'preact/hooks'
 import type { Channel } from '../../../protocol/channels/schema.ts'
-import { ApiError, call } from '../../api/client.ts'
+import { call } from '../../api/client.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
@@ -25,12 +26,9 @@ function Settings({
   const [name, setName] = useState(channel.display_name ?? '')
   const [topic, setTopic] = useState(channel.topic ?? '')
   const [closed, setClosed] = useState(channel.private)
-  const [error, setError] = useState<ApiError>()
-  const faultOf = (field: string): string | undefined =>
-    error?.fields.find((one) => one.field === field)?.message
+  const { error, attempt, faultOf } = useRefusal()
   const save = async (): Promise<void> => {
-    setError(undefined)
-    try {
+    await attempt(async () => {
       await call('channel.update', {
         project,
         id: channel.id,
@@ -41,10 +39,7 @@ function Settings({
       showDone(text.saved)
       onChanged()
       onClose()
-    } catch (failure) {
-      if (!(failure instanceof ApiError)) throw failure
-      setError(failure)
-    }
+    })
   }
   return (
     <Dialog title={text.settings} onClose={onClose}>

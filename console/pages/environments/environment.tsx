@@ -27,8 +27,8 @@ export default function EnvironmentPage({ params }: PageProps) {
   const base = `/p/${encodeURIComponent(project)}`
   const input = { project, environment_id: id }
   const { state, reload } = useQuery('environment.get', input, {
-    affects: (kind, changed) =>
-      (kind === 'environment' || kind === 'worker') && (changed === undefined || changed === id),
+    kinds: ['environment', 'worker'],
+    id,
   })
   const [open, setOpen] = useState<Open>()
   const close = (): void => {

@@ -1,7 +1,8 @@
 /** The page of environments: a list with their states, and a dialog that creates one. */
 import { useState } from 'preact/hooks'
-import { ApiError, call } from '../../api/client.ts'
+import { call } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
@@ -184,15 +185,12 @@ function CreateDialog({
   const [scope, setScope] = useState(false)
   const [repositories, setRepositories] = useState('')
   const [tags, setTags] = useState('')
-  const [error, setError] = useState<ApiError>()
-  const faultOf = (member: string): string | undefined =>
-    error?.fields.find(({ field }) => field.split(/[.[]/)[0] === member)?.message
+  const { error, attempt, faultOf } = useRefusal()
   const create = async (): Promise<void> => {
-    setError(undefined)
     const retention_policy = RETENTIONS.find((one) => one === retention)
     const chosen = LIFETIMES.find((one) => one === lifetime)
     const declared = repositoriesOf(repositories)
-    try {
+    await attempt(async () => {
       const { id } = await call('environment.create', {
         project,
         ...(name !== '' && { name }),
@@ -204,10 +202,7 @@ function CreateDialog({
         ...(tags.trim() !== '' && { tags: tagsOf(tags) }),
       })
       go(`${base}/${id}`)
-    } catch (fault) {
-      if (!(fault instanceof ApiError)) throw fault
-      setError(fault)
-    }
+    })
   }
   return (
     <Dialog title={text.create} onClose={onClose}>

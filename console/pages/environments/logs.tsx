@@ -21,7 +21,7 @@ export function LogsPart({ project, id }: { readonly project: string; readonly i
   const { state, reload } = useQuery(
     'environment.worker_logs',
     { project, environment_id: id, log_name, tail: Number(tail), max_bytes: 128_000 },
-    { affects: (kind, changed) => kind === 'environment' && changed === id },
+    { kinds: ['environment'], id },
   )
   const { loading } = state.value
   useEffect(() => {

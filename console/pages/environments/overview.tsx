@@ -1,7 +1,8 @@
 /** The facts of an environment: its owner, its worker, its exclusive use and its repositories. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { ApiError, type CallReply, call } from '../../api/client.ts'
+import { type CallReply, call } from '../../api/client.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, TextArea } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
@@ -145,10 +146,9 @@ export function EditDialog({
 }) {
   const [tags, setTags] = useState(tagLines(environment.tags))
   const [scope, setScope] = useState(environment.scope === 'owner')
-  const [error, setError] = useState<ApiError>()
+  const { error, attempt } = useRefusal()
   const save = async (): Promise<void> => {
-    setError(undefined)
-    try {
+    await attempt(async () => {
       await call('environment.update', {
         project,
         environment_id: environment.id,
@@ -156,10 +156,7 @@ export function EditDialog({
         ...(scope !== (environment.scope === 'owner') && { scope: scope ? 'owner' : null }),
       })
       onClose()
-    } catch (fault) {
-      if (!(fault instanceof ApiError)) throw fault
-      setError(fault)
-    }
+    })
   }
   return (
     <Dialog title={text.edit} onClose={onClose}>

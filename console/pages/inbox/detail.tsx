@@ -122,7 +122,7 @@ export function Detail({
   const { state, reload } = useQuery(
     'interaction.get',
     { project, id },
-    { affects: (kind, changed) => kind === 'interaction' && (!changed || changed === id) },
+    { kinds: ['interaction'], id },
   )
   const top = useRef<HTMLElement>(null)
   useEffect(() => {

@@ -69,11 +69,7 @@ export default function LoopPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const id = params['id'] ?? ''
   const base = `/p/${encodeURIComponent(project)}/loops`
-  const { state, reload } = useQuery(
-    'loop.get',
-    { project, id },
-    { affects: (kind) => kind === 'loop' },
-  )
+  const { state, reload } = useQuery('loop.get', { project, id }, { kinds: ['loop'] })
   const [isRemoving, setRemoving] = useState(false)
   const loop = state.value.data
   const mayStart = may('runs.operate')

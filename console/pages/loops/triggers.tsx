@@ -178,11 +178,7 @@ function TriggerLine({
 /** Shows the triggers. Each change makes the next version of the loop. */
 export function Triggers({ project, loop }: { readonly project: string; readonly loop: Loop }) {
   const { triggers = [], id } = loop
-  const { state, reload } = useQuery(
-    'loop.triggers',
-    { project, id },
-    { affects: (kind) => kind === 'loop' || kind === 'event' },
-  )
+  const { state, reload } = useQuery('loop.triggers', { project, id }, { kinds: ['loop', 'event'] })
   const standings = state.value.data?.items ?? []
   const [editing, setEditing] = useState<number>()
   const [firing, setFiring] = useState<number>()

@@ -1,7 +1,8 @@
 /** The projects of the organization. */
 import { useState } from 'preact/hooks'
-import { ApiError, type CallReply, call } from '../../api/client.ts'
+import { type CallReply, call } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { type Column, DataTable } from '../../design/data-table.tsx'
 import { TextField } from '../../design/field.tsx'
@@ -33,18 +34,14 @@ const columns: readonly Column<Project>[] = [
 function NewProject({ onClose }: { readonly onClose: (created: boolean) => void }) {
   const [name, setName] = useState('')
   const [handle, setHandle] = useState('')
-  const [error, setError] = useState<ApiError>()
-  const faultOf = (field: string) => error?.fields.find((one) => one.field === field)?.message
+  const { error, attempt, faultOf } = useRefusal()
   const submit = async (): Promise<void> => {
-    try {
+    await attempt(async () => {
       await call('project.create', { name, ...(handle !== '' && { handle }) })
       await loadSession()
       showDone(text.created)
       onClose(true)
-    } catch (failure) {
-      if (!(failure instanceof ApiError)) throw failure
-      setError(failure)
-    }
+    })
   }
   return (
     <Dialog title={text.newProject} onClose={() => onClose(false)}>

@@ -1,7 +1,8 @@
 /** The definition resolver of the organization, and the origins of OAuth returns. */
 import { useState } from 'preact/hooks'
-import { ApiError, type CallReply, call } from '../../api/client.ts'
+import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
@@ -16,19 +17,13 @@ type Resolver = CallReply<'resolver.get'>
 
 /** Sends a form and keeps the refusal. */
 function useSending(send: () => Promise<unknown>) {
-  const [error, setError] = useState<ApiError>()
+  const { error, attempt, faultOf } = useRefusal()
   const submit = async (): Promise<void> => {
-    setError(undefined)
-    try {
+    await attempt(async () => {
       await send()
       showDone(text.saved)
-    } catch (failure) {
-      if (!(failure instanceof ApiError)) throw failure
-      setError(failure)
-    }
+    })
   }
-  const faultOf = (name: string) =>
-    error?.fields.find(({ field }) => field === name || field.startsWith(`${name}[`))?.message
   return { error, submit, faultOf }
 }
 

@@ -1,6 +1,7 @@
 /** The dialog that starts a session with an agent. */
 import { useState } from 'preact/hooks'
-import { ApiError, call } from '../../api/client.ts'
+import { call } from '../../api/client.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
@@ -27,12 +28,10 @@ export function NewSession({
   const [title, setTitle] = useState('')
   const [key, setKey] = useState('')
   const [isPrivate, setPrivate] = useState(false)
-  const [error, setError] = useState<ApiError>()
+  const { error, attempt, faultOf } = useRefusal()
   const agent_id = usable.some(({ id }) => id === chosen) ? chosen : (usable[0]?.id ?? '')
-  const faultOf = (name: string) => error?.fields.find(({ field }) => field === name)?.message
   const start = async (): Promise<void> => {
-    setError(undefined)
-    try {
+    await attempt(async () => {
       const { id } = await call('session.create', {
         project,
         agent_id,
@@ -42,10 +41,7 @@ export function NewSession({
         ...(isPrivate && { visibility: 'private' as const }),
       })
       go(`/p/${encodeURIComponent(project)}/sessions/${id}`)
-    } catch (refused) {
-      if (!(refused instanceof ApiError)) throw refused
-      setError(refused)
-    }
+    })
   }
   return (
     <Dialog title={text.create} onClose={onClose}>

@@ -45,7 +45,7 @@ export default function SessionPage({ params }: PageProps) {
   const { state, reload } = useQuery(
     'session.get',
     { ...of, include: ['environment'] },
-    { affects: (kind, changed) => kind === 'session' && (changed === undefined || changed === id) },
+    { kinds: ['session'], id },
   )
   const { data: session, error } = state.value
   const agent = useQuery('agent.get', session && { project, id: session.agent_id }, {

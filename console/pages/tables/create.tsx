@@ -1,6 +1,7 @@
 /** The dialog that creates a table. */
 import { useState } from 'preact/hooks'
-import { ApiError, call } from '../../api/client.ts'
+import { call } from '../../api/client.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { SelectField, TextArea, TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
@@ -28,7 +29,7 @@ export function CreateTable({
   )
   const [identity, setIdentity] = useState('name')
   const [faults, setFaults] = useState<ReadonlyMap<number, string>>()
-  const [error, setError] = useState<ApiError>()
+  const { error, attempt, faultOf } = useRefusal()
   const candidates = columns.filter(({ type, name: of }) => type === 'string' && of !== '')
   const chosen = candidates.some((one) => one.name === identity)
     ? identity
@@ -39,8 +40,7 @@ export function CreateTable({
     )
     setFaults('faults' in made ? made.faults : undefined)
     if ('faults' in made) return
-    setError(undefined)
-    try {
+    await attempt(async () => {
       const { id } = await call('table.create', {
         project,
         name,
@@ -48,12 +48,9 @@ export function CreateTable({
         schema: { columns: made.columns, identity_column: chosen },
       })
       go(`${base}/${id}`)
-    } catch (fault) {
-      if (!(fault instanceof ApiError)) throw fault
-      setError(fault)
-    }
+    })
   }
-  const nameFault = error?.fields.find(({ field }) => field === 'name')?.message
+  const nameFault = faultOf('name')
   return (
     <Dialog title={text.create} wide onClose={onClose}>
       <TextField

@@ -91,11 +91,7 @@ export function SchemaPart({
 
 /** The statistics of a table. */
 export function StatsPart({ project, id }: { readonly project: string; readonly id: string }) {
-  const { state, reload } = useQuery(
-    'table.stats',
-    { project, id },
-    { affects: (kind, changed) => kind === 'table' && (changed === undefined || changed === id) },
-  )
+  const { state, reload } = useQuery('table.stats', { project, id }, { kinds: ['table'], id })
   return (
     <Show of={state.value} retry={reload}>
       {(stats) => (

@@ -26,11 +26,7 @@ export default function TablePage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const id = params['id'] ?? ''
   const base = `/p/${encodeURIComponent(project)}/tables`
-  const { state, reload } = useQuery(
-    'table.get',
-    { project, id },
-    { affects: (kind, changed) => kind === 'table' && (changed === undefined || changed === id) },
-  )
+  const { state, reload } = useQuery('table.get', { project, id }, { kinds: ['table'], id })
   const [open, setOpen] = useState<Open>()
   const [exporting, setExporting] = useState<number>()
   const stop = useRef<AbortController | undefined>(undefined)

@@ -77,7 +77,8 @@ export default function WebhookPage({ params }: PageProps) {
   const id = params['id'] ?? ''
   const input = { project, webhook_id: id }
   const { state, reload } = useQuery('webhook.get', input, {
-    affects: (kind, changed) => kind === 'webhook' && (changed === undefined || changed === id),
+    kinds: ['webhook'],
+    id,
   })
   const [ping, setPing] = useState<Ping>()
   const [asked, setAsked] = useState<'rotate' | 'remove'>()

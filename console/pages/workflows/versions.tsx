@@ -28,7 +28,7 @@ export function Versions({
   const list = useList(
     'workflow.versions',
     { project, id, include_spec: true, limit: 20 },
-    { affects: (kind, changed) => kind === 'workflow' && (changed ?? id) === id },
+    { kinds: ['workflow'], id },
   )
   const { items, more, loading, error } = list.state.value
   const names = useNames(project)

@@ -76,11 +76,7 @@ export default function WorkflowPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const id = params['id'] ?? ''
   const base = `/p/${encodeURIComponent(project)}/workflows`
-  const { state, reload } = useQuery(
-    'workflow.get',
-    { project, id },
-    { affects: (kind) => kind === 'workflow' },
-  )
+  const { state, reload } = useQuery('workflow.get', { project, id }, { kinds: ['workflow'] })
   const [isRemoving, setRemoving] = useState(false)
   const workflow = state.value.data
   const name = workflow?.name ?? id

@@ -228,7 +228,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.waitForURL(/\/artifacts$/)
     await list.getByRole('link', { name: 'a.json', exact: true }).waitFor()
-    t.equal(await list.getByRole('link', { name: 'page.html', exact: true }).count(), 0)
+    await list.getByRole('link', { name: 'page.html', exact: true }).waitFor({ state: 'detached' })
     await context.close()
   })
 

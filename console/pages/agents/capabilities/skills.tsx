@@ -1,7 +1,8 @@
 /** The skills of a project: instructions, edited here or imported from a file. */
 import { useRef, useState } from 'preact/hooks'
-import { ApiError, type CallReply, call } from '../../../api/client.ts'
+import { type CallReply, call } from '../../../api/client.ts'
 import { useQuery } from '../../../api/query.ts'
+import { useRefusal } from '../../../api/refusal.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { CopyCall } from '../../../design/copy.tsx'
 import { TextArea, TextField } from '../../../design/field.tsx'
@@ -168,10 +169,8 @@ function SkillDialog({
   const [description, setDescription] = useState(skill?.description ?? '')
   const [instructions, setInstructions] = useState(skill?.instructions ?? '')
   const [tools, setTools] = useState(skill?.allowed_tools?.join('\n') ?? '')
-  const [error, setError] = useState<ApiError>()
-  const faultOf = (wanted: string) => error?.fields.find(({ field }) => field === wanted)?.message
+  const { error, attempt, faultOf } = useRefusal()
   const save = async (): Promise<void> => {
-    setError(undefined)
     const allowed_tools = tools.split(/\s+/).filter((tool) => tool !== '')
     const body = {
       project,
@@ -181,13 +180,10 @@ function SkillDialog({
       ...(allowed_tools.length > 0 && { allowed_tools }),
       ...(skill?.tags && { tags: skill.tags }),
     }
-    try {
+    await attempt(async () => {
       await (skill ? call('skill.replace', { ...body, id: skill.id }) : call('skill.create', body))
       onClose(true)
-    } catch (refused) {
-      if (!(refused instanceof ApiError)) throw refused
-      setError(refused)
-    }
+    })
   }
   if (readOnly && skill)
     return (

@@ -1,7 +1,8 @@
 /** The toolkits of a project: sets of rules that name actions. The edited one is in the address. */
 import { useState } from 'preact/hooks'
-import { ApiError, type CallReply, call } from '../../../api/client.ts'
+import { type CallReply, call } from '../../../api/client.ts'
 import { useQuery } from '../../../api/query.ts'
+import { useRefusal } from '../../../api/refusal.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { CopyCall } from '../../../design/copy.tsx'
 import { SelectField, TextField } from '../../../design/field.tsx'
@@ -136,13 +137,11 @@ function ToolkitDialog({
   const [rules, setRules] = useState<readonly Selector[]>(
     kit?.actions ?? [{ selector_type: 'group', selector: '' }],
   )
-  const [error, setError] = useState<ApiError>()
+  const { error, attempt, faultOf } = useRefusal()
   const names = useQuery('action.list', { project, limit: 200 }).state.value.data
-  const faultOf = (wanted: string) => error?.fields.find(({ field }) => field === wanted)?.message
   const change = (index: number, more: Partial<Selector>): void =>
     setRules(rules.map((rule, at) => (at === index ? { ...rule, ...more } : rule)))
   const save = async (): Promise<void> => {
-    setError(undefined)
     const body = {
       project,
       name: name.trim(),
@@ -150,13 +149,10 @@ function ToolkitDialog({
       ...(description.trim() !== '' && { description: description.trim() }),
       ...(kit?.tags && { tags: kit.tags }),
     }
-    try {
+    await attempt(async () => {
       await (kit ? call('toolkit.replace', { ...body, id: kit.id }) : call('toolkit.create', body))
       onClose(true)
-    } catch (refused) {
-      if (!(refused instanceof ApiError)) throw refused
-      setError(refused)
-    }
+    })
   }
   return (
     <Dialog title={kit ? text.toolkitEdit : text.newToolkit} onClose={() => onClose(false)} wide>

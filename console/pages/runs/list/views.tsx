@@ -1,7 +1,8 @@
 /** Saved views of the list of runs: filters, order and columns under a name. */
 import { useState } from 'preact/hooks'
-import { ApiError, type CallReply, call } from '../../../api/client.ts'
+import { type CallReply, call } from '../../../api/client.ts'
 import { type Query, useQuery } from '../../../api/query.ts'
+import { useRefusal } from '../../../api/refusal.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { Checkbox, TextField } from '../../../design/field.tsx'
 import { Icon } from '../../../design/icons.tsx'
@@ -106,9 +107,9 @@ function SaveDialog({
 }) {
   const [name, setName] = useState('')
   const [shared, setShared] = useState(false)
-  const [error, setError] = useState<ApiError>()
+  const { error, attempt, faultOf } = useRefusal()
   const save = async (): Promise<void> => {
-    try {
+    await attempt(async () => {
       const view = await call('saved_view.create', {
         project,
         list: 'runs',
@@ -119,10 +120,7 @@ function SaveDialog({
       showDone(text.saved)
       onSaved(view.id)
       onClose()
-    } catch (failure) {
-      if (!(failure instanceof ApiError)) throw failure
-      setError(failure)
-    }
+    })
   }
   return (
     <Dialog title={text.save} onClose={onClose}>
@@ -139,7 +137,7 @@ function SaveDialog({
           maxLength={128}
           value={name}
           onValue={setName}
-          fault={error?.fields.find(({ field }) => field === 'name')?.message}
+          fault={faultOf('name')}
         />
         <Checkbox
           label={text.shared}

@@ -196,7 +196,7 @@ function Undelivered({
   const { state, reload } = useList(
     'session.nudges',
     { project, session_id, status: ['pending'], limit: 50 },
-    { affects: (kind, id) => kind === 'session' && (id === undefined || id === session_id) },
+    { kinds: ['session'], id: session_id },
   )
   const read = new Set(
     [...followed.transcript.rows.values()].map(({ metadata }) => metadata?.['session_nudge_id']),

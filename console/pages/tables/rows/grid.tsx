@@ -53,7 +53,8 @@ export function Grid({
   readonly onSort: (field: string, add: boolean) => void
   readonly onSelect: (ids: ReadonlySet<string>) => void
   readonly onOpen: (row: TableRow) => void
-  readonly onEnd: () => void
+  /** Loads more rows; undefined while rows are loaded, and after a failure. */
+  readonly onEnd: (() => void) | undefined
   readonly onDelete: () => void
   readonly store: (row: TableRow, column: string, value: unknown) => Promise<void>
 }) {
@@ -94,8 +95,9 @@ export function Grid({
   const { first, end } = visibleRange(view.top, view.height - LINE, LINE, rows.length)
   const nearEnd = end >= rows.length
   useEffect(() => {
-    if (nearEnd && more) onEnd()
-  }, [nearEnd, more, rows.length])
+    if (nearEnd && more) onEnd?.()
+    // A page that was not loaded, because other rows were loaded at that time, is loaded afterwards.
+  }, [nearEnd, more, rows.length, onEnd === undefined])
 
   /** Scrolls so that a cell is visible next to the head and the numbers. */
   const reveal = ({ row, col }: CellPlace): void => {

@@ -120,7 +120,7 @@ export function RowsPart({
             onSort={(field, add) => setQuery({ sort: writeSort(toggledSort(sort, field, add)) })}
             onSelect={setSelected}
             onOpen={(row) => setQuery({ row: row.id }, { push: true })}
-            onEnd={() => void store.more()}
+            onEnd={loading || error ? undefined : () => void store.more()}
             onDelete={() => editable && setDeleting(selected)}
             store={storeCell}
           />

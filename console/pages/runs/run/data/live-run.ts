@@ -63,7 +63,7 @@ export function useLiveRun(project: string, id: string): LiveRun {
     { project, id },
     {
       // What else can change the reason why a run waits.
-      affects: (kind) => kind === 'worker' || kind === 'interaction' || kind === 'environment',
+      kinds: ['worker', 'interaction', 'environment'],
     },
   )
   const parts = useMemo(

@@ -1,0 +1,37 @@
+/** The last refusal of a form's request, for its message and for the faults of its fields. */
+import { useState } from 'preact/hooks'
+import { ApiError } from './client.ts'
+
+/** Returns the fault of a field. Paths such as `permissions[2]` belong to the field `permissions`. */
+export type FaultOf = (field: string) => string | undefined
+/** What a form needs to show a refusal. */
+interface Refusals {
+  /** The refusal of the last attempt; undefined while it runs and after it has succeeded. */
+  readonly error: ApiError | undefined
+  /** Returns the fault of a field, such as `entries.token`, or of a part of it in the last attempt. */
+  readonly faultOf: FaultOf
+  /** Runs an attempt. A refusal is kept in `error`. @throws any other error. */
+  readonly attempt: (run: () => Promise<unknown>) => Promise<void>
+}
+
+/** Uses the refusals of one form. */
+export function useRefusal(): Refusals {
+  const [error, setError] = useState<ApiError>()
+  return {
+    error,
+    faultOf: (name) =>
+      error?.fields.find(
+        ({ field }) =>
+          field === name || (field.startsWith(name) && /^[.[]/.test(field.slice(name.length))),
+      )?.message,
+    async attempt(run) {
+      setError(undefined)
+      try {
+        await run()
+      } catch (failure) {
+        if (!(failure instanceof ApiError)) throw failure
+        setError(failure)
+      }
+    },
+  }
+}
