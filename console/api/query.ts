@@ -29,7 +29,7 @@ export interface QueryOptions {
   /** Kinds of records; a change of one of them in the project of the query loads it again. */
   readonly kinds?: readonly string[]
   /** Only changes of the record with this id, and changes that name no record, affect the query. */
-  readonly id?: string
+  readonly id?: string | undefined
 }
 
 interface Entry {
@@ -169,7 +169,7 @@ interface Pages<T> {
 /** A list that a component uses page by page. */
 export interface Listing<T> {
   readonly state: ReadonlySignal<Pages<T>>
-  /** Loads the next page. Does nothing while a page is loaded or when there is none. */
+  /** Loads the next page. Does nothing during a request, and after the last page. */
   more(): void
   reload(): void
 }

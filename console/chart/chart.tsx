@@ -12,7 +12,7 @@ export interface Series {
   readonly label: string
   /** A custom property of `design/tokens.css`, such as `--good`. */
   readonly colour: string
-  /** Values in the order of the times; null where there is none. */
+  /** One value for each time; null: the value is not known. */
   readonly values: readonly (number | null)[]
 }
 

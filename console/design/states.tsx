@@ -1,4 +1,4 @@
-/** What a page shows while its data is loaded, when there is none, and when loading failed. */
+/** The states of a page without its data: loading, empty and failed. Also badges and notices. */
 import type { ComponentChildren } from 'preact'
 import { Component } from 'preact'
 import { ApiError } from '../api/client.ts'

@@ -1,5 +1,5 @@
 /**
- * Decides from a JSON Schema which controls a form has. What has no control of its own is edited as
+ * Chooses the controls of a form from a JSON Schema. Members that no control supports are edited as
  * JSON.
  *
  * Invariant: the plan of any schema is finite, also of one that refers to itself.

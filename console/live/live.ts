@@ -124,7 +124,7 @@ export interface LiveOptions {
   readonly identity?: string
   /**
    * The address of the bundled `worker.ts`. Without it, or in browsers without `SharedWorker`, the
-   * page has a connection of its own.
+   * page opens a separate connection.
    */
   readonly worker?: string | URL
 }

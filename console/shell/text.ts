@@ -8,6 +8,8 @@ export const shellText = messages('shell', {
   search: 'Search or run a command',
   palette: 'Commands',
   noCommand: 'Nothing matches.',
+  nextRow: 'Next in the list',
+  previousRow: 'Previous in the list',
   projects: 'Projects',
   chooseProject: 'Choose a project',
   noProjects: 'You have no project yet.',

@@ -1,5 +1,5 @@
 /** The list of agents, and creating one. */
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
@@ -10,10 +10,10 @@ import { Badge, Empty, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
+import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
 import { useAgents } from '../sessions/agents.ts'
-import { moveInRows } from '../sessions/rows.ts'
 import { agentsText as text } from './text.ts'
 
 export default function AgentsPage({ params }: PageProps) {
@@ -22,7 +22,7 @@ export default function AgentsPage({ params }: PageProps) {
   const { agents, loaded, error, reload } = useAgents(project)
   const { query } = place.value
   const wanted = query.get('q') ?? ''
-  const table = useRef<HTMLTableElement>(null)
+  const table = useRowKeys<HTMLTableElement>()
   const mayEdit = may('project.edit')
   const create = (): void => setQuery({ new: '1' })
   useCommands(
@@ -30,8 +30,6 @@ export default function AgentsPage({ params }: PageProps) {
       ...(mayEdit
         ? [{ id: 'new', label: text.create, icon: 'plus' as const, keys: 'c', run: create }]
         : []),
-      { id: 'next', label: text.next, keys: 'j', run: () => moveInRows(table.current, 1) },
-      { id: 'previous', label: text.previous, keys: 'k', run: () => moveInRows(table.current, -1) },
     ],
     [mayEdit],
   )
@@ -91,7 +89,7 @@ export default function AgentsPage({ params }: PageProps) {
               {shown.map(({ id, name, description, model, status, updated_at }) => (
                 <tr key={id}>
                   <td>
-                    <a class="user-text row-link" href={`${base}/agents/${id}`}>
+                    <a {...rowLink} class="user-text row-link" href={`${base}/agents/${id}`}>
                       {name}
                     </a>{' '}
                     {status === 'inactive' && <Badge>{text.inactive}</Badge>}

@@ -45,7 +45,7 @@ const THRESHOLDS = [
   { value: 'xl', label: text.thresholdXl },
 ]
 
-/** The form. `onDirty` is told whether there are unsaved changes. */
+/** The form. It calls `onDirty` with whether it has unsaved changes. */
 export function Settings({
   project,
   agent,

@@ -9,6 +9,7 @@ import { Empty, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
+import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
 import { formatBytes, formatNumber } from '../../text/format.ts'
@@ -126,22 +127,14 @@ export default function ArtifactsPage({ params }: PageProps) {
   const allowed = may('project.edit')
   const { items, more: hasMore, loading, error } = state.value
   const filtered = Boolean(mime || run || step)
-  const [cursor, setCursor] = useState(-1)
   const choose = (): void => picker.current?.click()
-  const move = (step: number): void => {
-    const at = Math.max(0, Math.min(items.length - 1, cursor + step))
-    setCursor(at)
-    document.querySelector<HTMLElement>(`[data-artifact="${items[at]?.id}"]`)?.focus()
-  }
   useCommands(
     [
       ...(allowed
         ? [{ id: 'upload', label: text.upload, icon: 'upload' as const, keys: 'u', run: choose }]
         : []),
-      { id: 'next', label: '', keys: 'j', run: () => move(1) },
-      { id: 'previous', label: '', keys: 'k', run: () => move(-1) },
     ],
-    [allowed, items, cursor],
+    [allowed],
   )
   useEffect(() => {
     const ask = (event: BeforeUnloadEvent): void => {
@@ -252,57 +245,60 @@ export default function ArtifactsPage({ params }: PageProps) {
   )
 }
 
-const List = ({ items, base }: { readonly items: readonly Artifact[]; readonly base: string }) => (
-  <div class="table-frame">
-    <table class="table">
-      <thead>
-        <tr>
-          <th scope="col">{text.name}</th>
-          <th scope="col">{text.mime}</th>
-          <th scope="col" class="number">
-            {text.size}
-          </th>
-          <th scope="col">{text.origin}</th>
-          <th scope="col">{text.created}</th>
-          <th scope="col">
-            <span class="unseen">{text.download}</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {items.map((one) => (
-          <tr key={one.id}>
-            <td class="name">
-              <a
-                class="user-text"
-                data-artifact={one.id}
-                href={`${base}/artifacts/${encodeURIComponent(one.id)}`}
-              >
-                {one.name}
-              </a>
-            </td>
-            <td class="soft user-text">{one.mime_type}</td>
-            <td class="number" title={formatNumber(one.size_bytes)}>
-              {formatBytes(one.size_bytes)}
-            </td>
-            <td class="origin">
-              <Origin of={one} base={base} />
-            </td>
-            <td class="nowrap">
-              <Time at={one.created_at} relative />
-            </td>
-            <td class="number">
-              <a
-                href={`/v1/projects${base.slice(2)}/artifacts/${one.id}/content?download=true`}
-                download={one.name.split('/').at(-1)}
-                aria-label={`${text.download}: ${one.name}`}
-              >
-                {text.download}
-              </a>
-            </td>
+function List({ items, base }: { readonly items: readonly Artifact[]; readonly base: string }) {
+  const rows = useRowKeys<HTMLTableElement>()
+  return (
+    <div class="table-frame">
+      <table class="table" ref={rows}>
+        <thead>
+          <tr>
+            <th scope="col">{text.name}</th>
+            <th scope="col">{text.mime}</th>
+            <th scope="col" class="number">
+              {text.size}
+            </th>
+            <th scope="col">{text.origin}</th>
+            <th scope="col">{text.created}</th>
+            <th scope="col">
+              <span class="unseen">{text.download}</span>
+            </th>
           </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
-)
+        </thead>
+        <tbody>
+          {items.map((one) => (
+            <tr key={one.id}>
+              <td class="name">
+                <a
+                  class="user-text"
+                  {...rowLink}
+                  href={`${base}/artifacts/${encodeURIComponent(one.id)}`}
+                >
+                  {one.name}
+                </a>
+              </td>
+              <td class="soft user-text">{one.mime_type}</td>
+              <td class="number" title={formatNumber(one.size_bytes)}>
+                {formatBytes(one.size_bytes)}
+              </td>
+              <td class="origin">
+                <Origin of={one} base={base} />
+              </td>
+              <td class="nowrap">
+                <Time at={one.created_at} relative />
+              </td>
+              <td class="number">
+                <a
+                  href={`/v1/projects${base.slice(2)}/artifacts/${one.id}/content?download=true`}
+                  download={one.name.split('/').at(-1)}
+                  aria-label={`${text.download}: ${one.name}`}
+                >
+                  {text.download}
+                </a>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}

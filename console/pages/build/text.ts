@@ -58,6 +58,4 @@ export const buildText = messages('build', {
   externalHint: 'An id of your own system, to find the run by.',
   settings: 'Settings',
   notWhole: 'Must be a whole number.',
-  next: 'Next in the list',
-  previous: 'Previous in the list',
 })

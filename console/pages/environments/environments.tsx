@@ -11,6 +11,7 @@ import { Badge, Empty, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
+import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
 import { repositoriesOf, states, stateTones, tagsOf } from './state.ts'
@@ -31,22 +32,15 @@ export default function EnvironmentsPage({ params }: PageProps) {
   const { state, more, reload } = useList('environment.list', input, { kinds: ['environment'] })
   const { items, more: hasMore, loading, error } = state.value
   const allowed = may('project.edit')
-  const [cursor, setCursor] = useState(-1)
-  const move = (step: number): void => {
-    const at = Math.max(0, Math.min(items.length - 1, cursor + step))
-    setCursor(at)
-    document.querySelector<HTMLElement>(`[data-environment="${items[at]?.id}"]`)?.focus()
-  }
+  const rows = useRowKeys<HTMLTableElement>()
   const create = (): void => setQuery({ new: '1' }, { push: true })
   useCommands(
     [
       ...(allowed
         ? [{ id: 'create', label: text.create, icon: 'plus' as const, keys: 'c', run: create }]
         : []),
-      { id: 'next', label: '', keys: 'j', run: () => move(1) },
-      { id: 'previous', label: '', keys: 'k', run: () => move(-1) },
     ],
-    [allowed, items, cursor],
+    [allowed],
   )
   return (
     <Page
@@ -101,7 +95,7 @@ export default function EnvironmentsPage({ params }: PageProps) {
       )}
       {items.length > 0 && (
         <div class="table-frame">
-          <table class="table">
+          <table class="table" ref={rows}>
             <thead>
               <tr>
                 <th scope="col">{text.name}</th>
@@ -121,7 +115,7 @@ export default function EnvironmentsPage({ params }: PageProps) {
                   <td class="name">
                     <a
                       class="user-text"
-                      data-environment={one.id}
+                      {...rowLink}
                       href={`${base}/${encodeURIComponent(one.id)}`}
                     >
                       {one.name}

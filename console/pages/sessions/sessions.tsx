@@ -1,5 +1,5 @@
 /** The list of sessions: search, filters, and starting a session. */
-import { useMemo, useRef } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import type { CallReply } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
@@ -10,12 +10,12 @@ import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
+import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
 import { formatNumber } from '../../text/format.ts'
 import { useAgents } from './agents.ts'
 import { NewSession } from './new-session.tsx'
-import { moveInRows } from './rows.ts'
 import { sessionsText as text } from './text.ts'
 
 type Session = CallReply<'session.list'>['items'][number]
@@ -86,7 +86,7 @@ const Row = ({
 }) => (
   <tr>
     <td>
-      <a class="user-text row-link" href={`${base}/sessions/${session.id}`}>
+      <a {...rowLink} class="user-text row-link" href={`${base}/sessions/${session.id}`}>
         {nameOf(session)}
       </a>{' '}
       {session.visibility === 'private' && <Badge>{text.private}</Badge>}
@@ -120,7 +120,7 @@ export default function SessionsPage({ params }: PageProps) {
   const { agents, loaded, nameOf: agentName } = useAgents(project)
   const { state, more, reload } = useList('session.list', input, { kinds: ['session'] })
   const { items, more: hasMore, loading, error } = state.value
-  const table = useRef<HTMLTableElement>(null)
+  const table = useRowKeys<HTMLTableElement>()
   const mayStart = may('agent.invoke') && agents.some(({ status }) => status === 'active')
   const create = (): void => setQuery({ new: '1' })
   useCommands(
@@ -128,8 +128,6 @@ export default function SessionsPage({ params }: PageProps) {
       ...(mayStart
         ? [{ id: 'new', label: text.create, icon: 'plus' as const, keys: 'c', run: create }]
         : []),
-      { id: 'next', label: text.next, keys: 'j', run: () => moveInRows(table.current, 1) },
-      { id: 'previous', label: text.previous, keys: 'k', run: () => moveInRows(table.current, -1) },
     ],
     [mayStart],
   )

@@ -43,8 +43,6 @@ export const sessionsText = messages('sessions', {
   keyField: 'Key',
   keyHint: 'Programs find the session under this key. Empty: a new one.',
   privateField: 'Private: only I can read it',
-  next: 'Next session',
-  previous: 'Previous session',
   rename: 'Rename',
   renameSession: 'Rename the session',
   save: 'Save',

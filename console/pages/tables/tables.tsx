@@ -1,5 +1,3 @@
-/** The page of tables: a list, and a dialog that creates one. */
-import { useState } from 'preact/hooks'
 import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { Code, CopyCall } from '../../design/copy.tsx'
@@ -8,6 +6,7 @@ import { Empty, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
+import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
 import { CreateTable } from './create.tsx'
@@ -25,22 +24,15 @@ export default function TablesPage({ params }: PageProps) {
   const shown = items.filter(({ name, description = '' }) =>
     `${name} ${description}`.toLowerCase().includes(find.toLowerCase()),
   )
-  const [cursor, setCursor] = useState(-1)
-  const move = (step: number): void => {
-    const at = Math.max(0, Math.min(shown.length - 1, cursor + step))
-    setCursor(at)
-    document.querySelector<HTMLElement>(`[data-table="${shown[at]?.id}"]`)?.focus()
-  }
+  const rows = useRowKeys<HTMLTableElement>()
   const create = (): void => setQuery({ new: '1' }, { push: true })
   useCommands(
     [
       ...(allowed
         ? [{ id: 'create', label: text.create, icon: 'plus' as const, keys: 'c', run: create }]
         : []),
-      { id: 'next', label: '', keys: 'j', run: () => move(1) },
-      { id: 'previous', label: '', keys: 'k', run: () => move(-1) },
     ],
-    [allowed, items, cursor, find],
+    [allowed],
   )
   return (
     <Page
@@ -84,7 +76,7 @@ export default function TablesPage({ params }: PageProps) {
       {items.length > 0 && shown.length === 0 && <p class="soft">{text.noMatch}</p>}
       {shown.length > 0 && (
         <div class="table-frame">
-          <table class="table">
+          <table class="table" ref={rows}>
             <thead>
               <tr>
                 <th scope="col">{text.name}</th>
@@ -99,7 +91,7 @@ export default function TablesPage({ params }: PageProps) {
               {shown.map(({ id, name, description, schema, updated_at }) => (
                 <tr key={id}>
                   <td>
-                    <a class="mono user-text" data-table={id} href={`${base}/${id}`}>
+                    <a class="mono user-text" {...rowLink} href={`${base}/${id}`}>
                       {name}
                     </a>
                   </td>

@@ -3,7 +3,7 @@
  * keyboard, the editor with its faults and versions, triggers, changes of other clients, hostile
  * texts, permissions and accessibility. Skipped without Chromium.
  */
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser } from '../support/browser.ts'
@@ -26,6 +26,18 @@ async function write(page: Page, text: string): Promise<void> {
   await page.keyboard.press('Control+a')
   await page.keyboard.press('Delete')
   await page.keyboard.insertText(text)
+}
+
+/**
+ * Saves until the outcome is visible. A save is not repeated after a temporary refusal of a busy
+ * service, so a person saves again.
+ */
+async function saveUntil(outcome: Locator, save: () => Promise<void>): Promise<void> {
+  for (let tries = 0; tries < 5 && !(await outcome.isVisible()); tries++) {
+    await save()
+    await outcome.waitFor({ timeout: 6000 }).catch(() => {})
+  }
+  await outcome.waitFor()
 }
 
 async function tryOut(browser: Browser): Promise<void> {
@@ -69,8 +81,9 @@ async function tryOut(browser: Browser): Promise<void> {
     await fault.waitFor()
     await write(page, JSON.stringify({ steps: [nap, { ...nap, id: 'second' }] }))
     await page.getByRole('list', { name: /steps/i }).getByText('second').first().waitFor()
-    await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Version 2 was saved.').waitFor()
+    await saveUntil(page.getByText('Version 2 was saved.'), () =>
+      page.getByRole('button', { name: 'Save' }).click(),
+    )
     t.equal(await page.getByText('Unsaved changes').count(), 0)
 
     await page.getByRole('tab', { name: 'Versions' }).click()
@@ -115,13 +128,11 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByText('1 of 1').waitFor()
     await page.keyboard.press('Escape')
     await page.getByText('Unsaved changes').waitFor()
-    // A save is not repeated after a temporary refusal of a busy service, so a person saves again.
     const saved = page.getByText('Version 2 was saved.')
-    for (let tries = 0; tries < 5 && !(await saved.isVisible()); tries++) {
+    await saveUntil(saved, async () => {
       await editor.focus()
       await page.keyboard.press('Control+s')
-      await saved.waitFor({ timeout: 4000 }).catch(() => {})
-    }
+    })
     t.ok(await saved.isVisible(), 'the version is saved')
     await editor.focus()
     await page.keyboard.press('Escape')
@@ -179,8 +190,9 @@ async function tryOut(browser: Browser): Promise<void> {
     // Only the service knows which agents exist.
     const child = { kind: 'agent', id: 'x', config: { agent_id: 'nobody', instructions: 'Go' } }
     await write(page, JSON.stringify({ steps: [nap, child] }))
-    await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByRole('button', { name: /steps\[1\].config.agent_id/ }).waitFor()
+    await saveUntil(page.getByRole('button', { name: /steps\[1\].config.agent_id/ }), () =>
+      page.getByRole('button', { name: 'Save' }).click(),
+    )
     await page.getByText('Unsaved changes').waitFor()
     t.strictSame(own(faults), [])
     await context.close()

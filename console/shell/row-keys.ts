@@ -1,7 +1,7 @@
 /** Moving through the lines of a list with the keys `j` and `k`; Enter opens the focused line. */
 import { useRef } from 'preact/hooks'
-import { type Command, useCommands } from '../../shell/shortcuts.ts'
-import { buildText as text } from './text.ts'
+import { type Command, useCommands } from './shortcuts.ts'
+import { shellText as text } from './text.ts'
 
 /** Marks the link of a line. */
 export const rowLink = { 'data-row': '' }
@@ -19,8 +19,8 @@ export function useRowKeys<E extends HTMLElement>() {
     all[Math.max(0, Math.min(next, all.length - 1))]?.focus()
   }
   const own: readonly Command[] = [
-    { id: 'row.next', label: text.next, keys: 'j', run: () => move(1) },
-    { id: 'row.previous', label: text.previous, keys: 'k', run: () => move(-1) },
+    { id: 'row.next', label: text.nextRow, keys: 'j', run: () => move(1) },
+    { id: 'row.previous', label: text.previousRow, keys: 'k', run: () => move(-1) },
   ]
   useCommands(own, [])
   return frame
