@@ -51,6 +51,15 @@ export async function faultsOf(page: Page): Promise<string[]> {
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
 }
 /**
+ * Waits until an expression of the page is true, looking once per frame. Playwright's
+ * `waitForFunction` evaluates its text in the page, which the content security policy forbids.
+ * @param condition a JavaScript expression.
+ */
+export const until = (page: Page, condition: string): Promise<unknown> =>
+  page.evaluate(
+    `(async () => { while (!(${condition})) await new Promise(requestAnimationFrame) })()`,
+  )
+/**
  * Presses Tab until the control has the focus.
  * @param control matches the text that `focused` returns for the control.
  * @throws {Error} when the control does not have the focus after `most` key presses.
