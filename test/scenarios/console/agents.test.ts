@@ -6,7 +6,7 @@
 import type { Browser } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { faultsOf, inBrowser, until } from '../support/browser.ts'
+import { faultsOf, inBrowser, untilTrue } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { listOf } from '../support/given.ts'
 import { person } from '../support/people.ts'
@@ -32,7 +32,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByText('There is no agent yet').waitFor()
     await page.keyboard.press('c')
     await page.getByRole('dialog').waitFor()
-    await until(page, "document.activeElement.tagName === 'INPUT'")
+    await untilTrue(page, "document.activeElement.tagName === 'INPUT'")
     await page.keyboard.type('Helper')
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/agents\/agt_\w+$/)
@@ -69,7 +69,7 @@ async function tryOut(browser: Browser): Promise<void> {
       void dialog.dismiss()
     })
     await page.getByRole('link', { name: 'Agents' }).first().click()
-    await until(page, 'true')
+    await untilTrue(page, 'true')
     t.match(asked, /not saved/)
     t.match(page.url(), /agt_/)
     await page.getByRole('button', { name: 'Discard the changes' }).click()

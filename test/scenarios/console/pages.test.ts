@@ -13,7 +13,7 @@ import t from 'tap'
 import { fillPath } from '../../../console/router/match.ts'
 import { furnish, type Place } from '../../hostile/support/rows.ts'
 import { service } from '../../support/service.ts'
-import { faultsOf, inBrowser, until } from '../support/browser.ts'
+import { faultsOf, inBrowser, untilTrue } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { listOf } from '../support/given.ts'
 import { layoutDifference, layoutOf } from './picture.ts'
@@ -85,7 +85,7 @@ async function visit(page: Page, path: string): Promise<void> {
     link.remove()
   })()`)
   await page.waitForURL((url) => url.pathname === path)
-  await until(
+  await untilTrue(
     page,
     `document.querySelector('main h1') !== null && document.querySelector('.skeleton') === null`,
   )

@@ -7,7 +7,7 @@
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { faultsOf, inBrowser, until } from '../support/browser.ts'
+import { faultsOf, inBrowser, untilTrue } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { listOf, until } from '../support/given.ts'
 import { person } from '../support/people.ts'
@@ -145,7 +145,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.press('Enter')
     await page.getByText('The turn was cancelled.', { exact: false }).first().waitFor()
     await dialog.waitFor({ state: 'detached' })
-    await until(page, "document.activeElement.tagName === 'TEXTAREA'")
+    await untilTrue(page, "document.activeElement.tagName === 'TEXTAREA'")
     await page.keyboard.type('one')
     await page.keyboard.press('Shift+Enter')
     await page.keyboard.type('two')
@@ -175,7 +175,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await message(page).press('Enter')
     const image = page.locator('.talk-message.user img')
     await image.waitFor()
-    await until(page, "document.querySelector('.talk-message.user img').naturalWidth === 1")
+    await untilTrue(page, "document.querySelector('.talk-message.user img').naturalWidth === 1")
     t.equal(await page.locator('.talk-chip').count(), 0)
     await ends(page, 1)
     await page.close()
@@ -227,7 +227,7 @@ async function tryOut(browser: Browser): Promise<void> {
     t.equal(await page.getByText('Line 1', { exact: true }).count(), 0)
     const shown = await page.locator('.talk-message').count()
     await page.getByRole('button', { name: 'Earlier messages' }).click()
-    await until(page, `document.querySelectorAll('.talk-message').length >= ${shown + 50}`)
+    await untilTrue(page, `document.querySelectorAll('.talk-message').length >= ${shown + 50}`)
     await page.locator('.conversation-scroll').evaluate('(element) => { element.scrollTop = 0 }')
     await page.getByRole('button', { name: 'Newest messages' }).click()
     await page.getByRole('button', { name: 'Newest messages' }).waitFor({ state: 'detached' })
@@ -235,7 +235,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.goto(`${s.url}/p/default/sessions`)
     await page.getByRole('link', { name: 'Long' }).waitFor()
     await page.getByRole('searchbox').fill('LON')
-    await until(page, "document.querySelectorAll('tbody tr').length === 1")
+    await untilTrue(page, "document.querySelectorAll('tbody tr').length === 1")
     t.match(page.url(), /q=LON/)
     await page.getByRole('searchbox').fill('50%')
     await page.getByText('No session matches').waitFor()

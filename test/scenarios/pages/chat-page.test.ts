@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { shortTime } from '../../../client/chat/time.ts'
 import { service } from '../../support/service.ts'
-import { faultsOf, focused, inBrowser, tabTo, until } from '../support/browser.ts'
+import { faultsOf, focused, inBrowser, tabTo, untilTrue } from '../support/browser.ts'
 import { listOf } from '../support/given.ts'
 import { person } from '../support/people.ts'
 import { attachFiles } from './chat-files.ts'
@@ -136,7 +136,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await page.getByLabel('Message').fill('deploy staging')
       await page.keyboard.press('Enter')
       const writing = page.locator('.message.assistant[aria-busy=true] .text')
-      await until(
+      await untilTrue(
         page,
         "(document.querySelector('.message.assistant[aria-busy=true] .blocks > .text')" +
           "?.textContent ?? '').length.toString().match(/^([5-9]|[1-3]\\d)$/)",
@@ -184,7 +184,7 @@ async function tryOut(browser: Browser): Promise<void> {
       )
       await tabTo(page, /^submit true/, 20)
       await page.keyboard.press('Enter')
-      await until(
+      await untilTrue(
         page,
         '/^Version .{14,}/.test(' +
           "[...document.querySelectorAll('.message.assistant[aria-busy=true] .text')]" +

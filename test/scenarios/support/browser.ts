@@ -55,7 +55,7 @@ export async function faultsOf(page: Page): Promise<string[]> {
  * `waitForFunction` evaluates its text in the page, which the content security policy forbids.
  * @param condition a JavaScript expression.
  */
-export const until = (page: Page, condition: string): Promise<unknown> =>
+export const untilTrue = (page: Page, condition: string): Promise<unknown> =>
   page.evaluate(
     `(async () => { while (!(${condition})) await new Promise(requestAnimationFrame) })()`,
   )
