@@ -187,8 +187,8 @@ export interface Actor<
   readonly ended?: (state: S) => boolean
   /**
    * Whether an ended actor will not change again, apart from rare late messages, and is needed only
-   * for repeats. The host then need not store its state, and reads its entries from the journal.
-   * After the beginning of the journal was deleted, such an actor no longer exists.
+   * to answer repeated commands. The host then does not store its state but reads its entries from
+   * the journal. Once that part of the journal has been deleted, the actor no longer exists.
    */
   readonly final?: (state: S) => boolean
   /**

@@ -13,7 +13,7 @@ import { type Patch, patch } from '../protocol/patch.ts'
 import type { Changes } from '../protocol/workflows/rows.ts'
 import type { Cause, Decided, Decision } from './actor.ts'
 
-/** A key as its owner stores it. Revoked keys are dropped; the journal still has them. */
+/** A key as its owner stores it. Revoked keys are removed; the journal still has their events. */
 interface StoredKey {
   readonly key: ApiKey
   /** SHA-256 of the raw key, in hexadecimal. */
@@ -115,9 +115,9 @@ export interface Change<T> {
   readonly next: T
 }
 /**
- * Computes the change that `wish`, the requested values, makes to a record. Undefined fields and
- * equal values are ignored; empty strings, maps and lists remove the field. Returns undefined when
- * nothing would change, so that a repeated PATCH appends nothing.
+ * Computes the change of a record that results from the requested values (`wish`). Undefined fields
+ * and equal values are ignored; empty strings, maps and lists remove the field. Returns undefined
+ * if nothing would change, so a repeated PATCH appends nothing.
  */
 export function changeOf<T extends { updated_at: string }>(
   record: T,

@@ -15,7 +15,7 @@
  *     An upload that is neither completed nor renewed ends at its deadline.
  * U3. An id is used for one upload. An id that was abandoned before its upload began stays
  *     unusable.
- * U4. The artifact of an attachment does not end the upload at a deadline; its session does. The
+ * U4. The upload of an attachment is ended at a deadline by the session, not by the artifact. The
  *     session and the artifact change in the same commit, so they agree on the state of the file.
  */
 

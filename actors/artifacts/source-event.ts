@@ -17,7 +17,7 @@ interface Source extends Pick<ServicePublication, 'depth' | 'chain'> {
  * Returns the message that publishes a new artifact, for the `events` actor of the project. The run
  * publishes its own artifacts, because only the run stores the causal chain. The artifact actor
  * publishes all others. It cannot tell whether a session is private, so it marks the events of all
- * sessions as private. The mark excludes no reader of a session that is not private.
+ * sessions as private. If the session is not private, its readers still receive the event.
  */
 export function sayArtifact(
   project: string,

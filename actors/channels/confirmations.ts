@@ -4,9 +4,9 @@
  * the commit that adds members also enqueues a background job, which checks again and expels
  * members that are not active. A disabled member of a direct message stays.
  *
- * Invariant: the second check expels a principal that was disabled earlier, except from a direct
- * message. If the principal is disabled later, the removal job that is enqueued with that change
- * finds the membership (actors/projects/access/partings.ts).
+ * Invariant: the second check expels a principal that was disabled before that check, except from a
+ * direct message. If the principal is disabled after it, the removal job that is enqueued with that
+ * change finds the membership (actors/projects/access/partings.ts).
  */
 
 import type { ConfirmationEvent } from '../../protocol/channels/confirmation.ts'

@@ -1,8 +1,8 @@
 /**
  * Members of a channel: adding, removing and the read marker. The last administrator of a channel
- * cannot leave while there are other members. A channel can still be without an administrator:
- * after the last one was expelled, because that principal was disabled or archived, or after the
- * last one left as the only member and others joined.
+ * cannot leave while there are other members. A channel can still end up without an administrator:
+ * if the last one is expelled because that principal was disabled or archived, or if the last one
+ * leaves as the only member and others join later.
  */
 import type { Api } from '../../protocol/api.ts'
 import type {

@@ -144,9 +144,9 @@ export const channelName: Actor<
   initial: () => ({}),
   decide: {
     'channel.create': create,
-    // Stores an idempotency key in the actor whose id is derived from the key. Another actor may
-    // decide a later request with the key. The fingerprint that is stored with this command then
-    // reveals whether the bodies differ.
+    // Stores an idempotency key in the actor whose id is derived from the key. A later request with
+    // the same key and another name is decided by another actor. The fingerprint that is stored
+    // with this command reveals that the bodies differ.
     'name.key': () => ({ events: [{ type: 'name.keyed' }], reply: undefined }),
     'name.free': (state, { channel }) => ({
       events: state.channel === channel ? [{ type: 'name.freed' }] : [],

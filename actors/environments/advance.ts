@@ -23,7 +23,7 @@ import { hasJob, isAttached, isUsable, jobsWhere, sameHolder } from './state.ts'
 
 /** The error type of jobs that no worker of their environment can execute. */
 export const UNAVAILABLE = 'environment_worker_unavailable'
-/** Maximum pauses in milliseconds between two requests for an operation, and for a teardown. */
+/** Maximum pause in milliseconds between two requests for one operation, and for one teardown. */
 const MAX_REQUEST_MS = 30_000
 const MAX_TEARDOWN_MS = 600_000
 /** Maximum pause before a worker that failed is started again, in milliseconds. */
@@ -92,8 +92,8 @@ export function request(on: Draft, kind: OperationKind): void {
   })
 }
 /**
- * Ends the current operation, if there is one. `displaced`: the environment also gives up its
- * place.
+ * Ends the current operation, if there is one.
+ * @param displaced whether the environment also loses its place.
  */
 export function endOperation(on: Draft, outcome: 'done' | 'failed', displaced = false): void {
   const { operation } = on.state
@@ -245,7 +245,7 @@ function upkeepOperation(on: Draft): void {
 
 /**
  * Marks an environment as orphaned if its place has stopped reporting. Destroys an attached orphan
- * or a retained environment when its time is over. Repeats a failed teardown.
+ * or a retained environment after its time limit. Repeats a failed teardown.
  */
 function upkeepPlace(on: Draft): void {
   const { record, heard, worker, teardown_at } = on.state
@@ -264,7 +264,7 @@ function upkeepPlace(on: Draft): void {
   if (until !== undefined && at >= until) destroy(on)
 }
 
-/** Statuses in which no job can be executed. */
+/** Statuses in which waiting jobs are refused. */
 const gone: ReadonlySet<string> = new Set(['failed', 'destroying', 'destroyed'])
 function admit(on: Draft): void {
   const { record, lease_until } = on.state
@@ -286,7 +286,7 @@ function admit(on: Draft): void {
     change(on, { status: 'ready' })
 }
 
-/** Records since when a worker is wanted, and fails the waiting jobs if none connects in time. */
+/** Records when a worker was first needed, and fails the waiting jobs if none connects in time. */
 function upkeepWorker(on: Draft): void {
   const { at } = on.cause
   const { worker, record } = on.state

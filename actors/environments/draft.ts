@@ -12,7 +12,7 @@ import { apply } from './state.ts'
 
 /** Settings of environments. Times are in milliseconds. */
 export interface EnvironmentSettings {
-  /** Provider of the environments for which a job names no provider. */
+  /** Provider of environments whose binding does not specify one. */
   readonly default_provider: string
   /** Providers by alias. */
   readonly aliases: Readonly<Record<string, string>>

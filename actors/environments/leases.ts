@@ -72,7 +72,7 @@ export function acquire(
   return finish(on, { environment: shown(on.state), lease })
 }
 
-/** Ends a lease. A lease that has already ended is not an error. */
+/** Ends a lease. If the lease has already ended, the request is not refused. */
 export function release(
   state: EnvironmentState,
   { lease_id }: AddedLeaseInput,

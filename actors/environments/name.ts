@@ -33,7 +33,7 @@ type Rows = Pick<
   typeof environments,
   'environment.create' | 'environment.attach' | 'environment.acquire_matching'
 >
-/** Data that the gateway adds to `environment.attach`: that of a creation, and the worker. */
+/** Data that the gateway adds to `environment.attach`: the data of a creation, and the worker. */
 interface Attachment extends EnvironmentFacts {
   readonly worker: { readonly session: string; readonly instance: string }
 }
@@ -129,7 +129,7 @@ export const environmentName: Actor<
         ? refuse('already_exists', { field: 'name', name: input.creation.name })
         : create(input, cause).decided,
     'environment.attach': attach,
-    // The gateway acquires the lease of the environment that the reply names.
+    // The gateway then acquires the lease of the environment in the reply.
     'environment.acquire_matching': (state, input, cause) => {
       const before = heldBy(state, input.creation)
       return before

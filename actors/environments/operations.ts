@@ -27,7 +27,7 @@ type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N][
 const SEEN_MS = 600_000
 /**
  * Milliseconds after the start of a worker, or after a progress report of an operation, during which
- * reports that were sent before it may arrive.
+ * older reports may still arrive.
  */
 const OVERLAP_MS = 5000
 /** Minimum time between two requests of an operation, in milliseconds. */
@@ -182,9 +182,9 @@ export function seen(
   return finish(on, { expected: true })
 }
 /**
- * Continues an operation that waits for a place which has just reported. A host does not report an
- * environment while it performs an operation of it. An operation that the reporting host claimed
- * earlier was therefore lost when the host restarted.
+ * Continues the current operation after the environment's place has reported. A host does not
+ * report an environment while it performs an operation on it. If the reporting host has claimed the
+ * current operation, the operation was therefore lost in a restart of the host.
  */
 function continueOperation(on: Draft, reporter: string): void {
   const { operation } = on.state

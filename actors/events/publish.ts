@@ -33,8 +33,8 @@ const isChatter = (event_type: string): boolean =>
 const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 
 /**
- * The event that stores a publication; undefined when it need not be stored.
- * @param given id of the event; if absent, a new one.
+ * Returns the event that stores a publication, or undefined if it need not be stored.
+ * @param given id of the event; if absent, an id is generated.
  */
 function store(
   state: SourcesState,

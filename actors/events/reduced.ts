@@ -5,8 +5,9 @@ import type { JsonObject } from '../../protocol/common.ts'
 const MAX_PAYLOAD_LENGTH = 262_144
 
 /**
- * Returns the number of characters that remain of `left` after a JSON value; a lower bound, because
- * every character of a text may need an escape sequence. Negative if the value may be longer.
+ * Returns a lower bound of the number of characters that remain of `left` after a JSON value. The
+ * bound assumes that every character of a text needs an escape sequence. It is negative if the
+ * value may be longer than `left`.
  */
 function remaining(value: unknown, left: number): number {
   if (typeof value === 'string') return left - 6 * value.length - 2

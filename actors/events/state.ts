@@ -19,7 +19,7 @@ import type {
 import { getOwn } from '../../protocol/lookup.ts'
 import { type Budget, unspent } from './budget.ts'
 
-/** Maximum number of keys in one generation, and its maximum age in milliseconds. */
+/** Maximum number of keys in a generation, and maximum age of a generation in milliseconds. */
 const KEYS = 30_000
 const DAY = 24 * 3_600_000
 

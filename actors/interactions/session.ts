@@ -1,6 +1,6 @@
 /**
- * Notification of the session whose turn opened an interaction. The session receives the record in
- * each commit that changes it, because the transcript shows the question and the turn may wait for
+ * Notification of the session whose turn opened an interaction. Each commit that changes the record
+ * also sends it to the session, because the transcript shows the question and the turn may wait for
  * the answer.
  */
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'

@@ -30,7 +30,7 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
  * Ends an interaction.
  * @param state the state before the change.
  * @param change contains the new status; `completed_at` is added.
- * @param options `silent`: true if the waiting run requested the end, and so is not notified;
+ * @param options `silent`: whether the waiting run requested the end and is therefore not notified;
  * `invalid`: whether some targets or reviewers do not exist.
  */
 export function conclude(

@@ -1,8 +1,8 @@
 /**
  * How a loop requests and returns concurrency slots of the organization (protocol/loops/places.ts).
- * Slots are used only if the operator has set a limit. A run that the loop's own rules admit then
- * begins when it gets a slot. Until then, the loop counts the run as active, so the rules of the
- * loop hold regardless of the order of messages.
+ * Slots are used only if the operator has set a limit. In that case, a run that the loop's own
+ * rules admit begins only when it gets a slot. Until then, the loop counts the run as active, so
+ * the rules of the loop hold regardless of the order of messages.
  *
  * Invariant: a requested slot is returned exactly once: when the run has ended, or when the loop
  * declines the slot. A declined slot is requested again later.
@@ -48,8 +48,8 @@ function take(on: Draft, run_id: string): void {
   tellRun(on, run_id, 'run.begin', { later: true })
 }
 /**
- * Requests again the slots that were declined while the loop was not active. If the limit has been
- * removed, the runs begin at once.
+ * Repeats the requests for slots that were declined while the loop was not active. If the limit has
+ * been removed, the runs begin at once.
  */
 export function askAgain(on: Draft): void {
   if (on.state.record?.status !== 'active') return

@@ -20,8 +20,8 @@ import { consequences } from './triggers.ts'
 type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']
 
 /**
- * Handles a run that has ended, or that has failed and ends after the reply `run.end`. A completed
- * run resets the count of consecutive failures; a cancelled run does not change it.
+ * Handles a run that has ended, or that has failed and will end when it receives `run.end`. A
+ * completed run resets the count of consecutive failures; a cancelled run does not change it.
  */
 export function left(
   options: LoopOptions,

@@ -1,6 +1,6 @@
 /**
- * Starts of runs: by a trigger, a schedule, or a step of another run. `client-start.ts` has those by
- * a client. All of them pass the same admission (admit.ts).
+ * Starts of runs by a trigger, a schedule, or a step of another run. Starts by clients are in
+ * client-start.ts. All starts pass the same admission (admit.ts).
  */
 
 import { type JsonObject, timestamp } from '../../protocol/common.ts'

@@ -1,7 +1,7 @@
-/** Deletes what a principal has saved for itself, after the principal was deleted. */
+/** Deletion of a deleted principal's preferences and private views. */
 import type { Effect } from '../actor.ts'
 
-/** Returns the effects that delete the preferences and the private views of a principal. */
+/** Returns the effects that delete the preferences and the private views of the principal. */
 export const forgetPreferences = (project: string, principal: string): readonly Effect[] => [
   { tell: { to: { kind: 'preferences', id: principal }, name: 'preferences.clear', input: {} } },
   {

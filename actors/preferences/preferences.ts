@@ -4,7 +4,7 @@
  * Invariants:
  * P1. The version grows by one with every change. A request that expects another version changes
  *     nothing.
- * P2. After the principal was deleted, there are no preferences, and none can be saved.
+ * P2. Once the principal has been deleted, there are no preferences, and none can be saved.
  */
 import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'

@@ -2,9 +2,9 @@
  * The saved views of one project. The id of the actor is the id of the project.
  *
  * Invariants:
- * V1. A private view is visible to its owner only; for all others it does not exist.
- * V2. Only the owner, and callers that may share views (`may_share`), change or delete a shared
- *     view. Only callers that may share views share one.
+ * V1. A private view is visible only to its owner; other callers get `not_found`.
+ * V2. Only its owner and callers that may share views (`may_share`) can change or delete a shared
+ *     view. Only callers that may share views can share a view.
  * V3. The numbers of views stay within `savedViewLimits`.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
@@ -35,7 +35,7 @@ const lacksPermission = (brand: string, what: string): Refusal => {
   return refuse('permission_denied', { permission }, `To ${what}, you need ${permission}.`)
 }
 
-/** Returns a view that the caller may change, or the refusal. */
+/** Returns the view if the caller may change it; otherwise a refusal. */
 function changeable(
   brand: string,
   { views }: SavedViewsState,
@@ -49,7 +49,7 @@ function changeable(
     : lacksPermission(brand, 'change a shared view of somebody else')
 }
 
-/** Refuses one more view that is shared, or private to an owner. */
+/** Refuses a further shared view of the project, or private view of an owner, at the limit. */
 function tooMany(state: SavedViewsState, shared: boolean, owner_id: string): Refusal | undefined {
   const views = all(state)
   const limit = shared ? savedViewLimits.shared : savedViewLimits.private_of_principal

@@ -27,10 +27,6 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof actions
 type Decided<R> = Decision<ActionEvent, R>
-/**
- * Maximum number of actions of a project, because gateways and executors hold a summary of each in
- * memory.
- */
 
 const named = ({ actions: all }: ProjectState, name: string): KeptAction | undefined =>
   Object.values(all).find(({ action }) => action.name === name)

@@ -12,8 +12,8 @@ type Decided = Decision<LoopsEvent, undefined>
 /** Maximum number of loops that one commit ends. */
 const AT_ONCE = 500
 /**
- * Milliseconds for which a deleted loop is remembered, so that an older summary that arrives late
- * is detected: one day.
+ * Milliseconds for which a deleted loop is remembered (one day), so that an older summary that
+ * arrives late is detected.
  */
 const KEEP_GONE = 86_400_000
 

@@ -29,8 +29,8 @@ type Input = Readonly<Record<string, unknown>>
 const text = (value: unknown): string => String(value ?? '')
 const ids = (given: readonly { readonly id: string }[] = []): string[] => given.map(({ id }) => id)
 /**
- * Looks up a record by id. The record of an agent includes the ids of its toolkits and skills; that
- * of a workflow includes its latest spec.
+ * Looks up a record by id. The record of an agent includes the ids of its toolkits and skills. The
+ * record of a workflow includes its latest spec.
  */
 const recordOf = {
   action: ({ actions }, id) => getOwn(actions, id)?.action,
@@ -122,8 +122,8 @@ export const projectBindingArms = bindingArms<ProjectState>(
 )
 
 /**
- * Refuses the deletion of a toolkit or a skill, which also removes its assignments to agents, while
- * it would change a protected agent of another blueprint.
+ * Refuses the deletion of a toolkit or a skill that is assigned to a protected agent of another
+ * blueprint, because the deletion would also change that agent.
  * @param requester the blueprint that requests the deletion.
  */
 function refusedByAgents(
@@ -138,7 +138,10 @@ function refusedByAgents(
   }
   return undefined
 }
-/** The first of these toolkits and skills whose deletion protected agents do not allow. */
+/**
+ * Returns the first of these toolkits and skills whose deletion is refused because of a protected
+ * agent, with the refusal. Returns null if there is none.
+ */
 export const refusedDeletionOf: (
   state: ProjectState,
   input: OwnerQueries['project']['refused_deletion']['input'],
@@ -149,7 +152,7 @@ export const refusedDeletionOf: (
   }
   return null
 }
-/** Wraps the deletion of a toolkit or a skill with the refusal by protected agents. */
+/** Wraps the deletion of a toolkit or a skill so that `refusedByAgents` can refuse it. */
 export const unlessAssigned =
   <I extends { readonly id: string }, E extends Event, R>(
     arm: (state: ProjectState, input: I, cause: Cause) => Decision<E, R>,

@@ -1,8 +1,8 @@
 /**
  * The project actor: the single writer of a project's workflows, keys, principals, roles, agents,
  * toolkits, skills, bindings, actions, webhooks, secrets and repository hosts. It also tracks the
- * loops of the project. This file contains the table; the decisions are in the other files of this
- * folder.
+ * loops of the project. This file contains the actor's tables; the decisions are in the other files
+ * of this folder.
  */
 
 import type { RoleEvent } from '../../protocol/access/role-rows.ts'
@@ -168,8 +168,8 @@ function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: strin
 }
 
 /**
- * Milliseconds for which the ids in `unused` are stored, so that a late creation is refused: one
- * day.
+ * Milliseconds for which the ids in `unused` are stored (one day), so that a late creation is
+ * refused.
  */
 const KEEP_UNUSED = 86_400_000
 

@@ -325,7 +325,7 @@ export function created(_: RunState | null, event: RunEvent): RunState {
   }
 }
 
-/** Applies an event after the first one. */
+/** Applies an event that follows `run.created`. */
 export function apply(state: RunState | null, event: RunEvent): RunState {
   if (!state) throw new Error(`${event.type} before run.created`)
   const note = (event.private ?? {}) as Note

@@ -9,8 +9,8 @@
  * F1. The bytes of an acknowledged file were stored before the acknowledgement. The file stays
  *     `stored` until it is deleted or the session ends.
  * F2. When an upload is abandoned, or a file is deleted, an effect erases the bytes.
- * F3. The artifact of a counted file is pending, ready or deleted exactly when the file is
- *     `coming`, `stored` or `erased`, unless the project was deleted.
+ * F3. The artifact of a file that has an artifact actor (`counted`) is pending, ready or deleted
+ *     exactly when the file is `coming`, `stored` or `erased`, unless the project was deleted.
  */
 import type { Api } from '../../protocol/api.ts'
 import type { ArtifactCommands } from '../../protocol/artifacts/commands.ts'

@@ -254,7 +254,7 @@ export const insert =
         )
       : refuse('not_found')
 
-/** Inserts several rows. Refusals name the rows that cause them. */
+/** Inserts several rows, or none of them. A refusal lists the rows that caused it. */
 export const bulk =
   (maxRows: number) =>
   (state: TableState, input: RowInput<'row.bulk'>, cause: Cause): RowDecision<'row.bulk'> =>

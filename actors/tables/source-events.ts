@@ -13,8 +13,9 @@ type On<N extends TableEvent['type']> = Extract<TableEvent, { type: N }>
 type Verb = 'inserted' | 'updated' | 'deleted'
 
 /**
- * Maximum number of events that one command publishes, and their approximate number of characters.
- * An envelope has at most 1000 events, and an entry above 256 KiB is stored outside the journal.
+ * Maximum number of events that one command publishes, and approximate maximum of their total
+ * length in characters. An envelope has at most 1000 events, and an entry above 256 KiB is stored
+ * outside the journal.
  */
 const GROUP = { rows: 250, length: 163_840 } as const
 /** Estimated number of characters of an event in addition to the data of its row. */

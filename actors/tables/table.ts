@@ -1,6 +1,6 @@
 /**
- * The table actor: the single writer of a table's definition and rows. This file contains the
- * table; the decisions are in the other files of this folder.
+ * The table actor: the single writer of a table's definition and rows. The decisions are in the
+ * other files of this folder.
  *
  * Invariants:
  * T1. The identities of rows are unique, and the version of a row grows by one with every update.

@@ -1,9 +1,9 @@
 /**
- * Users of people who sign in with OpenID Connect.
+ * The users of people who sign in with OpenID Connect.
  *
  * Invariants:
- * I1. At most one user has an identity, and an identity is never moved to another user.
- * I2. A sign-in adds and removes only roles that a sign-in assigned. Roles that an administrator
+ * I1. An identity belongs to at most one user and is never moved to another user.
+ * I2. A sign-in replaces only the roles that earlier sign-ins assigned. Roles that an administrator
  *     assigned stay, and a disabled user stays disabled.
  */
 import { type IdentityCommands, SIGN_IN_PRINCIPAL } from '../../../protocol/access/identity.ts'
@@ -40,7 +40,10 @@ function userOf(
 const hasAddress = ({ email }: KeptPrincipal, address: string): boolean =>
   email?.toLowerCase() === address.toLowerCase()
 
-/** Creates the user of a person who signs in, or brings an existing one in line. */
+/**
+ * Creates or updates the user of a person who signs in. A person without any known role gets no new
+ * user.
+ */
 export function signInPerson(
   options: ProjectOptions,
   state: ProjectState,
@@ -79,7 +82,7 @@ export function signInPerson(
     state,
     user,
     { name, email, identity, role_ids },
-    // The mapping of the operator grants the roles, not a caller with permissions.
+    // The operator's mapping grants the roles, so the caller needs no permissions of its own.
     { holds: role_ids.flatMap((id) => grantsOf(state.roles, id)), brand: options.brand },
     cause,
   )

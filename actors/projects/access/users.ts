@@ -165,8 +165,8 @@ export function revokeToken(
 }
 
 /**
- * Data that the gateway adds: the expiry of the console session of the request, if it was not made
- * from a token.
+ * Data that the gateway adds for a request with a console session: the expiry of the key or token
+ * from which the session has its rights or, without one, the expiry of the session.
  */
 export interface TokenLimit {
   readonly until?: string

@@ -29,8 +29,7 @@ type Decided = Decision<OrganizationActionEvent, OrganizationAction>
 /** Number of versions above which retired and revoked versions are dropped, oldest first. */
 const MAX_VERSIONS = 50
 /**
- * Seconds for which receivers still accept the previous version, unless the request states another
- * number.
+ * Default number of seconds for which receivers still accept the previous version.
  */
 const OVERLAP = 86_400
 

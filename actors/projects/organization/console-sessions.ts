@@ -3,9 +3,9 @@
  * links.
  *
  * Invariants:
- * C1. A session is stored under the hash of its cookie. It ends when it is signed out or revoked,
- *     when it was not used for its idle time, and at its absolute expiry. Its rights end earlier
- *     with the keys and users that they come from, which gateways check on every request.
+ * C1. A session is identified by the hash of its cookie. It ends when it is signed out or revoked,
+ *     when it has been unused for its idle time, or at its absolute expiry. Its rights depend on
+ *     keys and users that may become invalid earlier; gateways check them on every request.
  * C2. A link is used at most once, expires after an hour, and acts as one organization key, which
  *     must still be valid when the link is used.
  * C3. At most 50 sessions of one principal and 10,000 sessions are stored. The oldest session of a
@@ -45,7 +45,7 @@ export interface ConsoleHolder {
   accounts: Record<string, Account>
   /** Unused links by the hash of their code. */
   sign_in_links: Record<string, Link>
-  /** True once any console session was opened. */
+  /** True once any console session has been opened. */
   console_used?: true
 }
 type Holder = ConsoleHolder & KeyHolder
@@ -92,7 +92,7 @@ const sharesOne = (
 const NO_LINK =
   'This sign-in link has expired or was already used. Create another one with: baton sign-in-link'
 
-/** The rights of a new session, and the events that obtain them. */
+/** The rights of a new session, and the events that are stored when they are granted. */
 type Rights = {
   readonly method: SignInMethod
   readonly grants: readonly ConsoleGrant[]
@@ -196,7 +196,7 @@ const ended = (
   events: sessions.map(({ id }) => ({ type: 'console_session.ended', id, reason })),
   reply: undefined,
 })
-/** Ends the session with a hash. */
+/** Ends the session whose cookie has this hash. */
 export const endSession = (
   { console_sessions }: ConsoleHolder,
   { hash }: In<'console_session.end'>,
@@ -246,8 +246,8 @@ export function putAccount(
 }
 
 /**
- * Creates a link that signs in as the organization key of the request. Without such a key, at the
- * start of a node, it is the oldest Owner key.
+ * Creates a link that signs in as the organization key of the request. A request that a node sends
+ * at its start has no key; its link signs in as the oldest valid Owner key.
  */
 export function createLink(
   { keys, sign_in_links }: Holder,

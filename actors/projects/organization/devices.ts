@@ -5,7 +5,7 @@
  * V1. A request is open for ten minutes. It is answered at most once and yields at most one token.
  * V2. At most 200 requests are stored, and at most 20 per client address. A request that yielded no
  *     token is stored for ten minutes after it expires, so that its device can read the reason.
- * V3. Only a user answers a request, and only for their own project. A request that specifies
+ * V3. Only a user can answer a request, and only for their own project. A request that specifies
  *     another project cannot be approved.
  */
 import type {
@@ -104,7 +104,7 @@ export function requestDevice(
   }
 }
 
-/** Returns the status of a request to its device. */
+/** Reports the status of a request to its device. */
 export function pollDevice(
   { devices }: DeviceHolder,
   { id }: In<'device.poll'>,

@@ -1,9 +1,9 @@
 /**
  * The organization actor: the single writer of the organization's configuration. This comprises
  * keys, projects and their handles, claims on workflow handles, skills, actions, device sign-ins,
- * console sessions, artifact storage and the definition resolver. There is exactly one organization, which exists
- * after `organization.init`. This file contains the table; the decisions are in the other files of
- * this folder.
+ * console sessions, artifact storage and the definition resolver. There is exactly one
+ * organization, which exists after `organization.init`. This file contains the actor's tables; the
+ * decisions are in the other files of this folder.
  */
 
 import type {
@@ -278,7 +278,7 @@ export const organizationActor = (
     console_session: sessionOf,
     console_sessions: sessionsOf,
     console_account: accountUsers,
-    /** Whether any console session was ever opened. */
+    /** Whether any console session has ever been opened. */
     console_used: (state) => state.console_used === true,
     /** Returns the given ids that are not principals of organization keys. */
     unknown_principals: ({ keys }, { ids }: { readonly ids: readonly string[] }) => {

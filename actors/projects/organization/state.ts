@@ -1,7 +1,7 @@
 /**
  * The state of the organization: keys, projects (including deleted ones), claims on workflow
- * handles, skills, actions, sign-in requests of devices, console sessions, artifact storage, and the definition
- * resolver.
+ * handles, skills, actions, sign-in requests of devices, console sessions, artifact storage, and
+ * the definition resolver.
  */
 
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
@@ -45,7 +45,7 @@ export interface OrganizationState
   actions: Record<string, KeptOrganizationAction>
   /** Absent until configured. */
   resolver?: KeptResolver
-  /** Origins to which a flow that connects a provider may return. Absent: none. */
+  /** Origins to which an OAuth flow may return. Absent: none. */
   oauth_origins?: readonly string[]
 }
 export interface OrganizationOptions extends AccessLimits, QuotaOptions {

@@ -70,7 +70,7 @@ export function beginStep(on: Draft): void {
   const { step, key, row } = at
   if (row && !terminalRow(row)) return
   const place = { place: { tries: 1 }, note: { engine: counted(on) } }
-  // A step that was only skipped so far has not started.
+  // A step that has only been skipped so far has not started.
   if (row && row.started_at !== undefined) {
     emit(on, 'step.retried', {
       step: key,

@@ -5,8 +5,8 @@
  * Invariants:
  * U1. Commands to the session are effects of events of this run, and are sent in the order of these
  *     events. A turn is therefore opened before it is stopped.
- * U2. A run with a requested cancellation waits until its open turns have ended; a turn that is not
- *     open yet is never opened.
+ * U2. After cancellation was requested, a run waits until its open turns have ended. A turn that is
+ *     not open yet is never opened.
  */
 import type { ActorOf } from '../../../protocol/actions/invocation.ts'
 import { refuse } from '../../../protocol/errors.ts'

@@ -54,8 +54,8 @@ const LARGEST_UNDER_WAY = 16_384
 
 /**
  * Returns the facts about a run for the source events that it publishes.
- * @param changes the fields of the record that the event that ends the run changes; the result
- * omits them, because the event contains them. Absent while the run has not ended.
+ * @param changes the changes to the record at the end of the run; absent while the run has not
+ * ended. The result omits the changed fields, because the event that ends the run contains them.
  */
 export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
   const { definition_id, loop_id } = state.record

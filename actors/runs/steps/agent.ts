@@ -39,7 +39,7 @@ import { dueOf } from './timeout.ts'
 
 /** An agent step of a spec. */
 export type AgentStep = Extract<Step, { kind: 'agent' }>
-/** The request for a turn, as the inputs of its step show it. */
+/** The request for a turn, as stored in the inputs of its step. */
 interface Asked extends Pick<TurnWanted, 'agent' | 'session'> {
   readonly instructions: string
 }
@@ -170,8 +170,8 @@ function jobOf(on: Draft, key: string, id: string): { job: JobHeader; record: Jo
 }
 
 /**
- * The id that scopes the session names of a run's agents: that of the run's loop, of its workflow,
- * or of the run itself.
+ * The id that scopes the session names of a run's agents: the id of the run's loop, else of its
+ * workflow, else of the run itself.
  */
 export const scopeOf = ({ record: { id, loop_id, definition_id } }: RunState): string =>
   loop_id ?? (definition_id || id)

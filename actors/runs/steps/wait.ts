@@ -4,8 +4,8 @@
  * whose mapping fails is still consumed: a retry waits for the next signal instead of failing on
  * the same signal forever.
  *
- * Source events are not stored: the matcher of the project must confirm the wait before it opens.
- * Events that are published while the wait is open are not missed.
+ * Source events are not stored for later waits. A wait opens when the matcher of the project has
+ * confirmed it. Events that are published while the wait is open are not missed.
  */
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import { fits } from '../../../protocol/events/matching.ts'

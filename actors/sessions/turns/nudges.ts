@@ -3,8 +3,9 @@
  * two iterations, or just before an answer without tool calls would end the turn. A nudge that is
  * undelivered when its turn ends becomes the input of a new turn, unless the turn was cancelled.
  *
- * Invariant: a nudge is delivered exactly once under any race, unless the nudge or its turn is
- * cancelled first. It is delivered as a reminder in its turn or as the input of a new turn.
+ * Invariant: a nudge is delivered exactly once, whatever the order of concurrent commands, unless
+ * the nudge or its turn is cancelled first. It is delivered as a reminder in its turn or as the
+ * input of a new turn.
  */
 import type { SessionNudge } from '../../../protocol/sessions/schema.ts'
 import { type Draft, emit, note, now, turnOf, write } from '../draft.ts'
