@@ -51,7 +51,7 @@ function down<O, T>(heap: T[], start: number, order: Order<O, T>, owner: O): voi
   }
 }
 
-/** Adds an item. */
+/** Adds an item, which must not be in the heap yet. */
 export function add<O, T>(heap: T[], item: T, order: Order<O, T>, owner: O): void {
   heap.push(item)
   up(heap, heap.length - 1, order, owner)

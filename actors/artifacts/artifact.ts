@@ -167,8 +167,9 @@ function complete(
   return { events: [completed], ...(tells.length > 0 && { tells }), reply: artifact }
 }
 /**
- * The artifact of a run's own job is in the shard of the run, so this message is a tell. The
- * artifact of a session's job may be in another shard, so this message is an effect.
+ * Returns the message that informs the run of a new artifact. The artifact of a run's own job is in
+ * the shard of the run, so `complete` sends the message as a tell. The artifact of a session's job
+ * may be in another shard, so the message is sent as an effect.
  */
 const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
   artifact.run_id === undefined
@@ -182,7 +183,10 @@ const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
           ...(session_id !== undefined && { session_id }),
         },
       }
-/** A run in the same shard was already informed by a tell of `complete`. */
+/**
+ * Returns the effects of a completed upload: the quota is settled, and the run is informed or the
+ * artifact is published. A run in the same shard was already informed by a tell of `complete`.
+ */
 function sayCompleted(event: Completed, { project }: Address): Effect[] {
   const { id, artifact, organization, session_id, attachment } = event
   const settle = toQuota(organization, 'quota.settle', { artifact: id, bytes: artifact.size_bytes })

@@ -24,7 +24,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause } from '../actor.ts'
 
 export interface ChannelState {
-  /** Absent before the channel is opened and after it was deleted. */
+  /** Absent before the channel is opened and after it is deleted. */
   settings?: ChannelSettings
   binding?: StoredBinding
   /** Id of the actor that holds the channel's name. */

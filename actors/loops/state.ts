@@ -25,7 +25,7 @@ interface Waiting {
   readonly reason: QueueReason
 }
 export interface LoopState {
-  /** Absent before the loop is created and after it was deleted. */
+  /** Absent before the loop is created and after it is deleted. */
   record?: Loop
   deleted?: true
   binding?: StoredBinding

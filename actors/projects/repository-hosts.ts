@@ -60,7 +60,7 @@ const hasFields = (
   installation_id === fields.installation_id &&
   username === fields.username
 
-/** Deletes a host. */
+/** Deletes a repository host together with its sealed credentials. */
 export const deleteHost = (
   { repository_hosts: all }: ProjectState,
   { host_name: id }: { readonly host_name: string },

@@ -70,7 +70,7 @@ export function putSecret(
   return { events: [{ type: 'secret.stored', id: name, secret, material }], reply: secret }
 }
 
-/** Deletes a secret. */
+/** Deletes a secret with all its versions. */
 export const deleteSecret = (
   { secrets: all }: ProjectState,
   { secret_name: id }: Input<Rows['secret.delete']>,

@@ -19,7 +19,7 @@ interface Options {
   readonly source: 'project' | 'organization'
 }
 
-/** Creates a skill. */
+/** Creates a skill. Refuses reserved tags, and a skill beyond the limit. */
 export function createSkill(
   { brand, source }: Options,
   { skills }: SkillOwner,

@@ -23,7 +23,7 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 type Rows = typeof rows
 type Decided<R> = Decision<ToolkitEvent, R>
 
-/** Creates a toolkit. */
+/** Creates a toolkit. Refuses reserved tags, and a toolkit beyond the limit. */
 export function createToolkit(
   { brand }: ProjectOptions,
   { toolkits }: ProjectState,

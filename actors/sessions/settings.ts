@@ -92,7 +92,7 @@ function stopPass(on: Draft): void {
     pass: compacting.pass,
   })
 }
-/** Deletes a session. */
+/** Deletes a session. Refuses while a turn has not ended. */
 export const remove =
   (brand: string): Decide<'session.delete', undefined> =>
   (state, _, cause) => {

@@ -318,7 +318,7 @@ export const upsert =
     return { events, reply: isStale(reply) ? reply : { ...reply, created: true } }
   }
 
-/** Deletes a row. */
+/** Deletes a row. A row that does not exist is refused with `not_found`. */
 export function remove(
   state: TableState,
   input: RowInput<'row.delete'>,

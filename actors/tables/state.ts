@@ -8,7 +8,7 @@ import type { Table } from '../../protocol/tables/schema.ts'
 import { emptyWindow, type RowWindow } from './window.ts'
 
 export interface TableState {
-  /** Absent before the table is created and after it was deleted. */
+  /** Absent before the table is created and after it is deleted. */
   table?: Table
   binding?: StoredBinding
   /** The claim on the name of the table. */

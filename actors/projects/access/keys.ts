@@ -141,7 +141,7 @@ export function createKey(
   return { events: [...holder.events, madeOf(key, input)], reply: key as Created }
 }
 
-/** Revokes a project key. */
+/** Revokes a project key. The token of a user is refused with `not_found`: see `revokeToken`. */
 export function revokeKey(
   state: ProjectState,
   input: Input<Rows['key.revoke']>,

@@ -34,7 +34,10 @@ type Decided<R> = Decision<RoleEvent, R>
 /** Maximum number of roles of one principal. */
 const MAX_ROLES_OF_ONE = 64
 
-/** Creates a role. */
+/**
+ * Creates a role. Refuses the name of an existing role in any letter case, and permissions that the
+ * caller lacks.
+ */
 export function createRole(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -164,7 +167,7 @@ export function deleteRole(
   }
 }
 
-/** Assigns a role to a principal. */
+/** Assigns a role to a principal. Refuses roles with permissions that the caller lacks. */
 export function assignRole(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -211,7 +214,7 @@ export function assignRole(
   }
 }
 
-/** Removes a role from a principal. */
+/** Deletes an assignment, which removes its role from the principal. */
 export function unassignRole(
   state: ProjectState,
   input: Input<Rows['assignment.delete']>,

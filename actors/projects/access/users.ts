@@ -152,7 +152,7 @@ export function createToken(
   return { events: [madeOf(key, input)], reply: key as Reply<Rows['token.create']> }
 }
 
-/** Revokes a token of a user. */
+/** Revokes a token of a user. The token of another user is refused with `not_found`. */
 export function revokeToken(
   state: ProjectState,
   input: Pick<Input<Rows['token.revoke']>, 'id' | 'token'>,

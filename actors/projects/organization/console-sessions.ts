@@ -8,8 +8,8 @@
  *     keys and users that may become invalid earlier; gateways check them on every request.
  * C2. A link is used at most once, expires after an hour, and acts as one organization key, which
  *     must still be valid when the link is used.
- * C3. At most 50 sessions of one principal and 10,000 sessions are stored. The oldest session of a
- *     principal ends when another one is opened.
+ * C3. At most 10,000 sessions are stored. While 50 sessions act as one principal, its oldest
+ *     session ends when another one is opened.
  */
 import {
   type AccountUsers,

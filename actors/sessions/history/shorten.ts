@@ -1,5 +1,5 @@
 /**
- * Truncation of texts that are too long for a row, with a note that states how much was left out.
+ * Truncation of texts that are too long for a row, with a note that states how much was omitted.
  */
 
 /** Number of characters that are reserved for the note. */
