@@ -1,7 +1,7 @@
 /**
  * Additions: fields of a record beyond the published record. Published clients decode some records
  * strictly and fail on an unknown field. The answer therefore contains an addition only when the
- * parameter `include` names it.
+ * parameter `include` lists it.
  */
 import { Type } from 'typebox'
 import { many } from './common.ts'
@@ -36,7 +36,7 @@ export const additions = <const N extends string>(table: Additions<N>) => ({
 })
 
 /**
- * Returns the answer with the additions that `include` names, and without any others. The answer is
+ * Returns the answer with the additions that `include` lists, and without any others. The answer is
  * one record, or an object with a list of records under `items`, `data` or both. The given answer
  * is not modified.
  */

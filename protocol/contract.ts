@@ -52,7 +52,7 @@ export interface Shape {
   readonly query?: TSchema
   /**
    * Fields beyond the published record, which the reply contains only if the query parameter
-   * `include` names them. The function `additions` creates this table and the parameter's schema.
+   * `include` lists them. The function `additions` creates this table and the parameter's schema.
    */
   readonly additions?: Additions
   /**
@@ -112,7 +112,7 @@ export interface Shape {
   /** The answer depends on what the caller may read. The view receives the caller as `viewer`. */
   readonly viewer?: true
   /**
-   * The kind of record that the slot `id` names, if this record determines the project or the
+   * The kind of record that the slot `id` identifies, if this record determines the project or the
    * session of the request.
    */
   readonly locateBy?: 'run' | 'interaction'
@@ -120,14 +120,14 @@ export interface Shape {
   readonly selfAccess?: true
   /**
    * The worker of an environment may call the row with its own credential, without the permission.
-   * If the row has the slot `environment_id`, the worker may name only its own environment.
+   * If the row has the slot `environment_id`, the slot must contain the worker's own environment.
    */
   readonly environment?: true
   /** The command can grant permissions. Callers may grant only permissions that they hold. */
   readonly grantsPermissions?: true
   /**
-   * The principal that the slot `id` names leaves its channels: always, or when the command
-   * disables it.
+   * The principal that the slot `id` identifies leaves its channels: always, or when the command
+   * disables the principal.
    */
   readonly leavesChannels?: 'always' | 'when_disabled'
   /**
@@ -149,7 +149,7 @@ export interface Shape {
 
 /**
  * The actor that handles a command: its kind, and the source of its id.
- * - `mint`: a new id is generated. With `near`, the id is in the slot of an id in the body, so that
+ * - `mint`: a new id is generated. With `near`, the id has the slot of an id in the body, so that
  *   both actors can change in one commit.
  * - `slot`: the id is in a path slot.
  * - `derive`: the id is derived from a name in a path slot.
@@ -210,8 +210,8 @@ export type Reply<R extends Row> = R['shape'] extends { readonly reply: infer T 
   ? Static<T>
   : undefined
 /**
- * The command rows that one kind of actor handles, by row name. Rows with `as` are left out,
- * because the row that they name has the handler.
+ * The command rows that one kind of actor handles, by row name. Rows with `as` are omitted, because
+ * they use the handler of the row to which they refer.
  */
 export type CommandsOf<T extends Table, K extends Kind> = {
   [N in keyof T as T[N] extends { readonly shape: { readonly as: string } }

@@ -273,8 +273,8 @@ export const refuse = (
 })
 
 /**
- * Returns a refusal because of invalid fields: 400 `bad_request` with `details.fields`. Its message
- * names the first fault.
+ * Returns a refusal because of invalid fields: 400 `bad_request` with `details.fields`. The message
+ * describes the first fault.
  */
 export function refuseFields(...faults: FieldError[]): Refusal {
   const [first] = faults

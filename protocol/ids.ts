@@ -2,7 +2,7 @@
  * Identifiers of the form `<prefix>_<26 characters of Crockford base32>`. They have the layout of a
  * ULID (48 bits of time, then randomness; https://github.com/ulid/spec), except that the last two
  * characters encode the SLOT, 0 to 1023. The slot determines the shard, so a gateway finds the
- * shard of an id without a lookup. Records that must change in one commit have ids in the same
+ * shard of an id without a lookup. Records that must change in one commit have ids with the same
  * slot.
  */
 import { kindPrefixes } from './entry.ts'

@@ -18,7 +18,7 @@ export function patch<T extends object>(record: T, change: Patch<T> | undefined)
   }
   return removed ? without(next, values) : (next as T)
 }
-// `delete` is avoided, because V8 copies an object slowly after a property was deleted from it.
+// `delete` is avoided, because V8 copies an object slowly once a property has been deleted from it.
 function without<T>(
   fields: Readonly<Record<string, unknown>>,
   values: Readonly<Record<string, unknown>>,
@@ -29,8 +29,8 @@ function without<T>(
 }
 
 /**
- * Applies the changes to a record that only the caller uses. Returns this record, or a new one when
- * the patch removes a field.
+ * Applies the changes in place to a record that only the caller uses. Returns this record, or a new
+ * one when the patch removes a field.
  */
 export function amend<T extends object>(record: T, change: Patch<T> | undefined): T {
   if (!change) return record
@@ -44,8 +44,9 @@ export function amend<T extends object>(record: T, change: Patch<T> | undefined)
   return removed ? without(fields, values) : record
 }
 /**
- * Returns a new record that begins with these fields. The result equals that of `patch`, but most
- * first patches contain the fields, in the same order, and are copied as a whole.
+ * Returns a new record with these fields and the changes. The result equals that of `patch`. It is
+ * computed faster if the patch begins with the same fields, because the patch is then copied as a
+ * whole.
  */
 export function begin<T extends object>(fields: Partial<T>, change: Patch<T> | undefined): T {
   if (!change) return { ...fields } as T

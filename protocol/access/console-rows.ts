@@ -1,8 +1,8 @@
 /**
- * Console sessions: what a browser signs in with, and one-time links that sign an administrator in.
- * A session acts with the rights of the credentials that it was made from (its grants), or as the
- * people of an account, which a person has who signs in with OpenID Connect. The organization
- * stores sessions, and only the hash of a session's cookie.
+ * Console sessions, with which browsers sign in, and one-time links that sign in an administrator.
+ * A session has the rights of credentials (its grants), those of the users of an account, or both.
+ * A person who signs in with OpenID Connect has an account. The organization stores each session
+ * with the hash of its cookie, never with the cookie itself.
  *
  * This file declares the rows for signed-in callers, and the internal commands and events of the
  * organization. `unauthenticated-rows.ts` declares the operations that need no session.
@@ -94,7 +94,7 @@ export interface KeptConsoleSession {
   readonly hash: string
   readonly method: SignInMethod
   readonly grants: readonly ConsoleGrant[]
-  /** The account whose users the session acts as; absent for sessions from keys and tokens. */
+  /** The account as whose users the session acts; absent if it was not opened for an account. */
   readonly account?: string
   readonly created_at: number
   readonly seen_at: number
@@ -130,9 +130,10 @@ export interface SignInCode {
 export type ConsoleCommands = {
   /**
    * Opens a session: with one grant, for the key of a link, or for an account. `joins` is the hash
-   * of the caller's previous session. A grant is added to that session, whose cookie changes; any
-   * other previous session ends. Refused with `unauthorized` for a key that is no longer valid and
-   * for a link that has expired or was used, and with `conflict` when too many sessions exist.
+   * of the cookie of the caller's previous session. A grant, or the key of a link, is added to that
+   * session, whose cookie then changes. A session for an account replaces that session. Refused
+   * with `unauthorized` for an unknown account, for a key that is no longer valid, and for a link
+   * that has expired or was used; refused with `conflict` when too many sessions exist.
    */
   'console_session.open': {
     readonly input: Pick<KeptConsoleSession, 'hash' | 'idle' | 'address' | 'client'> & {

@@ -1,4 +1,4 @@
-/** The schemas of signing in to the console, and of the description of who is signed in. */
+/** The schemas of a sign-in to the console, and of the answer that describes the session. */
 import { type Static, Type } from 'typebox'
 import { Closed } from '../common.ts'
 import type { FieldError } from '../errors.ts'
@@ -26,7 +26,10 @@ const Somebody = Type.Object({
 const Permissions = Type.Array(Type.String(), {
   description: 'As roles spell them; a wildcard stands for what it covers',
 })
-/** The answer to the question who is signed in. All optional members need a session. */
+/**
+ * Whether the caller is signed in, the available ways to sign in, and the rights of the session.
+ * Without a session, only `signed_in` and `ways` are present.
+ */
 export const ConsoleIdentity = Type.Object({
   signed_in: Type.Boolean(),
   ways: Type.Object({

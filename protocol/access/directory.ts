@@ -32,7 +32,7 @@ export interface OrganizationDirectory {
   readonly actions?: Readonly<Record<string, ActionSketch>>
   /** The configuration of the definition resolver, with its sealed token; absent: none. */
   readonly resolver?: KeptResolver
-  /** Origins to which a flow that connects a provider may return; absent: none. */
+  /** Origins to which an OAuth flow may return; absent: none. */
   readonly oauth_origins?: readonly string[]
 }
 export interface ProjectDirectory {
@@ -130,7 +130,7 @@ export function activePrincipal(
   const key = Object.values(keys).find(({ principal_id }) => principal_id === id)
   return key && { id, kind: 'service', name: key.name }
 }
-/** Converts a summary to the principal that commands and events name. */
+/** Converts a summary to the form of a principal in commands and events. */
 export const principalOf = ({ id, kind, name }: PrincipalSummary): Principal => ({
   type: kind === 'service' ? 'service_account' : kind,
   id,

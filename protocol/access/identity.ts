@@ -1,6 +1,6 @@
 /**
- * People who sign in with OpenID Connect. The pair of issuer and subject identifies a person for
- * life; each project in which the person has a role has a user with this identity.
+ * People who sign in with OpenID Connect. The pair of issuer and subject identifies a person
+ * permanently. Each project in which the person has a role has a user with this identity.
  */
 import { type Static, Type } from 'typebox'
 
@@ -19,9 +19,9 @@ export const SIGN_IN_PRINCIPAL = 'oidc'
 /** Internal commands of a project about people who sign in. */
 export type IdentityCommands = {
   /**
-   * Creates the user of a person, or brings the name, the address and the roles in line. A user
-   * without an identity who has the address becomes the user of the person. `email` must be
-   * verified by the provider. `roles` are names or ids. Without roles, no user is created.
+   * Creates the user of a person, or updates the user's name, address and roles. An existing user
+   * that has the address but no identity becomes the user of the person. `email` must be verified
+   * by the provider. `roles` are names or ids. Without roles, no user is created.
    */
   'person.sign_in': {
     input: {

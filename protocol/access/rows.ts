@@ -1,6 +1,6 @@
 /**
- * Rows, schemas and events of API keys and principals. `user-rows.ts` has the rows for people and
- * their tokens.
+ * Rows, schemas and events of API keys and principals. The rows for people and their tokens are in
+ * `user-rows.ts`.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, JsonObject, listOf, pageOf, paging, Tags, Timestamp } from '../common.ts'

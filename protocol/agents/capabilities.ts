@@ -1,7 +1,8 @@
 /**
  * Schemas and events for the assignment of toolkits and skills to agents, and for the holds that
- * protect assigned skills of the organization. An agent's assignments are in the order in which the
- * caller listed them. The rows are in `toolkits/rows.ts` and `skills/rows.ts`.
+ * prevent the deletion of an organization's skill during its assignment. An agent's assignments are
+ * in the order in which the caller listed them. The rows are in `toolkits/rows.ts` and
+ * `skills/rows.ts`.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, Timestamp } from '../common.ts'

@@ -66,7 +66,7 @@ export interface Layers {
   }
   readonly binding_route?: ModelRoute
 }
-/** The location and the model that generate the text of a turn. */
+/** The model that generates the text of a turn, and whether the service or a worker calls it. */
 interface EffectiveRoute {
   readonly mode: 'managed' | 'worker'
   readonly provider: string
@@ -85,7 +85,7 @@ export interface EffectiveDefinition {
   readonly effort?: Effort
   /** The timeout of the turn in seconds of active execution. */
   readonly timeout_seconds: number
-  /** `max_bytes` is the effective limit; 0 when the turn is shown no memory. */
+  /** `max_bytes` is the effective limit; 0 when the turn does not include the memory. */
   readonly memory_context: Required<MemoryContext>
   /** `threshold_tokens` is the effective threshold for either form of the policy. */
   readonly compaction: {

@@ -58,8 +58,8 @@ export const SetBinding = Closed({
 })
 export type SetBinding = Static<typeof SetBinding>
 /**
- * Returns the faults of a binding that schemas cannot detect. A worker route must name its model
- * itself, because the model of the agent may change.
+ * Returns the faults of a binding that schemas cannot detect. A worker route must specify its
+ * model, because the model of the agent may change.
  */
 export const checkBinding = ({ model_route, compaction_policy }: SetBinding) => [
   ...routeFaults(model_route, undefined),

@@ -87,9 +87,9 @@ export const fullId = ({ provider, id }: Pick<Model, 'provider' | 'id'>): string
   `${provider}/${id}`
 
 /**
- * Returns the model that a text names as `provider/model` or by the id of the model alone. When
- * several providers have a model with this id, the first provider wins. Returns undefined when
- * there is no such model.
+ * Returns the model that a text identifies, either as `provider/model` or by the id of the model
+ * alone. When several providers have a model with this id, the first provider wins. Returns
+ * undefined when there is no such model.
  */
 export function findModel({ providers }: Models, text: string): Model | undefined {
   const all = providers.flatMap(({ models }) => models)

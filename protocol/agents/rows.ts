@@ -1,4 +1,4 @@
-/** The rows for agents of a project. `schema.ts` has their schemas, rules and events. */
+/** The rows for agents of a project. Their schemas, rules and events are in `schema.ts`. */
 import { Type } from 'typebox'
 import { Closed, cutting, Id, listOf, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'

@@ -49,11 +49,11 @@ export interface ArtifactReservation {
   readonly owner: string
   /** The declared size, absent when it is unknown. */
   readonly size_bytes?: number
-  /** Present for the upload of a worker. The id of the artifact is then in the slot of the job. */
+  /** Present for the upload of a worker. The id of the artifact then has the slot of the job. */
   readonly lease?: LeaseFacts
   /**
-   * Present for an attachment, which only its session reserves. The id of the artifact is then in
-   * the slot of the session. `until`: Unix milliseconds at which the session abandons the upload.
+   * Present for an attachment, which only its session reserves. The id of the artifact then has the
+   * slot of the session. `until`: Unix milliseconds at which the session abandons the upload.
    */
   readonly attachment?: { readonly session_id: string; readonly until: number }
 }

@@ -19,7 +19,7 @@ export type ArtifactAuditEvent =
       readonly session_id?: string
       /** The artifact is an attachment of the session. */
       readonly attachment?: true
-      /** Unix milliseconds at which the conversion fails. */
+      /** Unix milliseconds at which an unfinished conversion fails. */
       readonly convert_until?: number
       /** Id of the errand that converts the file. */
       readonly convert_job?: string

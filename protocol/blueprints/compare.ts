@@ -134,7 +134,7 @@ export function appliedHashes(
 }
 
 /**
- * Returns the hashes with those of symbolic references that were resolved after the plan.
+ * Adds the hashes of symbolic references that were resolved after the plan, and returns all hashes.
  * @param references the values of the reference fields, with ids.
  */
 export const withReferences = (

@@ -47,7 +47,7 @@ const isLongText = ({ type, maxLength, pattern, enum: choices }: Json): boolean 
   choices === undefined &&
   (maxLength === undefined || (typeof maxLength === 'number' && maxLength >= LONG))
 
-/** Extends a schema: each long text can also be an object that names a file. */
+/** Extends a schema: each long text can also be an object that refers to a file. */
 function withFiles(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withFiles)
   if (!isObject(schema)) return schema

@@ -52,7 +52,7 @@ export interface Plan {
   readonly identity: Identity
   /** The outcome for each resource of the request. */
   readonly changes: readonly PlannedChange[]
-  /** With `prune`: the deletions and releases of resources that the request does not name. */
+  /** With `prune`: the deletions and releases of resources that the request does not contain. */
   readonly pruned: readonly PlannedChange[]
   /** Without `prune`: the orphans whose protection changes. */
   readonly rebound: readonly PlannedChange[]

@@ -1,9 +1,9 @@
 /**
- * Blueprints: descriptions of the resources of a project that are applied as a whole. This file has
- * the schemas of requests and answers; `resources.ts` has those of the resources.
+ * Blueprints: descriptions of the resources of a project that are applied as a whole. This file
+ * contains the schemas of requests and answers; the schemas of resources are in `resources.ts`.
  *
  * Published clients decode these answers strictly. The answers therefore contain members and
- * resource types beyond the published contract only when `include` names them, or when the request
+ * resource types beyond the published contract only when `include` lists them, or when the request
  * contains a field that such clients do not send.
  */
 import { type Static, Type } from 'typebox'
@@ -27,10 +27,10 @@ export const BlueprintKey = Type.String({
 export const Namespace = Name
 
 /**
- * The additions that `include` can name:
+ * The additions that `include` can list:
  * - `plan`: the differences per field, and `plan_id`.
  * - `drift`: fields that were changed by other means since the last apply.
- * - `orphans`: bindings of the blueprint that the request does not name.
+ * - `orphans`: bindings of the blueprint whose resources the request does not contain.
  * - `further_types`: resources of types beyond the published contract.
  *
  * The handlers of the rows evaluate `include` themselves, because most additions are not members of

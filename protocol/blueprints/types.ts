@@ -19,7 +19,7 @@ export interface FieldFacts {
   readonly as?: string
   /** A value that means the same as an absent field. */
   readonly empty?: unknown
-  /** The field cannot change after the resource was created. */
+  /** The field cannot change once the resource has been created. */
   readonly immutable?: true
   /** Returns the parts of a change that are not allowed, with their paths in the record. */
   readonly fixed?: (from: unknown, to: unknown, is_empty: boolean) => readonly FieldError[]

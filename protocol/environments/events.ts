@@ -139,8 +139,8 @@ type EnvironmentPrivateEvent =
       readonly at: number
     })
   /**
-   * The worker has ended. `failed`: the worker did not end on its own initiative. `session` and
-   * `jobs` identify the leases that the worker may have held.
+   * The worker has ended. `failed`: the worker ended unexpectedly, so its next start is delayed.
+   * `session` and `jobs` identify the leases that the worker may have held.
    */
   | (Event & {
       readonly type: 'environment.worker_ended'

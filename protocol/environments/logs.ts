@@ -11,6 +11,6 @@ export interface LogsRequest {
 export interface LogsAnswer {
   /** Untrusted text, as the worker wrote it. */
   readonly content: string
-  /** Whether older lines or bytes were left out. */
+  /** Whether older lines or bytes were omitted. */
   readonly truncated: boolean
 }

@@ -82,7 +82,7 @@ const EnvironmentLease = Type.Object({
   expires_at: Timestamp,
 })
 
-/** The additions of an environment record; `Environment` has their schemas. */
+/** The additions of an environment record. `Environment` contains their schemas. */
 export const environmentAdditions = additions({
   worker_state: {},
   place: {},

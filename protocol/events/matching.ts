@@ -7,7 +7,7 @@ import { fitsType } from './types.ts'
 
 /**
  * Fields of `meta` that identify a container of the source of an event, by kind of source. An
- * author may name the container instead of the exact source, for example the loop instead of the
+ * author may specify the container instead of the exact source, for example the loop instead of the
  * run.
  */
 const scopes: Readonly<Record<string, readonly string[]>> = {

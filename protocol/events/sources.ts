@@ -1,8 +1,8 @@
 /**
  * Source events: events in a project that can start runs or resume waiting ones. One actor per
  * project, `events`, stores them, so they have one order. Consumers receive them at least once.
- * This file has the data, events and internal commands; `rows.ts` has the rows, and `types.ts` the
- * names.
+ * This file contains the data types, events and internal commands. The rows are in `rows.ts`, and
+ * the names of event types in `types.ts`.
  */
 import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'

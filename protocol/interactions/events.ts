@@ -92,7 +92,7 @@ export type InteractionEvent =
         readonly withheld?: true
         /**
          * The service cancelled the interaction because targets or reviewers do not exist. The
-         * reason names them.
+         * reason lists them.
          */
         readonly invalid?: true
         readonly source: Source

@@ -1,6 +1,6 @@
 /**
  * The rows for interactions: creating, listing, answering, reviewing and cancelling them, and
- * issuing answer links. `schema.ts` has the records, and `check.ts` the checks.
+ * issuing answer links. The records are in `schema.ts`, and the checks in `check.ts`.
  */
 import { type Static, Type } from 'typebox'
 import {

@@ -1,6 +1,6 @@
 /**
  * Schemas of interactions: the record, the question, the policy, the responses, and the consumer of
- * the outcome. `check.ts` has the rules that schemas cannot express.
+ * the outcome. The rules that schemas cannot express are in `check.ts`.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, JsonObject, orAbsent, Tags, Timestamp } from '../common.ts'
@@ -126,7 +126,7 @@ export const HttpConsumer = Closed({
 })
 const consumerKinds = ['run', 'agent_tool', 'http_subscriber', 'none'] as const
 export const ConsumerKind = Type.Enum([...consumerKinds])
-/** The consumer of the outcome. Besides `kind`, only the field that `kind` names is present. */
+/** The consumer of the outcome. `kind` is the name of the only other field that may be present. */
 export const Consumer = Closed({
   kind: ConsumerKind,
   run: Type.Optional(orAbsent(RunConsumer)),

@@ -1,7 +1,7 @@
 /**
  * The log lines that workers print for their jobs: the frame of the worker socket, the stored form,
  * and the row. Lines are kept outside of the journal, for a limited time and in limited amounts.
- * They may be lost in a crash; nothing is decided from them.
+ * They may be lost in a crash; no decision depends on them.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, JsonObject, paging, Timestamp } from '../common.ts'
@@ -18,7 +18,7 @@ export type LogLevel = (typeof logLevels)[number]
 export const logLimits = {
   /** A longer text is cut, and marked as `truncated`. */
   text: 8192,
-  /** `fields` that are longer as JSON are left out, and the line is marked as `truncated`. */
+  /** `fields` that are longer as JSON are omitted, and the line is marked as `truncated`. */
   fields: 8192,
   /** Maximum number of lines of a frame, and of a stored batch. */
   lines: 1000,

@@ -13,7 +13,7 @@ import { WaitingOn } from '../runs/waiting.ts'
 
 const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as const
 
-/** The additions of a job record; `Job` has their schemas. */
+/** The additions of a job record. `Job` contains their schemas. */
 export const jobAdditions = additions({ priority: {}, fairness_key: {}, waiting_on: {} })
 export const Job = Type.Object({
   id: Type.String(),
@@ -79,7 +79,7 @@ export type ActionLogEntry = Static<typeof ActionLogEntry>
 
 /**
  * Returns the owner of a job: the actor that requested the job, stores its parameters and is
- * notified of its end. Undefined when the header names no owner, delivery or run.
+ * notified of its end. Undefined when the header contains no owner, delivery or run.
  */
 export const ownerOf = ({
   owner,

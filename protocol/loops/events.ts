@@ -208,7 +208,7 @@ export interface RunOpening {
   readonly spec: Spec
   /** The repositories that the run clones before its first step. */
   readonly repositories?: readonly Repository[]
-  /** Id of the agent for steps that name no agent. */
+  /** Id of the agent for steps that specify none. */
   readonly agent_id?: string
   readonly definitions: Readonly<Record<string, Definition>>
   readonly event: JsonObject

@@ -4,8 +4,8 @@
  *
  * P1. A loop requests a slot for a run that its own rules admit. The run starts when the loop takes
  *     the granted slot, and the loop returns the slot when the run has ended.
- * P2. The loops and the plan communicate by effects, which arrive in order and act exactly once.
- *     So no crash loses a slot, and no slot is granted twice.
+ * P2. The loops and the plan communicate by effects, which arrive in order and are applied exactly
+ *     once. No slot is therefore lost in a crash or granted twice.
  */
 import type { Event } from '../entry.ts'
 

@@ -1,6 +1,6 @@
 /**
  * The repositories of a loop. A system step of the run clones each repository before the first
- * authored step. The loop (`static`) or the event that started the run (`match`) names the
+ * authored step. The loop (`static`) or the event that started the run (`match`) determines the
  * repository.
  *
  * Invariants:
@@ -28,9 +28,9 @@ export const preparationIds = (count: number): string[] =>
   count === 1 ? [STEP] : Array.from({ length: count }, (_, index) => `${STEP}_${index + 1}`)
 
 /**
- * Returns the spec with the system steps before the authored steps. Authored steps keep their ids:
- * the id of a step without one is its index among the authored steps. The parameters of a system
- * step are determined when the step starts.
+ * Returns the spec with the system steps before the authored steps. Authored steps keep their ids;
+ * a step without an id gets its index among the authored steps as its id. The parameters of a
+ * system step are determined when the step starts.
  */
 export function withPreparation(spec: Spec, repositories: readonly Repository[]): Spec {
   if (repositories.length === 0) return spec

@@ -1,6 +1,6 @@
 /**
  * The rows for loops: workflows with triggers that start them and a policy for concurrent runs.
- * `schema.ts` has the records, and `events.ts` the events and internal commands.
+ * The records are in `schema.ts`, and the events and internal commands in `events.ts`.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, JsonObject, listOf, pageOf, paging, Timestamp } from '../common.ts'

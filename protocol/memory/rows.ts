@@ -1,4 +1,4 @@
-/** The rows for the memory of agents. `schema.ts` has the schemas, limits and events. */
+/** The rows for the memory of agents. The schemas, limits and events are in `schema.ts`. */
 import { Type } from 'typebox'
 import { Closed, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'

@@ -1,6 +1,6 @@
 /**
- * The row of a project's overview: the runs of each status now, the questions that wait, and what
- * happened in a recent period, as a series with steps of equal length.
+ * The row of a project's overview: the current number of runs by status, the waiting interactions,
+ * and the activity in a recent period as a series with steps of equal length.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Timestamp } from '../common.ts'
@@ -42,7 +42,7 @@ const flow = {
   p95_ms: Latency('95 %'),
 }
 const Flow = Type.Object(flow)
-/** What happened to the runs of a project in a period. */
+/** The numbers and latencies of the runs of a project in a period. */
 export type Flow = Static<typeof Flow>
 
 const Failure = Type.Object({

@@ -1,4 +1,4 @@
-/** The rows for the caller's own preferences and for saved views. `schema.ts` has the records. */
+/** The rows for the caller's own preferences and for saved views. Their records: `schema.ts`. */
 import { Closed, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import {

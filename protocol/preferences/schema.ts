@@ -1,7 +1,7 @@
 /**
  * Preferences of principals, and saved views of lists: schemas, limits, events and internal
- * commands. Both are for programs that people look at, such as the console; the service itself
- * reads neither.
+ * commands. Both are for programs with a user interface, such as the console; the service itself
+ * uses neither.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, sizeOf, Timestamp } from '../common.ts'
@@ -79,7 +79,7 @@ export interface PreferencesReplies {
   'me.save_preferences': Omit<Preferences, 'preferences'>
 }
 
-/** The lists that a saved view can be about, with the resources whose rows `<name>.list` they are. */
+/** The lists of which views can be saved; each is returned by the row `<resource>.list`. */
 const viewedResources = {
   runs: 'run',
   interactions: 'interaction',
@@ -166,12 +166,12 @@ export type SavedViewEvent =
   | (Event & { readonly type: 'saved_view.deleted'; readonly id: string })
 /** Internal commands of saved views. */
 export type SavedViewCommands = {
-  /** Deletes the private views of a principal. Sent by the project when it was deleted. */
+  /** Deletes the private views of a principal, when the project has deleted the principal. */
   'saved_view.drop_private': { input: { readonly owner_id: string }; reply: undefined }
 }
 /**
- * What the gateway adds to commands about saved views. `may_share`: whether the caller may share
- * views, and change shared views of others.
+ * Data that the gateway adds to commands about saved views. `may_share`: whether the caller may
+ * share views, and change shared views of others.
  */
 export interface SavedViewExtra {
   readonly may_share: boolean

@@ -13,7 +13,7 @@
  *     guarantees that the workflow does not exist and can no longer be created. The organization
  *     requests this guarantee a minute after the reservation. If the workflow does not exist, the
  *     project then rejects its id. A gateway that crashes between reservation and creation thus
- *     blocks a handle for only about a minute. No delay of messages can grant one handle to two
+ *     blocks a handle for only about a minute. Even delayed messages cannot grant one handle to two
  *     projects.
  */
 

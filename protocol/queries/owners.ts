@@ -81,7 +81,7 @@ export interface OwnerQueries {
     console_sessions: { input: ConsoleOwner; reply: readonly KeptConsoleSession[] }
     /** The users of an account; none for an unknown account. */
     console_account: { input: { readonly id: string }; reply: AccountUsers }
-    /** Whether any console session was ever opened. */
+    /** Whether any console session has ever been opened. */
     console_used: { input: NoInput; reply: boolean }
     /** The given principal ids that belong to no organization key. */
     unknown_principals: {

@@ -44,7 +44,7 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
   /**
    * Run events of a project after a cursor, oldest first, each as the JSON that clients receive.
    * `last` is the cursor up to which the page covers the feed, even if the page is empty. `more`:
-   * the page ended early, at the limit or at 1 MB.
+   * the page ended early, at the limit or at a million characters.
    */
   feed: {
     input: { after: number; limit: number }
@@ -68,7 +68,7 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
   /**
    * Events of a channel after a cursor, oldest first. `last` is the cursor of the newest event of
    * the channel that the view has applied. It may be greater than the cursor of the last item.
-   * `more`: the page ended before `last`, at the limit or at 1 MB.
+   * `more`: the page ended before `last`, at the limit or at a million characters.
    */
   channel_events: {
     input: { channel_id: string; after: number; limit: number }

@@ -1,7 +1,7 @@
 /**
- * The configuration of the organization's definition resolver, and the origins to which a flow that
- * connects a provider may return. The resolver is a service of the organization that Baton asks for
- * the definition of an agent before a turn. `callout.ts` defines the protocol of that call.
+ * The configuration of the organization's definition resolver, and the origins to which an OAuth
+ * flow may return. The resolver is a service that the organization operates. Before a turn, Baton
+ * requests the definition of the agent from the resolver; `callout.ts` defines this call.
  *
  * Invariants:
  * R1. The bearer token is write-only. The journal contains it sealed. No answer contains it.
@@ -38,7 +38,7 @@ export const resolverDefaults = {
   on_unavailable: 'last_known_good',
 } as const satisfies Partial<ResolverSettings>
 
-/** `stored`: the definitions that Baton stores; `client_resolver`: those of the endpoint. */
+/** `stored`: definitions that Baton stores. `client_resolver`: definitions from the endpoint. */
 type ResolverSource = 'stored' | 'client_resolver'
 /** The behavior when the endpoint gives no valid answer. */
 type OnUnavailable = 'last_known_good' | 'fail'

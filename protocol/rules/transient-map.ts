@@ -1,13 +1,14 @@
 /**
- * A map whose entries are added and removed all the time.
+ * A map whose entries are added and removed frequently.
  *
- * A `Map` of V8 moves to a new table when its table is full. The old table keeps its entries and a
- * reference to the new one. If it is in the old generation by then, only a full collection deletes
- * it, and until then it keeps all later tables of the map in memory, with the values that they
- * contained at their end. Values that would be young garbage are thus copied and promoted.
+ * V8 replaces the table of a `Map` when the table is full. The old table still references its
+ * entries and the new table. If the old table has been promoted to the old generation, only a full
+ * collection frees it. Until then, it keeps all later tables of the map in memory, with the values
+ * that they contained when they were replaced. Short-lived values are therefore copied and
+ * promoted.
  *
- * Invariant: the table contains holders, and a removed holder is empty. Therefore an old table keeps
- * only keys and empty holders in memory.
+ * Invariant: the table contains holders, and a removed holder is empty. An old table therefore
+ * keeps only keys and empty holders in memory.
  */
 interface Holder<V> {
   value: V | undefined

@@ -1,7 +1,7 @@
 /**
  * Actions on all runs that match a filter. A request acts on one page of runs, oldest first, and
- * answers where the next one begins. A cursor also contains the time of the first request: runs
- * that were created later are not taken.
+ * returns the cursor of the next page. The cursor also contains the time of the first request, so
+ * runs that were created later are not affected.
  */
 import { type Static, Type } from 'typebox'
 import { Closed } from '../common.ts'

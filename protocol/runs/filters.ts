@@ -44,7 +44,7 @@ export const runOrder = {
   ),
 }
 
-/** Maximum number up to which runs are counted. */
+/** Runs are counted up to this number. */
 export const COUNT_LIMIT = 10_000
 export const RunCount = Type.Object({
   count: Type.Integer({ maximum: COUNT_LIMIT }),

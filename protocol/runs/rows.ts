@@ -1,6 +1,6 @@
 /**
- * The rows for starting, reading, controlling and following runs. `schema.ts` has the records, and
- * `events.ts` the events.
+ * The rows for starting, reading, controlling and following runs. The records are in `schema.ts`,
+ * and the events in `events.ts`.
  */
 import { type Static, Type } from 'typebox'
 import {

@@ -40,7 +40,7 @@ export interface KeptAttachment {
   readonly as: FileFacts['as']
   readonly page_count?: number
   /**
-   * `coming`: the bytes are not stored yet; `stored`: the object store has them; `erased`: they
+   * `coming`: the bytes are not stored yet; `stored`: they are in the object store; `erased`: they
    * were deleted.
    */
   readonly state: 'coming' | 'stored' | 'erased'
@@ -54,7 +54,7 @@ export interface KeptAttachment {
   readonly hash: string
   /**
    * The file has an artifact actor, so it is listed as an artifact and counts toward the quota.
-   * Absent for files that earlier versions stored.
+   * Absent for files that earlier releases stored.
    */
   readonly counted?: true
 }
@@ -123,7 +123,7 @@ export type AttachmentEvent =
    * that is never finished.
    */
   | { readonly type: 'attachment.reserved'; readonly attachment: KeptAttachment }
-  /** `created_at`: time at which the file became visible; absent in events of earlier versions. */
+  /** `created_at`: time at which the file became visible; absent in events of earlier releases. */
   | { readonly type: 'attachment.stored'; readonly id: string; readonly created_at?: string }
   | {
       readonly type: 'attachment.converted'

@@ -55,7 +55,7 @@ export type SessionCommands = {
    * has ended or stores too many files, or when the idempotency key belongs to another upload or to
    * an erased file. The reply to a repeated upload contains the stored file. `expires_at`: the
    * deadline of the upload in Unix milliseconds. If present, the gateway next reserves the bytes in
-   * the quota; files of earlier versions are not counted.
+   * the quota; files of earlier releases are not counted.
    */
   'attachment.reserve': {
     input: Reserving
@@ -84,7 +84,7 @@ interface Reserving {
   readonly key?: string
   /**
    * Id of the organization, whose quota the file uses. Absent in commands of gateways of earlier
-   * versions, whose uploads are not counted.
+   * releases, whose uploads are not counted.
    */
   readonly organization?: string
 }

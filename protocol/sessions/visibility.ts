@@ -3,9 +3,9 @@
  * that sent input to it, by its agent and by holders of `project.admin`. A session of a channel is
  * readable by the readers of the channel, regardless of the visibility in its record.
  *
- * Earlier releases stored `private` as the default of sessions that requests opened, and did not
- * enforce it. Therefore the value of such a session counts only if the request specified it; see
- * docs/adr/0006-private-sessions.md.
+ * Earlier releases stored `private` as the default visibility of sessions that requests created,
+ * and did not enforce it. The visibility of such a session therefore counts only if the request
+ * specified it; see docs/adr/0006-private-sessions.md.
  */
 import { channelOfKey } from '../channels/exchange.ts'
 import type { Session } from './schema.ts'

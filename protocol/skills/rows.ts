@@ -1,6 +1,6 @@
 /**
- * The rows for skills of projects and of the organization. `agents/capabilities.ts` has their
- * assignments to agents.
+ * The rows for skills of projects and of the organization. Their assignments to agents are in
+ * `agents/capabilities.ts`.
  */
 import { Type } from 'typebox'
 import { AssignSkills, SkillAssignment } from '../agents/capabilities.ts'

@@ -1,15 +1,15 @@
 /**
- * The kinds of records that the topic `changes` names, and the changes that an entry of the journal
- * stands for. Runs and jobs are left out, because the feed of a project has their events.
+ * The kinds of records that the topic `changes` reports, and the changes that result from an entry
+ * of the journal. Runs and jobs are omitted, because the feed of a project contains their events.
  *
  * Invariant: every event that may change the answer of the list of a kind results in a change of
- * the kind. Too many changes are harmless, because a client only loads a record again. The time of
- * the last use of a key is an exception, because every request would result in a change.
+ * the kind. Superfluous changes are harmless, because a client only loads a record again. The time
+ * of the last use of a key is an exception, because every request would result in a change.
  */
 import type { RowName } from '../api.ts'
 import type { Entry, Event, Kind } from '../entry.ts'
 
-/** The row whose permission a caller needs to hear of changes of a kind, by kind. */
+/** The row whose permission a caller needs to receive changes of a kind, by kind. */
 type Listed = Readonly<Record<string, RowName>>
 const project = {
   action: 'action.list',
@@ -53,7 +53,7 @@ export const changeKinds: {
 export const allChangeKinds: readonly string[] = [
   ...new Set([...Object.keys(project), ...Object.keys(organization)]),
 ].sort()
-/** The kinds whose records may be closed to a caller who has the permission. */
+/** The kinds whose records may be unreadable even for a caller who has the permission. */
 export const closableKinds = ['artifact', 'channel', 'interaction', 'session'] as const
 export type ClosableKind = (typeof closableKinds)[number]
 
@@ -63,7 +63,7 @@ export interface RecordChange {
   /** Absent: any record of the kind may have changed. */
   readonly id?: string
   /**
-   * The id of a principal whose access to the record has changed. Only this principal learns of the
+   * The id of a principal whose access to the record has changed. Only this principal receives the
    * change.
    */
   readonly only?: string
@@ -110,7 +110,7 @@ const ofOrganizationEvent: Readonly<Record<string, keyof typeof organization>> =
   skill: 'skill',
 }
 
-/** Returns the changes that an entry stands for; the same change may occur several times. */
+/** Returns the changes that result from an entry; the same change may occur several times. */
 export function changesOf(entry: Entry): readonly RecordChange[] {
   switch (entry.kind) {
     case 'project':
@@ -137,7 +137,7 @@ function configured(
     const kind = Object.hasOwn(kinds, subject) ? kinds[subject] : undefined
     if (kind === undefined) return []
     const { id } = event as Event & { readonly id?: string }
-    // A binding has its own id, and the blueprint of a resource is not its id.
+    // In events of bindings and blueprints, `id` does not identify the changed record.
     return id === undefined || subject === 'binding' || subject === 'blueprint'
       ? [{ kind }]
       : [{ kind, id }]
@@ -158,7 +158,8 @@ function ofChannel(event: Event, id: string): readonly RecordChange[] {
     }
     case 'channel.updated': {
       const { channel } = event as Event & { readonly channel: { readonly private?: boolean } }
-      // Others lose a channel that becomes private. They may no longer learn its id.
+      // Principals that are not members lose access to a channel that becomes private. The changes
+      // for them have no id, because they must not receive the id of the channel.
       return channel.private === undefined
         ? [change]
         : [change, { kind: 'channel' }, { kind: 'session' }]

@@ -250,6 +250,6 @@ export type TableReplies = {
   'row.update': Updated | Stale
   'row.delete': Stale | undefined
 }
-/** Whether a reply asks for later facts. */
+/** Whether a reply requests later facts. */
 export const isStale = (reply: unknown): reply is Stale =>
   typeof reply === 'object' && reply !== null && 'stale' in reply

@@ -1,4 +1,4 @@
-/** The rows for toolkits. `agents/capabilities.ts` has their assignments to agents. */
+/** The rows for toolkits. Their assignments to agents are in `agents/capabilities.ts`. */
 import { Type } from 'typebox'
 import { AssignToolkits, ToolkitAssignment } from '../agents/capabilities.ts'
 import { ToolManifest } from '../agents/manifest.ts'

@@ -1,7 +1,7 @@
 /**
- * Toolkits: named sets of selectors of actions, which are assigned to agents. This file has their
- * schemas, limits and events; `agents/selectors.ts` matches selectors with actions. A selector may
- * match actions that are defined later.
+ * Toolkits: named sets of selectors of actions, which are assigned to agents. This file contains
+ * their schemas, limits and events; `agents/selectors.ts` matches selectors with actions. A
+ * selector may match actions that are defined later.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Tags, Timestamp } from '../common.ts'

@@ -84,7 +84,7 @@ export interface AttemptOutcome {
   /** The beginning of the receiver's answer. */
   readonly answer?: string
 }
-/** What the gateway adds to `webhook.resend`: the content of the delivery that is sent again. */
+/** Data that the gateway adds to `webhook.resend`: the content of the delivery to send again. */
 export interface Resent {
   readonly opening: DeliveryOpening
 }

@@ -1,6 +1,6 @@
 /**
  * The rows, schemas and events of webhooks, which receive events of a project, and the records of
- * deliveries. `delivery.ts` has the actor of a delivery.
+ * deliveries. The commands and events of a delivery are in `delivery.ts`.
  */
 import { type Static, Type } from 'typebox'
 import type { SealedSecret } from '../actions/rows.ts'

@@ -52,8 +52,8 @@ export type GatewayMessage =
   | { readonly type: 'forget'; readonly project: string }
 
 /**
- * Messages that are handled in order, each as if it had been sent alone. The reply has their
- * replies as `answers`. Older releases reply `{ok: false}`, and handle none of them.
+ * Messages that are handled in order, each as if it had been sent alone. The reply contains their
+ * replies as `answers`. Older releases reply `{ok: false}`, and handle none of the messages.
  */
 export interface GatewayMessages {
   readonly type: 'list'

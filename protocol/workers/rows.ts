@@ -1,4 +1,4 @@
-/** The rows and the record of workers. `socket.ts` has the frames of the worker socket. */
+/** The rows and the record of workers. The frames of the worker socket are in `socket.ts`. */
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
 import { Closed, cutting, listOf, Timestamp } from '../common.ts'

@@ -1,7 +1,7 @@
 /**
- * The worker socket, and the events of workers: frames in both directions, errors, close
- * codes, size limits and the registration. Frames are JSON text, with one object per message.
- * `timing.ts` has the timing, and `messages.ts` the messages between nodes of the service.
+ * The worker socket, and the events of workers: frames in both directions, errors, close codes,
+ * size limits and the registration. Frames are JSON text, with one object per message. The timing
+ * is in `timing.ts`, and the messages between nodes of the service are in `messages.ts`.
  */
 import { type Static, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'

@@ -1,6 +1,6 @@
 /**
- * The rows, schemas and events of workflow definitions and their immutable versions. `spec.ts` and
- * `steps.ts` have the authoring form.
+ * The rows, schemas and events of workflow definitions and their immutable versions. The authoring
+ * form is in `spec.ts` and `steps.ts`.
  */
 import { type Static, Type } from 'typebox'
 import { bodyKey, Closed, Handle, pageOf, paging, runPageOf, Tags, Timestamp } from '../common.ts'

@@ -1,5 +1,5 @@
 /**
- * Warnings about parts of a saved definition that can have no effect. The definition is stored
+ * Warnings about parts of a saved definition that cannot have any effect. The definition is stored
  * unchanged.
  */
 import { type Static, Type } from 'typebox'

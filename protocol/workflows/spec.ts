@@ -82,8 +82,8 @@ export const Spec = Closed({
 export type Spec = Static<typeof Spec>
 
 /**
- * Returns the workflows to which steps of a spec refer, each once, as the steps name them: by id,
- * handle or action name.
+ * Returns the workflows to which steps of a spec refer, each once, in the form that the steps use:
+ * id, handle or action name.
  */
 export const workflowsNamed = ({ steps }: Pick<Spec, 'steps'>): string[] => [
   ...new Set(

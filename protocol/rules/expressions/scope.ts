@@ -44,7 +44,7 @@ export function scopeAt(
   outer?: Scope,
   system: readonly string[] = [],
 ): Scope {
-  // Most scopes are never asked about a step.
+  // Computed on first use, because most scopes are never queried for a step.
   let listed: string[] | undefined
   const idsOf = () => (listed ??= steps.map(idOf))
   const knows = (name: string): boolean =>

@@ -1,6 +1,6 @@
 /**
- * The JSON Schema keywords that bound numbers and the sizes of strings, lists and objects.
- * `keywords.ts` has all other keywords.
+ * The JSON Schema keywords that bound numbers and the sizes of strings, lists and objects. All
+ * other keywords are in `keywords.ts`.
  */
 import { type Budget, isObject, spend } from '../expressions/values.ts'
 import type { Check, Keyword } from './check.ts'

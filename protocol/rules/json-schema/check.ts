@@ -1,6 +1,6 @@
 /**
- * The interface between the validator and the keywords of JSON Schema. This file has only types and
- * a shared message; `validate.ts` implements the validator.
+ * The interface between the validator and the keywords of JSON Schema. This file contains only
+ * types and a shared message; `validate.ts` implements the validator.
  */
 import type { FieldError } from '../../errors.ts'
 import type { Budget } from '../expressions/values.ts'

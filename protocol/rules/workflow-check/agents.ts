@@ -70,8 +70,8 @@ interface NamedAgent {
   readonly name: string | undefined
 }
 /**
- * Returns the agents that steps refer to, with their exact paths. Agents that judge a check are
- * included only if they are named.
+ * Returns the agents that steps refer to, with their exact paths. An agent that judges an assertion
+ * is included only if the assertion specifies it.
  * @param path path of the steps.
  */
 export const agentsNamed = (steps: readonly Step[], path: string): NamedAgent[] =>
@@ -86,7 +86,7 @@ export const agentsNamed = (steps: readonly Step[], path: string): NamedAgent[] 
       : []
   })
 /**
- * Returns a fault for each agent step that names no agent, for workflows that have no default
+ * Returns a fault for each agent step that specifies no agent, for workflows that have no default
  * agent.
  */
 export const checkAgentless = (steps: readonly Step[], path: string): FieldError[] =>

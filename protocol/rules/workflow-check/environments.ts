@@ -17,7 +17,7 @@ export interface LoopFacts {
   readonly prepares: readonly string[]
 }
 
-/** Returns the paths of action steps that need an environment but do not name one. */
+/** Returns the paths of action steps that need an environment but do not specify one. */
 const unnamed = (steps: readonly Step[], path: string): string[] =>
   placesIn(steps, path, ({ kind, config }, at) =>
     kind === 'action' && config.environment_id === undefined && needsEnvironment(config)
