@@ -1,6 +1,6 @@
 /**
- * Measures what a run costs, in this tree and in another commit. The trees take turns, in
- * alternating order. Each round starts a new server with fsync always.
+ * Measures the cost of a run in this tree and, optionally, in another commit. The trees are
+ * measured in turn, in alternating order. Each round starts a new server with fsync always.
  */
 import { StartFault } from '../nodes/process/fault.ts'
 import { compare, turns } from './cost/compare.ts'

@@ -119,7 +119,7 @@ export function attribute(root: CallNode, locate: (frame: Frame) => Located): At
     const name = functionName === '' ? `line ${line}` : functionName
     total += node.weight
     add(modules, module, node.weight)
-    // A native function says little without the function that called it.
+    // A native function is informative only together with the function that called it.
     add(functions, file === '' ? `${from} → ${name}` : `${file} ${name}`, node.weight)
     const here = file === '' ? from : `${file} ${name}`
     for (const child of node.children) open.push({ node: child, caller: module, from: here })

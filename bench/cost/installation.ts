@@ -100,8 +100,8 @@ function viewBytes(folder: string): number {
 }
 
 /**
- * Returns the processor time of each thread of a process in µs, by the number of the thread. Threads
- * that have ended are left out.
+ * Returns the processor time of each thread of a process in µs, by Linux thread id. Threads that
+ * have ended are omitted.
  */
 export function threadTimes(pid: number): Map<number, number> {
   const times = new Map<number, number>()

@@ -1,4 +1,4 @@
-/** Maps source files, packages and parts of Node.js to the modules in the tables of the cost. */
+/** Maps source files, packages and parts of Node.js to the modules that the cost tables show. */
 
 /**
  * Modules by path prefix; the longest match wins. An empty name means that a frame belongs to the

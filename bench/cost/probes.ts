@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Timeout of an answer in milliseconds. A thread that does not answer may have ended, and is left
- * out.
+ * Timeout of an answer in milliseconds. A thread that does not answer may have ended, and is
+ * omitted.
  */
 const ANSWER_WITHIN_MS = 30_000
 
@@ -17,9 +17,9 @@ interface Answer<R> {
   /** `<process>-<number of the thread in Node.js>` */
   readonly socket: string
   readonly pid: number
-  /** The number of the thread in Linux. */
+  /** The Linux thread id. */
   readonly task: number
-  /** What the thread runs, see `threadName`. */
+  /** The name of the thread, from `threadName`. */
   readonly thread: string
   readonly result: R
 }
@@ -34,14 +34,15 @@ export interface Probes {
   readonly settings: Readonly<Record<string, string>>
   /**
    * Sends a command to each thread of all processes.
-   * @param file where a thread stores its result, given the name of its socket.
+   * @param file returns the file in which a thread stores its result, given the name of the
+   * thread's socket.
    */
   send<R = object>(name: Command, file?: (socket: string) => string): Promise<Answer<R>[]>
   close(): void
 }
 
 /**
- * Returns what a thread runs: `main`, `view` (the threads of views), `log` (the thread that
+ * Returns the name of a thread: `main`, `view` (the threads of views), `log` (the thread that
  * checkpoints write-ahead logs) or `documents`.
  * @param program file name of the program of the thread, in the sources or in the bundle.
  */

@@ -10,15 +10,19 @@ import type { Scenario } from './scenarios.ts'
 import type { Tree } from './trees.ts'
 
 /**
- * Minimum of units before the measurement. V8's optimizing compiler uses more processor time in the
- * first thousands of units than the collectors do, and has mostly finished after this number.
+ * Minimum number of units of the warm-up. During the first few thousand units, V8's optimizing
+ * compiler uses more processor time than the garbage collectors. After this number of units, it has
+ * mostly finished.
  */
 const WARM_UNITS = 8000
 
-/** What is measured in each round. */
+/** The load that is measured in each round. */
 export interface Load {
   readonly scenario: Scenario
-  /** Pieces of work that are measured. A fifth of them, and at least `WARM_UNITS`, warm up. */
+  /**
+   * Number of pieces of work that are measured. The warm-up consists of a fifth of this number, but
+   * of at least `WARM_UNITS` units.
+   */
   readonly count: number
   /** Whether shards, views and gateway are separate processes. */
   readonly separate: boolean

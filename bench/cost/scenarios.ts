@@ -10,9 +10,9 @@ export interface Scenario {
   readonly unit: string
   /** Number of units in one piece of work. */
   readonly units: number
-  /** Pieces of work in flight. */
+  /** Number of pieces of work in flight. */
   readonly concurrency: number
-  /** Pieces of work that are measured, by default and with `--quick`. */
+  /** Number of pieces of work that are measured, by default and with `--quick`. */
   readonly count: number
   readonly quick: number
   /** Prepares the load; `stop` ends it. */

@@ -9,8 +9,8 @@ export const COLLECT: readonly string[] = [
   `--import=${fileURLToPath(new URL('./collect.mjs', import.meta.url))}`,
 ]
 /**
- * `ROUNDS` is the maximum number of collections. After the second collection, another one follows
- * only if memory shrank below the fraction `LESS` of its previous minimum.
+ * `ROUNDS` is the maximum number of collections. After the third collection, another one follows
+ * only if memory shrank to at most the fraction `LESS` of its previous minimum.
  */
 const [ROUNDS, LESS] = [8, 0.99]
 /**
