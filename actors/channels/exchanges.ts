@@ -26,7 +26,7 @@ interface Follows {
 }
 /**
  * The agents that a message concerns. `mentioned`: the agents that the message mentions; `thread`:
- * the agents that started its thread or were mentioned there.
+ * the agent that started its thread, and the agents that earlier messages in it woke.
  */
 export interface Calls {
   readonly mentioned?: readonly string[]

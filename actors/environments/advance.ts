@@ -1,6 +1,6 @@
 /**
- * The rules that depend only on the state and the time, not on the command. `advance` is called at
- * the end of every decision, so each rule is implemented once and holds after each commit.
+ * The rules that depend only on the state and the time, not on the command. Each decision that may
+ * cause a rule to apply calls `advance` at its end, so each rule is implemented only once.
  *
  * Invariants:
  * V1. At most one operation is requested at a time, and only its host may report its outcome.

@@ -1,7 +1,8 @@
 /**
- * Deletion of the artifacts of a deleted project. Only views store the list of a project's
- * artifacts, so the commit that ends the project also enqueues an errand that deletes them. The
- * errand is repeated until it succeeds.
+ * Removal of the data of a deleted project: its artifacts, its environments, the stored definitions
+ * of its agents, and the log lines of its jobs. Only views store the lists of artifacts and
+ * environments, so the commit that ends the project also enqueues an errand that removes the data.
+ * The errand is repeated until it succeeds.
  */
 import type { ArtifactRemovalEvent } from '../../protocol/artifacts/events.ts'
 import { ERRANDS, errandJob } from '../../protocol/errand.ts'
@@ -42,7 +43,7 @@ export const removingArtifacts =
     }
   }
 
-/** Whether a job is the errand that deletes the artifacts. */
+/** Whether a job is this errand. */
 export const isRemoval = ({ removing }: ProjectState, job_id: string): boolean =>
   removing === job_id
 /** Handles the end of the errand. If it did not complete, another errand is enqueued. */

@@ -64,7 +64,7 @@ export interface ProjectState extends KeyHolder {
   loops: Record<string, KnownLoop>
   /** Id of the organization, set when the organization has deleted the project. */
   ended?: string
-  /** Id of the errand that deletes the artifacts of the deleted project. */
+  /** Id of the errand that removes the data of the deleted project (artifact-removal.ts). */
   removing?: string
   /** Principals that are being removed from channels, by the id of the job that removes them. */
   partings: Record<string, string>

@@ -254,7 +254,10 @@ export const insert =
         )
       : refuse('not_found')
 
-/** Inserts several rows, or none of them. A refusal lists the rows that caused it. */
+/**
+ * Inserts several rows, or none of them. A refusal lists the invalid rows, or the rows whose
+ * identities are taken.
+ */
 export const bulk =
   (maxRows: number) =>
   (state: TableState, input: RowInput<'row.bulk'>, cause: Cause): RowDecision<'row.bulk'> =>

@@ -28,9 +28,7 @@ type Rows = typeof organizationActions
 type Decided = Decision<OrganizationActionEvent, OrganizationAction>
 /** Number of versions above which retired and revoked versions are dropped, oldest first. */
 const MAX_VERSIONS = 50
-/**
- * Default number of seconds for which receivers still accept the previous version.
- */
+/** Default number of seconds for which receivers still accept the previous version. */
 const OVERLAP = 86_400
 
 type What = Extract<OrganizationActionEvent, { type: 'organization_action.secret_changed' }>['what']
