@@ -57,7 +57,10 @@ export type Errand =
    * store. The result is a `ConversionResult`.
    */
   | { readonly errand: 'convert'; readonly artifact_id: string; readonly blob: string }
-  /** Deletes all artifacts and environments of a deleted project. */
+  /**
+   * Deletes the artifacts of a deleted project, the stored definitions of its agents and the log
+   * lines of its jobs, and destroys its environments.
+   */
   | { readonly errand: 'remove_artifacts' }
   /** Does nothing, because the task is obsolete. */
   | { readonly errand: 'none' }

@@ -101,7 +101,7 @@ export interface JobReport {
 /** The data with which a step of a run starts a child run. */
 export interface ChildStart {
   readonly parent: { readonly run_id: string; readonly step: string; readonly waits: boolean }
-  /** The number of ancestors of the child run. */
+  /** The depth of the child run: one more than the depth of the parent. */
   readonly depth: number
   /** The depth of the parent in its causal chain, which is also the depth of the child run. */
   readonly cause_depth?: number
@@ -304,8 +304,8 @@ export type InteractionCommands = {
    */
   'interaction.invalidate': { input: { unknown: readonly string[] }; reply: undefined }
   /**
-   * Cancels the interaction. Sent by the run or session that opened it, when it no longer needs a
-   * response. Ignored after the interaction has ended.
+   * Cancels the interaction. Sent by its run or session, which no longer needs a response. Ignored
+   * after the interaction has ended.
    */
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }

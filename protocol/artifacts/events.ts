@@ -56,8 +56,8 @@ export type ArtifactKeyEvent = Event & {
 }
 
 /**
- * Private events of a deleted project about the errand that deletes its artifacts. `job_id` is the
- * id of the errand.
+ * Private events of a deleted project about the errand `remove_artifacts`. `job_id` is the id of
+ * the errand.
  */
 export type ArtifactRemovalEvent = Event & {
   readonly type: 'artifact_removal.begun' | 'artifact_removal.ended'

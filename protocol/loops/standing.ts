@@ -42,7 +42,7 @@ export type LoopsCommands = {
   /** Reports the current state of a loop. Sent by the loop, and by the gateway that saved it. */
   'loop.note': { input: LoopStanding; reply: undefined }
   /**
-   * Ends the loops of the deleted project, and starts the removal of its artifacts. Sent by the
+   * Ends the loops of the deleted project, and starts the errand `remove_artifacts`. Sent by the
    * organization, and by the project itself to continue. `after`: loops up to this id have been
    * notified.
    */

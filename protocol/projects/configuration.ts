@@ -75,7 +75,7 @@ export type ProjectCommands = LoopsCommands &
     'handle.settle': { input: { id: string; organization: string }; reply: undefined }
     /**
      * Sent by the queue when an errand of the project has ended: the removal of a principal from its
-     * channels, or the deletion of the project's artifacts.
+     * channels, or the removal of the data of the deleted project.
      */
     'job.settled': RunCommands['job.settled']
   }
