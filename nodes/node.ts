@@ -70,7 +70,10 @@ export interface RunningNode {
   /** Port on which the node accepts e-mail; absent when it accepts none. */
   readonly mail_port?: number
   readonly installed: Installed
-  /** Links people to the console at the first start (`firstSignInLink`). */
+  /**
+   * Returns the sign-in link of the first start (`firstSignInLink`); absent when the node has no
+   * gateway.
+   */
   signInLink?(): Promise<string | undefined>
   /** Returns the names (`<partition>.<shard>`) of the shards that the node serves. */
   owned(): readonly string[]

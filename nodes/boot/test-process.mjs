@@ -39,7 +39,8 @@ export function startProcess({ args, cwd, env, seconds, line: heard, tell }) {
     env: { ...env, [FILES_ENV]: '1' },
   })
   const names = /** @type {import('node:stream').Writable} */ (child.stdio[3])
-  // A process that has died cannot be told of another file. Its end is reported.
+  // Writing to a process that has ended fails. The end of the process is reported elsewhere
+  // (`finish`).
   names.on('error', () => {})
   let late = false
   let dead = false

@@ -52,8 +52,8 @@ export function generations({
   now,
 }: Generations): Handler {
   /**
-   * Finds the model of a job. The model of a summary may belong to another provider than the model
-   * of the turn.
+   * Finds the model of a job. The model of a summary may belong to a different provider than the
+   * model of the turn.
    */
   const find = ({ provider = '', model = '' }: ClaimedJob, request: ModelRequest | undefined) => {
     const text = request?.model ?? model

@@ -364,7 +364,7 @@ export class Membership {
     await Promise.all([...next.values()].map((seen) => this.#suspect(seen)))
     const live = new Set(this.members('gateway').map(({ id }) => id))
     this.#ended += lived.filter(({ id }) => !live.has(id)).length
-    // A dead record is garbage: any node may delete it after one minute of silence.
+    // Any node may delete the record of a dead node after it has been unchanged for one minute.
     for (const [key, { changed, member }] of next)
       if (now - changed > 60_000 && member.id !== this.#self.id)
         void this.#registry.delete(key).catch(() => {})

@@ -35,7 +35,7 @@ export interface AboutNode {
   readonly started_at: number
 }
 /**
- * The part of a node's record that this module reads; `membership.ts` defines the rest. Older
+ * The part of a node's record that this module reads; `node-record.ts` defines the rest. Older
  * releases omit the fields of the instance.
  */
 interface Holder extends Partial<Instance> {

@@ -217,7 +217,7 @@ export class Offers {
       })
   }
   /**
-   * Offers the waiting jobs of a queue until not all of them are taken.
+   * Offers the waiting jobs of a queue, and repeats this while all jobs of a group are taken.
    * @param waiting these jobs, if the queue is in memory.
    */
   async #match(matching: Matching, waiting: readonly JobHeader[] | undefined): Promise<void> {

@@ -105,7 +105,7 @@ export class ActorCache {
   }
   /**
    * Returns the actors that entered memory or changed recently. `rest` and `evict` may be called
-   * while the result is read.
+   * during the iteration.
    */
   active(): Iterable<ActorInstance> {
     return this.#active.values()

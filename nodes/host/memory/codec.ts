@@ -79,7 +79,7 @@ export async function encode(
 }
 
 /**
- * Returns the JSON text of an envelope. Large values are only named in it.
+ * Returns the JSON text of an envelope. The text contains only the names of large values.
  * @throws NewerRelease for a first byte that this release does not know.
  */
 export function envelopeText(data: Uint8Array): string {
