@@ -51,8 +51,8 @@ export async function faultsOf(page: Page): Promise<string[]> {
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
 }
 /**
- * Waits until an expression of the page is true, looking once per frame. Playwright's
- * `waitForFunction` evaluates its text in the page, which the content security policy forbids.
+ * Waits until an expression is true in the page. It is evaluated once per frame. Playwright's
+ * `waitForFunction` would call `eval` in the page, which the content security policy forbids.
  * @param condition a JavaScript expression.
  */
 export const untilTrue = (page: Page, condition: string): Promise<unknown> =>
