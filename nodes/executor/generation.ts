@@ -1,6 +1,6 @@
 /**
- * Performs the generations that the service executes itself. A job names a provider and a model,
- * and the provider's `Speaker` makes one attempt. Generations that workers execute are never
+ * Performs the generations that the service executes itself. A job specifies a provider and a
+ * model, and the provider's `Speaker` makes one attempt. Generations that workers execute are never
  * accepted.
  */
 

@@ -84,7 +84,7 @@ export interface Provider {
   ): Promise<{ readonly content: string; readonly truncated: boolean } | undefined>
   /** Returns all environments at the place, including those of earlier processes of this host. */
   inspect(): Promise<readonly Presence[]>
-  /** Calls the listener when a worker process has ended by itself. */
+  /** Calls the listener when a worker process has ended without a request. */
   onExit(listener: (exit: WorkerExit) => void): void
   /** Ends the workers that cannot run without this process, and releases all resources. */
   close(): Promise<void>

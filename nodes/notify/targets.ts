@@ -1,7 +1,7 @@
 /**
  * Checks the principals in questions that steps and models ask, because no gateway has looked them
  * up. The targets and reviewers are looked up after the question is committed. A question that
- * names missing principals or roles is cancelled before anyone is notified.
+ * refers to missing principals or roles is cancelled before anyone is notified.
  */
 import type { World } from '../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'

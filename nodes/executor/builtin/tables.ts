@@ -25,8 +25,8 @@ import type { Called, Does, Service } from './builtin.ts'
 const MAX_NAMES = 50
 
 /**
- * Returns the table that a call names. The refusal of an unknown name lists the names of the newest
- * tables, so that a model can correct its call.
+ * Returns the table that a call identifies. The refusal of an unknown name lists the names of the
+ * newest tables, so that a model can correct its call.
  */
 async function tableIn({ world }: Service, { project, call }: Called): Promise<TableAt | Refusal> {
   const table = String(call.parameters['table'])

@@ -325,9 +325,9 @@ export class Membership {
     return started
   }
   /**
-   * Ends the membership if this node's record names another process. This process was then away for
-   * so long that it was considered dead.
-   * @throws StartFault naming the other process.
+   * Ends the membership if this node's record belongs to another process. This process was then
+   * away for so long that it was considered dead.
+   * @throws StartFault that identifies the other process.
    */
   #yield(value: string | undefined): void {
     const rival = this.#claimed && value !== undefined && rivalIn(value, this.#claimed.self)

@@ -251,7 +251,7 @@ export class Checkpointer {
   /**
    * Whether a changed actor has ended and is added to the index of ended actors instead of being
    * stored as a snapshot, because it can be read from the journal with few reads. Releases that
-   * write format 1 do not know this index.
+   * write format 1 do not support this index.
    */
   #isBrief(instance: ActorInstance): boolean {
     return (

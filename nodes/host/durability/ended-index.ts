@@ -27,7 +27,7 @@ import {
 } from './ended-entries.ts'
 import { LostState } from './lost-state.ts'
 
-/** A segment as the record names it. `count` is 0 for a key that contains no segment any more. */
+/** A segment as the record lists it. `count` is 0 for a key that no longer contains a segment. */
 export type SegmentName = readonly [epoch: number, number: number, count: number]
 
 /** Number of segments of one size class, or of smaller ones, that are merged into one. */
@@ -53,7 +53,7 @@ const classOf = (count: number): number => (31 - Math.clz32(count)) >> 1
 
 export class EndedIndex {
   readonly #context: ShardContext
-  /** The segments that the next record names. */
+  /** The segments that the next record lists. */
   #segments: readonly Segment[] = []
   /**
    * `#dropped`: segments that the next record does not list. `#free`: keys that new segments can
@@ -81,7 +81,7 @@ export class EndedIndex {
     return `_/${this.#context.shard}/ended/${epoch}/${number}${part}`
   }
 
-  /** Reads the segments that a record names. Returns false when one is missing. */
+  /** Reads the segments that a record lists. Returns false when one is missing. */
   async load(names: readonly SegmentName[]): Promise<boolean> {
     const used = names.filter((name) => name[2] > 0)
     this.#dropped = names.filter((name) => name[2] === 0).map((name) => ({ name }))
