@@ -99,7 +99,7 @@ async function receiveMail(settings: NonNullable<Config['mail']>, world: World) 
  * Starts a node.
  * @param access how the node reaches the NATS servers.
  * @param fail called once when the running node has to be stopped, because its release cannot read
- * stored data, or another process has taken its id.
+ *   stored data, or another process has taken its id.
  * @param embedded the NATS server that this process runs; absent when the servers run elsewhere.
  * @throws StartFault with a remedy when the node cannot start.
  */

@@ -1,12 +1,14 @@
 /**
  * Takes a backup of a running system.
  *
- * Invariants: B1. The backup contains everything that was acknowledged before it began. Each
- * journal in it is a prefix of the original journal. B2. Large values are copied after the
- * journals, so every value to which a copied envelope refers is in the backup too, unless it was
- * erased. B3. Definitions of the resolver are included, because they cannot be derived from the
- * journals. B4. Snapshots, views, log lines and node leases are left out. The object store is
- * copied as a whole, so a restore deletes the large snapshots in it.
+ * Invariants:
+ * B1. The backup contains everything that was acknowledged before it began. Each journal in it is a
+ *     prefix of the original journal.
+ * B2. Large values are copied after the journals, so every value to which a copied envelope refers
+ *     is in the backup too, unless it was erased.
+ * B3. Definitions of the resolver are included, because they cannot be derived from the journals.
+ * B4. Snapshots, views, log lines and node leases are left out. The object store is copied as a
+ *     whole, so a restore deletes the large snapshots in it.
  */
 import { names } from '../../protocol/subjects.ts'
 import { createBlobs } from '../nats/blobs.ts'

@@ -3,11 +3,13 @@
  * messages, so the follower regularly compares its position with the stream's last sequence. If
  * messages do not arrive, it restarts the read after the last received message.
  *
- * Invariants: F1. Messages are passed to the handler in order, beginning with the sequence `from`.
- * A message is not passed again once its batch has succeeded. F2. The handler processes one batch
- * at a time; meanwhile, up to about `AHEAD` messages are buffered. F3. Failures are retried with
- * exponential back-off. The back-off after failed reads is jittered, so that many followers do not
- * resume at the same moment.
+ * Invariants:
+ * F1. Messages are passed to the handler in order, beginning with the sequence `from`. A message is
+ *     not passed again once its batch has succeeded.
+ * F2. The handler processes one batch at a time; meanwhile, up to about `AHEAD` messages are
+ *     buffered.
+ * F3. Failures are retried with exponential back-off. The back-off after failed reads is jittered,
+ *     so that many followers do not resume at the same moment.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stored } from '../host/ports.ts'

@@ -14,7 +14,7 @@ type Asking = Pick<World, 'ask' | 'command' | 'organization' | 'now' | 'node' | 
 /**
  * Looks up the targets of a new question.
  * @returns `valid` if the targets may be notified, `invalid` if the question was cancelled, and
- * undefined if the targets cannot be looked up now.
+ *   undefined if the targets cannot be looked up now.
  */
 export async function checkTargets(
   world: Asking,

@@ -57,7 +57,7 @@ export function ownerKeyFile(
 /**
  * Reads the installation, or creates it.
  * @param options `rootKey` is the owner key to use; when absent, a key is generated and stored
- * under `data`.
+ *   under `data`.
  */
 export async function install(
   registry: Registry,

@@ -3,11 +3,13 @@
  * was killed after it had stored the bytes of an upload, but before it stored the record. Another
  * example is an artifact that was published while its project was being deleted.
  *
- * Invariants: W1. The owner of the artifact decides, not a view. A file stays while its upload is
- * pending, and while its artifact is ready and its project exists. W2. A file younger than the
- * minimum age stays, regardless of the owner's answer. W3. Without an answer from the owner,
- * nothing is removed. W4. Only one installation sweeps a store. Its organization is recorded in the
- * store, because an installation has no records of the artifacts of another.
+ * Invariants:
+ * W1. The owner of the artifact decides, not a view. A file stays while its upload is pending, and
+ *     while its artifact is ready and its project exists.
+ * W2. A file younger than the minimum age stays, regardless of the owner's answer.
+ * W3. Without an answer from the owner, nothing is removed.
+ * W4. Only one installation sweeps a store. Its organization is recorded in the store, because an
+ *     installation has no records of the artifacts of another.
  */
 import { artifactAt } from '../../gateway/commands/artifacts/reservation.ts'
 import type { Files, World } from '../../gateway/ports.ts'

@@ -2,14 +2,17 @@
  * Takes over a shard: first appends a fence, so that the older owner's next append fails, and then
  * replays everything since the checkpoint.
  *
- * Invariants: T0. A shard whose fence cannot be stored, or whose journal lacks entries, serves
- * reads only (`WriteGate`); if its state could not be read either, it serves no reads. T1. The
- * fence has a higher epoch than any envelope before it. A replay applies only envelopes before the
- * fence. T2. After the replay, every actor that changed since the `state` of the checkpoint is in
- * memory; every other actor equals its snapshot, or its entries up to the last event in the index
- * of ended actors. T3. The effects after the checkpoint's `sequence` are performed again under
- * their original ids, except obsolete messages. Entries up to its `state` are read for their
- * effects only, not applied to actors.
+ * Invariants:
+ * T0. A shard whose fence cannot be stored, or whose journal lacks entries, serves reads only
+ *     (`WriteGate`); if its state could not be read either, it serves no reads.
+ * T1. The fence has a higher epoch than any envelope before it. A replay applies only envelopes
+ *     before the fence.
+ * T2. After the replay, every actor that changed since the `state` of the checkpoint is in memory;
+ *     every other actor equals its snapshot, or its entries up to the last event in the index of
+ *     ended actors.
+ * T3. The effects after the checkpoint's `sequence` are performed again under their original ids,
+ *     except obsolete messages. Entries up to its `state` are read for their effects only, not
+ *     applied to actors.
  */
 import { type Address, type Placed, placed, sequenceOf } from '../../../protocol/entry.ts'
 import type { WriteStop } from '../deps.ts'

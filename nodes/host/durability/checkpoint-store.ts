@@ -2,21 +2,23 @@
  * The stored checkpoint of a shard: one record, the parts of its index, and the segments of the
  * index of ended actors (`ended-index.ts`).
  *
- * Invariants: C1. The record is changed by compare-and-set. A superseded owner cannot replace its
- * successor's record, and the records that it stored before remain valid. C2. The keys of the parts
- * contain the epoch of their writer, so owners never overwrite each other's parts. Parts are
- * changed by compare-and-set, too: a write that timed out may still arrive, and must not replace
- * the later write of the same part. C3. The stream of snapshots may lose its newest messages, even
- * while an owner is alive. A loss removes all messages from some point on, and always the ownership
- * record, which the NATS servers keep in memory only. Therefore a record that covers more than the
- * old one is stored in three steps. First, the owner writes the old record again, after everything
- * that the new record covers. Second, the owner checks that this node is still the recorded owner:
- * if so, nothing was lost before. Third, it replaces the old record at the revision of the first
- * step: this fails if the message of the first step was lost in the meantime. C4. Storing a
- * snapshot deletes the previous one of the same actor. If the newest messages are then lost, the
- * actor has no snapshot at all, although an older record that covers it still exists. Therefore the
- * record lists snapshots before they are replaced, and the next owner checks that each of them
- * exists.
+ * Invariants:
+ * C1. The record is changed by compare-and-set. A superseded owner cannot replace its successor's
+ *     record, and the records that it stored before remain valid.
+ * C2. The keys of the parts contain the epoch of their writer, so owners never overwrite each
+ *     other's parts. Parts are changed by compare-and-set, too: a write that timed out may still
+ *     arrive, and must not replace the later write of the same part.
+ * C3. The stream of snapshots may lose its newest messages, even while an owner is alive. A loss
+ *     removes all messages from some point on, and always the ownership record, which the NATS
+ *     servers keep in memory only. Therefore a record that covers more than the old one is stored
+ *     in three steps. First, the owner writes the old record again, after everything that the new
+ *     record covers. Second, the owner checks that this node is still the recorded owner: if so,
+ *     nothing was lost before. Third, it replaces the old record at the revision of the first step:
+ *     this fails if the message of the first step was lost in the meantime.
+ * C4. Storing a snapshot deletes the previous one of the same actor. If the newest messages are
+ *     then lost, the actor has no snapshot at all, although an older record that covers it still
+ *     exists. Therefore the record lists snapshots before they are replaced, and the next owner
+ *     checks that each of them exists.
  */
 import { LostSnapshot } from '../memory/actor-instance.ts'
 import type { ShardContext } from '../shard-context.ts'

@@ -1,18 +1,20 @@
 /**
  * Stores snapshots and the checkpoint, so that a new owner need not replay everything.
  *
- * Invariants: K1. A snapshot is taken between commits, so it is never ahead of the journal. K2. The
- * checkpoint is stored after everything that it covers. Every actor changed up to its `state` has a
- * stored snapshot, or is in the stored index of ended actors with its last event. Every deadline
- * and every queue with waiting work is in the stored index. Every effect up to its `sequence`,
- * which may be much lower than `state`, has been performed or abandoned. K3. All snapshots and
- * checkpoints, or the newest, may be lost, even while an owner is alive. The missing state is then
- * restored by a replay. K4. A stored snapshot is replaced only by a newer one, no matter which
- * owner writes it. K5. An actor leaves memory only when the `state` of the stored checkpoint covers
- * it, or when it has ended and can be read from the journal. In the second case, `state` does not
- * pass the actor's changes until the actor is in the index of ended actors (`released.ts`). K6.
- * Rounds of storing never overlap, because each of two concurrent rounds would consider the actors
- * of the other one stored.
+ * Invariants:
+ * K1. A snapshot is taken between commits, so it is never ahead of the journal.
+ * K2. The checkpoint is stored after everything that it covers. Every actor changed up to its
+ *     `state` has a stored snapshot, or is in the stored index of ended actors with its last event.
+ *     Every deadline and every queue with waiting work is in the stored index. Every effect up to
+ *     its `sequence`, which may be much lower than `state`, has been performed or abandoned.
+ * K3. All snapshots and checkpoints, or the newest, may be lost, even while an owner is alive. The
+ *     missing state is then restored by a replay.
+ * K4. A stored snapshot is replaced only by a newer one, no matter which owner writes it.
+ * K5. An actor leaves memory only when the `state` of the stored checkpoint covers it, or when it
+ *     has ended and can be read from the journal. In the second case, `state` does not pass the
+ *     actor's changes until the actor is in the index of ended actors (`released.ts`).
+ * K6. Rounds of storing never overlap, because each of two concurrent rounds would consider the
+ *     actors of the other one stored.
  */
 import { sequenceOf } from '../../../protocol/entry.ts'
 import type { Deadlines } from '../effects/deadlines.ts'

@@ -3,15 +3,18 @@
  * cursor of the last event of each, from which the actor is read from the journal
  * (`../memory/past.ts`). The index consists of segments, each of which is one stored value.
  *
- * Invariants: I1. The keys of the segments contain the epoch of their writer, so owners never
- * overwrite each other's segments. I2. A segment is stored before the checkpoint record that lists
- * it. Once a record without the segment is stored, the owner reuses the segment's key. It writes
- * the key by compare-and-set, because a write that timed out may still arrive. Only segments of
- * earlier owners are deleted, because a deletion purges the stream and would add a request to most
- * rounds. I3. Segments that are not full are in memory. For a full segment, only a filter is in
- * memory, and the entries are read when a hash passes the filter. I4. There are few segments, and
- * an entry is written a few times: a new segment replaces the last ones if at least three are of
- * its size class or smaller (a log-structured merge tree, O'Neil et al. 1996).
+ * Invariants:
+ * I1. The keys of the segments contain the epoch of their writer, so owners never overwrite each
+ *     other's segments.
+ * I2. A segment is stored before the checkpoint record that lists it. Once a record without the
+ *     segment is stored, the owner reuses the segment's key. It writes the key by compare-and-set,
+ *     because a write that timed out may still arrive. Only segments of earlier owners are deleted,
+ *     because a deletion purges the stream and would add a request to most rounds.
+ * I3. Segments that are not full are in memory. For a full segment, only a filter is in memory, and
+ *     the entries are read when a hash passes the filter.
+ * I4. There are few segments, and an entry is written a few times: a new segment replaces the last
+ *     ones if at least three are of its size class or smaller (a log-structured merge tree, O'Neil
+ *     et al. 1996).
  */
 import type { ShardContext } from '../shard-context.ts'
 import {

@@ -3,10 +3,11 @@
  * that wait while others are in flight are sent together next, so that a receiver of many tells
  * decides them in few commits.
  *
- * Invariants: N1. A tell is sent again until its decision is confirmed. A tell may be answered with
- * `not_owner` although later tells of the same message were decided. Its decision has then changed
- * nothing, so the receiver may drop the repeat as outdated. N2. An outbox ends when it is empty,
- * and is never restarted.
+ * Invariants:
+ * N1. A tell is sent again until its decision is confirmed. A tell may be answered with `not_owner`
+ *     although later tells of the same message were decided. Its decision has then changed nothing,
+ *     so the receiver may drop the repeat as outdated.
+ * N2. An outbox ends when it is empty, and is never restarted.
  */
 import type { Effect } from '../../../actors/actor.ts'
 import type { Address, Command } from '../../../protocol/entry.ts'

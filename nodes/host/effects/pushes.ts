@@ -2,10 +2,12 @@
  * Sends messages to gateways and executors. The messages of one commit to one receiver are sent
  * together, and are answered together.
  *
- * Invariants: P1. Each message has its own answer, as if it had been sent alone. P2. A receiver
- * gets its messages in order, except generations. A generation is sent alone, because the receiver
- * may need time to read the files of its conversation. P3. A receiver of an older release, which
- * does not support lists, gets each message again separately.
+ * Invariants:
+ * P1. Each message has its own answer, as if it had been sent alone.
+ * P2. A receiver gets its messages in order, except generations. A generation is sent alone,
+ *     because the receiver may need time to read the files of its conversation.
+ * P3. A receiver of an older release, which does not support lists, gets each message again
+ *     separately.
  */
 import { subjects } from '../../../protocol/subjects.ts'
 import type { GatewayMessage, GatewayMessages } from '../../../protocol/workers/messages.ts'
