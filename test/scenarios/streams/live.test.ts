@@ -1,6 +1,6 @@
 /**
- * Property: each follow of several tabs receives every event after its cursor once and in order, at
- * whatever time connections, tabs and the hub end.
+ * Property: each follow of several tabs receives every event after its cursor once and in order,
+ * whenever connections, tabs or the hub end.
  */
 import fc from 'fast-check'
 import t from 'tap'

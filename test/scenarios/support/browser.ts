@@ -1,6 +1,6 @@
 /**
- * The browser of scenarios: the executable that BATON_CHROMIUM names, or else Chromium or Chrome
- * from the PATH.
+ * The browser of scenarios: the executable in BATON_CHROMIUM, or else Chromium or Chrome from the
+ * PATH.
  */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
