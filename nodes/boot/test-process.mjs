@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
-/** Environment variable with which test/together.mjs reads names of files from descriptor 3. */
+/** Environment variable that makes test/together.mjs read the names of files from descriptor 3. */
 export const FILES_ENV = 'BATON_TEST_FILES'
 /** Matches the line that reports the end of a file. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
