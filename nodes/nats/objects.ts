@@ -41,7 +41,10 @@ const MAX_READING = 4 * 2 ** 20
 const KEEP = 8 * 2 ** 20
 /** Maximum number of consecutive failed fetches that a read tolerates. */
 const REPEATS = 3
-/** Every `STRIDE`-th chunk's sequence is stored with the file, so that ranges begin near it. */
+/**
+ * The sequence of every `STRIDE`-th chunk is stored with the file, so that a read of a range can
+ * begin near the range.
+ */
 const STRIDE = 16
 /** Milliseconds to wait for the acknowledgement of a chunk. */
 const TIMEOUT_MS = 10_000

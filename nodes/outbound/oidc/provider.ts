@@ -20,7 +20,7 @@ import type { Guard } from '../guard.ts'
 import { type Claims, isComplete, personOf } from './claims.ts'
 import { createProviderFetch, ProviderUnavailable } from './fetch.ts'
 
-/** Milliseconds for which the metadata of the provider are reused. */
+/** Milliseconds for which the provider's metadata is reused. */
 const REUSE_MS = 600_000
 /** Tolerated clock skew in seconds. */
 const TOLERANCE = 30
@@ -109,8 +109,8 @@ export function createSignInProvider(
 }
 
 /**
- * Returns the method by which the client authenticates at the token endpoint. The provider supports
- * the method.
+ * Returns the method by which the client authenticates at the token endpoint. A secret is sent in
+ * the body if the provider lists that method, otherwise with Basic authentication.
  */
 function authenticationOf(
   { token_endpoint_auth_methods_supported: supported }: client.ServerMetadata,
