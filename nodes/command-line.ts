@@ -1,7 +1,7 @@
 /**
  * The command line program, `baton <command>`. Commands that start nodes accept the settings in the
  * settings table; client commands call a running server. The modules of nodes are loaded only by
- * the commands that need them, because they take most of the time to load.
+ * the commands that need them, because loading them takes most of the startup time.
  */
 import { Command } from 'commander'
 import { addClientCommands } from '../client/cli/commands.ts'

@@ -65,7 +65,7 @@ export interface Config {
   readonly replicas: number
   /** The log lines of jobs. */
   readonly logs: LogConfig
-  /** Newest format of new envelopes, if all live nodes read it. */
+  /** Format of new envelopes if all live nodes can read it; otherwise the format is 1. */
   readonly journal_format: 1 | 2
   readonly rate: {
     readonly key: number

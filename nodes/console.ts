@@ -1,7 +1,7 @@
 /**
  * Builds the console for browsers: one entry, and a file for each page that is loaded on demand.
  * The name of every file contains a hash of its content. The files are compressed once. A build is
- * kept on disk, and is made again when a source has changed.
+ * cached on disk and is repeated only when a source has changed.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -31,7 +31,10 @@ const types: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
 }
 
-/** Returns what a request of each row needs, as `console/api/routes.ts` declares it. */
+/**
+ * Returns the route and the inputs of each row, in the format that `console/api/routes.ts`
+ * declares.
+ */
 export const embeddedRoutes = (): Readonly<Record<string, object>> =>
   Object.fromEntries(
     Object.entries<Row>(api).map(([name, { route, shape }]) => {
@@ -51,7 +54,10 @@ export const embeddedRoutes = (): Readonly<Record<string, object>> =>
     }),
   )
 
-/** Returns a hash of the sources of the console, the packages and the endpoint table. */
+/**
+ * Returns a hash of everything that a build depends on: the constants (with the endpoint table),
+ * the size and modification time of each source, and package-lock.json.
+ */
 function fingerprint(defines: Readonly<Record<string, string>>): string {
   const hash = createHash('sha256').update(JSON.stringify(defines))
   for (const folder of SOURCES)
@@ -105,13 +111,13 @@ async function build(folder: string, define: Readonly<Record<string, string>>): 
   try {
     renameSync(making, folder)
   } catch (error) {
-    // Another process has made the same build at the same time.
+    // Another process has finished the same build first.
     if (!existsSync(folder)) throw error
     rmSync(making, { recursive: true, force: true })
   }
 }
 
-/** Reads a build. */
+/** Loads the files of a build, with their compressed forms, into memory. */
 function read(folder: string): ConsoleFiles {
   const names = readdirSync(folder)
   const files = new Map<string, ConsoleFile>()
@@ -133,14 +139,14 @@ function read(folder: string): ConsoleFiles {
 
 /**
  * Returns the files of the console, built if necessary. A build takes about a second.
- * @throws Error when a source has a fault.
+ * @throws Error when the build fails, for example because of a syntax error.
  */
 export async function loadConsole(): Promise<ConsoleFiles> {
   const define = {
     BATON_ROUTES: JSON.stringify(embeddedRoutes()),
     BATON_VERSION: JSON.stringify(version),
-    // The policy of the page forbids to evaluate texts. Libraries that only try it, and go on
-    // without it, would cause a report of a violation.
+    // The page's content security policy forbids `eval`. A library that only probes for it would
+    // cause a violation report.
     'globalThis.Function': 'undefined',
   }
   const all = join(root, 'node_modules/.cache/baton-console')

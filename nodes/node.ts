@@ -70,7 +70,10 @@ export interface RunningNode {
   /** Port on which the node accepts e-mail; absent when it accepts none. */
   readonly mail_port?: number
   readonly installed: Installed
-  /** Links people to the console at the first start (`firstSignInLink`). */
+  /**
+   * Returns the sign-in link of the first start (`firstSignInLink`); absent when the node has no
+   * gateway.
+   */
   signInLink?(): Promise<string | undefined>
   /** Returns the names (`<partition>.<shard>`) of the shards that the node serves. */
   owned(): readonly string[]
@@ -96,7 +99,7 @@ async function receiveMail(settings: NonNullable<Config['mail']>, world: World) 
  * Starts a node.
  * @param access how the node reaches the NATS servers.
  * @param fail called once when the running node has to be stopped, because its release cannot read
- * stored data, or another process has taken its id.
+ *   stored data, or another process has taken its id.
  * @param embedded the NATS server that this process runs; absent when the servers run elsewhere.
  * @throws StartFault with a remedy when the node cannot start.
  */

@@ -110,13 +110,13 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   // One file removes the types from the modules that browsers load.
   [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],
   [/['"]esbuild['"]/, /^nodes\/(boot\/(program|test-bundle)\.mjs|console\.ts)$/],
-  // `console/api/call-text.ts` writes programs for users.
+  // `console/api/call-text.ts` generates example programs, whose text reads `process.env`.
   [/process\.env/, /^nodes\/|^client\/cli\/|^console\/api\/call-text\.ts$/],
   // The signal that `AbortSignal.any` returns can be garbage-collected before it aborts.
   [/AbortSignal\.any/, /^client\/watchdog\.ts$/],
 ]
 
-/** The file that names the packages outside the single-file program, without importing them. */
+/** The file that lists the packages outside the bundle, without importing them. */
 const names = 'nodes/boot/program.mjs'
 
 const files = [...folders, 'test', 'bench'].flatMap((folder) =>

@@ -13,7 +13,10 @@ import { cacheFolder, hashOf, once } from './support/structure/once.ts'
 import { root } from './support/structure/sources.ts'
 
 const run = promisify(execFile)
-/** Clones that share a folder of packages have separate files of the type checker. */
+/**
+ * Identifies this clone, because clones that share a folder of packages need separate build
+ * information of the type checker.
+ */
 const clone = createHash('sha256').update(root).digest('hex').slice(0, 12)
 const types = (name: string) => [
   // A single thread uses the least processor time while other tests run.
@@ -24,7 +27,7 @@ const types = (name: string) => [
 ]
 const hash = hashOf(root)
 
-/** The programs with their own settings of the type checker, by name. */
+/** The programs with separate settings of the type checker: their folders, by name. */
 const programs = {
   program: '.',
   chat: 'client/chat',

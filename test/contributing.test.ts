@@ -1,7 +1,7 @@
 /**
  * The map of CONTRIBUTING.md is complete. The test adds an endpoint, a kind of actor, a view and a
- * setting to a scratch copy of the program. It changes only the files that the map names, and adds
- * as many lines as the map states. The copy compiles, and each addition works.
+ * setting to a scratch copy of the program. It changes only files that are listed in the map, and
+ * adds as many lines as the map states. The copy compiles, and each addition works.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
  * The checks of the simulation must detect each planted fault within a limited number of seeds. A
- * plant may name a seed that is tried first, because the search for it takes most of the time.
+ * plant may specify a seed that is tried first, because finding such a seed takes most of the time.
  */
 import t from 'tap'
 import { plants } from './simulation/faults/plants.ts'

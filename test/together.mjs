@@ -1,9 +1,9 @@
 /**
- * Loads test files into one process, one after the other: those in the arguments, then those that
- * are named in the lines of file descriptor 3, if FILES_ENV is set, until its end. Many test files
- * spend most of their time loading modules; in one process, each module is loaded only once. A file
- * ends, including its teardown, before the next one begins. The test `the end of <file>` marks this
- * point.
+ * Loads test files into one process, one after the other. It loads the files in the arguments and
+ * then, if FILES_ENV is set, the files whose names it reads from file descriptor 3, one per line,
+ * until its end. Many test files spend most of their time loading modules; in one process, each
+ * module is loaded only once. A file ends, including its teardown, before the next one begins. The
+ * test `the end of <file>` marks this point.
  *
  * tap is loaded without its async hooks. The hooks determine to which test an uncaught error
  * belongs. However, they run for each promise of the services in this process, which takes a third

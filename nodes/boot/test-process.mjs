@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
-/** Environment variable with which test/together.mjs reads names of files from descriptor 3. */
+/** Environment variable that makes test/together.mjs read the names of files from descriptor 3. */
 export const FILES_ENV = 'BATON_TEST_FILES'
 /** Matches the line that reports the end of a file. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
@@ -23,8 +23,8 @@ const GRACE = 5
  * @property {number} seconds that a file may take; 0: unlimited
  * @property {(line: string) => void} line receives each line of output
  * @property {(name: string, lines: readonly string[], why: string, began: number) => boolean} tell
- * reports a file with its output. `why` says how its process failed, and is empty if the result
- * depends only on the tests. Returns whether the file passed.
+ *   reports a file with its output. `why` says how its process failed, and is empty if the result
+ *   depends only on the tests. Returns whether the file passed.
  */
 
 /**
@@ -39,7 +39,8 @@ export function startProcess({ args, cwd, env, seconds, line: heard, tell }) {
     env: { ...env, [FILES_ENV]: '1' },
   })
   const names = /** @type {import('node:stream').Writable} */ (child.stdio[3])
-  // A process that has died cannot be told of another file. Its end is reported.
+  // Writing to a process that has ended fails. The end of the process is reported elsewhere
+  // (`finish`).
   names.on('error', () => {})
   let late = false
   let dead = false

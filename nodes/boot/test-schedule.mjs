@@ -164,9 +164,9 @@ export function scheduleOf(files) {
 }
 
 /**
- * Runs the files of a schedule. While computing files remain, a second slot is used for waiting files
- * only if there are more than three slots, or if the waiting files would otherwise end last, when
- * they leave processors idle. Each slot keeps its process as long as possible. Files that must run alone run
+ * Runs the files of a schedule. Usually one slot runs waiting files. A second slot runs them if
+ * there are more than three slots, or if the waiting files would otherwise end last and leave
+ * processors idle. Each slot keeps its process as long as possible. Files that must run alone run
  * last, each in its own process.
  * @param {Schedule} schedule
  * @param {object} options

@@ -57,8 +57,8 @@ function prepareServices(root, loader) {
  * Runs the tests.
  * @param {string} root folder of the project
  * @param {readonly string[]} args files and folders, `--unit` for only the unit tests among them,
- * `--jobs=N` for the number of concurrent processes, `--timeout=N` for the seconds that a file may
- * take (0: unlimited), `--cpu` for a table of the processor time of each file
+ *   `--jobs=N` for the number of concurrent processes, `--timeout=N` for the seconds that a file
+ *   may take (0: unlimited), `--cpu` for a table of the processor time of each file
  * @param {string} loader module that loads TypeScript
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */

@@ -26,9 +26,9 @@ const MAX_SHOWN = 5
  * @param {object} options
  * @param {() => void} options.changedDuringRun called at each change while `run` is under way
  * @param {(then: () => void) => () => void} options.later calls `then` after the quiet time;
- * returns a function that cancels the call
+ *   returns a function that cancels the call
  * @returns {{ start: () => Promise<void>, changed: (file: string) => void }} `start` runs at once;
- * `changed` records a changed file
+ *   `changed` records a changed file
  * @public
  */
 export function createChanges(run, { changedDuringRun, later }) {

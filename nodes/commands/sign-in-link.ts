@@ -4,8 +4,9 @@ import type { World } from '../../gateway/ports.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 
 /**
- * Creates a link that signs in as the Owner key, unless somebody has ever signed in to the console.
- * Returns undefined as well when the link cannot be created; the start does not depend on it.
+ * Creates a link that signs a browser in with the rights of the owner key. Returns undefined if
+ * someone has already signed in to the console, or if the link cannot be created, because the start
+ * does not depend on the link.
  * @param url address of the gateway, for the link.
  */
 export async function firstSignInLink(

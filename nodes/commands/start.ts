@@ -205,7 +205,8 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
     'node started',
   )
   if (greet) {
-    // Output that is not shown to a person may be stored, and the link signs in.
+    // The link is printed only on a terminal, because redirected output may be stored and the link
+    // grants access.
     const link = process.stdout.isTTY ? await node.signInLink?.() : undefined
     process.stdout.write(greeting(node, config, link))
   }

@@ -1,4 +1,4 @@
-/** The settings of signing in to the console: lifetimes of sessions, and the OpenID provider. */
+/** The settings for signing in to the console: lifetimes of sessions, and the OpenID provider. */
 import { readFileSync } from 'node:fs'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -9,7 +9,7 @@ const Name = Type.String({ minLength: 1, maxLength: 256 })
 const Roles = Type.Union([Name, Type.Array(Name, { minItems: 1, maxItems: 16 })])
 const Mapping = Type.Record(Name, Type.Record(Name, Roles))
 
-/** Roles by group and by project, from JSON or from the path of a file with JSON. */
+/** Parses roles by group and by project. The text is JSON, or the path of a file with JSON. */
 const mapping: Parse<Static<typeof Mapping>> = (text) => {
   const wrong =
     'must be JSON such as {"platform": {"default": "Admin"}, "*": {"*": "Viewer"}}, ' +
@@ -82,7 +82,7 @@ export const consoleTable = {
 } as const
 type ConsoleValues = ValuesOf<typeof consoleTable>
 
-/** The OpenID provider of an installation. */
+/** The OpenID provider with which people sign in to the console. */
 export interface OidcConfig {
   readonly issuer: string
   readonly client_id: string
@@ -95,7 +95,7 @@ export interface OidcConfig {
   readonly roles: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 }
 export interface ConsoleConfig {
-  /** What gateways need to know; times are milliseconds. */
+  /** The settings that gateways use. `idle` and `lifetime` are in milliseconds. */
   readonly sessions: { readonly origin?: string; readonly idle: number; readonly lifetime: number }
   readonly oidc?: OidcConfig
 }

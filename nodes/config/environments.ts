@@ -50,7 +50,7 @@ interface DockerConfig {
 export interface EnvironmentConfig {
   /** The names of the providers. A node with the role `hosts` runs these providers. */
   readonly providers: readonly string[]
-  /** The provider of environments for which the client names no provider. */
+  /** The provider of environments for which the client specifies no provider. */
   readonly default_provider: string
   /** The provider for each alternative name that clients may use. */
   readonly aliases: Readonly<Record<string, string>>

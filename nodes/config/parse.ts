@@ -58,8 +58,8 @@ export const each =
     )
   }
 /**
- * Parses a switch: `on` returns the given text, `off` returns an empty text, and any text that
- * matches the pattern is returned unchanged.
+ * Parses a switch. Returns the parameter `on` if the switch is on, an empty text if it is off, and
+ * any text that matches the pattern unchanged.
  */
 export const switched =
   (on: string, pattern: RegExp): Parse<string> =>

@@ -232,7 +232,7 @@ function excerptOf(answer: Received | Failed): { readonly answer?: string } {
     .subarray(0, 4 * ANSWER_SHOWN)
     .toString('utf8')
     .slice(0, ANSWER_SHOWN)
-    // Half of a character that the cut has split.
+    // Removes the first half of a surrogate pair that the cut has split.
     .replace(/[\ud800-\udbff]$/, '')
   return text === '' ? {} : { answer: text }
 }

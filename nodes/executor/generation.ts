@@ -1,6 +1,6 @@
 /**
- * Performs the generations that the service executes itself. A job names a provider and a model,
- * and the provider's `Speaker` makes one attempt. Generations that workers execute are never
+ * Performs the generations that the service executes itself. A job specifies a provider and a
+ * model, and the provider's `Speaker` makes one attempt. Generations that workers execute are never
  * accepted.
  */
 
@@ -52,8 +52,8 @@ export function generations({
   now,
 }: Generations): Handler {
   /**
-   * Finds the model of a job. The model of a summary may belong to another provider than the model
-   * of the turn.
+   * Finds the model of a job. The model of a summary may belong to a different provider than the
+   * model of the turn.
    */
   const find = ({ provider = '', model = '' }: ClaimedJob, request: ModelRequest | undefined) => {
     const text = request?.model ?? model

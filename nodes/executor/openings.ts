@@ -43,7 +43,8 @@ export function openings(asking: CapabilityReader): Handler {
         origin: systemOrigin(world, world.node),
       })
       if (!isRefusal(told)) return { status: 'completed' }
-      // The run keeps another definition of the agent. The next attempt uses that definition.
+      // The run has already stored a different definition of the agent, which the next attempt
+      // uses.
       if (told.refused !== 'conflict') return refused(told)
       const { final: _, ...outcome } = refused(told)
       return { ...outcome, retry_in: 0 }

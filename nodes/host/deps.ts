@@ -21,15 +21,15 @@ export interface HostDeps {
   readonly snapshots: Snapshots
   readonly blobs: Blobs
   /**
-   * Returns the newest format that all live nodes read; absent: `NEWEST_FORMAT`. Nodes that read
-   * envelopes of format 2 also read the index of ended actors.
+   * Returns the format of new envelopes, which all live nodes can read. If absent, the format is
+   * `NEWEST_FORMAT`. Nodes that read envelopes of format 2 also read the index of ended actors.
    */
   format?(): EnvelopeFormat
   /** The store from which effects erase files. If absent, `blobs` stores files. */
   readonly files?: Pick<Blobs, 'delete'>
   /**
-   * Calls `run` when the messages that this turn of the event loop has received were handed to the
-   * shards, so that one commit contains them; absent: as a microtask.
+   * Calls `run` after all messages received in this turn of the event loop have been passed to the
+   * shards, so that one commit contains them. If absent, `run` is called in a microtask.
    */
   atTurnEnd?(run: () => void): void
   readonly bus: Bus

@@ -28,7 +28,7 @@ interface TaskMessage {
 /** The commands of a shard that are not answered yet, by their ids. */
 export type OpenCommands = TransientMap<string, CommandMessage>
 
-/** A command in the mailbox, and everyone who waits for its answer. */
+/** A command in the mailbox, with the receivers of its answer. */
 export class CommandMessage {
   readonly type = 'command'
   readonly command: Command

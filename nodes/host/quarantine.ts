@@ -1,9 +1,9 @@
 /**
  * The quarantine of a node, for actors that failed halfway through a decision when a timer woke
  * them. After such an error, the shard discards everything in memory (`torn` in
- * `durability/batch.ts`). The quarantine keeps one faulty actor from stopping its shard again and
- * again. The actor is not woken for one second at first, and then for twice as long after every
- * further error, up to five minutes.
+ * `durability/batch.ts`). The quarantine prevents one faulty actor from stopping its shard
+ * repeatedly. The actor is not woken for one second at first, and then for twice as long after
+ * every further error, up to five minutes.
  */
 
 /** Milliseconds for which an actor is not woken after its first error, and the maximum. */

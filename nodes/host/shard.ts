@@ -76,7 +76,7 @@ export class Shard implements ActorRequests, LocalShard {
 
   /**
    * @param lost called with the reason after the shard was given up.
-   * @param held whether the ownership record still names this node.
+   * @param held whether this node is still the recorded owner.
    */
   constructor(
     deps: HostDeps,

@@ -24,7 +24,7 @@ export interface ProjectFacts {
   readonly repository_hosts: Readonly<Record<string, string>>
 }
 
-/** Keep-warm times by lifetime. An environment of a run serves one run, so its worker stays. */
+/** Keep-warm times by lifetime. An environment of a run serves one run, so its worker is kept. */
 const KEEP_WARM = { run: 'forever', lease: '5m', explicit: '5m' } as const
 
 /**

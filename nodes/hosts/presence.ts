@@ -93,7 +93,10 @@ export function createPresence({
     changed()
   }
 
-  /** Compares the provider's environments with the known ones. Returns those that it has lost. */
+  /**
+   * Compares the provider's environments with the known ones. Returns the known environments that
+   * the provider no longer has.
+   */
   async function inspect(): Promise<readonly Known[]> {
     const before = new Map(known)
     const isSame = (id: string) => known.get(id) === before.get(id) && !isBusy(id)

@@ -65,7 +65,7 @@ export interface Provider {
   /** Name of the provider, as records of environments show it. */
   readonly name: string
   /**
-   * Name of the place where the environments are. It stays the same over restarts. Two hosts have
+   * Name of the place where the environments are. It stays the same across restarts. Two hosts have
    * the same place if, and only if, they reach the same environments.
    */
   readonly place: string
@@ -84,7 +84,7 @@ export interface Provider {
   ): Promise<{ readonly content: string; readonly truncated: boolean } | undefined>
   /** Returns all environments at the place, including those of earlier processes of this host. */
   inspect(): Promise<readonly Presence[]>
-  /** Calls the listener when a worker process has ended by itself. */
+  /** Registers a listener that is called when a worker process ends without having been stopped. */
   onExit(listener: (exit: WorkerExit) => void): void
   /** Ends the workers that cannot run without this process, and releases all resources. */
   close(): Promise<void>

@@ -16,7 +16,7 @@ export class Disconnected extends Error {
   }
 }
 
-/** Thrown when the account of this process lacks a permission, which the message names. */
+/** Thrown when the account of this process lacks a permission. The message names the permission. */
 export class Forbidden extends StartFault {
   constructor({ operation, subject, queue }: PermissionViolationError) {
     const what = operation === 'publish' ? 'publish to' : 'subscribe to'

@@ -4,8 +4,8 @@
  * messages do not arrive, it restarts the read after the last received message.
  *
  * Invariants:
- * F1. Messages are passed to the handler in order, beginning with the sequence `from`, and not
- *     again once their batch has succeeded.
+ * F1. Messages are passed to the handler in order, beginning with the sequence `from`. A message is
+ *     not passed again once its batch has succeeded.
  * F2. The handler processes one batch at a time; meanwhile, up to about `AHEAD` messages are
  *     buffered.
  * F3. Failures are retried with exponential back-off. The back-off after failed reads is jittered,

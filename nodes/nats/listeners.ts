@@ -11,11 +11,11 @@ export interface Listener {
 
 export interface Listeners {
   /**
-   * Adds a listener and returns a function that removes it. The first token of its subject is no
-   * wildcard.
+   * Adds a listener and returns a function that removes it. The first token of the listener's
+   * subject must not be a wildcard.
    */
   add(listener: Listener): () => void
-  /** Whether the subject of a listener has this first token. */
+  /** Whether the subject of any listener begins with this token. */
   hears(token: string): boolean
   /**
    * Returns all listeners that match a subject. Their order rotates from call to call, so that

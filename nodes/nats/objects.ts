@@ -39,9 +39,12 @@ const MAX_WRITING = 4 * 2 ** 20
 const MAX_READING = 4 * 2 ** 20
 /** Maximum number of bytes of buffers that a process keeps while no transfer uses them. */
 const KEEP = 8 * 2 ** 20
-/** Maximum number of consecutive failed fetches after which a read continues. */
+/** Maximum number of consecutive failed fetches that a read tolerates. */
 const REPEATS = 3
-/** Every `STRIDE`-th chunk's sequence is stored with the file, so that ranges begin near it. */
+/**
+ * The sequence of every `STRIDE`-th chunk is stored with the file, so that a read of a range can
+ * begin near the range.
+ */
 const STRIDE = 16
 /** Milliseconds to wait for the acknowledgement of a chunk. */
 const TIMEOUT_MS = 10_000

@@ -1,6 +1,6 @@
 /**
  * Notification by e-mail. E-mail is sent only on request. Either the delivery of an interaction
- * names addresses, or the interaction has no delivery and its project has the setting
+ * contains addresses, or the interaction has no delivery and its project has the setting
  * `email_notifications`. With this setting, e-mail is sent to the addresses of the targets. An
  * answer link is sent only to the address that an administrator stored for its target. Otherwise
  * the author of a question could receive another person's link.
@@ -41,8 +41,8 @@ const MAX_MESSAGES = 200
 
 /**
  * Returns the recipients of a notice: the addresses in the interaction's delivery, otherwise all
- * targets with an address. A delivery names addresses of people who answer. Reviewers are therefore
- * notified at the addresses that are stored for them.
+ * targets with an address. The addresses in a delivery are those of people who answer. Reviewers
+ * are therefore notified at their stored addresses.
  */
 function recipientsOf(
   { delivery }: Interaction,

@@ -1,7 +1,7 @@
 /**
  * Checks the principals in questions that steps and models ask, because no gateway has looked them
  * up. The targets and reviewers are looked up after the question is committed. A question that
- * names missing principals or roles is cancelled before anyone is notified.
+ * refers to missing principals or roles is cancelled before anyone is notified.
  */
 import type { World } from '../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -14,7 +14,7 @@ type Asking = Pick<World, 'ask' | 'command' | 'organization' | 'now' | 'node' | 
 /**
  * Looks up the targets of a new question.
  * @returns `valid` if the targets may be notified, `invalid` if the question was cancelled, and
- * undefined if the targets cannot be looked up now.
+ *   undefined if the targets cannot be looked up now.
  */
 export async function checkTargets(
   world: Asking,

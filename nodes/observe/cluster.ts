@@ -1,7 +1,7 @@
 /**
  * The state of the installation for its administrators: nodes, shards, partitions, streams and
- * storage. All callers within `FRESH_MS` share one reading, so that pages which refresh often cost
- * others nothing. A part that does not answer is left out and named in `faults`.
+ * storage. All calls within `FRESH_MS` share one reading, so that pages that refresh often cause
+ * little load. A part that does not answer is left out and listed in `faults`.
  */
 import type { StorageReport } from '../../gateway/ports.ts'
 import type { Cluster } from '../../protocol/cluster/rows.ts'
@@ -12,7 +12,7 @@ import type { Bus, Clock, Journal, Registry } from '../host/ports.ts'
 import { accountUse } from '../nats/server/account.ts'
 import type { Nats } from '../nats/server/connect.ts'
 
-/** What the state is read from; `readiness` reads the same parts. */
+/** The parts of a node from which the state is read. `readiness` reads the same parts. */
 export interface ClusterParts {
   readonly nats: Nats
   readonly membership: Membership
@@ -26,14 +26,14 @@ interface Asked extends ClusterParts {
   readonly node: string
   readonly version: string
   readonly clock: Clock
-  /** Name of the bucket of S3 in which files are stored; absent: the object store of NATS. */
+  /** Name of the S3 bucket that stores files. If absent, the object store of NATS stores them. */
   readonly bucket?: string | undefined
   storage(): StorageReport
 }
 type Streams = Cluster['nats']['streams']
 type StreamKind = Streams[number]['kind']
 
-/** Milliseconds for which a reading is used again. */
+/** Milliseconds for which a reading is reused. */
 const FRESH_MS = 2000
 /** Timeout of the query for the position of a view, in milliseconds. */
 const VIEW_TIMEOUT_MS = 1000
@@ -141,7 +141,9 @@ async function shardsOf(asked: Asked): Promise<Cluster['shards']> {
 }
 
 type Attempt = <T>(what: string, run: () => Promise<T>) => Promise<T | undefined>
-/** The view is read first, so its lag is never less than it was. */
+/**
+ * Reads the position of the view before that of the journal, so the reported lag is never too low.
+ */
 async function partitionState(
   { journal, bus }: Asked,
   partition: number,

@@ -46,8 +46,8 @@ const unreachable = (label: string, reason: string, detail?: string): CallResult
 })
 
 /**
- * Makes a call. Failures are returned, never thrown. @param id identifies the call in headers and
- * logs.
+ * Makes a call. Failures are returned, never thrown.
+ * @param id identifies the call in headers and logs.
  */
 export async function callResolver(
   { post, unlock, brand, organization, signal }: Calling,

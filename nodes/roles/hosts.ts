@@ -19,7 +19,8 @@ interface Role {
 }
 
 /**
- * Returns the URL of a gateway of this machine. `0.0.0.0` and `[::]` are not valid destinations.
+ * Returns the URL at which a process on this machine reaches its gateway. `0.0.0.0` and `[::]` are
+ * not valid destinations.
  */
 const reachable = (url: string): string =>
   url.replace(/^(http:\/\/)(0\.0\.0\.0|\[::\])(:\d+)$/, '$1127.0.0.1$3')

@@ -1,7 +1,7 @@
 /**
  * Cleans up the object store periodically, beginning soon after the node starts: removes the chunks
- * of values whose writer died, and files that no artifact needs any more. Several nodes may remove
- * chunks concurrently. Only the owner of the first shard examines files, page by page.
+ * of values whose writer died, and files that no artifact needs any longer. Several nodes may
+ * remove chunks concurrently. Only the owner of the first shard examines files, page by page.
  */
 import type { Files, World } from '../../gateway/ports.ts'
 import type { Clock } from '../host/ports.ts'
@@ -24,7 +24,7 @@ const PAGE = 1000
 /** The owner of this shard examines the files of artifacts. */
 const FIRST_SHARD = '0.0'
 
-/** Parts of a node. `host` names the shards that the node owns. */
+/** Parts of a node. `host` returns the names of the shards that the node owns. */
 interface Swept {
   readonly nats: Nats
   readonly files: Files & FileList

@@ -1,5 +1,5 @@
 /**
- * Removes files that no artifact needs any more. Such a file remains, for example, when a gateway
+ * Removes files that no artifact needs any longer. Such a file remains, for example, when a gateway
  * was killed after it had stored the bytes of an upload, but before it stored the record. Another
  * example is an artifact that was published while its project was being deleted.
  *
@@ -8,8 +8,8 @@
  *     while its artifact is ready and its project exists.
  * W2. A file younger than the minimum age stays, regardless of the owner's answer.
  * W3. Without an answer from the owner, nothing is removed.
- * W4. Only one installation sweeps a store. Its organization is recorded in the store, because this
- *     installation does not know the artifacts of another.
+ * W4. Only one installation sweeps a store. Its organization is recorded in the store, because an
+ *     installation has no records of the artifacts of another.
  */
 import { artifactAt } from '../../gateway/commands/artifacts/reservation.ts'
 import type { Files, World } from '../../gateway/ports.ts'
@@ -82,7 +82,7 @@ export async function sweepArtifacts(
   return { removed, ...(page.next !== undefined && { next: page.next }) }
 }
 
-/** Returns a function that tells whether a project was deleted. Reads the organization once. */
+/** Returns a function that checks whether a project was deleted. Reads the organization once. */
 function deletedProjects(world: World): (project: string) => Promise<boolean> {
   const read = async () => {
     const id = world.organization()

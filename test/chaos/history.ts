@@ -22,7 +22,7 @@ export interface Start {
 export interface Repeat {
   readonly key: string
   readonly at: number
-  /** The run in the answer. If the answer names no run, `answer` is the answer itself. */
+  /** The run in the answer. If the answer contains no run, `answer` is the whole answer. */
   readonly run?: string
   readonly answer?: string
 }

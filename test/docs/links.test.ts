@@ -60,7 +60,7 @@ t.test('links and anchors of the documents resolve', async (t) => {
 const PATH = /^((?:protocol|actors|gateway|views|nodes|client|test|bench|docs)\/[^\s:]*)(:\d+)?$/
 /** Entries of .gitignore, such as build output, which do not exist in a fresh clone. */
 const built = new Set(readFileSync(join(root, '.gitignore'), 'utf8').split('\n'))
-/** Globs, placeholders and shortened paths, which name no file. */
+/** Globs, placeholders and shortened paths, which refer to no particular file. */
 const PATTERN = /[*{}<>…$]/
 
 t.test('paths in the text exist', async (t) => {

@@ -45,7 +45,7 @@ export interface Runner {
  * Starts the host of the command line in a folder.
  * @param env the environment of the commands.
  * @param replace pairs of a text in the documents and the text that replaces it in the test, such
- * as the address of the service.
+ *   as the address of the service.
  */
 export async function documentRunner(
   root: string,

@@ -1,3 +1,4 @@
+/** Pauses, repetitions, time limits and back-offs on a manual clock. */
 import t from 'tap'
 import { atMost, backoffMs, every, sleep } from '../../gateway/timing.ts'
 

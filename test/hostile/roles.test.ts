@@ -107,7 +107,7 @@ const demands = (
     : name === 'artifact.create'
       ? ['project.edit']
       : [permission]
-/** The permission that a refusal must name; for an action call, the action's own permission. */
+/** The permission that a refusal must report; for an action call, the action's own permission. */
 const named = (name: (typeof rows)[number][0], permission: string, place: Place): string =>
   permission === 'actions.execute.*'
     ? `actions.execute.${placedPath(name, place).split('/').at(-2)}`

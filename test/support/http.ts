@@ -5,7 +5,8 @@
 import { Agent, request } from 'node:http'
 
 /**
- * Idle connections are closed before the service closes them, so that no request meets a closed one.
+ * Closes idle connections before the service does, so that no request uses a connection that the
+ * service is closing.
  */
 const agent = new Agent({ keepAlive: true, timeout: 4000 })
 

@@ -56,7 +56,7 @@ export class MemoryPlace {
     this.name = name
     this.#start = start
   }
-  /** Ends the process of an environment's worker, as if the process had exited by itself. */
+  /** Ends the process of an environment's worker, as if the process had exited on its own. */
   exit(id: string, idle = false): void {
     const environment = this.environments.get(id)
     const generation = environment?.worker?.generation

@@ -1,13 +1,13 @@
-/** Free ports for servers that start later, or again. */
+/** Finds free ports for servers that are started later or restarted. */
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
-/** Ports outside of the range from which Linux takes the ports of outgoing connections. */
+/** Ports outside of the default range that Linux uses for outgoing connections. */
 const [FIRST, LAST] = [12_000, 32_000]
 
 /**
- * Returns a TCP port that is currently free. No outgoing connection takes it before the server
- * starts.
+ * Returns a TCP port that is currently free. By default, no outgoing connection uses the port
+ * before the server starts.
  */
 export const freePort = (host = '127.0.0.1'): Promise<number> =>
   new Promise((done, failed) => {

@@ -18,7 +18,7 @@ interface ApiAnswer {
 export interface TestApi {
   readonly url: string
   readonly requests: readonly ApiRequest[]
-  /** The status with which all requests are answered, until it is undefined again. */
+  /** If set, all requests are answered with this status. */
   failing: number | undefined
   /** If set, requests are answered only after this promise resolves. */
   waiting: Promise<void> | undefined

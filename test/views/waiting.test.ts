@@ -211,8 +211,9 @@ t.test('entries of many rows are written in chunks, so that nothing waits for al
 })
 
 /**
- * A journal of runs with a completed step, a step and its job. A run ends `apart` runs after it was started, every
- * tenth never, and every seventh is retried much later and ends again.
+ * A journal of runs with a completed step, a step and its job. Except for every tenth run, a run
+ * ends when `apart` further runs have been started. Every seventh run continues and ends when 3 ×
+ * `apart` further runs have been started.
  */
 function busy(runs: number, apart: number): Written[] {
   const journal = new Journal()

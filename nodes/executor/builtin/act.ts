@@ -7,8 +7,8 @@ import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { Called, Service } from './builtin.ts'
 
 /**
- * Returns the id and the origin of the command that a job sends. The origin names the principal on
- * whose behalf the action is called. Repeated attempts of a job send the same command id, so the
+ * Returns the id and the origin of the command that a job sends. The origin contains the principal
+ * on whose behalf the action is called. Repeated attempts of a job send the same command id, so the
  * command takes effect once.
  */
 export const sentBy = (

@@ -1,6 +1,6 @@
 /**
  * Built-in actions on the rows of tables, for agents and steps. They use the same lookups, commands
- * and queries as the endpoints. A table is named by its name or its id.
+ * and queries as the endpoints. A call identifies a table by its name or its id.
  */
 import { decide } from '../../../gateway/commands/decide.ts'
 import type { TableAt } from '../../../gateway/commands/tables/facts.ts'
@@ -21,12 +21,12 @@ import { dataOfTexts, filterOfTexts } from '../../../protocol/tables/texts.ts'
 import { hasTexts, sentBy } from './act.ts'
 import type { Called, Does, Service } from './builtin.ts'
 
-/** Maximum number of names of tables in the refusal of an unknown table. */
+/** Maximum number of table names in the refusal of an unknown table. */
 const MAX_NAMES = 50
 
 /**
- * Returns the table that a call names. The refusal of an unknown name lists the names of the newest
- * tables, so that a model can correct its call.
+ * Returns the table that a call identifies. The refusal of an unknown name lists the names of the
+ * newest tables, so that a model can correct its call.
  */
 async function tableIn({ world }: Service, { project, call }: Called): Promise<TableAt | Refusal> {
   const table = String(call.parameters['table'])

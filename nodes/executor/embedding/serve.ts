@@ -98,7 +98,7 @@ function createPlaces({
 /**
  * Normalizes vectors to the length 1, and encodes them in base64. Zero vectors are not normalized.
  * @throws ExecutorFault when the provider did not return one vector for each text, all with the
- * same number of dimensions.
+ *   same number of dimensions.
  */
 function encoded(vectors: readonly (readonly number[])[], count: number): string[] {
   const dimensions = vectors[0]?.length ?? 0

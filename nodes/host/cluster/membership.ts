@@ -325,9 +325,9 @@ export class Membership {
     return started
   }
   /**
-   * Ends the membership if this node's record names another process. This process was then away for
-   * so long that it was considered dead.
-   * @throws StartFault naming the other process.
+   * Ends the membership if this node's record belongs to another process. This process was then
+   * away for so long that it was considered dead.
+   * @throws StartFault that identifies the other process.
    */
   #yield(value: string | undefined): void {
     const rival = this.#claimed && value !== undefined && rivalIn(value, this.#claimed.self)
@@ -364,14 +364,14 @@ export class Membership {
     await Promise.all([...next.values()].map((seen) => this.#suspect(seen)))
     const live = new Set(this.members('gateway').map(({ id }) => id))
     this.#ended += lived.filter(({ id }) => !live.has(id)).length
-    // A dead record is garbage: any node may delete it after one minute of silence.
+    // Any node may delete the record of a dead node after it has been unchanged for one minute.
     for (const [key, { changed, member }] of next)
       if (now - changed > 60_000 && member.id !== this.#self.id)
         void this.#registry.delete(key).catch(() => {})
   }
   /**
    * Probes a node that has been silent for `DEAD_WITHOUT_SUBSCRIBER_MS`, and therefore no longer
-   * considers itself fresh. If it has no subscriber, it is dead before its lease expires.
+   * considers itself fresh. If it has no subscriber, it counts as dead before its lease expires.
    */
   async #suspect(seen: Observed): Promise<void> {
     const silent = this.#looked - seen.changed

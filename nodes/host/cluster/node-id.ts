@@ -1,6 +1,6 @@
 /**
  * Ensures that at most one process at a time runs under a node id. Every process is an instance
- * with a unique name; the record of a node names the instance that holds its id.
+ * with a unique name; the record of a node contains the instance that holds its id.
  *
  * Invariants:
  * I1. An instance subscribes under its own name before it writes the record, so a claimant that
@@ -35,7 +35,7 @@ export interface AboutNode {
   readonly started_at: number
 }
 /**
- * The part of a node's record that this module reads; `membership.ts` defines the rest. Older
+ * The part of a node's record that this module reads; `node-record.ts` defines the rest. Older
  * releases omit the fields of the instance.
  */
 interface Holder extends Partial<Instance> {
@@ -81,7 +81,7 @@ async function presenceOf(bus: Bus, instance: string): Promise<Presence> {
 
 /**
  * Returns the other instance that holds the id according to a record. Returns undefined when the
- * holder left gracefully, is `self`, or is not named.
+ * holder left gracefully or is `self`, or when the record contains no instance.
  */
 export function rivalIn(value: string, self: Instance): Instance | undefined {
   const { instance, process: where = '', roles } = JSON.parse(value) as Holder

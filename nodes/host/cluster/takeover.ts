@@ -8,8 +8,8 @@
  * T1. The fence has a higher epoch than any envelope before it. A replay applies only envelopes
  *     before the fence.
  * T2. After the replay, every actor that changed since the `state` of the checkpoint is in memory;
- *     every other actor equals its snapshot, or its entries up to the last event that the index of
- *     ended actors names.
+ *     every other actor is fully described by its snapshot, or by its entries up to its last event
+ *     in the index of ended actors.
  * T3. The effects after the checkpoint's `sequence` are performed again under their original ids,
  *     except obsolete messages. Entries up to its `state` are read for their effects only, not
  *     applied to actors.
@@ -30,7 +30,7 @@ import type { OwnerContext, ShardContext } from '../shard-context.ts'
  * that a batch needs are read concurrently.
  */
 const TOGETHER = { most: 256, bytes: 16 * 1_048_576 }
-/** Attempts to append a fence before the storage counts as full. */
+/** Number of attempts to append a fence before the storage counts as full. */
 const FENCES = 2
 /**
  * Milliseconds after which a replay yields to other tasks. A node that could not renew its
@@ -49,7 +49,7 @@ const SNAPSHOT_RETRY_DELAYS_MS = [500, 1500, 3000]
 interface TakeoverParts {
   readonly checkpointer: Pick<Checkpointer, 'load' | 'complete' | 'confirm' | 'reset'>
   readonly gate: Pick<WriteGate, 'latch'>
-  /** Whether the ownership record still names this node. */
+  /** Whether this node is still the recorded owner of the shard. */
   held(): Promise<boolean>
 }
 

@@ -141,7 +141,7 @@ export class Batch {
         )
       : { reply: repeated(instance, known) }
   }
-  /** Handles an exception in an actor: forgets the entries of the command. */
+  /** Handles an exception in an actor: removes the entries of the command from the batch. */
   #failed({ key }: ActorInstance, { kind, id, name }: Command, error: unknown): ShardAnswer {
     if (error instanceof Unreadable) throw error
     const { entries, events, applied } = this.#before

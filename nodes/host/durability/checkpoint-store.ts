@@ -12,7 +12,7 @@
  *     removes all messages from some point on, and always the ownership record, which the NATS
  *     servers keep in memory only. Therefore a record that covers more than the old one is stored
  *     in three steps. First, the owner writes the old record again, after everything that the new
- *     record covers. Second, it checks that the ownership record still names this node: if so,
+ *     record covers. Second, the owner checks that this node is still the recorded owner: if so,
  *     nothing was lost before. Third, it replaces the old record at the revision of the first step:
  *     this fails if the message of the first step was lost in the meantime.
  * C4. Storing a snapshot deletes the previous one of the same actor. If the newest messages are
@@ -44,8 +44,8 @@ export interface Covered {
  */
 interface Mark extends Omit<Covered, 'state'>, Partial<Pick<Covered, 'state'>> {
   /**
-   * 2 if there are `ended` actors. A release that knows only 1 ignores such a record, and therefore
-   * replays everything.
+   * 2 if there are `ended` actors. A release that supports only 1 ignores such a record, and
+   * therefore replays everything.
    */
   readonly v: 1 | 2
   readonly epoch: number
@@ -173,7 +173,7 @@ export class Checkpoint implements Covered {
   }
 
   /**
-   * Stores the index and the checkpoint, after everything that they cover. The checkpoint names the
+   * Stores the index and the checkpoint, after everything that they cover. The checkpoint lists the
    * segments of ended actors that were added.
    * @param replaced keys of the snapshots that have been stored.
    * @param held whether this node is still the recorded owner.

@@ -10,9 +10,9 @@
  * K3. All snapshots and checkpoints, or the newest, may be lost, even while an owner is alive. The
  *     missing state is then restored by a replay.
  * K4. A stored snapshot is replaced only by a newer one, no matter which owner writes it.
- * K5. An actor leaves memory only when the `state` of the stored checkpoint covers it, or when it has
- *     ended and can be read from the journal. In that case, the checkpoint stays before it until it
- *     is in the index of ended actors (`released.ts`).
+ * K5. An actor leaves memory only when the `state` of the stored checkpoint covers it, or when it
+ *     has ended and can be read from the journal. In the second case, `state` does not pass the
+ *     actor's changes until the actor is in the index of ended actors (`released.ts`).
  * K6. Rounds of storing never overlap, because each of two concurrent rounds would consider the
  *     actors of the other one stored.
  */
@@ -47,8 +47,8 @@ const MAX_SNAPSHOT_AGE_MS = 3000
 const FIRST_SNAPSHOT_DELAY_MS = 2000
 /**
  * An ended actor is not stored as a snapshot if it has at most this many entries since its last
- * snapshot, with at most this many characters. Each entry costs a read when the actor is needed,
- * one after the other.
+ * snapshot, with at most this many characters. When the actor is needed, its entries are read one
+ * after the other.
  */
 const BRIEF = { entries: 16, characters: 65_536 }
 /**
@@ -57,11 +57,11 @@ const BRIEF = { entries: 16, characters: 65_536 }
  */
 const IDLE_EVICTION_MS = 60_000
 const NEAR_DEADLINE_MS = 60_000
-/** Milliseconds between two visits of all actors, to find idle ones. */
+/** Milliseconds between two scans of all actors for idle ones. */
 const IDLE_VISIT_MS = 5000
 
 interface CheckpointerParts {
-  /** Names the actors to store, and removes those that are stored. */
+  /** Lists the actors to store, and evicts actors from memory. */
   readonly cache: Pick<ActorCache, 'active' | 'evict' | 'rest'>
   readonly deadlines: Pick<Deadlines, 'entries' | 'get' | 'set'>
   readonly effects: Pick<Effects, 'low'>
@@ -136,8 +136,8 @@ export class Checkpointer {
     return [...this.#released.find(key), ...(await this.#checkpoint.ended.find(key))]
   }
   /**
-   * Removes ended actors that can be read from the journal from memory. Called after a commit with
-   * the actors that it changed. Otherwise they would survive several garbage collections.
+   * Evicts ended actors that can be read from the journal. Called after a commit with the actors
+   * that it changed. Otherwise they would survive several garbage collections.
    */
   release(changed: Iterable<ActorInstance>): void {
     for (const instance of changed) {
@@ -251,9 +251,9 @@ export class Checkpointer {
   }
 
   /**
-   * Whether a changed actor has ended and is added to the index of ended actors instead of storing a
-   * snapshot: reading it from the journal takes few reads. Releases that write format 1 do not know
-   * this index.
+   * Whether a changed actor has ended and is added to the index of ended actors instead of being
+   * stored as a snapshot, because it can be read from the journal with few reads. Releases that
+   * write format 1 do not support this index.
    */
   #isBrief(instance: ActorInstance): boolean {
     return (

@@ -6,12 +6,12 @@
  * Invariants:
  * I1. The keys of the segments contain the epoch of their writer, so owners never overwrite each
  *     other's segments.
- * I2. A segment is stored before the record of the checkpoint that names it. After a record that no
- *     longer names it was stored, its owner uses its key again, by compare-and-set: a write that
- *     timed out may still arrive. Only segments of earlier owners are deleted, because a deletion
- *     purges the stream, and would be one more request in most rounds.
- * I3. Segments that are not full are in memory. Of a full segment, a filter is in memory, and its
- *     entries are read when the filter lets a hash pass.
+ * I2. A segment is stored before the checkpoint record that lists it. Once a record without the
+ *     segment is stored, the owner reuses the segment's key. It writes the key by compare-and-set,
+ *     because a write that timed out may still arrive. Only segments of earlier owners are deleted,
+ *     because a deletion purges the stream and would add a request to most rounds.
+ * I3. Segments that are not full are in memory. For a full segment, only a filter is in memory, and
+ *     the entries are read when a hash passes the filter.
  * I4. There are few segments, and an entry is written a few times: a new segment replaces the last
  *     ones if at least three are of its size class or smaller (a log-structured merge tree, O'Neil
  *     et al. 1996).
@@ -30,7 +30,7 @@ import {
 } from './ended-entries.ts'
 import { LostState } from './lost-state.ts'
 
-/** A segment as the record names it. `count` is 0 for a key that contains no segment any more. */
+/** A segment as the record lists it. `count` is 0 for a key that no longer contains a segment. */
 export type SegmentName = readonly [epoch: number, number: number, count: number]
 
 /** Number of segments of one size class, or of smaller ones, that are merged into one. */
@@ -56,9 +56,12 @@ const classOf = (count: number): number => (31 - Math.clz32(count)) >> 1
 
 export class EndedIndex {
   readonly #context: ShardContext
-  /** The segments that the next record names. */
+  /** The segments that the next record lists. */
   #segments: readonly Segment[] = []
-  /** Segments that the next record does not name, and after it was stored, keys for new ones. */
+  /**
+   * `#dropped`: segments that the next record does not list. `#free`: keys that new segments can
+   * reuse.
+   */
   #dropped: Segment[] = []
   readonly #free: { readonly number: number; readonly revision: number }[] = []
   #written = 0
@@ -81,7 +84,7 @@ export class EndedIndex {
     return `_/${this.#context.shard}/ended/${epoch}/${number}${part}`
   }
 
-  /** Reads the segments that a record names. Returns false when one is missing. */
+  /** Reads the segments that a record lists. Returns false when one is missing. */
   async load(names: readonly SegmentName[]): Promise<boolean> {
     const used = names.filter((name) => name[2] > 0)
     this.#dropped = names.filter((name) => name[2] === 0).map((name) => ({ name }))

@@ -1,6 +1,6 @@
 /**
- * Ended actors that left memory before the index of ended actors contains them (`ended-index.ts`).
- * Until then, they are found here, and read from the journal.
+ * Ended actors that have left memory but are not yet in the index of ended actors
+ * (`ended-index.ts`). Until they are, they are found here and read from the journal.
  *
  * Invariant: an actor is in one of the two lists until a checkpoint with its last event in the index
  * was stored.

@@ -4,7 +4,7 @@
  * decides them in few commits.
  *
  * Invariants:
- * N1. A tell is sent again until its decision is confirmed. It may be answered with `not_owner`
+ * N1. A tell is sent again until its decision is confirmed. A tell may be answered with `not_owner`
  *     although later tells of the same message were decided. Its decision has then changed nothing,
  *     so the receiver may drop the repeat as outdated.
  * N2. An outbox ends when it is empty, and is never restarted.

@@ -6,7 +6,8 @@
  * P1. Each message has its own answer, as if it had been sent alone.
  * P2. A receiver gets its messages in order, except generations. A generation is sent alone,
  *     because the receiver may need time to read the files of its conversation.
- * P3. A receiver of an older release, which does not know lists, gets each message again alone.
+ * P3. A receiver of an older release, which does not support lists, gets each message again
+ *     separately.
  */
 import { subjects } from '../../../protocol/subjects.ts'
 import type { GatewayMessage, GatewayMessages } from '../../../protocol/workers/messages.ts'

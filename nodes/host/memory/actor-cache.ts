@@ -1,6 +1,6 @@
 /**
  * The actors of a shard that are in memory. Other actors are loaded from their snapshots and, if
- * the index of ended actors names a later event, from the journal. An actor that has neither is
+ * the index of ended actors contains a later event, from the journal. An actor that has neither is
  * created.
  *
  * Invariants:
@@ -105,7 +105,7 @@ export class ActorCache {
   }
   /**
    * Returns the actors that entered memory or changed recently. `rest` and `evict` may be called
-   * while the result is read.
+   * during the iteration.
    */
   active(): Iterable<ActorInstance> {
     return this.#active.values()

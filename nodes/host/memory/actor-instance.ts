@@ -180,7 +180,7 @@ export function replay(instance: ActorInstance, { cursor, entry }: Placed): bool
   return true
 }
 /**
- * Applies the stored entries after a snapshot, or all of them, to an actor that is read.
+ * Applies the stored entries after a snapshot, or all of them, to an actor that is being loaded.
  * @param now Unix milliseconds, from which leases get their full duration.
  * @throws LostSnapshot when entries are missing.
  */

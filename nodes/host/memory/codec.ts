@@ -79,8 +79,8 @@ export async function encode(
 }
 
 /**
- * Returns the JSON text of an envelope. Large values are only named in it.
- * @throws NewerRelease for a first byte that this release does not know.
+ * Returns the JSON text of an envelope. The text contains only the names of large values.
+ * @throws NewerRelease for an unknown first byte.
  */
 export function envelopeText(data: Uint8Array): string {
   const first = data[0]

@@ -1,7 +1,8 @@
 /**
- * Reads the entries of one actor from the journal. Each entry names the previous event of its actor
- * (`Entry.prev`), so the entries are read backwards from the last one, one envelope at a time.
- * Concurrent reads share envelopes, because actors that are needed together often ended together.
+ * Reads the entries of one actor from the journal. Each entry contains the cursor of the previous
+ * event of its actor (`Entry.prev`), so the entries are read backwards from the last one, one
+ * envelope at a time. Concurrent reads share envelopes, because actors that are needed together
+ * often ended together.
  */
 import {
   type Address,
@@ -17,7 +18,7 @@ import { decode } from './codec.ts'
 /** Maximum number of decoded envelopes in memory. */
 const MAX_ENVELOPES = 8
 
-/** Thrown when the beginning of the journal was deleted on purpose, with a needed entry. */
+/** Thrown when a needed entry was deleted on purpose, with the beginning of the journal. */
 class Deleted extends Error {}
 
 export class Past {
@@ -34,8 +35,8 @@ export class Past {
    * Returns the entries of an actor after its event at the cursor `since`, or all entries if that
    * is 0, oldest first. Returns none if the beginning of the journal, with one of the entries, was
    * deleted on purpose.
-   * @param cursors the highest of these cursors at which the actor has an event is that of its last
-   *   event. They are sorted, highest first.
+   * @param cursors possible cursors of the actor's last event, highest first. The first at which
+   *   the actor has an event is used.
    * @throws Error when the journal does not answer, or an envelope is missing.
    */
   async of(address: Address, cursors: readonly number[], since: number): Promise<Placed[]> {
@@ -43,7 +44,8 @@ export class Past {
     try {
       for (const last of cursors) {
         if (last <= since) break
-        // Without an entry at its cursor, another actor has the same hash in the index.
+        // If the actor has no entry at this cursor, the cursor belongs to another actor with the
+        // same hash.
         const found = await this.#entries(key, last, since)
         if (found.length > 0) return found.reverse()
       }
@@ -56,7 +58,7 @@ export class Past {
     }
     return []
   }
-  /** Forgets the envelopes. Called when no read is in progress. */
+  /** Removes all envelopes from the cache. Called when no read is in progress. */
   clear(): void {
     this.#envelopes.clear()
   }

@@ -1,6 +1,6 @@
 /**
- * Describes the containers of an environment for the engine's API. Each environment has one volume,
- * which keeps its files, and at most one worker, which runs in a container. Labels name the
+ * Describes the containers of an environment for the engine's API. Each environment has one volume
+ * for its files, and at most one worker, which runs in a container. Labels identify the
  * installation and the environment of each volume and container.
  *
  * Invariants:

@@ -97,7 +97,7 @@ export function watchWorkers(
     const began = clock.now()
     let rest = ''
     const query = {
-      // Podman names the event `died` in filters, Docker `die`.
+      // In filters, the event is called `died` by Podman and `die` by Docker.
       ...filters({
         type: ['container'],
         event: ['die', 'died'],

@@ -5,7 +5,9 @@
  */
 import { spawn } from 'node:child_process'
 
-/** Bytes that each file counts besides its blocks, because its inode also uses the disk. */
+/**
+ * Bytes counted for each file in addition to its blocks, because its inode also uses disk space.
+ */
 const FILE_BYTES = 1024
 /** Target share of the time spent on measurements, and limits of the pause between two of them. */
 const PART = 1 / 20

@@ -183,7 +183,10 @@ function closedAncestor(folder: string): string | undefined {
   }
 }
 
-/** Finds the best isolation of this machine. */
+/**
+ * Finds the best kind of isolation that works on this machine. If there is none, returns only the
+ * reasons (`missing`).
+ */
 export async function openIsolation(
   parts: IsolationParts,
 ): Promise<Opened | { missing: string[] }> {

@@ -1,7 +1,7 @@
 /**
  * Ensures that only one process owns the data folder of an embedded NATS server. Two servers on one
- * store would corrupt it, so a file in the folder names the owner and its server. A server that
- * outlived its owner, for example after a crash, is stopped before the next server starts. A
+ * store would corrupt it, so a file in the folder identifies the owner and its server. A server
+ * that outlived its owner, for example after a crash, is stopped before the next server starts. A
  * process is identified by its id and its command line, because ids are reused.
  */
 import { execFileSync } from 'node:child_process'

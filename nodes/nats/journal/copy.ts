@@ -207,8 +207,8 @@ async function inStep(
 }
 
 /**
- * Deletes the large snapshots of actors from the object store. Only snapshot buckets refer to them,
- * and a restore does not restore these buckets.
+ * Deletes the large snapshots of actors from the object store. Only the snapshot buckets refer to
+ * them, and a backup does not contain these buckets.
  */
 export async function dropSnapshotObjects(nats: Nats): Promise<void> {
   const store = await new Objm(nats.streams).open(nats.space.bucket(names.blobs))

@@ -20,8 +20,8 @@ const untoken = (key: string): string =>
  * @param name name of the bucket.
  * @param restore recreates the bucket when the servers have lost it: a restart of all servers
  *   deletes a bucket in memory.
- * @param spell returns a key as it is stored; by default, one token. With another spelling, `list`
- *   does not work.
+ * @param spell encodes a key for storage; by default, as one token. `list` works only with the
+ *   default.
  */
 export function createRegistry(
   nats: Nats,

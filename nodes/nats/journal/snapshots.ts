@@ -16,7 +16,10 @@ import { onlyAfter } from './publish.ts'
 
 /** Bytes above which a value is stored in the object store. */
 const LARGE = 256 * 1024
-/** First byte of a value that contains the data itself, and of a value that names an object. */
+/**
+ * First byte of a value that contains the data itself, and of a value that contains the name of an
+ * object.
+ */
 const HERE = Buffer.of(0)
 const ELSEWHERE = Buffer.of(1)
 

@@ -21,7 +21,7 @@ export interface LogRetention {
   readonly bytes: number
   readonly batches: number
 }
-/** Bytes below which the limit is not lowered further. */
+/** Lower bound of the limit, in bytes. */
 const LEAST = 16 * 1_048_576
 
 /**

@@ -29,7 +29,7 @@ const RELEASE = 'forky'
 /** A Debian package archive. */
 export interface Mirror {
   readonly uri: string
-  /** Keyring file for verifying the archive's signature; absent when the source names none. */
+  /** Keyring file for verifying the archive's signature; absent when the source specifies none. */
   readonly keyring?: string
 }
 const mirror = (uri: string, keyring: string | undefined): Mirror => ({

@@ -53,7 +53,7 @@ const STREAM_KIND = /^(KV_|OBJ_|)/
 /**
  * Creates the namespace of one client.
  * @param role the client's roles joined by `-`, such as `gateway` or `shards-views`; part of its
- * reply subjects.
+ *   reply subjects.
  */
 export function createNamespace(
   { prefix = '', domain }: { readonly prefix?: string; readonly domain?: string },

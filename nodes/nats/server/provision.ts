@@ -66,7 +66,7 @@ const journalConfig = (space: Namespace, partition: number, replicas: number): C
  * Returns the configuration of a KV bucket with one value per key. Reads go to the leader
  * (`allow_direct: false`).
  * @param first first revision; a bucket in memory is empty after a restart and must not reuse a
- * revision.
+ *   revision.
  */
 const bucketConfig = (
   bucket: string,

@@ -1,4 +1,7 @@
-/** Reads a person from the claims of an OpenID provider. Claims are data of another system. */
+/**
+ * Reads a person from the claims of an OpenID provider. Claims come from another system, so they
+ * are validated.
+ */
 import type { SignedInPerson } from '../../../gateway/auth/console/provider.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 
@@ -14,7 +17,7 @@ const record = (value: unknown): Claims | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Claims)
     : undefined
-/** Returns a claim by its name, or by the names of nested claims that dots separate. */
+/** Returns a claim by its name, or a nested claim by a path of names separated by dots. */
 function claimIn(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims
@@ -33,7 +36,7 @@ export function groupsIn(claims: Claims, name: string): readonly string[] {
 export const isComplete = (claims: Claims, groups_claim: string): boolean =>
   claimIn(claims, groups_claim) !== undefined && typeof claims['email'] === 'string'
 
-/** Returns the person. An address counts only if the provider says that it is verified. */
+/** Returns the person. An e-mail address is used only if the provider reports it as verified. */
 export function personOf(
   issuer: string,
   subject: string,

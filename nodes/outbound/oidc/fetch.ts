@@ -1,12 +1,12 @@
 /**
- * The requests of sign-ins to the OpenID provider, under the rules for outbound requests. The
- * operator has configured the issuer, so its host may have any address; other hosts that the
- * provider names must have public or allowed addresses.
+ * Sends the requests of sign-ins to the OpenID provider, under the rules for outbound requests. The
+ * operator configures the issuer, so its host may have any address. Other hosts in the provider's
+ * metadata must have public or allowed addresses.
  */
 import { createGuard, type Guard } from '../guard.ts'
 import { createPost } from '../post.ts'
 
-/** Thrown when the provider cannot be reached or reports a failure of its own. */
+/** Thrown when the provider cannot be reached, or answers with a server error (5xx). */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable'
 }

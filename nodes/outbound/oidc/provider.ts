@@ -1,6 +1,6 @@
 /**
  * Signs people in with the OpenID provider of the installation: authorization code flow with PKCE,
- * state and nonce. `openid-client` speaks the protocol and checks the answers.
+ * state and nonce. `openid-client` implements the protocol and validates the answers.
  *
  * Invariants:
  * P1. An ID token is accepted only with a valid signature, for this client, from this issuer and
@@ -20,9 +20,9 @@ import type { Guard } from '../guard.ts'
 import { type Claims, isComplete, personOf } from './claims.ts'
 import { createProviderFetch, ProviderUnavailable } from './fetch.ts'
 
-/** Milliseconds for which the metadata of the provider are reused. */
+/** Milliseconds for which the provider's metadata is reused. */
 const REUSE_MS = 600_000
-/** Accepted difference of the clocks in seconds. */
+/** Tolerated clock skew in seconds. */
 const TOLERANCE = 30
 
 interface Parts {
@@ -30,7 +30,7 @@ interface Parts {
   readonly log: Log
 }
 
-/** Creates the port to the provider. The provider is called at the first sign-in. */
+/** Creates the port to the provider. The provider is contacted at the first sign-in. */
 export function createSignInProvider(
   guard: Guard,
   config: OidcConfig,
@@ -108,7 +108,10 @@ export function createSignInProvider(
   }
 }
 
-/** Returns how the client authenticates at the token endpoint, of what the provider supports. */
+/**
+ * Returns the method by which the client authenticates at the token endpoint. A secret is sent in
+ * the body if the provider lists that method, otherwise with Basic authentication.
+ */
 function authenticationOf(
   { token_endpoint_auth_methods_supported: supported }: client.ServerMetadata,
   secret: string | undefined,
@@ -143,7 +146,7 @@ async function finished(
   return personOf(server.issuer, subject, { ...more, ...token }, groups_claim)
 }
 
-/** The errors of a chain of causes. */
+/** Yields an error, its cause, the cause of the cause, and so on. */
 function* causesOf(error: unknown): Generator<Error> {
   for (let one = error; one instanceof Error; one = one.cause) yield one
 }
@@ -155,10 +158,13 @@ function failureOf(error: unknown, step: 'begin' | 'finish'): SignInFailure {
         ? 'unavailable'
         : 'denied'
   }
-  // Nothing that a browser sends can make the discovery fail.
+  // The browser cannot cause a failure of the discovery, so the provider is at fault.
   return step === 'begin' ? 'unavailable' : 'invalid'
 }
-/** The kinds of the errors, whose messages can contain parts of an answer. */
+/**
+ * Describes an error and its causes for the log. Most messages are omitted, because they can
+ * contain parts of an answer.
+ */
 const reasonOf = (error: unknown): string =>
   [...causesOf(error)]
     .map((one) => {

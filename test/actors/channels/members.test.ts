@@ -1,4 +1,4 @@
-/** Members of a channel: who adds and removes them, and their read markers. */
+/** Members of a channel: who can add and remove them, and their read markers. */
 import t from 'tap'
 import { limits } from '../../../protocol/channels/schema.ts'
 import { typesOf } from '../../support/given.ts'

@@ -31,7 +31,7 @@ const timing = (lease: number): Record<string, string> => ({
 /**
  * Starts the installation.
  * @param small whether to start as few processes as the roles allow. The second gateway is then
- * also the view node, and is never killed.
+ *   also the view node, and is never killed.
  * @param lease the lease of a job in seconds.
  */
 export async function startTurnStack({

@@ -1,6 +1,6 @@
 /**
- * Authentication: credentials and their principals, the project that a request names, and the
- * recorded use of keys.
+ * Authentication: credentials and their principals, the project in the request, and the recorded
+ * use of keys.
  */
 import t, { type Test } from 'tap'
 import type { Caller } from '../../../gateway/auth/authenticate.ts'

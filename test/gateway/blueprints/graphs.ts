@@ -147,7 +147,7 @@ export interface Request {
   readonly resources: Resources
 }
 
-/** A random request. Its references name resources of the request by their keys. */
+/** A random request. It refers to its own resources by their keys. */
 export const requests: fc.Arbitrary<Request> = fc
   .record({
     drawn: fc.record({

@@ -90,7 +90,7 @@ export const isRepeatable = (history: History, request: Request, plant?: Plant):
 /**
  * An apply that is repeated after its gateway died ends in the state of an uninterrupted apply.
  * @param deaths the step of each death. `late` is the moment during the repeat when the last
- * message of the dead gateway arrives, or 0 for never.
+ *   message of the dead gateway arrives, or 0 for never.
  */
 export const isConvergent = (
   history: History,

@@ -209,7 +209,7 @@ export class Meeting {
   /**
    * Queries the view, with retries.
    * @param early collects the queries of the gateway that begin while faults occur, until their
-   * answers are processed.
+   *   answers are processed.
    * @param fresh the cursor up to which the answer must be complete.
    */
   #ask(

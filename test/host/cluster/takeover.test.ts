@@ -1,6 +1,6 @@
 /**
- * Takeover of a shard: which reads of the next owner run concurrently, and what remains to be
- * replayed after a graceful shutdown.
+ * Takeover of a shard: concurrent reads, what is replayed after a graceful shutdown, which effects
+ * are repeated, and stored state that is lost or written late.
  */
 import t from 'tap'
 import type { AnyActor, Push } from '../../../actors/actor.ts'

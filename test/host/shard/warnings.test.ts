@@ -1,4 +1,4 @@
-/** Each warning is logged at most once per minute for each subject. */
+/** A recurring warning is logged at most once a minute for each topic. */
 import t from 'tap'
 import { Warnings } from '../../../nodes/host/warnings.ts'
 import { ManualClock, silent } from '../../support/memory.ts'

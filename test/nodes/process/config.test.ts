@@ -1,4 +1,7 @@
-/** Settings from flags, the environment and defaults; all faults are reported together. */
+/**
+ * Settings from flags, the environment and defaults; all faults are reported together. Also covers
+ * other small parts of a node: package sources, versions, subject patterns, the log and metrics.
+ */
 import t from 'tap'
 import { type Config, readConfig, settingsTable } from '../../../nodes/config.ts'
 import { matches } from '../../../nodes/nats/listeners.ts'

@@ -1,6 +1,6 @@
 /**
- * How streams are stored: compressed unless they are replicated, and without the storage limit that
- * nats-server derives from the disk.
+ * How streams are stored: compressed unless they are replicated. Also covers deleted journals,
+ * appends without storage space, and missing sequences.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs'

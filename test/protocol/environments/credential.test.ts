@@ -1,3 +1,4 @@
+/** Credentials of environments: their form, and texts that are not such credentials. */
 import fc from 'fast-check'
 import t from 'tap'
 import {

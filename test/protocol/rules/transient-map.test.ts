@@ -1,4 +1,4 @@
-/** A map whose removed values are not kept in memory by the tables that it has outgrown. */
+/** A map whose removed values are not kept in memory by its former hash tables. */
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
 import { TransientMap } from '../../../protocol/rules/transient-map.ts'

@@ -1,4 +1,7 @@
-/** A browser that signs in to the console: it keeps the session cookie and sends an origin. */
+/**
+ * A client that behaves like a browser at the console: it stores the session cookie and sends the
+ * header `Origin`.
+ */
 import type { Raw, Service } from '../../support/service.ts'
 
 export class Browser {
@@ -13,7 +16,7 @@ export class Browser {
     this.origin = url
     this.cookie = cookie
   }
-  /** Sends a request as a page of the service does; `headers` override its headers. */
+  /** Sends a request as a page of the service does; `headers` override the default headers. */
   async send(
     method: string,
     path: string,
@@ -43,7 +46,10 @@ export class Browser {
   who(): Promise<Raw> {
     return this.send('GET', '/v1/auth/console/session')
   }
-  /** The same session at another gateway, whose cookies have another name because of the port. */
+  /**
+   * Returns a client with the same session for another gateway. The name of a session cookie
+   * contains the port of the gateway.
+   */
   at(url: string): Browser {
     const port = new URL(url).port
     return new Browser(

@@ -1,6 +1,7 @@
 /**
- * Console sessions over real HTTP on two gateways: flags of the cookie, the rules for requests of
- * other sites, rights by project, and ends that take effect everywhere at once.
+ * Console sessions over real HTTP on two gateways: the flags of the cookie, the rules for
+ * cross-site requests, the rights in each project, and the end of a session, which takes effect on
+ * both gateways at once.
  */
 import { request } from 'node:http'
 import t from 'tap'

@@ -56,7 +56,7 @@ const begin = async (back = '/') => {
     set: cookie,
   }
 }
-/** Sends the callback as the browser does, which comes from the site of the provider. */
+/** Sends the callback as the browser does: as a cross-site request from the provider. */
 const finish = async (callback: string, cookie: string) => {
   const { pathname, search } = new URL(callback)
   const answer = await s.raw('GET', `${pathname}${search}`, {

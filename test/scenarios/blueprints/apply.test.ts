@@ -1,4 +1,4 @@
-/** Blueprints: preview, apply, convergence, adoption, references, protection, deletion, audit. */
+/** The preview and the apply of a blueprint with resources of several types, and its repeat. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 

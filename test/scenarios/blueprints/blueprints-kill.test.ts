@@ -7,7 +7,10 @@ import { type Found, listOf } from '../support/given.ts'
 import { type Processes, portsFor, processes } from '../support/processes.ts'
 import { hasty } from '../support/sockets.ts'
 
-/** Kills of each kind. The long form, `KILLS=6`, takes half a minute per kill. */
+/**
+ * Number of kills of each kind (gateway, shard owner). The long form, `KILLS=6`, takes half a
+ * minute per kill.
+ */
 const KILLS = Number(process.env['KILLS'] ?? 1)
 /** Milliseconds for which a request is repeated: a node may take long to start on a busy machine. */
 const PATIENCE = 90_000

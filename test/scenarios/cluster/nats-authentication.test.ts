@@ -1,7 +1,7 @@
 /**
  * The ways in which a node authenticates to NATS, against real servers. With valid credentials, a
  * node starts and completes a run. With invalid ones, the process exits with code 1 and prints one
- * sentence that names the setting.
+ * sentence that mentions the setting.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

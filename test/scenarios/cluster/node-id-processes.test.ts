@@ -1,6 +1,6 @@
 /**
  * Two processes with the same node id start at the same moment. One serves requests. The other
- * exits with an error that names the first.
+ * exits with an error that mentions the first.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

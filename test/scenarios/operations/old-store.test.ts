@@ -1,7 +1,8 @@
 /**
- * An upgrade from a release that wrote only format 1 of the journal. The fixture is a backup that
- * commit 46571e76 made of its runs, and what that commit answered about them. Invariant: their
- * records, their events and the answers to repeated starts stay the same, byte for byte.
+ * An upgrade from a release that wrote only format 1 of the journal. The fixture contains a backup
+ * that commit 46571e76 took, and the answers of that commit about the runs in the backup.
+ * Invariant: the records and events of these runs, and the answers to repeated starts, stay the
+ * same, byte for byte.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
 /**
- * What operators look at, over the real stack: the overview of a project, its queues and workers,
+ * The data for operators, over the real stack: the overview of a project, its queues and workers,
  * the state of the installation, the next times of schedules, and test firings of triggers.
  */
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
  * Additions: optional fields beyond the published records. Every operation that supports an
- * addition returns it only if `include` names it.
+ * addition returns it only if `include` lists it.
  */
 import t from 'tap'
 import { client } from '../../../client/client.ts'

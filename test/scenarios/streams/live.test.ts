@@ -1,6 +1,6 @@
 /**
- * Property: whatever several tabs follow, and whenever connections, tabs and the hub end, each
- * follow receives every event after its cursor once and in order.
+ * Property: each follow of several tabs receives every event after its cursor once and in order,
+ * whenever connections, tabs or the hub end.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -16,7 +16,10 @@ const s = await service({ BATON_STREAM_IDLE: '0' })
 t.teardown(() => s.stop())
 const credential = { url: s.url, headers: { authorization: `Bearer ${s.key}` }, identity: '' }
 
-/** Timers that run 10 or, for long times, 100 times as fast; and connections that can be lost. */
+/**
+ * Ports whose timers run 10 times as fast (100 times from 10 s on), and whose connections the test
+ * can break.
+ */
 function fragile() {
   const open = new Set<AbortController>()
   let requests = 0
@@ -57,7 +60,7 @@ interface Seen {
   readonly statuses: LiveStatus[]
   stop(): void
 }
-/** A tab whose port can be cut off without a farewell, as when its process is killed. */
+/** A tab whose port can stop without a closing message, as when its process is killed. */
 function tabOf(registry: () => Registry, ports: LivePorts) {
   let deaf = false
   const live = new PageLive(

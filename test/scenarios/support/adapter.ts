@@ -18,7 +18,7 @@ export function adapterOfDocs(): string {
 
 export interface Adapter {
   readonly url: string
-  /** Starts the process, and resolves when it answers. */
+  /** Starts the process, and resolves at its first output. */
   start(): Promise<void>
   stop(): Promise<void>
 }

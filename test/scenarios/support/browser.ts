@@ -1,6 +1,6 @@
 /**
- * The browser of scenarios: the executable that BATON_CHROMIUM names, or else Chromium or Chrome
- * from the PATH.
+ * The browser of scenarios: the executable in BATON_CHROMIUM, or else Chromium or Chrome from the
+ * PATH.
  */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -51,8 +51,8 @@ export async function faultsOf(page: Page): Promise<string[]> {
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
 }
 /**
- * Waits until an expression of the page is true, looking once per frame. Playwright's
- * `waitForFunction` evaluates its text in the page, which the content security policy forbids.
+ * Waits until an expression is true in the page. It is evaluated once per frame. Playwright's
+ * `waitForFunction` would call `eval` in the page, which the content security policy forbids.
  * @param condition a JavaScript expression.
  */
 export const untilTrue = (page: Page, condition: string): Promise<unknown> =>

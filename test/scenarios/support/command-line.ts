@@ -10,7 +10,7 @@ export interface CommandResult {
   readonly notes: string
 }
 interface Options {
-  /** The answer to the question. Without it, there is no terminal. */
+  /** The answer to the confirmation question. If absent, the command runs without a terminal. */
   readonly confirm?: boolean | 'interrupt'
   readonly url?: string
   readonly env?: Readonly<Record<string, string>>

@@ -1,8 +1,8 @@
-/** Opens the console in a browser, signed in. */
+/** Opens browser contexts that are signed in to the console. */
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import type { Service } from '../../support/service.ts'
 
-/** A signed-in browser. */
+/** A browser context that is signed in to the console. */
 export interface ConsoleBrowser {
   readonly context: BrowserContext
   /** Opens a tab at an address of the console, such as `/p/default/runs`. */
@@ -11,7 +11,10 @@ export interface ConsoleBrowser {
   readonly faults: readonly string[]
 }
 
-/** Signs in with a key and returns the browser. The page's own security policy stays in force. */
+/**
+ * Signs in with a key and returns the browser context. The page's content security policy stays in
+ * force unless `bypassCSP` is set.
+ */
 export async function signedIn(
   browser: Browser,
   s: Pick<Service, 'url' | 'key'>,

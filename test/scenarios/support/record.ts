@@ -284,9 +284,9 @@ export async function everything(
     if (name === 'me.list_tokens' || name === 'cli_credential.list') continue
     // These responses depend on the time of the request.
     if (name === 'session.turn_live' || name === 'artifact.signed_url') continue
-    // The installation changes with a restart.
+    // A restart changes the state of the installation.
     if (name === 'cluster.get') continue
-    // It needs a schedule, and reads no record.
+    // This operation needs a schedule and reads no record.
     if (name === 'schedule.next') continue
     // No host answers, and no repository is declared.
     if (name === 'environment.worker_logs' || name === 'environment.git_credentials') continue

@@ -119,7 +119,7 @@ export async function story(s: Service, run: Received, url?: string): Promise<st
 }
 /**
  * Polls until the predicate holds, and returns the value that satisfies it.
- * @param what names the condition in the error.
+ * @param what name of the condition, for the error.
  * @param every the interval between two polls, in milliseconds.
  * @throws {Error} after ten seconds.
  */

@@ -1,4 +1,4 @@
-/** Rows: insertion, changes, deletion, upserts and bulks, with their refusals, over HTTP. */
+/** Rows: insertion, changes, deletion, upserts and bulk inserts, with their refusals, over HTTP. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { type Found, fieldsOf, listOf } from '../support/given.ts'

@@ -20,7 +20,7 @@ import { root } from './sources.ts'
 export const cacheFolder = join(root, 'node_modules/.cache/baton-checks')
 /** Age in milliseconds above which a recorded pass is deleted. */
 const KEPT = 7 * 86_400_000
-/** Files and folders that are no part of the project. */
+/** Files and folders that are not part of the project. */
 const OUTSIDE = /^(node_modules|\.git|\.baton|\.tap)$|\.(log|cpuprofile)$/
 
 /** Returns the paths of all files of a folder, sorted. */

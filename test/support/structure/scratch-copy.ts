@@ -33,7 +33,7 @@ export function copyProgram(to: string): void {
 /**
  * Applies an edit to a copy.
  * @throws {Error} when no line of the file begins with the anchor, or when a new file already
- * exists.
+ *   exists.
  */
 export function edit(copy: string, change: Edit): void {
   const path = join(copy, change.file)

@@ -1,6 +1,6 @@
 /**
- * The overview of a project and its queues. Invariants: the counters equal what a scan of all events
- * counts, and a rebuilt view has the same numbers, however its entries were batched.
+ * The overview of a project and its queues. Invariants: the counters equal the counts from a scan
+ * of all events, and a rebuilt view has the same counters, however its entries were batched.
  */
 import fc from 'fast-check'
 import t from 'tap'

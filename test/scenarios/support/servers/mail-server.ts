@@ -69,7 +69,7 @@ function letterOf(from: string, to: string, raw: string): Letter {
 /**
  * Starts the server on loopback.
  * @param judge returns the SMTP status code for a recipient. `times` counts the attempts for this
- * recipient, starting at 1. Code 250 accepts the recipient.
+ *   recipient, starting at 1. Code 250 accepts the recipient.
  */
 export async function mailServer(
   judge: (address: string, times: number) => number = () => 250,

@@ -1,19 +1,19 @@
 /**
- * An OpenID provider on loopback (`oidc-provider`). Its people sign in without a page: the provider
- * signs in the person that the test has chosen.
+ * An OpenID provider on loopback (`oidc-provider`). A sign-in needs no page: the provider signs in
+ * the person that the test has chosen.
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
 
-/** The part of the provider's tokens that can be forged. */
+/** The members of the provider's ID tokens through which tests forge claims. */
 interface IdToken {
   extra: Record<string, unknown>
   client: object
   issue(...given: unknown[]): Promise<string>
 }
-/** A person of the provider. */
+/** A person with an account at the provider. */
 export interface Somebody {
   readonly sub: string
   readonly name: string

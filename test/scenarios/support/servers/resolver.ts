@@ -1,4 +1,7 @@
-/** A definition resolver on loopback, over TLS with its own certificate, whose answers tests set. */
+/**
+ * A definition resolver on loopback, over TLS with a self-signed certificate. Tests set its
+ * answers.
+ */
 import { createServer } from 'node:https'
 import { cert, key } from './loopback.ts'
 import { json, type Receiver, receiver } from './receiver.ts'

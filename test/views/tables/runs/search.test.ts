@@ -1,3 +1,4 @@
+/** Search, filters and orders of the list of runs, compared with a scan of all runs. */
 import t from 'tap'
 import { View } from '../../../../views/view.ts'
 import {
