@@ -150,6 +150,26 @@ export const subjects = {
 }
 
 /**
+ * First tokens of all subjects. They cannot be prefixes of installations, because an installation
+ * with such a prefix would receive messages of other installations.
+ */
+export const firstTokens: ReadonlySet<string> = new Set([
+  ...[
+    'journal',
+    'shard',
+    'live',
+    'moved',
+    'offer',
+    'serve',
+    'demand',
+    'node',
+    'gateway',
+    'gateways',
+  ],
+  ...['view', 'preview', 'previewed', 'hosts', 'terminal', 'embed', 'logs', 'logged'],
+])
+
+/**
  * Returns the matching key of a job. The same candidates can perform jobs with equal keys: workers
  * of one capability, and also the service itself unless `workers_only` is set.
  */

@@ -4,6 +4,7 @@
  */
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { parseDuration } from '../../protocol/common.ts'
+import { firstTokens } from '../../protocol/subjects.ts'
 import { wrongNetwork } from '../outbound/guard.ts'
 import type { Bucket } from '../s3/files.ts'
 
@@ -137,14 +138,9 @@ export const secret =
     const found = fileText(text.slice(1))
     return typeof found === 'string' ? parse(found.replace(/\r?\n$/, '')) : found
   }
-/**
- * First tokens of subjects (protocol/subjects.ts). An installation with such a token as its prefix
- * would receive messages of other installations.
- */
-const SUBJECT_WORD =
-  /^(journal|shard|live|moved|offer|serve|demand|node|gateway|gateways|view|preview|previewed|hosts)$/
+/** Parses the prefix of the subjects of an installation. */
 export const natsPrefix: Parse<string> = (text) =>
-  /^[A-Za-z][A-Za-z0-9-]{0,31}$/.test(text) && !SUBJECT_WORD.test(text)
+  /^[A-Za-z][A-Za-z0-9-]{0,31}$/.test(text) && !firstTokens.has(text)
     ? text
     : wrong(
         'must be 1 to 32 letters, digits and -, beginning with a letter, ' +

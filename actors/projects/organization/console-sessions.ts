@@ -9,7 +9,7 @@
  * C2. A link is used at most once, expires after an hour, and acts as one organization key, which
  *     must still be valid when the link is used.
  * C3. At most 10,000 sessions are stored. While 50 sessions act as one principal, its oldest
- *     session ends when another one is opened.
+ *     session ends when another one is opened or joined.
  */
 import {
   type AccountUsers,
@@ -128,6 +128,23 @@ function rightsOf(
   }
 }
 
+/** The oldest sessions that must end before another session may act as these principals. */
+function surplusOf(
+  state: ConsoleHolder,
+  others: readonly KeptConsoleSession[],
+  principals: readonly string[],
+): KeptConsoleSession[] {
+  const theirs = others
+    .filter((session) => sharesOne(state, session, principals))
+    .sort((a, b) => a.created_at - b.created_at)
+  return theirs.slice(0, Math.max(0, theirs.length - MAX_OF_PRINCIPAL + 1))
+}
+const endReplaced = ({ id }: KeptConsoleSession): ConsoleEvent => ({
+  type: 'console_session.ended',
+  id,
+  reason: 'replaced',
+})
+
 /** Opens a session, or adds a grant to the session of the caller. */
 export function openSession(
   state: Holder,
@@ -139,6 +156,8 @@ export function openSession(
   if (isRefusal(rights)) return rights
   const { events, ...granted } = rights
   const before = withHash(state, input.joins, at)
+  const others = Object.values(state.console_sessions).filter((session) => session !== before)
+  const surplus = surplusOf(state, others, principalsOf(state, granted))
   const [added] = granted.grants
   if (before && added) {
     const grants = [
@@ -148,17 +167,13 @@ export function openSession(
     return {
       events: [
         ...events,
+        ...surplus.map(endReplaced),
         { type: 'console_session.extended', id: before.id, hash: input.hash, grants },
       ],
       reply: { id: before.id, expires_at: before.expires_at, joined: true },
     }
   }
   const replaced = before ? [before] : []
-  const others = Object.values(state.console_sessions).filter((session) => session !== before)
-  const mine = others
-    .filter((session) => sharesOne(state, session, principalsOf(state, granted)))
-    .sort((a, b) => a.created_at - b.created_at)
-  const surplus = mine.slice(0, Math.max(0, mine.length - MAX_OF_PRINCIPAL + 1))
   if (others.length - surplus.length >= MAX_SESSIONS)
     return refuse('conflict', { limit: MAX_SESSIONS }, 'Too many console sessions are open.')
   const { hash, idle, lifetime, address, client } = input
@@ -176,9 +191,7 @@ export function openSession(
   return {
     events: [
       ...events,
-      ...[...replaced, ...surplus].map(
-        ({ id }): ConsoleEvent => ({ type: 'console_session.ended', id, reason: 'replaced' }),
-      ),
+      ...[...replaced, ...surplus].map(endReplaced),
       { type: 'console_session.opened', id: session.id, session },
     ],
     reply: {

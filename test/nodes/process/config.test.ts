@@ -9,6 +9,7 @@ import { mirrorsOfList, mirrorsOfSources } from '../../../nodes/nats/server/debi
 import { compareVersions, isAccepted, versionIn } from '../../../nodes/nats/server/version.ts'
 import { createLog } from '../../../nodes/observe/log.ts'
 import { createMetrics } from '../../../nodes/observe/metrics.ts'
+import { firstTokens, subjects } from '../../../protocol/subjects.ts'
 import { operatorGuide } from '../../docs/operator-guide.ts'
 
 const config = (env: Record<string, string> = {}, ...argv: string[]): Config => {
@@ -253,4 +254,16 @@ t.test('receiving e-mail needs a domain, and a certificate needs its key', async
   const mail = { BATON_SMTP_PORT: '2525', BATON_INBOX_DOMAIN: 'agents.test' }
   t.match(faultsOf({ ...mail, BATON_SMTP_TLS_CERT: 'a.pem' }), /BATON_SMTP_TLS_KEY/)
   t.equal(faultsOf(mail), '')
+})
+
+t.test('no first token of a subject can be the prefix of an installation', async (t) => {
+  const text = 'a' as never
+  for (const [name, subject] of Object.entries(subjects)) {
+    if (name.endsWith('Group') || name === 'executor') continue
+    const [first = ''] = (typeof subject === 'string' ? subject : subject(text, text, text)).split(
+      '.',
+    )
+    t.ok(firstTokens.has(first), name)
+    t.match(faults({ BATON_NATS_PREFIX: first }), [/reserved subject token/], name)
+  }
 })

@@ -146,4 +146,7 @@ t.test('the oldest session of a principal ends when there are too many', async (
   t.same(typesOf(one), ['console_session.ended', 'console_session.opened'])
   t.equal(found(one, 'h0'), null)
   t.ok(found(one, 'h1'))
+  const joined = open(other, 'more', { grant: grantOf('user_1', 'prj_2') }, START + 60, 'other')
+  t.same(typesOf(joined), ['console_session.ended', 'console_session.extended'], 'joining counts')
+  t.equal(found(joined, 'h0'), null)
 })
