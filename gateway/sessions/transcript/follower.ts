@@ -206,7 +206,10 @@ export class SessionFollower {
     this.#tell(changes)
     this.#settle()
   }
-  /** Handles chunks of model output. */
+  /**
+   * Handles chunks of model output. Chunks that continue the known content are sent. If chunks of a
+   * row are missing, its preview is queried.
+   */
   preview(chunks: readonly Preview[]): void {
     if (!this.#head) return
     const changes: Change[] = []
