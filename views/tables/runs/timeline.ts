@@ -33,7 +33,10 @@ export interface TimelineRow {
   readonly at: number
   readonly events: string
 }
-/** What precedes the type in the label of an event without a payload of its own. */
+/**
+ * Prefixes of the type in the label of an event: `NONE` for an event without a payload, `SAME` for
+ * an event with the previous payload.
+ */
 const [NONE, SAME] = ['-', '=']
 const nothing = {}
 
@@ -202,7 +205,7 @@ export function timeline(
   }
 }
 
-/** Returns a page of a run's timeline. */
+/** Returns a page of a run's timeline, or `not_found` if the project has no such run. */
 export function eventPage(
   store: Store,
   project: number,
