@@ -83,7 +83,7 @@ export class Transport {
   get project(): string {
     return this.#options.project ?? 'default'
   }
-  /** The current address. */
+  /** The address for the next request, without a trailing slash. */
   get url(): string {
     return this.#urls[this.#at % this.#urls.length] ?? ''
   }

@@ -70,7 +70,7 @@ export class Workspace {
   shown(real: string): string {
     return relative(this.root, real) || '.'
   }
-  /** Whether the path names the root of the workspace. */
+  /** Whether the path refers to the root of the workspace. */
   isRoot(path: string): boolean {
     return this.#absolute(path) === this.root
   }
