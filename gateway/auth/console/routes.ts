@@ -1,4 +1,4 @@
-/** The routes for signing in to the console that are not rows of the endpoint table. */
+/** The routes for signing in to the console. They are not rows of the API table. */
 import { unauthenticated } from '../../../protocol/access/unauthenticated-rows.ts'
 import { routeOf } from '../../../protocol/contract.ts'
 import type { Edge } from '../../call.ts'

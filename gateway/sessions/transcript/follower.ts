@@ -206,10 +206,7 @@ export class SessionFollower {
     this.#tell(changes)
     this.#settle()
   }
-  /**
-   * Handles chunks of model output. Chunks that continue the known content are sent. If chunks of a
-   * row are missing, its preview is queried.
-   */
+  /** Sends chunks of model output. If chunks of a row are missing, queries the row's preview. */
   preview(chunks: readonly Preview[]): void {
     if (!this.#head) return
     const changes: Change[] = []
