@@ -137,7 +137,10 @@ export class Workspace {
     if (!isInside(this.root, absolute))
       throw new ActionFault('outside_workspace', `${path} is outside of the workspace`)
   }
-  /** Opens a folder one path segment at a time, starting at the root, and calls `run` with it. */
+  /**
+   * Opens a folder one path segment at a time, starting at the root, and calls `run` with the open
+   * folder.
+   */
   async #walk<T>(
     real: string,
     create: boolean,

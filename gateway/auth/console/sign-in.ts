@@ -1,6 +1,6 @@
 /**
- * Signing in to the console and out of it. These operations need no credential in a header, so they
- * are not rows of the table.
+ * Sign-in to and sign-out from the console. These operations need no credential in a header, so
+ * they are not rows of the table.
  *
  * Invariants:
  * N1. A browser signs in and out only from a page of the service's own origin. A sign-in is JSON,

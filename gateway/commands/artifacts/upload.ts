@@ -45,7 +45,7 @@ export async function receiveArtifact(edge: Edge, call: Call): Promise<Answer | 
 
 /**
  * Refuses a caller that may not upload. An upload under a lease requires `work.execute` instead of
- * `project.edit`. The worker of an environment needs no permission for it.
+ * `project.edit`. The worker of an environment needs no permission for such an upload.
  */
 const denied = ({ world }: Edge, { caller }: Call, leased: boolean): Refusal | undefined =>
   caller.environment && leased

@@ -221,7 +221,7 @@ export class SessionFollower {
   }
   /**
    * Handles a notification that everything up to a cursor is committed. Resolves when the follower
-   * has queried the view for it.
+   * has queried the view up to this cursor.
    */
   notice(cursor: number): Promise<void> {
     this.#heard = Math.max(this.#heard, cursor)

@@ -203,7 +203,7 @@ export class OpenSubscription {
   #lose(refused: Refusal): void {
     this.#say('subscription.ended', { reason: 'access_lost', ...errorBody(refused) })
   }
-  /** Joins a sequence. When the client leaves it, resolves to the reason. */
+  /** Joins a sequence. Resolves to the reason why the client no longer receives the sequence. */
   #joined(call: Call, opened: Opened): Promise<End> {
     const { topic } = this.#subscription
     return new Promise((resolve) => {

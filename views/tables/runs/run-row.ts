@@ -17,7 +17,7 @@ export interface RunRow {
    * The run's own spec as JSON, or the hash of the spec of its workflow version, which runs share.
    */
   readonly spec: string | null
-  /** The run as frames of the feed refer to it. */
+  /** The immutable values of the run that frames of the feed need. */
   readonly fed: FedRun
   record: RunRecord
   last: number
@@ -194,7 +194,7 @@ export function runRow(store: Store, project: number, id: string): RunRow | unde
   return row?.project === project ? row : undefined
 }
 
-/** The run as frames of the feed refer to it. */
+/** Returns the immutable values of a run that frames of the feed need. */
 export const fedRun = (n: number, { id, definition_id, loop_id }: RunRecord): FedRun => ({
   n,
   id,
