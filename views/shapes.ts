@@ -14,7 +14,7 @@ export type Packed = readonly unknown[]
 export interface Known {
   /** Texts that fields may equal. Only the first `TEXTS` of them are used. */
   readonly texts: readonly (string | null)[]
-  /** The time in Unix milliseconds to which times are stored relative. */
+  /** The reference time in Unix milliseconds. Times are stored as differences from this time. */
   readonly at: number
 }
 
