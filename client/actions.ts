@@ -34,7 +34,6 @@ export const time = ({ utc }: Parameters, now: Date): string => {
   )
 }
 
-/** The stock actions by name. */
 export const stockActions: Readonly<Record<string, Action>> = {
   print,
   fail,

@@ -11,7 +11,7 @@ import { routeOf } from '../protocol/contract.ts'
 import { formOf } from './artifacts/form.ts'
 import { type Transport, unreachable } from './transport.ts'
 
-/** Bytes to upload. */
+/** The bytes of an upload, which may have to be opened more than once. */
 export interface Source {
   /** Opens the bytes at their beginning. Called again if the upload is repeated. */
   open(): AsyncIterable<Uint8Array>

@@ -28,7 +28,10 @@ export type Client = {
   }
 } & { readonly transport: Transport }
 
-/** Creates a client of a service. */
+/**
+ * Creates a client. It sends no request before the first call.
+ * @throws Error if `options` contains no address.
+ */
 export function client(options: ClientOptions): Client {
   const transport = new Transport(options)
   const groups: Record<string, Record<string, unknown>> = {}

@@ -28,7 +28,7 @@ export interface ClientOptions {
 
 /**
  * The error of a failed request. `code` is stable and intended for branching; if it is
- * `unreachable`, no response arrived, so the effect of the request is unknown.
+ * `unreachable`, no complete response arrived, so the effect of the request is unknown.
  */
 export class BatonError extends Error {
   readonly status: number
@@ -83,7 +83,7 @@ export class Transport {
   get project(): string {
     return this.#options.project ?? 'default'
   }
-  /** The current address. */
+  /** The address for the next request, without a trailing slash. */
   get url(): string {
     return this.#urls[this.#at % this.#urls.length] ?? ''
   }

@@ -33,7 +33,7 @@ export function linkedAbort(...sources: readonly (AbortSignal | undefined)[]): L
   }
 }
 
-/** The timeout of one request. */
+/** A timeout of one request that restarts whenever data arrives. */
 export interface Watchdog {
   /** The signal for the request. */
   readonly signal: AbortSignal

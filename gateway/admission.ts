@@ -154,9 +154,9 @@ function decodeSlots(
 }
 
 /**
- * Returns the project of a call: the project that the path names, the project of the run in the
- * path, or the caller's own project. Returns undefined for rows without a project. A run in a
- * project that the caller may not enter is refused with `not_found`.
+ * Returns the project of a call: the project in the path, the project of the run in the path, or
+ * the caller's own project. Returns undefined for rows without a project. A run in a project that
+ * the caller may not enter is refused with `not_found`.
  */
 function placeOf(
   admission: Admission,

@@ -62,7 +62,7 @@ export interface CallParts {
   check(edge: Edge, part: Call, origin: Origin): Promise<Refusal | undefined>
 }
 
-/** An admitted request. */
+/** A request that has passed admission, or a part of such a request. */
 export interface Call {
   /** The row's name in the API table. */
   readonly name: string
@@ -106,8 +106,8 @@ export const scopeId = ({ world }: Edge, call: Call): string =>
 export const operationOf = ({ name, row }: Pick<Call, 'name' | 'row'>): string =>
   row.shape.as ?? name
 /**
- * Returns the declaration of the row that `operationOf` names, which may differ from the call's
- * row.
+ * Returns the declaration of the row whose name `operationOf` returns, which may differ from the
+ * call's row.
  */
 export const factsOf = ({ row }: Pick<Call, 'row'>): Row['shape'] =>
   (row.shape.as === undefined ? row : (rows[row.shape.as] ?? row)).shape

@@ -174,9 +174,9 @@ function answerOf(
 }
 
 /**
- * Returns the address of the actor that decides, as the row declares it. A path slot that cannot be
- * an id of the declared kind is refused with `not_found`, unless the row also accepts names. The id
- * is empty when the row's preparation determines it.
+ * Returns the address of the actor that decides the command, as the row declares it. A path slot
+ * that cannot be an id of the declared kind is refused with `not_found`, unless the row also
+ * accepts names. The id is empty when the row's preparation determines it.
  */
 function addressOf(
   edge: Edge,

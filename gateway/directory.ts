@@ -4,10 +4,10 @@
  *
  * Invariants:
  * D1. A configuration change is answered only after every gateway and executor has dropped its
- *     cached copy, so no cache is older than the last answered change. A load that a `forget`
- *     overtakes is discarded, and its waiters load again.
+ *     cached copy, so no cache is older than the last answered change. If a `forget` arrives during
+ *     a load, the load is discarded and repeated.
  * D2. Every load yields a new object. A value derived from it is valid while that object is cached.
- * D3. While its own lease is not fresh, this node may miss `forget` messages. It then caches no
+ * D3. While this node's lease is not fresh, the node may miss `forget` messages. It then caches no
  *     directory and refuses every lookup with `service_unavailable`.
  * D4. A gateway that dies between a change and its answer may not have notified the others.
  *     Therefore all cached directories are dropped when any gateway has ended. So such a change
@@ -58,7 +58,7 @@ interface Load<T> {
 /** Maximum number of cached workflow specs. */
 const DEFINITIONS = 200
 /**
- * Maximum number of loads for one lookup. If a `forget` overtakes all of them, the lookup is
+ * Maximum number of loads for one lookup. If a `forget` arrives during each of them, the lookup is
  * refused with `service_unavailable`.
  */
 const ATTEMPTS = 10
@@ -103,7 +103,8 @@ export function openDirectory(world: World): Directory {
 
   /**
    * Creates a cache of the directories of one kind of actor, and returns its lookup function.
-   * @param lacking values of the fields that a shard owner of an older release does not send.
+   * @param lacking default values of the fields that a shard owner of an older release does not
+   * send.
    */
   function directories<T extends { readonly id: string }>(
     kind: 'organization' | 'project',

@@ -1,4 +1,4 @@
-/** Creates the state that all requests of a gateway share. */
+/** Assembles the `Edge` of a gateway: the state that all of its requests share. */
 import type { Authentication } from './auth/authenticate.ts'
 import { createLimits } from './auth/rate.ts'
 import type { Edge } from './call.ts'
@@ -11,7 +11,10 @@ import type { World } from './ports.ts'
 import { openSessionVisibility } from './sessions/visibility.ts'
 import { openFollowers } from './streams/followers.ts'
 
-/** Creates the shared state of a gateway's requests. */
+/**
+ * Creates the edge of a gateway, with the configured limits and without followers or waiting
+ * requests.
+ */
 export const createEdge = (
   world: World,
   directory: Directory,

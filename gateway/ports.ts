@@ -86,7 +86,7 @@ export interface World {
    */
   unlock(text: string, context: string): Uint8Array | undefined
   /**
-   * Generates an id. The same `prefix`, `from` and `slot` give the same id, for example for an
+   * Generates an id. Equal `prefix`, `from` and `slot` yield the same id, for example for an
    * idempotency key. Without `from`, the id contains the time and random bits. `slot` is the slot
    * of the id (0 to 1023), which determines its shard; without it, the slot is random or derived
    * from `from`.
@@ -221,7 +221,7 @@ export interface ResolverQuestion {
   readonly configuration: KeptResolver
   readonly project: { readonly id: string; readonly external_ref?: string }
   readonly agent_id: string
-  /** The name under which the resolver knows the agent. */
+  /** The name of the agent at the resolver. */
   readonly selector: string
 }
 /** Calls the organization's definition resolver, and stores its answers. */
@@ -352,7 +352,7 @@ export interface GatewaySettings {
    */
   readonly public_url?: string
   /**
-   * The environment providers that clients may name, the default provider, and the aliases of
+   * The environment providers that clients may choose, the default provider, and the aliases of
    * providers.
    */
   readonly environments?: {
@@ -363,8 +363,9 @@ export interface GatewaySettings {
   readonly version: string
   /**
    * Console sessions. `origin` is the public origin of the gateways; without it, the console is
-   * used on loopback only. `idle` and `lifetime` are the milliseconds after which an unused session
-   * and any session ends; 12 hours and 7 days when absent.
+   * used on loopback only. A session ends after `idle` milliseconds without use, and after
+   * `lifetime` milliseconds in any case. Without these settings, a session ends after 12 hours and
+   * 7 days.
    */
   readonly console?: {
     readonly origin?: string

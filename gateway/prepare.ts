@@ -95,7 +95,7 @@ const definitionFor = async (
 }
 /**
  * Returns the latest version of the workflow with this id or handle, and the workflows that its
- * steps name. Refused with `not_found` when there is no such workflow.
+ * steps refer to. Refused with `not_found` when there is no such workflow.
  * @param field name of the request field that contains the id or handle, for the refusal.
  */
 export async function workflowNamed(
@@ -121,8 +121,8 @@ export async function workflowNamed(
 }
 
 /**
- * Prepares the start of a run with an inline spec: checks the agents, actions and provider that the
- * spec names, and loads the workflows that it names.
+ * Prepares the start of a run with an inline spec: checks the agents, actions and provider in the
+ * spec, and loads the workflows that it refers to.
  */
 const inline: Prepare = (edge, call, identity, origin) => {
   const { project, body } = call
@@ -145,8 +145,8 @@ const inline: Prepare = (edge, call, identity, origin) => {
   )
 }
 /**
- * Refuses a definition that names an agent or a provider that does not exist, or an action that its
- * steps or the caller may not call.
+ * Refuses a definition that refers to an agent or a provider that does not exist, or an action that
+ * its steps or the caller may not call.
  */
 const agentsThere: Prepare = async (edge, { project, body, caller }) => {
   const { steps, cleanup, defaults } = (body['spec'] ?? {}) as Partial<Spec>
@@ -280,7 +280,8 @@ const preparations: Readonly<Record<string, Prepare>> = {
     makeKey(edge, call, call.project?.id, identity, 'token'),
   'me.create_token': (edge, call, identity) => {
     const made = makeKey(edge, call, call.project?.id, identity, 'token')
-    // The project does not know when a console session ends, whose token must not outlive it.
+    // The token must not outlive the console session, and the project's actor cannot read when the
+    // session ends.
     const until =
       call.caller.credential.type === 'console_session'
         ? edge.authentication.expiryOf(call.caller)

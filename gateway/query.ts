@@ -88,7 +88,10 @@ export const records: {
   ...environmentRecords,
 }
 
-/** Performs the query of a call. */
+/**
+ * Performs the query of a call. The answer contains only the additional fields that the call
+ * requests.
+ */
 export const runQuery = (edge: Edge, call: Call): MaybePromise<Answer | Refusal> =>
   andThen(read(edge, call), (reply) =>
     isRefusal(reply)

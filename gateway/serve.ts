@@ -25,7 +25,10 @@ export interface Route extends RouteFacts {
   readonly operation: string
   readonly handler: Handler
 }
-/** State shared by all requests of a gateway. */
+/**
+ * State for serving the requests of a gateway: ids, the number in flight, and the progress of a
+ * stop.
+ */
 export interface Service {
   readonly world: World
   /** The number of requests that `stop` waits for. Open streams are not included. */
@@ -53,7 +56,8 @@ const ID = /^[\w.:-]{1,128}$/
  * seconds.
  */
 export function answerOf(refusal: Refusal): Answer {
-  // The code of a newer release, whose owners this gateway asks during an upgrade.
+  // During an upgrade, a shard owner of a newer release may return a code that this gateway does
+  // not know.
   if (!Object.hasOwn(errors, refusal.refused)) return answerOf(refuse('service_unavailable'))
   const { status } = errors[refusal.refused]
   const { retry_after_seconds, retry_after: after = retry_after_seconds } = refusal.details ?? {}

@@ -55,7 +55,6 @@ import { runStream, wantsPage } from './streams/stream.ts'
 import { mountTerminals } from './terminals/mount.ts'
 import { mountWorkerSocket } from './workers/mount.ts'
 
-/** The options of a gateway. */
 export interface GatewayOptions {
   /**
    * Maximum time in milliseconds for which a stopping gateway waits for the requests in flight;
@@ -67,7 +66,7 @@ export interface GatewayOptions {
    * no chat page.
    */
   readonly modules?: ReadonlyMap<string, string>
-  /** Loads the files of the console. Without it, `/` leads to the API reference. */
+  /** Loads the files of the console. Without it, `/` redirects to the API reference. */
   readonly console?: () => Promise<ConsoleFiles>
 }
 /** The HTTP server of a gateway. */
@@ -85,7 +84,7 @@ export interface Gateway {
   leave(): void
   /**
    * Stops accepting connections, waits for the requests in flight, ends streams and worker sockets,
-   * and closes all connections. A second call resolves at once.
+   * and closes all connections. A second call resolves immediately.
    */
   stop(): Promise<void>
 }

@@ -224,7 +224,8 @@ export class ViewFollower {
       }
       const find = (): void =>
         void this.#readEnd().then(wait, () => {
-          // The usual cause is that the stream has no leader. It may get one before the timeout.
+          // The usual cause is that the stream has no leader. A leader may be elected before the
+          // timeout.
           if (over || !this.#running) done(false)
           else this.#options.later(AGAIN, find)
         })

@@ -20,7 +20,7 @@ const replaced = []
 /** @param {string} file */
 function connected(file) {
   const known = open.get(file)
-  // While the old file is open, a new file cannot get the same inode number.
+  // While the old file is open, a new file cannot have the same inode number.
   const inode = statSync(file).ino
   if (known?.inode === inode) return known.db
   if (known) replaced.push(known)

@@ -1,7 +1,8 @@
 /**
  * A compact form of records. Most records of a table have the same fields. The names of the fields
  * are therefore stored once, as a SHAPE, and a record is stored as the number of its shape and the
- * values that neither the shape nor the reader knows: `[shape, value, …]`.
+ * values that neither the shape nor the data of the reader (`Known`) determines: `[shape, value,
+ * …]`.
  *
  * Invariant: unpacking a record restores every field with its value, in the same order.
  */
@@ -9,31 +10,34 @@ import { timestamp } from '../protocol/common.ts'
 
 /** The compact forms of one or more records, to be stored as JSON. */
 export type Packed = readonly unknown[]
-/** Data that the reader of a record has anyway, and that is therefore not stored with it. */
+/** Data that is available when a record is read, and is therefore not stored with the record. */
 export interface Known {
   /** Texts that fields may equal. Only the first `TEXTS` of them are used. */
   readonly texts: readonly (string | null)[]
-  /** The time in Unix milliseconds to which times are stored relative. */
+  /** The reference time in Unix milliseconds. Times are stored as differences from this time. */
   readonly at: number
 }
 
-/** Kinds below this number stand for the known text with this index. */
+/** A kind below this number stands for the known text with that index. */
 const TEXTS = 10
-/** Kinds of fields with a stored value: as it is, or as a difference from `Known.at`. */
+/** Kinds of fields with a stored value: unchanged, or as a difference from `Known.at`. */
 const [PLAIN, TIME] = [TEXTS, TEXTS + 1]
 /** Kinds of fields with a constant value, as indexes of `constants`. */
 const [TRUE, FALSE, NULL, EMPTY] = [TEXTS + 2, TEXTS + 3, TEXTS + 4, TEXTS + 5]
 const constants = { [TRUE]: true, [FALSE]: false, [NULL]: null, [EMPTY]: '' }
-/** The kind of a first field that is no field, but the label of the record, see `pack`. */
+/**
+ * The kind of the first element of a shape if it is the record's label instead of a field; see
+ * `pack`.
+ */
 const LABEL = TEXTS + 6
-/** The kind of a value that is no JSON. The record is stored whole. */
+/** The kind of a value that JSON cannot express. A record with such a value is stored whole. */
 const STRANGE = -1
 
 type Field = readonly [kind: number, name: string]
 /**
- * A node of the tree of shapes. The path from the root names the fields. `n` is the number of the
- * shape that ends here, once a record has it. Most records continue with the same field as the one
- * before, so the last continuation is looked at first.
+ * A node of the tree of shapes. The path from the root contains the fields. `n` is the number of
+ * the shape that ends here, or `WHOLE` while no record has this shape. Most records continue with
+ * the same field as the previous record, so the last continuation is tried first.
  */
 interface Node {
   n: number
@@ -42,7 +46,7 @@ interface Node {
 }
 const node = (): Node => ({ n: WHOLE, next: [], last: undefined })
 
-/** The number that stands for a record that is stored whole, followed by its label. */
+/** Replaces the number of a shape before a record that is stored whole, followed by its label. */
 const WHOLE = 0
 /** Maximum number of nodes of the tree. Records with further shapes are stored whole. */
 const MAX_NODES = 50_000
@@ -54,12 +58,12 @@ export class Shapes {
   #nodes = 0
   #shapes: (readonly Field[])[] = [[]]
   #added: number[] = []
-  /** Times of records by their text; NaN for texts that are no times. */
+  /** Times of records by their text; NaN for texts that are not times. */
   readonly #times = new Map<string, number>()
-  /** Texts of times that were restored. Records repeat times. */
+  /** Cached texts of restored times, because many records contain the same times. */
   readonly #texts = new Map<number, string>()
 
-  /** Discards all shapes, and defines those of the table, in the order of their numbers. */
+  /** Discards all shapes, and loads those of the table, in the order of their numbers. */
   begin(rows: readonly { readonly shape: string }[]): void {
     this.#root = node()
     this.#nodes = 0
@@ -149,7 +153,7 @@ export class Shapes {
     if (typeof value === 'boolean') return value ? TRUE : FALSE
     return typeof value === 'function' ? STRANGE : PLAIN
   }
-  /** Whether `timestamp` restores this text. */
+  /** Whether `timestamp` restores exactly this text. */
   #isTime(text: string): boolean {
     let at = this.#times.get(text)
     if (at === undefined) {
@@ -170,8 +174,8 @@ export class Shapes {
     return text
   }
   /**
-   * The continuation of a node; undefined if the tree is full, or if the value or the name cannot be
-   * part of a shape.
+   * Returns the node that follows a node; undefined if the tree is full, or if the value or the
+   * name cannot be part of a shape.
    */
   #step(from: Node, kind: number, name: string): Node | undefined {
     const { last } = from

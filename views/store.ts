@@ -24,7 +24,7 @@ export type Value = string | number | null
 /** A value with which a statement can be executed. */
 type Bound = Value | Uint8Array
 
-/** How a table's cache treats its values. */
+/** Options of a table's cache. */
 interface Keeping<V> {
   /**
    * Maximum number of records that stay cached after a flush; if there are more, all that are
@@ -136,7 +136,8 @@ export class Kept<V> implements Buffered {
     for (const key of this.#rows.keys()) if (!this.#dirty.has(key)) this.#rows.delete(key)
   }
   keep(): void {
-    // A table that was cleared would keep its values, see `TransientMap`.
+    // Replaced instead of cleared, because a cleared map would retain its values; see
+    // `TransientMap`.
     if (this.#before.size > 0) this.#before = new Map()
   }
   undo(): void {
@@ -189,7 +190,7 @@ export class Store {
   readonly tail = new FeedTail()
   /** The records that have changed recently, in memory. */
   readonly changes = new ChangeTail()
-  /** The orders of tables that queries need. */
+  /** Statistics, in memory, about the row orders of tables that queries need. */
   readonly demand = new OrderDemand()
   #projects = new Map<string, number>()
   #newProjects: string[] = []

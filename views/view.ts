@@ -53,7 +53,7 @@ export interface ViewOptions {
 class JournalHole extends Error {
   override readonly name = 'JournalHole'
 }
-/** The journal is not the one from which the view was built; the view must be rebuilt. */
+/** The view was built from another journal, so it must be rebuilt. */
 export class JournalReplaced extends Error {
   override readonly name = 'JournalReplaced'
 }
@@ -316,7 +316,7 @@ export class View {
         'This view does not support the query; a view of another release may.',
       )
     const reaches = () => this.#store.tail.reaches((input as ViewQueries['feed']['input']).after)
-    // These two are answered from memory.
+    // Changes, and the newest frames of the feed, are read from memory only.
     if (name !== 'changes' && !(name === 'feed' && reaches())) this.#settle()
     const { now = Date.now, stale = defaultTiming.stale * 1000 } = this.#options
     const { oldest } = this.#position

@@ -101,7 +101,7 @@ const queries: Queries = queriesOf(views)
 
 /**
  * Returns the query with this name; undefined when this release has none. An API row whose
- * `shape.as` names another row uses that row's query.
+ * `shape.as` refers to another row uses that row's query.
  */
 export function queryOf(
   name: string,

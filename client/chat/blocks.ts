@@ -9,7 +9,7 @@ import { el, readable, retext } from './dom.ts'
 import { ArtifactList, fileView, type ReadFiles } from './files/file-view.ts'
 import { MarkdownView } from './markdown-view.ts'
 
-/** One block on the page. */
+/** The element of one block, which `update` changes in place. */
 export interface BlockView {
   readonly type: Block['type']
   readonly element: HTMLElement

@@ -14,7 +14,7 @@ import type {
 } from '../../protocol/sessions/schema.ts'
 import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 
-/** The user's key and project. */
+/** The API key with which the page calls the service, and the handle or id of the project. */
 export interface Account {
   readonly key: string
   readonly project: string

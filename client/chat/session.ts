@@ -36,7 +36,7 @@ const states: Readonly<Record<string, string>> = {
   waiting: 'waiting for an answer',
 }
 
-/** Creates the screen of a session. */
+/** Creates the screen of a session, which follows the session until `leave` is called. */
 export function sessionScreen(page: Page, id: string): Screen {
   const { service, account } = page
   const gone = new AbortController()

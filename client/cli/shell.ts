@@ -67,7 +67,10 @@ function confirm(question: string): Promise<boolean | undefined> {
   })
 }
 
-/** The shell of this process. */
+/**
+ * Returns the shell of this process. The process exits silently if the reader of standard output
+ * closes the pipe.
+ */
 export const processShell = (env: Environment): Shell => {
   const note = (line: string) => void process.stderr.write(`${line}\n`)
   // EPIPE: the reader has closed the pipe, as `head` does.

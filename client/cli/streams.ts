@@ -5,7 +5,9 @@ import { clientFor, connected } from './connection/connection.ts'
 import type { Shell } from './shell.ts'
 
 const TOPICS: ReadonlySet<string> = new Set(['run', 'runs', 'session', 'channel', 'changes'])
-/** Collects arguments of the form `topic` or `topic=target`; the text is the id. */
+/**
+ * Adds the subscription of an argument, `topic` or `topic=target`. Its id is the argument itself.
+ */
 function subscription(text: string, before: readonly StreamSubscription[] = []) {
   const [topic = '', target] = text.split('=')
   if (!TOPICS.has(topic))

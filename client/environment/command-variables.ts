@@ -1,6 +1,6 @@
 /**
- * The environment variables of commands. Commands inherit ordinary variables, and those that the
- * settings name, from the worker's process. They also receive the service's variables that identify
+ * The environment variables of commands. Commands inherit ordinary variables, and those listed in
+ * the settings, from the worker's process. They also receive the service's variables that identify
  * the environment and its credential. A workspace has one tenant, so its commands may act as its
  * worker.
  */

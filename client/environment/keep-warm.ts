@@ -36,7 +36,10 @@ const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 
 /** Maximum delay of a timer, about 24 days. A longer time means no limit. */
 const MAX_TIMER = 2 ** 31 - 1
 
-/** Parses a keep-warm time; undefined if it is invalid. */
+/**
+ * Parses a keep-warm time, and raises times below the minimum (`shortest`). Returns undefined if
+ * the time is invalid.
+ */
 export function keepWarmOf(text = ''): KeepWarm | undefined {
   const time = words[text.toLowerCase()] ?? durationOf(text)
   if (time === undefined) return undefined

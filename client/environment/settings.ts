@@ -6,7 +6,7 @@
 import { dirname, join, resolve, sep } from 'node:path'
 import { type KeepWarm, keepWarmOf } from './keep-warm.ts'
 
-/** Environment variables. */
+/** The environment variables of a process; unset variables are undefined or absent. */
 export type Variables = Readonly<Record<string, string | undefined>>
 /** Reports missing or invalid variables; the message is shown to users. */
 export class SettingsFault extends Error {

@@ -91,7 +91,7 @@ export async function openTerminal({
   let isQuiet = false
   /**
    * After the program has ended, delivers the remaining output, which is at most the kernel's
-   * buffer. By itself, node-pty drops output that remains 200 ms after the end.
+   * buffer. Otherwise, node-pty drops output that remains 200 ms after the end.
    */
   const watch = setInterval(() => {
     if (isRunning) {

@@ -70,7 +70,7 @@ export class Workspace {
   shown(real: string): string {
     return relative(this.root, real) || '.'
   }
-  /** Whether the path names the root of the workspace. */
+  /** Whether the path refers to the root of the workspace. */
   isRoot(path: string): boolean {
     return this.#absolute(path) === this.root
   }
@@ -137,7 +137,10 @@ export class Workspace {
     if (!isInside(this.root, absolute))
       throw new ActionFault('outside_workspace', `${path} is outside of the workspace`)
   }
-  /** Opens a folder one path segment at a time, starting at the root, and calls `run` with it. */
+  /**
+   * Opens a folder one path segment at a time, starting at the root, and calls `run` with the open
+   * folder.
+   */
   async #walk<T>(
     real: string,
     create: boolean,

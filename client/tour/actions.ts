@@ -1,6 +1,6 @@
 /**
  * The actions of the tour's workers. They measure only the folder of their own tour, and fail if a
- * job names another folder.
+ * job specifies another folder.
  */
 import type { Client } from '../client.ts'
 import type { Action, Parameters } from '../worker/options.ts'

@@ -49,7 +49,10 @@ export const largestOf = (files: readonly Sized[], ending: string): Sized | unde
       undefined,
     )
 
-/** Returns the definitions of the actions. */
+/**
+ * Returns the definitions of the agent's actions. Calls of the action that records the answer need
+ * an approval, because it is destructive.
+ */
 export function actionsOf(tour: string) {
   const { find, lines, note } = toolsOf(tour)
   const one = (

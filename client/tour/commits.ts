@@ -189,7 +189,7 @@ class Runs {
       await this.#look()
     }
   }
-  /** Returns all runs, each of which is being followed. */
+  /** Queries the runs once more, and returns all of them. */
   async all(): Promise<{ id: string; watched: Promise<Watched> }[]> {
     await this.#look()
     return [...this.#found].map(([id, watched]) => ({ id, watched }))

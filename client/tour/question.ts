@@ -1,8 +1,8 @@
 /**
  * The third part of the tour: an agent answers a question about the folder. A worker executes its
- * tools, and one tool needs the approval of a user, which the tour gives. The tour follows the
- * transcript and finally compares it with the stored one. Afterwards, even after a failure, it
- * deletes the agent and its actions; the session is retained for inspection.
+ * tools, and the calls of one tool need the approval of a user; the tour approves them. The tour
+ * follows the transcript and finally compares it with the stored one. Afterwards, even after a
+ * failure, it deletes the agent and its actions; the session is retained for inspection.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -131,7 +131,7 @@ interface Followed {
   readonly interruptions: number
 }
 
-/** Follows a turn to its end. Gives the requested approvals, and cancels all other questions. */
+/** Follows a turn to its end. Approves every approval request, and cancels every other question. */
 export async function follow(
   { at, url, key, shown, signal }: Question,
   session_id: string,

@@ -43,7 +43,10 @@ export const reportTable = (tour: string): CreateTable => ({
     ],
   },
 })
-/** Returns the workflow of one tour: the report, then a row for each of its files. */
+/**
+ * Returns the workflow of one tour, which creates the report, then a table row for each file in the
+ * report.
+ */
 export function reportSpec(tour: string, brand: string): Spec {
   const retry = { max_attempts: 5 }
   const row = {
@@ -74,7 +77,7 @@ export function reportSpec(tour: string, brand: string): Spec {
     output: { report: '${{ steps.report.output.report }}' },
   }
 }
-/** Creates the handler of the worker. */
+/** Returns the worker's action, which publishes the report on the largest files. */
 export const reportActions = (tour: string, folder: string): Readonly<Record<string, Action>> => ({
   [actionOf(tour)]: async (_, { signal, publish }) => {
     const files: { readonly file: string; readonly lines: number }[] = []
@@ -99,8 +102,9 @@ async function largestIn(folder: string): Promise<string[]> {
 }
 type ReportRow = Pick<TableRow, 'data'>
 /**
- * Returns the path of a file that a search for this path ranks first. Another row could rank
- * equally if it contains the same words: a search for `b.ts` also finds `a/b.ts`.
+ * Returns a file path for which a search ranks only the row of that file first; the first path if
+ * there is none. Another row could rank equally if it contains the same words: a search for `b.ts`
+ * also finds `a/b.ts`.
  */
 export function searchable(rows: readonly ReportRow[]): string {
   const hits = (path: string, { data }: ReportRow): number =>
@@ -248,7 +252,9 @@ async function asked(
   return { ...followed, session_id, cursor: ack.resume_cursor }
 }
 
-/** Deletes the artifacts of a run, including those that lost attempts published. */
+/**
+ * Deletes the artifacts of a run, including artifacts published by attempts that lost their leases.
+ */
 async function deleteArtifacts(at: Client, run_id: string): Promise<void> {
   const { items } = await at.artifact.list({ run_id, limit: 100 })
   for (const { id } of items) await at.artifact.delete({ artifact_id: id })

@@ -79,8 +79,8 @@ export async function repository(receiver: Receiver): Promise<Repository> {
     commit: async (message, files) => {
       for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
       await git(folder, 'add', '--all')
-      // The folder name makes commits unique: two tours with the same message and second would
-      // otherwise create the same commit.
+      // The folder name makes commits unique. Without it, two tours that commit the same files with
+      // the same message in the same second would create the same commit id.
       const { said } = await git(
         folder,
         'commit',

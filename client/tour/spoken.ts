@@ -49,7 +49,6 @@ export class Lines {
         return void this.#once(key, 'thinks', block.thinking)
       case 'tool_use': {
         const { name, input } = block.resolved_action ?? block
-        // Pending tool uses are not printed yet.
         if (block.status === undefined || block.status === 'pending') return
         return void this.#once(key, 'tool', `${name} ${block.status}`, JSON.stringify(input))
       }

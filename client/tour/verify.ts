@@ -31,7 +31,7 @@ export async function fromTools(
   return { lines, sha256: digestOf(sums), sums }
 }
 
-/** Returns the paths of the lines of `ours` that `theirs` does not contain. */
+/** Returns the file paths of the `sha256sum` lines that are in `ours` but not in `theirs`. */
 export function differences(ours: string, theirs: string): string[] {
   const other = new Set(theirs.split('\n'))
   return ours

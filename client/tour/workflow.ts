@@ -64,7 +64,7 @@ export const tourSpec: Spec = {
     sha256: '${{ steps.report.output.sha256 }}',
   },
 }
-/** Measures the files of one part. */
+/** The workflow of one part: measures the files of the part. */
 export const partSpec: Spec = {
   workflow_type: 'tour-measure',
   input: { folder: { type: 'string', required: true }, files: { type: 'array', required: true } },

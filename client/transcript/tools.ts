@@ -1,5 +1,6 @@
 /**
- * The state of tool calls and questions of a transcript as values that every client shows. Pure.
+ * Derives the displayed values of a transcript's tool calls and questions; all clients use them.
+ * Pure.
  */
 import type { Interaction, Question } from '../../protocol/interactions/schema.ts'
 import type { ToolResultBlock, ToolUseBlock } from '../../protocol/sessions/turns/blocks.ts'
@@ -25,6 +26,9 @@ export function resultOf({ content = '' }: ToolResultBlock): unknown {
   }
 }
 
-/** Returns the form of the answer to an interaction. */
+/**
+ * Returns the question of an interaction. Without a spec, an approval is a confirmation, and any
+ * other interaction is a multi-line text input.
+ */
 export const questionOf = ({ spec, kind }: Interaction): Question =>
   spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }

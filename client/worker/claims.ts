@@ -3,7 +3,7 @@
  *
  * Invariants:
  * C1. At most one claim is outstanding.
- * C2. A claim that gets no response in time ends the connection.
+ * C2. A claim that receives no response in time ends the connection.
  * C3. While slots are free and no claim is outstanding, every call to `want` sends a claim, and a
  *     timer calls `want` every 10 s.
  */

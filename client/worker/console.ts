@@ -1,7 +1,7 @@
 /**
  * Captures what handlers write with `console`. The console of the process is one object, so the
- * asynchronous context of a call decides to which job a line belongs. The console keeps writing to
- * its streams.
+ * asynchronous context of a call decides to which job a line belongs. All lines are still written
+ * to the console's own streams.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { format } from 'node:util'
@@ -13,13 +13,15 @@ type Method = keyof typeof levels
 const methods = Object.keys(levels) as readonly Method[]
 
 export interface ConsoleCapture {
-  /** Calls a function. The lines that it causes are passed to `write`, also if it is asynchronous. */
+  /**
+   * Calls a function. Lines that the function writes, also asynchronously, are passed to `write`.
+   */
   run<T>(write: WriteLine, call: () => T): T
-  /** Restores the console. */
+  /** Restores the original methods, except those that other code has replaced in the meantime. */
   stop(): void
 }
 
-/** Begins to capture the console of this process. */
+/** Replaces the methods of this process's console until `stop` is called. */
 export function captureConsole(): ConsoleCapture {
   const writers = new AsyncLocalStorage<WriteLine>()
   const captured = methods.map((name) => {
@@ -34,7 +36,6 @@ export function captureConsole(): ConsoleCapture {
   return {
     run: (write, call) => writers.run(write, call),
     stop: () => {
-      // Another program may have replaced the methods meanwhile.
       for (const { name, original, replaced } of captured)
         if (console[name] === replaced) console[name] = original
     },

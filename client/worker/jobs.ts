@@ -64,8 +64,8 @@ export class Jobs {
   }
 
   /**
-   * Starts an assigned job. Ignores a lease that is already running here, and reports a failure if
-   * no slot is free or the action is unknown.
+   * Starts an assigned job. Ignores a lease whose job is already running here, and reports a
+   * failure if no slot is free or the action is unknown.
    */
   take(job: ClaimedJob): void {
     const { actions, clock } = this.#world

@@ -2,11 +2,10 @@
  * The log lines of running jobs: batches them and sends them to the service.
  *
  * Invariants:
- * G1. Lines are sent only to a service that announced the frame, so older services are not
- *     disturbed.
+ * G1. Lines are sent only to a service that announced support for log frames.
  * G2. The lines of a job are sent in order, and before its report.
- * G3. At most `MAX_BYTES` of lines are sent per interval, or kept while the worker is disconnected.
- *     Further lines are dropped, and a line reports how many.
+ * G3. At most `MAX_BYTES` of lines are sent per interval, or buffered while the worker is
+ *     disconnected. Further lines are dropped, and a line reports how many.
  */
 import {
   LOG_FRAME,
@@ -31,7 +30,7 @@ type LevelLog = (text: string, fields?: LogFields) => void
  */
 export type JobLog = ((line: string) => void) & Readonly<Record<LogLevel, LevelLog>>
 
-/** Milliseconds between two batches, and the size in bytes at which a batch is sent at once. */
+/** Milliseconds between two batches, and the size in bytes at which a batch is sent immediately. */
 const INTERVAL = 100
 const BATCH = 32 * 1024
 const MAX_BYTES = 1_048_576
@@ -46,7 +45,10 @@ interface Waiting {
   dropped: number
 }
 
-/** Returns the log of a job. @param local writes a line to the worker's own log. */
+/**
+ * Returns the log of a job.
+ * @param local writes a line to the worker's own log.
+ */
 export function jobLog(write: WriteLine, local: (line: string) => void): JobLog {
   const log = (line: string): void => {
     local(line)
@@ -83,12 +85,15 @@ export class Logs {
     this.#world = world
   }
 
-  /** Begins to send lines, after a registration. @param frames the announced frames. */
+  /**
+   * Begins to send lines, after a registration.
+   * @param frames the optional frame types that the service announced.
+   */
   begin(frames: readonly string[] = []): void {
     this.#accepted = frames.includes(LOG_FRAME)
     this.#sendAll()
   }
-  /** Keeps the lines from now on, because the connection was lost. */
+  /** Buffers lines from now on, because the connection was lost. */
   lost(): void {
     if (this.#accepted) this.#accepted = undefined
   }
@@ -116,7 +121,7 @@ export class Logs {
     this.#report(waiting)
     this.#send(waiting)
   }
-  /** Discards all lines. */
+  /** Discards the buffered lines and all later ones. */
   stop(): void {
     this.#timer?.()
     this.#timer = undefined
@@ -146,7 +151,7 @@ export class Logs {
   }
   #tick(): void {
     this.#timer = undefined
-    // Lines of a disconnected worker are kept, and still count.
+    // While the worker is disconnected, its lines remain buffered and count towards `MAX_BYTES`.
     if (this.#accepted !== undefined) this.#sendAll()
   }
   #sendAll(): void {
@@ -173,7 +178,10 @@ export class Logs {
   }
 }
 
-/** Returns the fields as a JSON object without credentials; a remark if that is impossible. */
+/**
+ * Returns the fields as a JSON object without credentials, or an object with the error if they
+ * cannot be serialized.
+ */
 function plain(fields: LogFields, redact: (text: string) => string): Record<string, unknown> {
   try {
     return JSON.parse(redact(JSON.stringify(fields))) as Record<string, unknown>

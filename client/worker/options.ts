@@ -112,7 +112,7 @@ export class WorkerError extends Error {
     this.code = code
   }
 }
-/** How a worker ended. */
+/** The reason why a worker ended. */
 export type WorkerEnd =
   | { readonly reason: 'drained' | 'stopped' }
   | { readonly reason: 'failed'; readonly error: WorkerError }

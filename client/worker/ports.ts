@@ -33,7 +33,7 @@ export interface Socket {
   ping(): void
   /** Closes the connection with a WebSocket close code. */
   close(code: number): void
-  /** Ends the connection immediately; no event needs to follow. */
+  /** Ends the connection immediately; no further event is guaranteed. */
   drop(): void
 }
 /** Opens a socket to a URL with headers. */
@@ -43,7 +43,7 @@ export type Dial = (
   events: SocketEvents,
 ) => Socket
 
-/** The real clock. */
+/** The clock of the process; `unique` generates the unique strings. */
 export const systemClock = (unique: () => string): Clock => ({
   now: () => performance.now(),
   after: (ms, run) => {

@@ -28,7 +28,7 @@ export class Reports {
   #timer: Cancel | undefined
 
   /**
-   * @param send does nothing while unregistered.
+   * @param send sends a frame; does nothing while the worker is not registered.
    * @param changed called when no report is pending any more.
    */
   constructor(clock: Clock, send: (text: string) => void, changed: () => void) {
@@ -82,7 +82,7 @@ export class Reports {
     this.#remove(message_id)
     return true
   }
-  /** Removes all pending reports. */
+  /** Removes all pending reports, because the worker ends. */
   stop(): void {
     this.#timer?.()
     this.#timer = undefined

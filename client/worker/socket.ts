@@ -1,4 +1,4 @@
-/** Real sockets, with the WebSocket library `ws`. */
+/** The sockets of workers, implemented with the WebSocket library `ws`. */
 import WebSocket from 'ws'
 import { sizes } from '../../protocol/workers/socket.ts'
 import type { Dial } from './ports.ts'
@@ -6,7 +6,10 @@ import type { Dial } from './ports.ts'
 /** Timeout of an upgrade in milliseconds. */
 const HANDSHAKE = 10_000
 
-/** Opens a socket. */
+/**
+ * Opens a socket without compression. Binary messages are ignored; a message above the frame limit
+ * ends the connection.
+ */
 export const dial: Dial = (url, headers, events) => {
   const socket = new WebSocket(url, {
     headers,

@@ -58,7 +58,10 @@ export class Terminals {
     this.#changed = changed
   }
 
-  /** Handles a frame from the service. */
+  /**
+   * Handles a frame from the service. Frames for unknown terminals, except `terminal.open`, are
+   * ignored.
+   */
   handle(frame: Frame): void {
     const { terminal_id: id } = frame
     if (frame.type === 'terminal.open') return void this.#begin(frame)

@@ -7,10 +7,10 @@
  * session acts as the keys and users that it was made from (`console/sessions.ts`).
  *
  * Invariants:
- * A1. The permissions of a key follow from the directories at the time of the request. A cached
- *     caller is reused only while the directories that it was derived from are still cached. So a
- *     change to keys or roles takes effect as soon as the changed directory is dropped. The key's
- *     expiry is checked on every request.
+ * A1. The permissions of a key are derived from the directories at the time of the request. A
+ *     cached caller is reused only while the directories that it was derived from are still cached.
+ *     So a change to keys or roles takes effect as soon as the changed directory is dropped. The
+ *     key's expiry is checked on every request.
  * A2. `unauthorized` is returned only when the credential is certainly invalid: malformed, unknown,
  *     expired, or of an inactive principal. Clients do not retry after it. When a directory cannot
  *     be read, the answer is `service_unavailable`.
@@ -50,9 +50,7 @@ export interface Caller {
    * Only for the worker of an environment: the id of the environment, and the worker's generation.
    */
   readonly environment?: { readonly id: string; readonly generation: number }
-  /**
-   * Only for a console session: its id, and the ids of all principals as which it may act.
-   */
+  /** Only for a console session: its id, and the ids of all principals that it may act as. */
   readonly session?: { readonly id: string; readonly principals: readonly string[] }
   /**
    * The parts of the presented credential that authenticate the caller again: the key's hash, the
@@ -83,11 +81,14 @@ export interface Authentication {
    */
   again(caller: Caller): MaybePromise<Caller | Refusal>
   /**
-   * Returns the expiry of a caller's key in Unix milliseconds, or undefined if it never expires. A
-   * caller without a key, of a console session, has the expiry of the session.
+   * Returns the expiry of a caller's key in Unix milliseconds, or undefined if it never expires.
+   * The caller of a console session has no key; the expiry of the session is returned instead.
    */
   expiryOf(caller: Caller): number | undefined
-  /** Returns the Unix milliseconds at which a caller that is not seen again loses access. */
+  /**
+   * Returns when the caller loses access if it makes no further request, in Unix milliseconds.
+   * Undefined means never.
+   */
   endOf(caller: Caller): number | undefined
 }
 /** A cached caller, with the directories and the key that it was derived from. */

@@ -20,7 +20,10 @@ const credentialOf = ({ id, name }: ApiKey): Credential => ({
   name,
 })
 
-/** Returns the caller of an organization key. */
+/**
+ * Returns the caller of an organization key, with the permissions of the key's role (`Viewer` by
+ * default).
+ */
 export function organizationCaller(key: ApiKey, proof: Caller['proof']): Caller {
   const role = key.org_role ?? 'Viewer'
   return {

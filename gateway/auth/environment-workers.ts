@@ -1,7 +1,7 @@
 /**
- * Authenticates the workers of environments. The gateway sends the hash of a credential to the
- * owner of the environment, which knows the current worker. An answer is reused for `REUSE_MS`, so
- * a superseded worker may be admitted for this time. The registration on the worker socket asks the
+ * Authenticates the workers of environments. The gateway asks the owner of the environment whether
+ * the hash of a credential belongs to the current worker. An answer is reused for `REUSE_MS`, so a
+ * superseded worker may be admitted for this time. The registration on the worker socket asks the
  * owner again (`environment.connect`).
  */
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'

@@ -1,7 +1,7 @@
 /**
- * Checks the principals and roles that interactions name, and the callers that answer interactions,
- * mostly against cached directories. The interaction's actor decides whether a caller may answer
- * it.
+ * Checks the principals and roles that interactions refer to, and the callers that answer
+ * interactions, mostly against cached directories. The interaction's actor decides whether a caller
+ * may answer it.
  */
 
 import type { ProjectDirectory } from '../../protocol/access/directory.ts'
@@ -65,8 +65,8 @@ const isRoleNamed = ({ roles }: ProjectDirectory, name: string): boolean =>
   systemRoleNames.some((system) => system === name)
 
 /**
- * Refuses an interaction that names an unknown role, a principal that is unknown or inactive, or a
- * run that does not exist or has ended.
+ * Refuses an interaction that refers to an unknown role, a principal that is unknown or inactive,
+ * or a run that does not exist or has ended.
  */
 export async function checkPeople(
   edge: Edge,

@@ -1,6 +1,6 @@
 /**
  * The system roles and the permissions as the API lists them, with the installation's brand in the
- * ids of permissions. Roles that a project defines are not here, because its actor stores them.
+ * ids of permissions. Roles that a project defines are not included, because its actor stores them.
  */
 
 import type { Role, roles } from '../../protocol/access/role-rows.ts'
@@ -81,7 +81,7 @@ function groupsOf(actions: readonly string[]): Group[] {
 /**
  * Returns the catalog of permissions: every permission, the system roles as presets, and the groups
  * of actions. A preset has all permissions that its role grants to an organization key.
- * @param brand header brand in lower case.
+ * @param brand the installation's brand in lower case.
  * @param actions names of the actions whose execution needs a permission.
  */
 export function catalogOf(

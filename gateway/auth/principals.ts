@@ -1,5 +1,5 @@
 /**
- * Looks up the principals that a request names as targets or reviewers, before its command is
+ * Looks up the principals that a request specifies as targets or reviewers, before its command is
  * decided. The result reflects every configuration change that was answered before the lookup.
  */
 import { activePrincipal, type PrincipalSummary } from '../../protocol/access/directory.ts'
@@ -11,7 +11,7 @@ import type { Directory } from '../directory.ts'
  * does not belong to such a principal, the result is a `bad_request` refusal that lists these ids.
  * @param field path of the list in the request, or of the id when `ids` is a single id.
  * @param kinds the accepted kinds of principals; all by default.
- * @param skip returns whether to ignore an id, because it does not name a principal.
+ * @param skip returns whether to ignore an id, because it does not refer to a principal.
  */
 export async function principalsNamed(
   directory: Directory,

@@ -1,5 +1,5 @@
 /**
- * Applies blueprints. A preview only plans and checks. An apply also takes the hold of the
+ * Applies blueprints. A preview only plans and checks. An apply also acquires the hold of the
  * blueprint, executes the plan, and records the result at the blueprint's actor, which releases the
  * hold.
  *
@@ -8,8 +8,8 @@
  *     (`protocol/blueprints`).
  * A2. A failed apply keeps its completed changes. A retry finds the created resources by their
  *     bindings and completes the rest.
- * A3. When a resource changes between planning and execution, the request is planned again,
- *     unless it requires a specific plan (`plan_id`).
+ * A3. When a resource changes between planning and execution, the request is planned again, unless
+ *     it requires a specific plan (`plan_id`).
  */
 import { type Plan, type PlannedChange, planOf } from '../../protocol/blueprints/plan.ts'
 import { placeOf } from '../../protocol/blueprints/references.ts'
@@ -184,7 +184,10 @@ async function bindKey(
   return isRefusal(bound) ? bound : undefined
 }
 
-/** Returns the first answer to a request that is repeated under its idempotency key. */
+/**
+ * If the request repeats an earlier one under its idempotency key, returns the answer to the
+ * earlier one; otherwise undefined.
+ */
 async function firstAnswer(
   edge: Edge,
   call: Call,

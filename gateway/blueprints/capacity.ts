@@ -1,6 +1,7 @@
 /**
- * Checks of a plan against everything else that exists: maximum numbers of resources, the handles
- * of workflows, which are unique in the organization, and protected agents of other blueprints.
+ * Checks a plan against resources outside of the blueprint: maximum numbers of resources, the
+ * handles of workflows, which are unique in the organization, and protected agents of other
+ * blueprints.
  */
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import type { Identity } from '../../protocol/blueprints/stored.ts'
@@ -12,7 +13,7 @@ import type { Edge } from '../call.ts'
 import { handleOf } from '../commands/workflows/handle.ts'
 import { located } from './execute.ts'
 
-/** Returns the refusal of the first resource for which the project has no room. */
+/** Returns the refusal of the first resource that would exceed a maximum number per project. */
 async function refusedNumbers(
   { world }: Edge,
   project: string,
@@ -25,7 +26,7 @@ async function refusedNumbers(
   const ids = await world.ask({ project, kind: 'project', id: project }, 'resource_ids', {})
   if (isRefusal(ids)) return ids
   for (const type of limitedTypes) {
-    // Deletions come last, so they make no room.
+    // Deletions are executed last, so they free no capacity for creations.
     let count = ids.filter((id) => isId(id, type)).length
     for (const change of limited) {
       if (change.resource_type !== type) continue
@@ -68,7 +69,7 @@ async function refusedHandles(
   return undefined
 }
 
-/** Returns the refusal of the first toolkit or skill that a protected agent needs. */
+/** Returns the refusal for the first deleted toolkit or skill that a protected agent needs. */
 async function refusedDeletions(
   { world }: Edge,
   project: string,
@@ -90,7 +91,7 @@ async function refusedDeletions(
   return change && located(change, found.refusal)
 }
 
-/** Returns the first refusal that follows from everything else that exists. */
+/** Runs all checks of this file. Returns the first refusal, or undefined. */
 export async function refusedByOthers(
   edge: Edge,
   project: string,

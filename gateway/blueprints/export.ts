@@ -83,7 +83,7 @@ function inputOf(
   return input as ResourceInput
 }
 
-/** Exports the resources of a project, or of the blueprint that the identity names. */
+/** Exports the resources of a project, or of the blueprint with the given identity. */
 export async function exported(
   { world, directory, project = '' }: LocalContext,
   { namespace, blueprint_key }: Identity,

@@ -1,6 +1,6 @@
 /**
- * Actor rules that a plan checks in advance, so that a preview refuses what the apply would refuse.
- * The actors use the same functions.
+ * Actor rules that are checked during planning, so that a preview returns the same refusals as the
+ * apply. The actors use the same functions.
  */
 import { lacking, readPermissions } from '../../protocol/access/roles.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'

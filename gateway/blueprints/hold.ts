@@ -18,9 +18,7 @@ export interface Hold {
   /** Id of the blueprint's actor. */
   readonly id: string
   readonly holder: string
-  /**
-   * Whether another request may hold the blueprint, because a renewal was refused or is overdue.
-   */
+  /** Whether the hold may have been lost, because a renewal was refused or is overdue. */
   isLost(): boolean
   /**
    * Reserves ids for new resources, keyed by place. Returns the ids to use, which may be those of
@@ -32,7 +30,7 @@ export interface Hold {
     replace?: readonly string[],
   ): Promise<Readonly<Record<string, string>> | Refusal>
   /**
-   * Stops the renewal, and waits for a renewal in flight, which could otherwise take the hold
+   * Stops the renewal, and waits for a renewal in flight, which could otherwise acquire the hold
    * again. The final command of the request releases the hold.
    */
   stop(): Promise<void>
@@ -40,7 +38,7 @@ export interface Hold {
   release(): Promise<void>
 }
 
-/** Returns the id of a blueprint's actor. */
+/** Returns the id of a blueprint's actor, which is derived from the project and the identity. */
 export const blueprintId = (
   { world }: Pick<Edge, 'world'>,
   project: string,
@@ -48,7 +46,7 @@ export const blueprintId = (
 ): string => world.id('blueprint', `${project}/${namespace}\n${blueprint_key}`)
 
 /**
- * Takes the hold of a blueprint, and waits while another request has it. Refused with
+ * Acquires the hold of a blueprint; waits while another request has it. Refused with
  * `blueprint_busy` after `MAX_WAIT_MS`.
  */
 export async function takeHold(

@@ -29,7 +29,7 @@ type SeparateType = (typeof separateTypes)[number]
 const isSeparate = (type: ResourceTypeName): type is SeparateType =>
   separateTypes.some((one) => one === type)
 
-/** Returns the hash function of plans and bindings. */
+/** Returns the hash function for plans and bindings. Its hashes have 16 characters. */
 export const hashIn =
   ({ world }: Pick<Reading, 'world'>): Hash =>
   (text) =>
@@ -118,7 +118,7 @@ async function fromOwners(
   return answers.flatMap((answer) => (answer === null || isRefusal(answer) ? [] : [answer]))
 }
 /**
- * Reads resources that are separate actors.
+ * Finds resources that are separate actors in the view, and reads them from their owners.
  * @param names returns the names of the wanted resources of a type; without it, all are read.
  */
 async function separateResources(
@@ -181,7 +181,7 @@ export async function boundResources(
   return isRefusal(second) ? second : [...first, ...second]
 }
 
-/** Returns the secrets that a request names, in the form of resources. */
+/** Returns the secrets that a request refers to, in the form of resources. */
 async function secretsOf(
   { world }: Reading,
   project: string,
@@ -197,8 +197,9 @@ async function secretsOf(
 }
 
 /**
- * Replaces the view's bindings of resources that were read from their owners. Otherwise, a command
- * decided between the two reads would leave a resource with an unknown binding.
+ * Replaces the view's bindings of the given resources with the bindings that were read from their
+ * owners. Otherwise, a command decided between the two reads would leave a resource with an unknown
+ * binding.
  */
 const reconciled = (
   bindings: readonly StoredBinding[],

@@ -1,6 +1,6 @@
 /**
  * Checks a plan before anything is written: the rules of each row that a schema cannot express, and
- * the agents, actions, workflows and providers that definitions name. Resources that the same
+ * the agents, actions, workflows and providers that definitions refer to. Resources that the same
  * request creates count as existing.
  */
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'

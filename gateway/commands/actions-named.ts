@@ -1,7 +1,7 @@
 /**
- * Checks the actions that a definition names. Steps may not call built-in actions that are only for
- * agents, and cleanup steps may not call workflows. A caller that saves a definition, or starts an
- * inline definition, needs the permission to execute each action in it. For an action on tables,
+ * Checks the actions that a definition refers to. Steps may not call built-in actions that are only
+ * for agents, and cleanup steps may not call workflows. A caller that saves a definition, or starts
+ * an inline definition, needs the permission to execute each action in it. For an action on tables,
  * the caller also needs the permission of the endpoint with the same effect. Otherwise the
  * definition would bypass these permissions. Whether the actions exist is not checked here.
  */
@@ -24,9 +24,9 @@ import type { Caller } from '../auth/authenticate.ts'
 import type { Edge } from '../call.ts'
 
 /**
- * Refuses a definition whose steps name an action that a step or the caller may not call. Returns
- * undefined when all actions are allowed. A name that contains a template is not checked, because
- * the name is not known yet.
+ * Refuses a definition whose steps refer to an action that a step or the caller may not call.
+ * Returns undefined when all actions are allowed. A name that contains a template is not checked,
+ * because the name is not known yet.
  * @param path path of the definition in the request, for the refusal.
  */
 export function refusedActions(

@@ -66,7 +66,7 @@ function inputRefusal(
 }
 
 /**
- * Refuses a call that lacks a required environment, or that names an environment for a built-in
+ * Refuses a call that lacks a required environment, or that specifies an environment for a built-in
  * action.
  */
 function misplaced(

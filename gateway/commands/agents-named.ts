@@ -1,5 +1,5 @@
 /**
- * Checks that the agents that a definition names exist. The check is made when the definition is
+ * Checks that a definition refers only to existing agents. The check is made when the definition is
  * saved, and when a run with an inline definition starts.
  */
 import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
@@ -10,7 +10,7 @@ import type { Step } from '../../protocol/workflows/spec.ts'
 import type { Edge } from '../call.ts'
 
 /**
- * The fields of a definition that name agents: the steps, and the agent of a loop, which is the
+ * The fields of a definition that refer to agents: the steps, and the agent of a loop, which is the
  * default for its steps.
  */
 interface Naming {
@@ -19,8 +19,8 @@ interface Naming {
 }
 
 /**
- * Refuses a definition that names an agent by an id or a name that the project does not have. The
- * refusal lists the locations of at most 50 unknown agents. Returns undefined when all agents
+ * Refuses a definition that refers to an agent by an id or a name that the project does not have.
+ * The refusal lists the locations of at most 50 unknown agents. Returns undefined when all agents
  * exist.
  */
 export async function unknownAgents(

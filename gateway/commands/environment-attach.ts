@@ -1,7 +1,7 @@
 /**
  * Attaches the workspace of a connected worker as an environment. The actor that holds the name of
  * the environment decides the attachment, and makes the session the worker of the environment. Then
- * the worker's actor makes the session take the jobs of the environment.
+ * the worker's actor assigns the jobs of the environment to the session.
  */
 import { scopeKey } from '../../protocol/environments/commands.ts'
 import type {
@@ -55,7 +55,7 @@ async function candidates(
   return found
 }
 
-/** Returns the session that the request names. Refuses an ambiguous request. */
+/** Returns the session that the request specifies. Refuses an ambiguous request. */
 async function sessionOf(
   edge: Edge,
   call: Call,
@@ -107,7 +107,7 @@ async function checkFree(
 }
 
 /**
- * Makes the session take the jobs of the environment. Refused with `environment_worker_conflict`
+ * Assigns the jobs of the environment to the session. Refused with `environment_worker_conflict`
  * when another live worker serves the environment.
  */
 async function bind(
@@ -146,7 +146,10 @@ async function bind(
   return bound
 }
 
-/** Prepares an attachment. */
+/**
+ * Prepares an attachment: finds the worker session of the request, and checks that its worker
+ * serves no other environment. The call is answered after the jobs were assigned to the session.
+ */
 export const prepareAttach: Prepare = async (edge, call) => {
   const body = call.body as AttachEnvironment
   const faults = reservedFaults(edge, body)

@@ -119,7 +119,7 @@ export const takeTrigger =
 const dedupKey = ({ trigger_id }: HandleOwner, key: string): string =>
   `http_trigger:${trigger_id}:${key}`
 /**
- * Returns the answer while the loop is not active. A repeat under a known idempotency key receives
+ * Answers a request while the loop is not active. A repeat under a known idempotency key receives
  * the id of the event that the first request published. Any other request is refused.
  */
 async function repeated(

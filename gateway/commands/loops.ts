@@ -53,8 +53,8 @@ export async function loopNamed(
 }
 
 /**
- * Refuses steps that name missing workflows. A loop stores the definitions that exist when the loop
- * is saved, so every run that reached such a step would fail.
+ * Refuses steps that refer to missing workflows. A loop stores the definitions that exist when the
+ * loop is saved, so every run that reached such a step would fail.
  */
 export function unknownWorkflow(
   steps: readonly Step[],
@@ -224,7 +224,7 @@ const recover: Prepare = async (edge, { project, slots }) => {
 }
 
 /**
- * Makes the project store which actions a saved or deleted loop may call, before the request is
+ * Stores in the project which actions a saved or deleted loop may call, before the request is
  * answered (R2 of protocol/loops/standing.ts).
  */
 async function noted<T>(

@@ -15,7 +15,7 @@ export interface BufferPool {
   readonly most: number
   /** Returns a buffer with arbitrary content. */
   take(): Buffer
-  /** Gives a buffer back. */
+  /** Returns a buffer to the pool. */
   give(buffer: Buffer): void
   /** Counts a buffer as no longer in use, without returning it to the pool. */
   drop(): void

@@ -12,7 +12,7 @@ export interface PartHead {
   readonly filename?: string
   readonly type?: string
 }
-/** A part of a form. */
+/** A complete part of a form, with its content. */
 export interface Part extends PartHead {
   readonly bytes: Buffer
 }

@@ -27,7 +27,7 @@ const transfers: Readonly<Record<string, Transfer>> = {
   'artifact.content': sendArtifact,
 }
 
-/** Performs the transfer of a call. */
+/** Performs the transfer of a call of a `blob` row. */
 export function transfer(edge: Edge, call: Call, exchange: Exchange): Promise<Answer | Refusal> {
   const perform = transfers[operationOf(call)]
   if (!perform) throw new Error(`${call.name} has no transfer`)

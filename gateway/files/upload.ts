@@ -11,7 +11,6 @@
  *     sending might not read the answer. At most `DRAIN` bytes above the limit are discarded.
  * U4. While `chunks` is read, the client is paused whenever more than `AHEAD` bytes are unread.
  *     So memory is bounded by `AHEAD` and one read of the socket (512 KiB).
- * U5. Of the uploads that are read by `chunks`, only those with a turn receive bytes or yield
  * U5. Among the uploads that are read by `chunks`, only those with a turn receive or yield
  *     bytes. A turn ends when the received bytes are consumed, or after `SILENCE_MS` without a
  *     byte. So an upload without a turn holds only the bytes that arrived with its headers, and

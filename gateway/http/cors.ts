@@ -7,8 +7,8 @@ import type { GatewaySettings } from '../ports.ts'
 
 /**
  * Returns the CORS headers of the answer to a request from the given origin. There are none when no
- * origins are configured or the request has no origin. An origin that is not allowed gets only
- * `Vary`.
+ * origins are configured or the request has no origin. For an origin that is not allowed, only
+ * `Vary` is returned.
  */
 export function corsHeaders(
   { cors }: GatewaySettings,

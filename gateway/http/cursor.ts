@@ -14,15 +14,15 @@ export interface Binding {
   /** Name of the list, usually the name of its API row. */
   readonly route: string
   /**
-   * The query of the list. `cursor` and `limit` are left out of the seal, so the next page may have
-   * another size.
+   * The query of the list. `cursor` and `limit` are excluded from the seal, so the next page may
+   * have another size.
    */
   readonly filters: Readonly<Record<string, unknown>>
 }
 
 const SEAL = 16
 
-/** Returns JSON with sorted keys, so that equal values give the same text. */
+/** Returns JSON with sorted keys, so that equal values have the same text. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'

@@ -13,15 +13,15 @@
  *     unsent bytes, because uWS reports backpressure of a write only at the next write. The
  *     estimate is never too low.
  * W5. Content is read no faster than the client accepts it. If it ends early or fails, the
- *     connection is closed, so that the client does not take the received part for the whole.
+ *     connection is closed, so that the client does not mistake the received part for the whole.
  */
 
 import type { HttpResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 
 /**
- * Bytes that are read while they are sent. `chunks` yields exactly `size` bytes. It is not read for
- * HEAD, and it reports its own errors.
+ * Bytes that are read while they are sent. `chunks` yields exactly `size` bytes, is not read for
+ * HEAD, and reports its own errors.
  */
 export interface Content {
   readonly size: number
@@ -54,8 +54,8 @@ export interface Sink {
    */
   onDrain(run: () => void): void
   /**
-   * Adds a callback that runs once, when the client disconnects or the stream ends. It runs at once
-   * when that has already happened.
+   * Adds a callback that runs once, when the client disconnects or the stream ends. It runs
+   * immediately when that has already happened.
    */
   onClose(run: () => void): void
   end(): void
@@ -106,8 +106,8 @@ export class Exchange {
   }
 
   /**
-   * Adds a callback that runs once the exchange has been answered, ended or aborted. It runs at
-   * once when that has already happened.
+   * Adds a callback that runs once the exchange has been answered, ended or aborted. It runs
+   * immediately when that has already happened.
    */
   onClose(run: () => void): void {
     if (!this.#open) run()
@@ -240,7 +240,7 @@ export class Exchange {
   /**
    * Begins a stream with status 200.
    * @param first chunk that is sent together with the headers, so that the client receives the
-   * response at once.
+   * response immediately.
    */
   stream(headers: Readonly<Record<string, string>>, first: string): Sink {
     const res = this.#res

@@ -40,7 +40,7 @@ const bearerOf = (encoded: string | undefined): Presented | undefined =>
     ? undefined
     : parseCredential(Buffer.from(encoded.slice(socketBearerPrefix.length), 'base64url').toString())
 
-/** Answers a refused upgrade. */
+/** Answers a refused upgrade, and closes the connection. */
 export function rejectUpgrade(res: HttpResponse, { status, body, retry_after }: Rejection): void {
   res.cork(() => {
     res.writeStatus(`${status} ${STATUS_CODES[status]}`)

@@ -1,7 +1,7 @@
 /**
  * Converts the lines of a frame to stored lines: valid text of limited length, without credentials.
- * Lines come from programs of users, so a line is never refused: what cannot be stored is left out,
- * and the line is marked.
+ * Lines come from users' programs, so a line is never refused. The parts of a line that cannot be
+ * stored are omitted, and the line is marked as truncated.
  */
 import { type JsonObject, parseTimestamp, timestamp } from '../../protocol/common.ts'
 import { type LogFrame, type LogLine, logLimits } from '../../protocol/jobs/logs.ts'
@@ -43,7 +43,7 @@ const valid = (text: string): string => Buffer.from(text).toString()
 
 function shortened(text: string, mask: Mask): { readonly text: string; readonly cut: boolean } {
   const long = text.length > logLimits.text + MARGIN
-  // The examined part may end within a credential, which cannot be recognized then.
+  // The examined part may end within a credential, which then cannot be recognized.
   const part = long ? text.slice(0, logLimits.text + MARGIN).replace(/\S{1,1024}$/, '') : text
   const masked = mask(valid(part))
   const bytes = Buffer.from(masked)
@@ -59,7 +59,7 @@ function fitting(fields: JsonObject, mask: Mask): JsonObject | undefined {
   const masked = masking(fields, mask) as JsonObject
   return Buffer.byteLength(JSON.stringify(masked)) <= logLimits.fields ? masked : undefined
 }
-/** Masks all texts in a JSON value, the names of members included. */
+/** Masks all texts in a JSON value, including the names of members. */
 const masking = (value: unknown, mask: Mask): unknown => {
   if (typeof value === 'string') return mask(valid(value))
   if (Array.isArray(value)) return value.map((item) => masking(item, mask))

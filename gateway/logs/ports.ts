@@ -1,4 +1,4 @@
-/** The store of log lines, as gateways see it. It is not the journal: stored lines may be lost. */
+/** The port to the store of log lines. The store is not the journal: stored lines may be lost. */
 import type { LogBatch, StoredBatch } from '../../protocol/jobs/logs.ts'
 
 /** Consecutive batches, oldest first. `more`: further batches follow in the direction of the read. */

@@ -73,7 +73,7 @@ export async function readLog(
       if (items.length === limit)
         return { items, has_more: part.more || read < all.length - 1, next_after: place }
     }
-    // The last batch was read completely, so the next read begins with its neighbour.
+    // The last batch was read completely, so the next read begins at the adjacent batch.
     place = edgeOf(part, ascending) ?? place
     if (!part.more || reads === READS)
       return { items, has_more: part.more, next_after: place ?? after ?? 0 }
@@ -91,7 +91,7 @@ function linesOf(
   if (!ascending) all.reverse()
   return all.filter(({ at }) => place === undefined || (ascending ? at > place : at < place))
 }
-/** Returns the outermost position of the batch at the end of a part. */
+/** Returns the last position of the last batch of a part, both in the order of the page. */
 function edgeOf({ batches }: LogPart, ascending: boolean): number | undefined {
   const last = ascending ? batches.at(-1) : batches[0]
   return last && positionOf(last.sequence, ascending ? logLimits.lines - 1 : 0)

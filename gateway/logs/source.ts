@@ -60,7 +60,7 @@ export function logSource(world: World, project: string, run: string, given: Log
       const until = world.now() + WITHIN
       for (;;) {
         const page = await read(after, limit)
-        // Announced lines may have been deleted, so a read does not wait for them without a bound.
+        // Announced lines may have been deleted, so the wait for them is bounded.
         if (page.more || fresh === undefined || page.last >= fresh || world.now() >= until)
           return { ...page, ended: standing?.ended === true }
         await sleep(world, PAUSE)

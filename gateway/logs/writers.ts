@@ -3,11 +3,12 @@
  *
  * Invariants:
  * L1. Lines are stored only under a current lease. The queue confirms the lease before the first
- *     line, and again when the last confirmation is one heartbeat interval old. A lease lasts for at
- *     least three intervals, so it cannot be superseded between two confirmations.
+ *     line, and again when the last confirmation is one heartbeat interval old. A lease lasts for
+ *     at least three intervals, so it cannot be superseded between two confirmations.
  * L2. The lines of one lease are stored in the order of their arrival: one batch is in flight, and
  *     the lines that arrive meanwhile form the next one.
- * L3. Memory per lease is bounded. Lines above the limits are dropped, and a line reports how many.
+ * L3. Memory per lease is bounded. Lines above the limits are dropped, and a stored line reports
+ *     their number.
  */
 import { timestamp } from '../../protocol/common.ts'
 import { isRefusal } from '../../protocol/errors.ts'
@@ -33,7 +34,7 @@ export interface LogWriters {
   readonly available: boolean
   /**
    * Stores lines.
-   * @param lost called when the lease is not current, so that the lines are discarded.
+   * @param lost called when the lease is no longer current. The lines are then discarded.
    */
   write(lease: LogLease, lines: LogFrame['lines'], lost: () => void): void
   /** Stores the remaining lines of an attempt that has ended; without a token, of all attempts. */
@@ -47,12 +48,12 @@ type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {
 
 /** Default limits of the lines of a job: lines per second, and bytes. */
 export const jobLogLimits = { rate: 1000, bytes: 16 * 1_048_576 } as const
-/** Number of seconds whose lines may arrive at once. */
+/** Maximum burst: the lines of this many seconds at the permitted rate may arrive at once. */
 const BURST = 10
 /** Time without a line after which a writer is removed, in milliseconds. */
 const SILENCE = 300_000
 
-/** Creates the writers of a gateway. */
+/** Creates the writers of a gateway. Without a log store, they discard all lines. */
 export function openLogWriters(world: Ports): LogWriters {
   const { logs: store } = world
   const writers = new Map<string, Writer[]>()

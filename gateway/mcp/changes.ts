@@ -41,7 +41,8 @@ export function knownTools(edge: Edge, call: Call, frame_id: string): string | u
 /**
  * Opens the stream.
  * @param before the hash of the tools in the last frame that the client received, if any.
- * @param open the open streams of tool changes; this stream is removed when it is closed.
+ * @param open the set of open streams of tool changes. The new stream is added to it, and removed
+ * when it closes.
  */
 export async function listen(
   edge: Edge,

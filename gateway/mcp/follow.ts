@@ -6,8 +6,8 @@
  *     sealed into the ids of its frames. A client that has lost its connection can send the last id
  *     to any gateway, and receives the rest.
  * M2. A stream ends with the result or an error. It ends without either when the gateway stops, the
- *     caller loses access, or the result cannot be read at the moment. A client that disconnects
- *     ends its stream, but never the run.
+ *     caller loses access, or the result is temporarily unreadable. A client that disconnects ends
+ *     its stream, but never the run.
  * M3. The progress number counts the events of the run, and continues after a reconnection.
  */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -42,7 +42,7 @@ const PAUSE = 200
 /** Returns a frame with a JSON-RPC message. */
 export const frameOf = (message: object, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${JSON.stringify(message)}\n\n`
-/** Returns a frame without a message. It only gives the client an id from which it can resume. */
+/** Returns a frame without a message. It only provides an id from which the client can resume. */
 export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
 /** Returns whether the client supports frames with empty data. */
 export const reads = ({ incoming }: Call): boolean =>

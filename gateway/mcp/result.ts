@@ -12,7 +12,7 @@ import { judged } from '../guard.ts'
 import type { World } from '../ports.ts'
 
 const text = (content: string): McpResult['content'] => [{ type: 'text', text: content }]
-/** Returns a successful result. */
+/** Returns a successful result, which contains the output as text and as data. */
 export const good = (output: JsonObject, meta?: JsonObject): McpResult => ({
   content: text(JSON.stringify(output)),
   structuredContent: output,

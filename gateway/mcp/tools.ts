@@ -25,7 +25,8 @@ export interface Offered {
   /** Name of the row that a call executes. */
   readonly row: RowName
   /**
-   * Whether a call waits for the end of the run that it starts. Other calls are answered at once.
+   * Whether a call waits for the end of the run that it starts. Other calls are answered
+   * immediately.
    */
   readonly lasts: boolean
   /** Returns the path slots and the body of the row's call. */
@@ -139,7 +140,7 @@ function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
 }
 /**
  * Returns whether an entry is offered as a tool: it must be ready, or need a worker, which may
- * connect later. Actions of environments are not offered, because a call of a tool names no
+ * connect later. Actions of environments are not offered, because a call of a tool specifies no
  * environment.
  */
 const usable = ({ name, readiness, endpoint_kind }: CatalogEntry): boolean =>

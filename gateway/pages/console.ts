@@ -5,8 +5,8 @@
  * Invariants:
  * C1. Only scripts with the nonce of the document, and what they load, are executed. Content of
  *     users that this service delivers from the same origin is therefore never executed.
- * C2. The name of a file contains a hash of its content, so it may be cached for ever. The document
- *     is not cached.
+ * C2. The name of a file contains a hash of its content, so the file may be cached indefinitely.
+ *     The document is not cached.
  */
 import { productName } from '../../protocol/naming.ts'
 import type { Incoming } from '../http/request.ts'
@@ -84,7 +84,8 @@ const document = (
 
 /**
  * Creates the handlers of the document and of the files, by path.
- * @param load is called once. Without it there is no console, and `/` leads to the API reference.
+ * @param load loads the files at the first request, and again after a failure. Without it, there is
+ * no console, and `/` redirects to the API reference.
  */
 export function openConsole(
   { settings, random }: Pick<World, 'settings' | 'random'>,
@@ -119,7 +120,7 @@ export function openConsole(
     ...Object.fromEntries(PATHS.map((path) => [path, shown])),
     async '/console/:file'(incoming) {
       const found = (await loaded()).files.get(`/console/${incoming.slots[0] ?? ''}`)
-      // A page of another version asks for a file that this version does not have.
+      // A page of another version may request a file that this version does not have.
       if (!found)
         return {
           status: 404,

@@ -5,7 +5,7 @@ import { viewerOf } from '../auth/viewer.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 
-/** Returns the overview as the caller may read it: its interactions depend on the caller. */
+/** Returns the overview of a project. The interactions in it depend on the caller. */
 export async function overviewFor(edge: Edge, call: Call): Promise<unknown> {
   const { caller, query } = call
   const project = scopeId(edge, call)

@@ -21,14 +21,17 @@ const withLimit = async (
   return isRefusal(page) ? page : { ...page, beside: { limit } }
 }
 
-/** Answers `table.query`. */
+/** Answers `table.query`: reads a page of the rows that match a filter. */
 export const queryRows = (
   world: Reads,
   project: string,
   { limit = DEFAULT_LIMIT, ...question }: RowQuestion<'table.query'>,
 ): Found => withLimit(limit, world.view(project, 'table.query', { ...question, limit }))
 
-/** Answers `table.search`. */
+/**
+ * Answers `table.search`. Semantic and hybrid searches use the embedding model; the view alone
+ * answers keyword searches.
+ */
 export const searchRows = (
   world: Searching,
   project: string,

@@ -204,7 +204,7 @@ const detach: Prepare = (edge, call, _identity, origin) => {
     async after(outcome) {
       if (isRefusal(outcome)) return
       const erased = await completeRemoval({ world, origin }, project, id)
-      // A file of an earlier version has no artifact actor.
+      // A file that was stored by an earlier release has no artifact actor.
       if (!erased) await eraseFile(world.files, fileName(project, id))
     },
   }

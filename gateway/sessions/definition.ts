@@ -61,8 +61,8 @@ async function sourceOf(
 }
 
 /**
- * Finds the agent that a reference names, whether it is active or not. Refused with `not_found`
- * when there is none.
+ * Finds the agent that a reference identifies, whether it is active or not. Refused with
+ * `not_found` when there is none.
  * @param field path of the reference in the request, for the refusal.
  */
 export async function findAgent(
@@ -93,8 +93,8 @@ export async function findAgent(
 export const inUse = (agent: Agent): Agent | Refusal =>
   agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: agent.id })
 /**
- * Finds the active agent that a reference names. Refused with `not_found` when there is none, and
- * with `agent_inactive` when it is not active.
+ * Finds the active agent that a reference identifies. Refused with `not_found` when there is none,
+ * and with `agent_inactive` when it is not active.
  */
 export async function agentOf(
   asking: CapabilityReader,
@@ -182,7 +182,7 @@ async function effectiveIn(
 }
 /**
  * Returns the definition of a session's next turn, if a message starts that turn. A turn of a run
- * may have a different definition, for example because its step names another model.
+ * may have a different definition, for example because its step specifies another model.
  */
 export async function definitionOf(
   edge: CapabilityReader,

@@ -104,7 +104,7 @@ const update = ({ world }: Edge, { body, caller }: Call): Prepared | Refusal =>
  * Returns the definition of a turn for the command's input. For a command with an idempotency key,
  * the refusal of a definition becomes the field `unfit` of the input. A repeat needs no definition,
  * and only the session's actor can decide whether the command is a repeat. A fault in the config of
- * the command itself is refused at once.
+ * the command itself is refused immediately.
  */
 function orRepeat(
   defined: Defined | Refusal,

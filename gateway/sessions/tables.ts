@@ -34,7 +34,7 @@ export async function describedTables(
 }
 
 /**
- * Returns the description of tables. Tables beyond `MAX_BYTES` are only named.
+ * Returns the description of tables. For tables beyond `MAX_BYTES`, only the names are listed.
  * @param more whether further tables exist.
  */
 export function textOf(tables: readonly Table[], more: boolean): string {

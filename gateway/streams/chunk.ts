@@ -19,8 +19,8 @@ export interface Chunk {
   readonly content: string | Uint8Array
 }
 /**
- * Number of characters after which a chunk ends. It is less than `WHOLE`, so that a chunk can
- * usually be written as a whole, even if its last item makes it longer than this.
+ * Number of characters at which a chunk ends. The last item may make a chunk longer. The number is
+ * less than `WHOLE`, so that most chunks still fit into one write.
  */
 const SIZE = WHOLE - 1000
 

@@ -34,7 +34,7 @@ interface Entry<M> {
   readonly stopChecks: () => void
 }
 
-/** Creates an empty pool. */
+/** Creates an empty pool. Each follower in use is checked every two keepalive intervals. */
 export function openFollowerPool<M extends Member>(world: World): FollowerPool<M> {
   const entries = new Map<string, Entry<M>>()
   const add = (key: string, member: M): Entry<M> => {

@@ -7,7 +7,8 @@
  *     socket closes when the terminal ends.
  * P2. Buffered data is bounded by the windows. A client that exceeds its input window is
  *     disconnected. A client that does not acknowledge output pauses the program in the terminal.
- * P3. A terminal ends within `terminalLimits.beat` after its person has lost the permission.
+ * P3. A terminal ends within `terminalLimits.beat` after the person who opened it has lost the
+ *     permission.
  */
 import type { Credential, Principal } from '../../protocol/entry.ts'
 import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
@@ -78,7 +79,10 @@ export class TerminalConnection {
     )
   }
 
-  /** Handles an inbound message. */
+  /**
+   * Handles an inbound message. A message that is invalid or not allowed in the current state
+   * closes the socket.
+   */
   receive(text: string): void {
     if (this.#state === 'closed') return
     const message = readMessage(text)
@@ -172,7 +176,10 @@ export class TerminalConnection {
     return this.#state === 'closed'
   }
 
-  /** Handles a message from the worker's gateway. */
+  /**
+   * Forwards a message from the worker's gateway to the client. Until the terminal is open,
+   * messages are queued.
+   */
   #relay(message: TowardsPerson): void {
     this.#heard = this.#world.now()
     if (this.#state === 'opening' && this.#early.length < 256) return void this.#early.push(message)

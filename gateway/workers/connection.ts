@@ -30,7 +30,7 @@ export interface Pipe {
   ping(): void
   /** Closes with a code and a reason, after the data sent so far. */
   close(code: number, reason: string): void
-  /** Closes immediately. */
+  /** Closes immediately, without a close frame. */
   drop(): void
 }
 /** A frame and its size in bytes. */
@@ -89,7 +89,7 @@ export class Connection {
     this.#register = undefined
   }
 
-  /** Handles an inbound message. */
+  /** Parses and dispatches an inbound message. Too many messages close the connection. */
   receive(text: string, bytes = Buffer.byteLength(text)): void {
     if (this.isClosed) return
     this.heard = true
@@ -108,7 +108,7 @@ export class Connection {
         this.close(closeCodes.malformed, 'registration refused')
     }
   }
-  /** Handles a pong. */
+  /** Records a pong, which shows that the worker is reachable. */
   ponged(): void {
     this.heard = true
   }
@@ -144,7 +144,7 @@ export class Connection {
     if (!accepted) this.#drop()
     return accepted
   }
-  /** Sends an error frame. */
+  /** Sends an error frame. `message_id` identifies the frame that caused the error. */
   fail(code: FrameError, message: string, message_id?: string): void {
     this.send({
       type: 'error',

@@ -27,7 +27,7 @@ export interface Hub {
    */
   receive(message: GatewayMessage): MaybePromise<{ ok: boolean }>
   /**
-   * Checks at once whether the grants of all connections are still valid, and closes the
+   * Checks immediately whether the grants of all connections are still valid, and closes the
    * connections whose grants are not.
    */
   recheck(): Promise<void>

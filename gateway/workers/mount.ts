@@ -41,7 +41,7 @@ const PATH = '/v1/projects/:project/workers/socket'
  */
 const IDLE = 120
 const UNSENT = 16 * 1_048_576
-/** Number of characters of waiting frames at which they are written at once. */
+/** Number of characters of waiting frames at which the frames are written immediately. */
 const WAITING = 16 * 1024
 /** Maximum number of bytes of a character in UTF-8. */
 const WIDEST = 3

@@ -1,9 +1,9 @@
 /**
  * Handles registrations, which turn connections into worker sessions. The `worker` actor of the
- * instance decides whether to accept a registration. The environment that the worker names decides
- * whether the worker may serve it (`environments/`). The gateway sends the commands to these
- * actors, answers with `worker.registered` before any other frame except errors, and counts the
- * leases of a resumed session.
+ * instance decides whether to accept a registration. The environment that the worker specifies
+ * decides whether the worker may serve it (`environments/`). The gateway sends the commands to
+ * these actors, answers with `worker.registered` before any other frame except errors, and counts
+ * the leases of a resumed session.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
@@ -126,8 +126,8 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
 }
 
 /**
- * Returns the later additions to the protocol that are accepted, of those that the worker wants to
- * send. A worker that names none receives no such list, because it may reject unknown members.
+ * Returns the optional frame types that this gateway accepts, out of those that the worker wants to
+ * send. A worker that lists none receives no list, because it may reject unknown members.
  */
 const accepted = ({ logs }: Edge, wanted: readonly string[]): string[] =>
   logs.available && wanted.includes(LOG_FRAME) ? [LOG_FRAME] : []

@@ -2,7 +2,7 @@
  * Handles reports of the outcomes of jobs. The queue decides which report counts. A report is
  * acknowledged only after this decision, because some workers send a report only once, and the
  * others repeat it until it is acknowledged. A malformed job id or lease token is answered with
- * `lease_lost` at once.
+ * `lease_lost` immediately.
  */
 
 import { errors, isRefusal } from '../../protocol/errors.ts'
@@ -51,7 +51,7 @@ export function report(
   session.reports.set(key, waiting)
   const now = world.now()
   hear(session, job_id, lease_token, now)
-  // While the lease is still current, so that the remaining lines are stored.
+  // Called while the lease is still current, so that the remaining lines are stored.
   edge.logs.end(job_id, lease_token)
   reported(session, job_id, lease_token, now)
   settle(edge, session)

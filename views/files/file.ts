@@ -35,7 +35,7 @@ export function openStore(file: string): Store {
 }
 /**
  * Creates a missing file before SQLite does, so that only the user who runs the process may access
- * it. SQLite gives the file's logs the same mode.
+ * it. SQLite creates the file's logs with the same mode.
  */
 function makePrivate(file: string): void {
   if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))

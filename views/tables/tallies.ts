@@ -1,7 +1,7 @@
 /**
- * Numbers of rows of another table by a key, such as runs by status. They change when a row is
- * written, by comparison with the row that is stored, so they always equal the written rows. Rows
- * that change several times between two flushes cost nothing more.
+ * Numbers of rows of another table by a key, such as runs by status. A tally changes when a row is
+ * written: the new row is compared with the stored row. Tallies therefore always equal the numbers
+ * of written rows, and changing a row several times between two flushes adds no cost.
  */
 import type { Buffered } from '../store.ts'
 
@@ -19,8 +19,8 @@ export class Tallies implements Buffered {
     this.#changes.set(key, (this.#changes.get(key) ?? 0) + change)
   }
   /**
-   * Writes the changes. `Store` flushes the buffers in the order of their creation, and the other
-   * table's rows, whose buffer creates this one, come first.
+   * Writes the changes. `Store` flushes the buffers in the order of their creation. The buffer of
+   * the other table creates this one, so the rows of that table are written first.
    */
   flush(): void {
     for (const [key, change] of this.#changes) if (change !== 0) this.#write(key, change)

@@ -112,7 +112,7 @@ interface Target {
   readonly call: (mode: 'preview' | 'apply', plan_id?: string) => Promise<ApplyResult>
 }
 
-/** Adds file locations to an error that names resources or their fields. */
+/** Adds file locations to an error that refers to resources or their fields. */
 function explained(error: unknown, blueprint: Blueprint): unknown {
   if (!(error instanceof BatonError)) return error
   const { code, message, details } = error

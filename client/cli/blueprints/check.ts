@@ -40,7 +40,7 @@ function ruleFaults(type: ResourceTypeName, input: Input): FieldError[] {
       .filter(([name]) => Object.hasOwn(facts.fields, name))
       .map(([name, value]) => {
         const { refers } = facts.fields[name] ?? {}
-        // Ids are not known yet, so references get placeholders.
+        // Ids are not known yet, so references are replaced with placeholders.
         return [name, refers ? (refers.list ? [] : `=${refers.type}`) : value]
       }),
   )
@@ -106,7 +106,10 @@ function requestFaults(blueprint: Blueprint): Fault[] {
   })
 }
 
-/** Returns all faults of a blueprint. */
+/**
+ * Returns all faults of a blueprint. The request as a whole is checked only if every resource
+ * matches its schema.
+ */
 export function blueprintFaults(blueprint: Blueprint): Fault[] {
   const { resources } = blueprint
   const shapes = resources.map((one) => [one, shapeFaults(one)] as const)

@@ -1,8 +1,8 @@
 /**
  * Merges the documents of files into blueprints. A document with an identity (`namespace`,
- * `blueprint_key`) names its blueprint. Other documents belong to the nearest such document: in the
- * same file, in the same folder, or in the closest ancestor folder. Without such a document, they
- * belong to the only identity of all files. Invariant: no resource is dropped; a document that
+ * `blueprint_key`) identifies its blueprint. Other documents belong to the nearest such document:
+ * in the same file, in the same folder, or in the closest ancestor folder. Without such a document,
+ * they belong to the only identity of all files. Invariant: no resource is dropped; a document that
  * cannot be assigned is reported as a fault.
  */
 import { FileHeader } from '../../../protocol/blueprints/file-schemas.ts'
@@ -54,7 +54,7 @@ export interface Blueprint {
 const typeOfArray = new Map(resourceTypes.map((type) => [resourceFacts[type].array, type] as const))
 interface Header {
   readonly located: Located
-  /** Undefined if the document names no blueprint. */
+  /** Undefined if the document identifies no blueprint. */
   readonly identity: Identity | undefined
 }
 interface Part {

@@ -8,7 +8,7 @@ import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, extname, isAbsolute, join, resolve, sep } from 'node:path'
 import { Mistake } from '../mistake.ts'
 
-/** A file with documents. */
+/** A file that contains documents, or standard input. */
 export interface BlueprintFile {
   /** Name in messages. */
   readonly name: string
@@ -68,10 +68,11 @@ function collect(folder: string, found: string[], depth = 0): void {
 }
 
 /**
- * Reads the files that the flags `-f` name: files, folders with all their documents, or `-` for
- * standard input. A file that several flags name is read once.
+ * Reads the files given with the flags `-f`: files, folders with all their documents, or `-` for
+ * standard input. A file that is given several times is read once.
  * @param stdin returns the bytes of standard input.
- * @throws Mistake if a path does not exist, or a file cannot be read.
+ * @throws Mistake if a path does not exist or contains no documents, or if a file cannot be read or
+ * is a link to a file outside of the given folder.
  */
 export function findFiles(paths: readonly string[], stdin: () => Uint8Array): BlueprintFile[] {
   const files = new Map<string, BlueprintFile>()

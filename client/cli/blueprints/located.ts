@@ -1,16 +1,16 @@
 /**
- * Values read from files, with the place of each value, and faults that name file, line and column.
+ * Values read from files, with the place of each value, and faults with file, line and column.
  * Paths as the checks and the service use them, such as `steps[0].config`, identify places.
  */
 import { Mistake } from '../mistake.ts'
 
-/** A file, as it is named in messages. */
+/** A file with the name that messages show. */
 export interface Source {
   readonly name: string
   /** Returns the line and the column of an offset, both counted from 1. */
   readonly position: (offset: number) => { readonly line: number; readonly column: number }
 }
-/** A place in a file: an offset in UTF-16 units. */
+/** A place in a file: an offset in UTF-16 code units. */
 export interface Place {
   readonly source: Source
   readonly offset: number
@@ -26,7 +26,7 @@ interface Member {
   readonly name: Place
   readonly located: Located
 }
-/** A fault of a file. */
+/** A fault of a file, which is reported to the user with its place. */
 export interface Fault {
   readonly place: Place
   readonly message: string

@@ -20,7 +20,10 @@ export interface Writing {
 }
 /** Fields whose long values are written to separate files. */
 const TEXTS = ['system_prompt', 'instructions']
-/** The maximum length of a one-line text in the document; a longer text gets a separate file. */
+/**
+ * The maximum length of a one-line text in the document; a longer text is written to a separate
+ * file.
+ */
 const LONG = 120
 
 const isLong = (value: unknown): value is string =>
@@ -165,6 +168,6 @@ export function filesOf(
   return files
 }
 
-/** Formats an export as one file. */
+/** Formats an export as one document, which contains all texts. */
 export const singleFile = (exported: Export, writing: Writing): string =>
   documentText('blueprint', { ...exported }, new Map(), writing)

@@ -95,7 +95,7 @@ function excess(source: Source, text: string): Fault | undefined {
   }
 }
 
-/** Reads the documents of a text. */
+/** Parses a text into its documents. Documents without content are omitted. */
 export function readDocuments(text: string, reading: Reading): Documents {
   const { source } = reading
   const tooLarge = excess(source, text)

@@ -31,7 +31,7 @@ export interface ConnectionFlags {
  */
 export const connectionFlags: readonly string[] = ['server', 'key', 'project', 'profile']
 
-/** Adds the flags of a connection. */
+/** Adds the flags `--server`, `--key`, `--project` and `--profile` to a command. */
 export const connected = (command: Command): Command =>
   command
     .option(
@@ -60,7 +60,7 @@ export const isLoopback = (url: string): boolean => LOOPBACK.test(url)
 const LOOPBACK = /^https?:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/i
 /**
  * Splits a comma-separated list of addresses and removes trailing slashes.
- * @throws Mistake if one is not an HTTP address.
+ * @throws Mistake if an address is neither an HTTP nor an HTTPS address, or the list is empty.
  */
 export function addressesOf(text: string): string[] {
   const urls = text
@@ -76,7 +76,7 @@ export function addressesOf(text: string): string[] {
 }
 
 /**
- * Returns the profile that a flag or the environment names, otherwise the current profile. The
+ * Returns the profile that a flag or the environment selects, otherwise the current profile. The
  * current profile is not used if `--server` or `BATON_URL` contains a server that is not in the
  * profile, or if only `BATON_PORT` is set.
  * @throws Mistake if the named profile does not exist, or an address is invalid.

@@ -18,7 +18,7 @@ export function addSignInLink(program: Command, shell: Shell): void {
     shell.guarded(async () => {
       const connection = connectionOf(command.opts<ConnectionFlags>(), shell.env)
       const { url } = await client(connection).sign_in_link.create({})
-      // A server that does not know its address returns a path.
+      // A server without a configured address returns only a path.
       shell.print(url.startsWith('/') ? `${connection.url[0]}${url}` : url)
     }),
   )

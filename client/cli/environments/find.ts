@@ -1,4 +1,4 @@
-/** Finds the environment that a command names. */
+/** Resolves the name or id of an environment in a command. */
 import { api } from '../../../protocol/api.ts'
 import type { Transport } from '../../transport.ts'
 import { resolveNames } from '../names.ts'

@@ -1,8 +1,7 @@
 /**
  * `baton run bulk`: cancels, retries or resumes all runs that match a filter. It shows a preview,
- * asks for confirmation, and repeats the request until the service answers that no run is left.
- * Exit codes: 0 every run accepted the action, or none matched; 1 some run refused it, or the user
- * did not confirm.
+ * asks for confirmation, and repeats the request until no matching run is left. Exit codes: 0 every
+ * run accepted the action, or none matched; 1 some run refused it, or the user did not confirm.
  */
 import { Argument, type Command } from 'commander'
 import { api } from '../../../protocol/api.ts'
@@ -23,7 +22,7 @@ interface Flags {
   readonly json?: true
   readonly reason?: string
 }
-/** Runs that a preview on a terminal shows, and refused runs that are listed. */
+/** Maximum numbers of runs in a preview on a terminal, and of refused runs that are listed. */
 const SHOWN = { preview: 10, refused: 20 } as const
 
 /** Adds `baton run bulk`. The other commands of the group are derived from the rows. */
@@ -74,7 +73,7 @@ export function addRunBulk(program: Command, shell: Shell): void {
   )
 }
 
-/** Shows what matches; returns the number of runs. */
+/** Shows the preview. Returns the number of matching runs, at least 1 if there are any. */
 function showPreview(
   { preview }: BulkByFilterResult,
   action: BulkAction,

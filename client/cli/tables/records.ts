@@ -15,7 +15,6 @@ const FORMATS = { csv: 'csv', jsonl: 'jsonl', ndjson: 'jsonl' } as const
 export type FileFormat = 'csv' | 'jsonl'
 export const fileFormats: readonly FileFormat[] = ['csv', 'jsonl']
 
-/** A record of a file. */
 export interface FileRecord {
   /** The line on which the record ends; the first line is 1. */
   readonly line: number
@@ -31,7 +30,7 @@ export function formatOf(file: string): FileFormat | undefined {
 
 /**
  * Reads the records of a file.
- * @throws Mistake if a record cannot be read; the message names its line.
+ * @throws Mistake if a record cannot be read; the message contains its line number.
  */
 export const readRecords = (from: Readable, format: FileFormat): AsyncIterable<FileRecord> =>
   format === 'csv' ? readCsv(from) : readLines(from)

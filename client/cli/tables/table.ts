@@ -1,4 +1,4 @@
-/** Finds the table that a command names. */
+/** Finds the table that a command refers to. */
 import { api } from '../../../protocol/api.ts'
 import { isId } from '../../../protocol/ids.ts'
 import type { Table } from '../../../protocol/tables/schema.ts'

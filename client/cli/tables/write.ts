@@ -30,7 +30,7 @@ export interface FileRow {
 
 /**
  * Inserts rows.
- * @throws Mistake if the service refuses rows; the message names their lines.
+ * @throws Mistake if the service refuses rows; the message contains their line numbers.
  */
 export async function insertRows(target: Target, rows: AsyncIterable<FileRow>): Promise<void> {
   let bulk: FileRow[] = []
@@ -57,8 +57,8 @@ export async function insertRows(target: Target, rows: AsyncIterable<FileRow>): 
 }
 
 /**
- * Inserts rows, or updates those whose identity exists.
- * @throws Mistake if the service refuses a row; the message names its line.
+ * Inserts each row, or updates the existing row with the same identity.
+ * @throws Mistake if the service refuses a row; the message contains its line number.
  */
 export async function upsertRows(target: Target, rows: AsyncIterable<FileRow>): Promise<void> {
   const active = new Map<unknown, Promise<void>>()
@@ -90,7 +90,7 @@ export async function upsertRows(target: Target, rows: AsyncIterable<FileRow>): 
 }
 
 /**
- * Converts a refusal to an error that names the lines of the affected rows. Other errors are
+ * Converts a refusal to an error with the line numbers of the affected rows. Other errors are
  * returned unchanged.
  */
 function located(error: unknown, lineOf: (index: number) => number | undefined): unknown {

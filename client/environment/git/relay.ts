@@ -5,8 +5,8 @@
  * Invariants:
  * G1. Credentials are never written to disk, and never appear in a URL, an argument or a
  *     configuration file.
- * G2. A credential is given only for the exact host and repository for which the service issued it.
- *     A URL with the same path on another host gets none.
+ * G2. A credential is returned only for the exact host and repository for which the service issued
+ *     it. A URL with the same path on another host receives none.
  */
 import { rmSync } from 'node:fs'
 import { chmod, mkdtemp, writeFile } from 'node:fs/promises'

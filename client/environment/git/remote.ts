@@ -55,7 +55,7 @@ function normalized(url: string): string | undefined {
   const path = pathname.replace(/\/+$/, '').replace(/\.git$/, '')
   return `${protocol}//${host}${path}`.toLowerCase()
 }
-/** Whether two URLs name the same repository. User names and passwords are ignored. */
+/** Whether two URLs refer to the same repository. User names and passwords are ignored. */
 export function isSameRepository(a: string, b: string): boolean {
   const one = normalized(a)
   return one !== undefined && one === normalized(b)

@@ -12,7 +12,7 @@ export class Lines {
   readonly #line: (text: string) => void
   #rest = ''
 
-  /** @param line called with each line, without its end. Empty lines are left out. */
+  /** @param line called with each line, without its end. Empty lines are omitted. */
   constructor(line: (text: string) => void) {
     this.#line = line
   }

@@ -227,7 +227,10 @@ async function work(tour: Question, agent_id: string, name: string, made: Undo[]
 const read = async (bare: string, ...args: string[]): Promise<string> =>
   (await exec('git', [`--git-dir=${bare}`, ...args]).catch(() => ({ stdout: '' }))).stdout
 
-/** Compares the branches of both repositories with the expected result. */
+/**
+ * Checks that the branch was pushed to the first repository, and that the push to the second one
+ * was refused and changed nothing.
+ */
 async function checkPush(
   { shown }: Question,
   server: GitServer,

@@ -3,9 +3,9 @@
  *
  * Invariants:
  * K1. A cookie authenticates only requests of the service's own origin. That is the configured
- *     public origin, or else `http://` and the `Host` header if that is a loopback name. Changing
- *     requests and WebSocket upgrades must carry this origin in `Origin`. Reading requests that
- *     another site causes are treated as requests without a credential.
+ *     public origin, or else `http://` and the `Host` header if that is a loopback name.
+ *     State-changing requests and WebSocket upgrades must carry this origin in `Origin`. Read
+ *     requests from another origin or site are treated as unauthenticated.
  * K2. Cookies are HttpOnly and SameSite=Lax. With https they are Secure and have the prefix
  *     `__Host-`. Over plain HTTP, on loopback only, their names end with the port, because browsers
  *     share the cookies of a host among its ports.
@@ -15,7 +15,10 @@ import { openToken, type Sealer, sealToken } from '../../http/sealed-token.ts'
 import type { GatewaySettings, World } from '../../ports.ts'
 
 type Settings = Pick<GatewaySettings, 'brand' | 'console'>
-/** The headers of a request that the rules read; empty or undefined when absent. */
+/**
+ * The method of a request and the headers that the cookie rules read. An absent header is empty or
+ * undefined.
+ */
 export interface CookieHeaders {
   readonly method: string
   header(name: 'cookie' | 'host' | 'origin' | 'sec-fetch-site'): string | undefined
@@ -60,7 +63,10 @@ export const setCookie = (
     `${cookieName(settings, origin, use)}=${value}; Path=/; Max-Age=${Math.floor(seconds)}; ` +
     `HttpOnly; SameSite=Lax${isSecure(origin) ? '; Secure' : ''}`,
 })
-/** Returns the value of the first cookie with a name, or undefined. */
+/**
+ * Returns the value of the first cookie with the given name. Returns undefined if there is none, or
+ * if the header is longer than `MAX_COOKIES` characters.
+ */
 export function cookieIn(header: string | undefined, name: string): string | undefined {
   if (header === undefined || header.length > MAX_COOKIES) return undefined
   for (const pair of header.split(';')) {
@@ -79,8 +85,8 @@ export function newSessionCookie(world: Pick<World, 'random' | 'seal' | 'hash'>)
   return { value, hash: world.hash(value) }
 }
 /**
- * Returns the hash of a session cookie, or undefined when this installation did not issue it. So
- * invented cookies cause no lookups.
+ * Returns the hash of a session cookie, or undefined when this installation did not issue it.
+ * Forged cookies therefore cause no lookups.
  */
 const hashOf = (world: Sealer & Pick<World, 'hash'>, value: string): string | undefined =>
   openToken(world, PURPOSE, value) && world.hash(value)
@@ -88,7 +94,7 @@ const hashOf = (world: Sealer & Pick<World, 'hash'>, value: string): string | un
 const WRONG_ORIGIN = 'A request with a console session must come from a page of this service.'
 
 /**
- * Refuses a request that changes something unless it comes from a page of this service.
+ * Returns `forbidden` for a request whose `Origin` header is not the service's own origin.
  * @param origin the service's own origin.
  */
 export const refusedOrigin = (
@@ -102,8 +108,8 @@ export const refusedOrigin = (
 }
 
 /**
- * Returns the hash of the session cookie of a request without the rules about its origin. Only for
- * requests that prove in another way that this browser made them.
+ * Returns the hash of the session cookie of a request, without checking the origin of the request.
+ * Only for requests that prove in another way that this browser made them.
  */
 export function heldSession(
   world: Pick<World, 'seal' | 'hash' | 'settings'>,
@@ -116,8 +122,9 @@ export function heldSession(
 }
 
 /**
- * Returns the hash of the session cookie of a request, or undefined when the request has none that
- * may be used. Refused with `forbidden` when a changing request has the cookie but not the origin.
+ * Returns the hash of the session cookie of a request, or undefined if it has no usable session
+ * cookie. Returns `forbidden` for a state-changing request or an upgrade with the cookie but
+ * without the service's origin.
  * @param upgrade whether the request opens a WebSocket, which always needs the origin.
  */
 export function sessionCookieOf(

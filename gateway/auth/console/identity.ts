@@ -33,14 +33,14 @@ const waysOf = ({ settings, provider }: World, host: string | undefined) => ({
   ...(provider && { oidc: { name: provider.name, start_path: OIDC_START } }),
 })
 
-/** Describes a request without a session. */
+/** Describes a request without a session, which contains only the ways of signing in. */
 export const nobodySignedIn = (world: World, host: string | undefined): ConsoleIdentity => ({
   signed_in: false,
   ways: waysOf(world, host),
 })
 
 /**
- * Describes a session.
+ * Describes a session: who is signed in, and the rights in the organization and its projects.
  * @param hash hash of its cookie.
  */
 export async function identityOf(

@@ -5,7 +5,8 @@
  * Invariants:
  * O1. The callback is accepted only from the browser that began the sign-in, which holds the sealed
  *     cookie with the state. Nonce and code verifier are derived from the state with the secret of
- *     the installation, so no browser ever holds them. The cookie is deleted by every callback.
+ *     the installation, so they are not stored, and the code verifier never reaches a browser. The
+ *     cookie is deleted by every callback.
  * O2. A browser is sent only to the provider, or to a path of this service.
  * O3. Logs contain neither codes nor tokens.
  */
@@ -25,7 +26,7 @@ import { openSession } from './sign-in.ts'
 
 export const OIDC_CALLBACK = '/auth/oidc/callback'
 const PURPOSE = 'oidc sign-in'
-/** Seconds within which a person must have signed in at the provider. */
+/** Seconds within which a person must finish signing in at the provider. */
 const WITHIN = 600
 const MAX_RETURN = 1024
 
@@ -72,7 +73,11 @@ function secretsOf(world: Pick<World, 'seal'>, state: string): SignInSecrets {
   return { state, nonce: derived('nonce'), verifier: derived('verifier') }
 }
 
-/** What the handlers need of a request, or the page that says why there can be no sign-in. */
+/**
+ * Returns the service's origin and the provider for a request, or a redirect to the sign-in page
+ * with the reason why the person cannot sign in. Requests count towards the limit of their IP
+ * address.
+ */
 async function placeOf(
   { world, limits }: Edge,
   incoming: Incoming,
@@ -102,7 +107,10 @@ export const startOidc =
     return redirect(target.href, setCookie(world.settings, origin, 'sign_in', cookie, WITHIN))
   }
 
-/** Returns the sealed content of the cookie of a sign-in that has not expired. */
+/**
+ * Returns the content of the sign-in cookie of a request, or undefined if the cookie is missing,
+ * invalid or expired.
+ */
 function begunIn(
   world: World,
   incoming: Incoming,
@@ -139,7 +147,7 @@ export const finishOidc =
     const aligned = await alignPerson(edge, provider, person, originOf(world, ALIGNING, incoming))
     if (!aligned) return failed('no_access')
     if (isRefusal(aligned)) return failed(failureOf(aligned))
-    // Other sessions of the account use the users that gateways have cached with them.
+    // Gateways may have cached the users of the account together with its other sessions.
     if (aligned.changed) await world.forget(world.organization())
     const opened = await openSession(edge, incoming, origin, { account: aligned.account }, ALIGNING)
     return isRefusal(opened) ? failed(failureOf(opened)) : redirect(begun.back, opened.headers)

@@ -1,7 +1,7 @@
 /**
- * Brings the users of a person who signs in with OpenID Connect in line with the groups of the
- * person. A person is one account, identified by issuer and subject, and has one user in each
- * project in which a group grants a role, or granted one at an earlier sign-in.
+ * Updates the users of a person who signs in with OpenID Connect, so that their roles match the
+ * person's groups. A person is one account, identified by issuer and subject, and has one user in
+ * each project in which a group grants a role, or granted one at an earlier sign-in.
  *
  * Invariant: the account contains a project before the person gets a user there. So a later sign-in
  * finds every project from which roles may have to be removed, even if this sign-in is interrupted.
@@ -18,12 +18,12 @@ import type { World } from '../../ports.ts'
 import { concurrently } from '../../timing.ts'
 import type { SignedInPerson, SignInProvider } from './provider.ts'
 
-/** Maximum number of projects that are brought in line concurrently. */
+/** Maximum number of projects that are updated concurrently. */
 const AT_ONCE = 8
-/** Stands for every person as a group, and for every project. */
+/** The wildcard of the mapping: as a group, every person; as a project, every project. */
 const ALL = '*'
 
-/** Returns the id of an account. */
+/** Derives the id of a person's account from issuer and subject. */
 const accountId = (world: Pick<World, 'hash'>, { issuer, subject }: SignedInPerson): string =>
   world.hash(JSON.stringify(['account', issuer, subject])).slice(0, 40)
 
@@ -50,8 +50,8 @@ interface SignedIn {
 }
 
 /**
- * Creates and updates the users of a person. Returns the account, undefined when the person has no
- * role in any project, or the refusal of a command.
+ * Creates and updates the users of a person. Returns the account, undefined when no active user of
+ * the person has a role, or the first refusal.
  */
 export async function alignPerson(
   { world, directory }: Edge,
@@ -125,8 +125,8 @@ export const ALIGNING = {
 } as const
 
 /**
- * Returns whether a person may sign in by the domain of the verified address. Without domains,
- * every person may.
+ * Returns whether the domain of a person's verified address is allowed. If no domains are
+ * configured, every person is allowed.
  */
 export const isOfDomain = (
   { domains }: Pick<SignInProvider, 'domains'>,

@@ -1,9 +1,9 @@
 /**
- * The port to the OpenID provider with which people sign in to the console. `nodes/` implements it,
- * and speaks the protocol; the gateway decides what a person may do.
+ * The port to the OpenID provider with which people sign in to the console. `nodes/` implements the
+ * protocol; the gateway decides what a person may do.
  */
 
-/** What a gateway remembers of a sign-in with the provider until its callback. */
+/** The secrets of one sign-in. The same values are needed at its start and at its callback. */
 export interface SignInSecrets {
   readonly state: string
   readonly nonce: string
@@ -27,9 +27,12 @@ export interface SignedInPerson {
  */
 export type SignInFailure = 'denied' | 'invalid' | 'unavailable'
 export interface SignInProvider {
-  /** Name of the provider, as people know it. */
+  /** Display name of the provider. */
   readonly name: string
-  /** Domains of which a person must have a verified address; empty: any person. */
+  /**
+   * Domains that are allowed for a person's verified address. Empty means that any person may sign
+   * in.
+   */
   readonly domains: readonly string[]
   /**
    * The roles that groups grant: by group, then by the handle or id of a project, role names or

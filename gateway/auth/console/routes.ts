@@ -1,4 +1,4 @@
-/** The routes of signing in to the console that are not rows of the table. */
+/** The routes for signing in to the console. They are not rows of the API table. */
 import { unauthenticated } from '../../../protocol/access/unauthenticated-rows.ts'
 import { routeOf } from '../../../protocol/contract.ts'
 import type { Edge } from '../../call.ts'
@@ -9,7 +9,7 @@ import { showSession, signIn, signOut } from './sign-in.ts'
 
 type ConsoleRoute = Omit<Route, 'cors' | 'method'> & { readonly method: string }
 
-/** Returns each route with its path. */
+/** Returns the routes for console sessions and OpenID Connect, each with its path. */
 export function consoleRoutes(edge: Edge): readonly (readonly [string, ConsoleRoute])[] {
   const login = { purpose: 'login', slots: 0, limit: 0 } as const
   const row = (

@@ -1,5 +1,5 @@
 /**
- * The rows about console sessions and sign-in links. The sessions of a caller are those that act as
+ * The rows for console sessions and sign-in links. The sessions of a caller are those that act as
  * the caller's principal, or as any principal of the caller's own session.
  */
 import { consoleEnd, type KeptConsoleSession } from '../../../protocol/access/console-rows.ts'
@@ -17,7 +17,7 @@ const principalsOf = ({ session, principal }: Caller): readonly string[] =>
   session?.principals ?? [principal.id]
 
 /**
- * A session as its person sees it.
+ * Returns a console session as the API shows it.
  * @param current id of the session of the request, if any.
  */
 export const shownSession = (session: KeptConsoleSession, current: string | undefined) => {
@@ -47,8 +47,9 @@ export function newSignInCode(world: Pick<World, 'random' | 'hash'>): {
 export const codeHash = (world: Pick<World, 'hash'>, code: string): string =>
   world.hash(`sign-in link\n${code}`)
 /**
- * Returns the address of a link. The code is in the fragment, which browsers do not send, so it is
- * in no log of a proxy. A gateway that listens on all addresses is reached on loopback.
+ * Returns the address of a link. The code is in the fragment, which browsers do not send, so it
+ * does not appear in proxy logs. If the gateway listens on all addresses, `localhost` replaces the
+ * host.
  */
 export function linkUrl(base: string, code: string): string {
   const reached = base.replace(/^http:\/\/(0\.0\.0\.0|\[::\])(?=:|$)/, 'http://localhost')

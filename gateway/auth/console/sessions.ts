@@ -1,13 +1,14 @@
 /**
- * Authenticates console sessions. The organization's owner finds the session of a cookie, and the
- * gateway keeps the answer while the cached directory of the organization is the same object. So
- * the end of a session takes effect everywhere before it is answered, like that of a key.
+ * Authenticates console sessions. The organization's actor finds the session of a cookie. The
+ * gateway caches the answer for as long as it caches the same directory of the organization. So the
+ * end of a session, like that of a key, takes effect on every gateway before the request that ends
+ * it is answered.
  *
  * Invariants:
  * S1. Every request checks that the session has not expired, and that the key or the user whose
  *     rights it uses is still valid.
- * S2. A session with rights in several projects acts in a project as the principal that it has
- *     there, and with an organization key only where it has no other.
+ * S2. In a project for which a session has a right of its own, it acts as the principal of that
+ *     right. It uses an organization key only in other projects.
  */
 import {
   type ConsoleGrant,
@@ -31,9 +32,9 @@ import { organizationCaller, projectCaller } from '../callers.ts'
 /** One right of a session: a grant, or a user of its account. */
 type Right = Omit<ConsoleGrant, 'key'> & Partial<Pick<ConsoleGrant, 'key'>>
 /**
- * The rights to prefer: those in the project with this id or handle. Without a project, `people`
- * prefers rights in projects, which belong to people, and otherwise an organization key is
- * preferred.
+ * Selects among the rights of a session. The right in the project with this id or handle is
+ * preferred. Without such a right, `people` prefers rights in projects, which belong to people, and
+ * otherwise an organization key is preferred.
  */
 export interface Preference {
   readonly project?: string
@@ -67,7 +68,10 @@ export interface ConsoleSessions {
    * the session when it acts without one. Undefined when it never expires or is not cached.
    */
   expiryOf(caller: Caller): number | undefined
-  /** Unix milliseconds at which a caller must be checked again; undefined when not cached. */
+  /**
+   * Unix milliseconds at which a caller loses access if it makes no further request; undefined when
+   * not cached.
+   */
   endOf(caller: Caller): number | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * Signing in to the console and out of it. These operations need no credential in a header, so they
- * are not rows of the table.
+ * Sign-in to and sign-out from the console. These operations need no credential in a header, so
+ * they are not rows of the table.
  *
  * Invariants:
  * N1. A browser signs in and out only from a page of the service's own origin. A sign-in is JSON,
@@ -39,7 +39,7 @@ import { codeHash } from './rows.ts'
 const NO_STORE = { 'Cache-Control': 'no-store' } as const
 const NOT_HERE =
   'Signing in needs https. Open the address of BATON_PUBLIC_URL, or use localhost on this machine.'
-/** 12 hours and 7 days. */
+/** Default lifetimes of a session in milliseconds: 12 hours without use, and 7 days in total. */
 const LIFETIMES = { idle: 43_200_000, lifetime: 604_800_000 } as const
 
 type Rights =
@@ -47,7 +47,7 @@ type Rights =
   | Pick<Extract<Open, { readonly link: unknown }>, 'link'>
   | Pick<Extract<Open, { readonly account: unknown }>, 'account'>
 type Open = ConsoleCommands['console_session.open']['input']
-/** Who opens or ends a session, for the audit log. */
+/** The principal and credential that the audit log shows when the request has no caller. */
 const SIGN_IN: { readonly principal: Principal; readonly credential: Credential } = {
   principal: { type: 'system', id: 'sign_in' },
   credential: { type: 'internal', id: 'sign_in' },
@@ -66,7 +66,8 @@ export async function openSession(
   by: Pick<Caller, 'principal' | 'credential'> = SIGN_IN,
 ): Promise<{ readonly hash: string; readonly headers: Answer['headers'] } | Refusal> {
   const { value, hash } = newSessionCookie(world)
-  // The caller has checked that a page of this service, or this browser, sent the request.
+  // The callers of this function have checked that a page of this service, or this browser, sent
+  // the request.
   const joins = heldSession(world, incoming)
   const by_request = originOf(world, by, incoming)
   const { idle, lifetime } = { ...LIFETIMES, ...world.settings.console }
@@ -90,13 +91,13 @@ export async function openSession(
   })
   if (isRefusal(outcome)) return outcome
   const { expires_at, joined } = outcome.reply
-  // A session has ended or changed its cookie, which other gateways may have cached.
+  // Other gateways may have cached a session that ended or whose cookie changed.
   if (joined) await world.forget(id)
   const seconds = Math.max(1, (expires_at - world.now()) / 1000)
   return { hash, headers: setCookie(world.settings, origin, 'session', value, seconds) }
 }
 
-/** Returns the right that a key or token gives, and its caller. */
+/** Returns the right that a key or token grants, and its caller. */
 async function grantOf(
   { directory, authentication }: Edge,
   text: string,
@@ -164,7 +165,9 @@ export const signIn =
       : { status: 201, headers: { ...NO_STORE, ...opened.headers }, body: identity }
   }
 
-/** The header that deletes the cookie of a request, if it has one that may be used. */
+/**
+ * Returns the header that deletes the session cookie, or no header if the request has no cookies.
+ */
 function forgetCookie({ settings }: World, incoming: Incoming): Answer['headers'] {
   const origin = ownOrigin(settings, incoming.header('host'))
   return origin === undefined || incoming.header('cookie') === undefined
@@ -172,7 +175,7 @@ function forgetCookie({ settings }: World, incoming: Incoming): Answer['headers'
     : setCookie(settings, origin, 'session', '', 0)
 }
 
-/** Handles the question who is signed in. */
+/** Describes the session of a request, or the ways of signing in if there is none. */
 export const showSession =
   (edge: Edge): Handler =>
   async (incoming) => {

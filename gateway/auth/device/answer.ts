@@ -1,7 +1,7 @@
 /**
- * Prepares a person's answer to a device that wants to sign in, and contains the lookups that the
- * page (`page.ts`) shares. A request with an unknown user code is counted against the rate limit of
- * its IP address, because user codes are short enough to guess.
+ * Prepares a person's answer to a device that wants to sign in, and contains the lookups that
+ * `page.ts` also uses. A request with an unknown user code is counted against the rate limit of its
+ * IP address, because user codes are short enough to guess.
  */
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'

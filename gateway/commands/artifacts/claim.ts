@@ -1,6 +1,6 @@
 /**
- * Finds the lease that the header of an upload names, and binds the idempotency key of an upload,
- * before the body is read.
+ * Finds the lease that the header of an upload identifies, and binds the idempotency key of an
+ * upload, before the body is read.
  */
 import type { ArtifactRecord } from '../../../protocol/artifacts/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -11,8 +11,8 @@ import type { World } from '../../ports.ts'
 import { artifactAt, type Lease, toArtifact, type UploadContext } from './reservation.ts'
 
 /**
- * Finds the lease with the given token. The token names its queue but not the shard, so the queue
- * of every shard is asked. Refused with `lease_lost` when no queue has the lease.
+ * Finds the lease with the given token. The token contains the name of its queue but not the shard,
+ * so the queue of every shard is asked. Refused with `lease_lost` when no queue has the lease.
  */
 export async function findLease(
   world: World,

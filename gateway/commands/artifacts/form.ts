@@ -55,7 +55,10 @@ export class ArtifactFields {
     this.#limit = limit
   }
 
-  /** Reads and checks a field. */
+  /**
+   * Reads and checks a field. Unknown and repeated fields, and those that the service determines,
+   * are refused.
+   */
   async take(part: ArrivingPart): Promise<void> {
     const { name } = part
     if (assigned.has(name)) refuseUpload({ field: name, message: 'is determined by the service' })

@@ -155,7 +155,10 @@ export async function signArtifact(edge: Edge, call: Call): Promise<SignedUrl | 
     expires_at: timestamp(expires),
   }
 }
-/** Handles a signed URL. */
+/**
+ * Handles a signed URL. An invalid or expired token is refused with `not_found`, like an unknown
+ * artifact.
+ */
 export const downloadArtifact =
   ({ world }: Edge): Handler =>
   async (incoming) => {

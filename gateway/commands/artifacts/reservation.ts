@@ -89,7 +89,7 @@ export const artifactAt = (project: string, id: string): AddressOf<'artifact'> =
   kind: 'artifact',
   id,
 })
-/** Sends a command to an artifact. */
+/** Sends a command to the actor of an artifact, under a new command id. */
 export const toArtifact = <
   N extends 'artifact.reserve' | 'artifact.renew' | 'artifact.complete' | 'artifact.abandon',
 >(

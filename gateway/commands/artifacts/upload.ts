@@ -22,7 +22,7 @@ import { claimKey, findLease } from './claim.ts'
 import { ArtifactFields } from './form.ts'
 import { type Lease, type Reservation, reserveUpload, type UploadContext } from './reservation.ts'
 
-/** Bytes of a form beyond its file: its delimiters, headers and other fields. */
+/** Maximum size of a form without its file, in bytes: delimiters, headers and other fields. */
 export const FORM_OVERHEAD = 262_144
 
 /** The name of the header with the lease token of a worker, in lower case. */
@@ -44,7 +44,8 @@ export async function receiveArtifact(edge: Edge, call: Call): Promise<Answer | 
 }
 
 /**
- * Refuses a caller that may not upload. An upload under a lease requires a different permission.
+ * Refuses a caller that may not upload. An upload under a lease requires `work.execute` instead of
+ * `project.edit`. The worker of an environment needs no permission for such an upload.
  */
 const denied = ({ world }: Edge, { caller }: Call, leased: boolean): Refusal | undefined =>
   caller.environment && leased
@@ -94,7 +95,7 @@ async function admitUpload(edge: Edge, call: Call, upload: Upload): Promise<Answ
   const foreign = held && (await checkHolder(edge, call, project, held))
   if (foreign) return foreign
   const artifact = world.id('artifact', undefined, held && slotOf(held.facts.job_id))
-  // A repeated upload receives its artifact even after the end of its lease.
+  // A repeated upload is answered with its artifact, even after the end of its lease.
   const known =
     key === undefined ? undefined : await claimKey({ world, project, origin }, key, artifact)
   if (known) return isRefusal(known) ? known : { status: 200, body: publishedArtifact(known) }

@@ -52,7 +52,10 @@ async function leaseInput({ world }: Edge, project: string, id: string, token: u
     : refuse('not_found')
 }
 
-/** Prepares an acquisition. */
+/**
+ * Prepares an acquisition: converts a lease token in the request to the id of the lease, and adds
+ * the token of the granted lease to the answer.
+ */
 export const acquire: Prepare = async (edge, call) => {
   const project = scopeId(edge, call)
   const id = call.slots['environment_id'] ?? ''
@@ -61,7 +64,7 @@ export const acquire: Prepare = async (edge, call) => {
     ? input
     : { input, answer: (reply) => granted(edge.world, project, reply as LeaseGranted) }
 }
-/** Prepares a release. */
+/** Prepares a release: converts the lease token in the request to the id of the lease. */
 export const release: Prepare = async (edge, call) => {
   const id = call.slots['environment_id'] ?? ''
   const input = await leaseInput(edge, scopeId(edge, call), id, call.body['lease_token'])

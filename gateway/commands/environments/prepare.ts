@@ -1,8 +1,8 @@
 /**
- * Prepares the commands of environments. The holder of a name decides commands about it, in the
- * shard of the environments with this name. If the client gives no name to the environment of a
- * run, an agent or a loop, the id of the environment is derived from this owner. An environment
- * that the first job of the owner creates has the same id.
+ * Prepares the commands of environments. Commands about a name are decided by the actor that holds
+ * the name, in the shard of the environments with this name. If the client gives no name to the
+ * environment of a run, an agent or a loop, the id of the environment is derived from this owner.
+ * An environment that the first job of the owner creates has the same id.
  */
 
 import type { Origin } from '../../../protocol/entry.ts'
@@ -130,8 +130,9 @@ const recordOf = ({ world }: Edge, project: string, id: string) =>
     ? world.ask({ project, kind: 'environment', id }, 'get', {})
     : refuse('not_found')
 /**
- * Takes the name in the new scope. Returns the update time of the record that was read. If the
- * record has changed since, the environment refuses the update, and the name must be taken again.
+ * Reserves the name in the new scope. Returns the update time of the record that was read. If the
+ * record has changed since, the environment refuses the update, and the name must be reserved
+ * again.
  */
 async function takeName(
   edge: Edge,

@@ -1,6 +1,6 @@
 /**
- * Checks the names of providers in requests. A definition may also name `worker`; its jobs are then
- * performed by a worker that registers for its environment.
+ * Checks the names of providers in requests. A definition may also specify `worker`; the jobs of
+ * its environment are then performed by a worker that registers for the environment.
  */
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
@@ -39,7 +39,7 @@ export function resolveProvider(
 }
 
 /**
- * Refuses a definition whose policy names a provider that this installation does not have.
+ * Refuses a definition whose policy specifies a provider that this installation does not have.
  * @param path path of the definition in the request.
  */
 export function refusedProvider(

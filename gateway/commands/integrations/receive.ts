@@ -7,8 +7,8 @@
  * I1. A body is parsed only after the request has been authenticated.
  * I2. A request that is not authenticated is counted against the rate limit of its IP address,
  *     never against the limit of the integration.
- * I3. A project that does not exist and a project without a secret for the provider give the same
- *     answer.
+ * I3. The answer is the same for a project that does not exist and a project without a secret for
+ *     the provider.
  */
 
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
@@ -86,8 +86,8 @@ export const receiveIntegration =
 const missing = (): Refusal => refuse('not_found', undefined, 'There is no such receiver.')
 
 /**
- * Finds the receiver that the path names. Refused with `not_found` unless its project has a secret
- * for the provider.
+ * Finds the receiver that the path identifies. Refused with `not_found` unless its project has a
+ * secret for the provider.
  */
 async function find(
   { world, directory }: Edge,

@@ -1,6 +1,6 @@
 /**
- * Determines the definition that the organization's definition resolver returns for an agent. An
- * organization that uses stored definitions has no resolver.
+ * Determines the definition that the organization's definition resolver returns for an agent. The
+ * resolver is not asked if the organization uses stored definitions.
  */
 import type { Agent } from '../../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -10,7 +10,7 @@ import type { CapabilityReader } from '../../queries/agent-capabilities.ts'
 
 /**
  * Returns the definition, or undefined when the stored settings of the agent apply.
- * @param trigger what starts the turn; absent when no turn starts: then the resolver is not called.
+ * @param trigger what starts the turn. If absent, no turn starts, and the resolver is not called.
  */
 export async function bundleOf(
   { world, directory }: CapabilityReader,

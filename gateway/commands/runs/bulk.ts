@@ -1,11 +1,12 @@
 /**
- * Acts on the runs that match a filter, one page per request, oldest first. The page begins after
- * the last run of the previous one, so a run that leaves the filter moves no other run.
+ * Acts on the runs that match a filter, one page per request, oldest first. Each page begins after
+ * the last run of the previous page, so no run is skipped when another run stops matching the
+ * filter.
  *
  * Invariants:
- * B1. The cursor contains an id of the whole action. The id of the command for a run is derived from
- *     it, so an action acts on a run at most once, also when a request is repeated.
- * B2. The cursor contains the time of the first request. Runs that were created later are not taken.
+ * B1. The cursor contains the id of the whole action. The command id for each run is derived from
+ *     this id, so the action acts on a run at most once, even if a request is repeated.
+ * B2. The cursor contains the time of the first request. Runs that were created later are excluded.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
@@ -23,17 +24,17 @@ import type { Identity } from '../../http/idempotency.ts'
 import { originOf } from '../../http/origin.ts'
 import { commandRuns } from './each.ts'
 
-/** The place from which an action continues, as its cursor contains it. */
+/** The content of a cursor: the position from which an action continues. */
 interface Place {
   /** Id of the whole action. */
   readonly id: string
   /** Unix milliseconds at which the action began. */
   readonly began: number
-  /** Sort keys of the last run; absent before the first. */
+  /** Sort keys of the last run; absent before the first page. */
   readonly after?: readonly SortKey[]
 }
 
-/** Performs a request, or answers its preview. */
+/** Performs one request of an action, or answers it with a preview. */
 export async function bulkRuns(
   edge: Edge,
   call: Call,
@@ -85,7 +86,10 @@ export async function bulkRuns(
   }
 }
 
-/** Returns the earlier of two times; an invalid one is returned, so that the view refuses it. */
+/**
+ * Returns the earlier of two times. An invalid `given` is returned unchanged, so that the view
+ * refuses it.
+ */
 const earlier = (given: string | undefined, bound: string): string =>
   given === undefined || (parseTimestamp(given) ?? -Infinity) > (parseTimestamp(bound) ?? 0)
     ? bound

@@ -76,7 +76,10 @@ async function withIdentities<N extends RowCommand, R>(
     : withFacts(at, { ...about, identities: identitiesIn(sent, column) }, answer, overdue)
 }
 
-/** Returns the identities in the given data. The table refuses values of another type. */
+/**
+ * Returns the identities in the given data. Values that are not non-empty strings are skipped; the
+ * table refuses them.
+ */
 const identitiesIn = (data: readonly JsonObject[], column: string): string[] =>
   [
     ...new Set(

@@ -1,4 +1,4 @@
-/** Looks up the workflows that the steps of a definition name, in the cached directories. */
+/** Looks up the workflows that the steps of a definition refer to, in the cached directories. */
 import type { Definition, ProjectDirectory } from '../../../protocol/access/directory.ts'
 import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
@@ -7,12 +7,13 @@ import { type Spec, workflowsNamed } from '../../../protocol/workflows/spec.ts'
 import type { Edge } from '../../call.ts'
 
 /**
- * The definitions, keyed by the names that the steps use. Absent when the steps name no workflow.
+ * The definitions, keyed by the names that the steps use. Absent when the steps refer to no
+ * workflow.
  */
 export interface Children {
   readonly definitions?: Readonly<Record<string, Definition>>
 }
-/** Maximum number of workflows that one run and its children may name. */
+/** Maximum number of workflows that one run and its children may refer to. */
 const MAX_NAMED = 50
 /**
  * Returns the id of the workflow that a step refers to by id, by handle, or, for a published
@@ -28,7 +29,7 @@ function workflowId(known: ProjectDirectory, name: string): string | undefined {
 }
 
 /**
- * Returns the workflows that the steps of a spec name, directly or through other workflows, in
+ * Returns the workflows that the steps of a spec refer to, directly or through other workflows, in
  * their latest versions. A run and all of its children use these versions. An unknown name is
  * omitted, and its step fails when it is executed. More than `MAX_NAMED` workflows are refused.
  */

@@ -2,7 +2,7 @@
 import { slug } from '../../../protocol/naming.ts'
 import type { World } from '../../ports.ts'
 
-/** Returns the handle that the request names, or the one that follows from the workflow's name. */
+/** Returns the handle in the request, or a handle that is derived from the workflow's name. */
 export function handleOf(
   { hash }: Pick<World, 'hash'>,
   body: Readonly<Record<string, unknown>>,

@@ -33,7 +33,7 @@ const headers = {
   'X-Robots-Tag': 'noindex',
 } as const
 
-/** Escapes text for HTML. */
+/** Escapes text for use in HTML elements and quoted attribute values. */
 export const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 

@@ -17,7 +17,7 @@ export interface LinkClaim {
 }
 const PURPOSE = 'answer link'
 
-/** Creates the token of a link. */
+/** Creates the token of a link. Equal claims yield equal tokens. */
 export const linkToken = (
   world: Sealer,
   { project, interaction, target, round, expires }: LinkClaim,

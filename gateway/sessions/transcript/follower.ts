@@ -206,7 +206,7 @@ export class SessionFollower {
     this.#tell(changes)
     this.#settle()
   }
-  /** Handles chunks of model output. */
+  /** Sends chunks of model output. If chunks of a row are missing, queries the row's preview. */
   preview(chunks: readonly Preview[]): void {
     if (!this.#head) return
     const changes: Change[] = []
@@ -221,7 +221,7 @@ export class SessionFollower {
   }
   /**
    * Handles a notification that everything up to a cursor is committed. Resolves when the follower
-   * has queried the view for it.
+   * has queried the view up to this cursor.
    */
   notice(cursor: number): Promise<void> {
     this.#heard = Math.max(this.#heard, cursor)

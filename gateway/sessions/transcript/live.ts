@@ -63,7 +63,7 @@ export class LiveRows {
     for (const key of [...this.#sought]) if (!begun.has(key)) this.#sought.delete(key)
   }
 
-  /** Applies a stored frame. */
+  /** Applies a stored frame, and returns its effect on the streaming rows. */
   apply(frame: SessionFrame, revision: number): Applied {
     switch (frame.type) {
       case 'message.upsert': {
@@ -134,7 +134,7 @@ export class LiveRows {
     return live?.row.content.length === 0 ? live : undefined
   }
 
-  /** Handles a chunk. */
+  /** Applies a chunk if it continues the known content or begins newer output. */
   hear(preview: Preview): Heard {
     const live = this.#open(preview.message_id)
     const shown = this.#shown.get(preview.message_id)

@@ -6,8 +6,8 @@
  * generation writes, numbers the chunks, and keeps the output in memory (up to `limits.preview`)
  * for followers that join later. Nothing is stored, and no decision depends on the output. Chunks
  * of a session that arrive in the same turn of the event loop are batched into one message, to
- * reduce the load on lagging processes. The first chunk is sent at once, because people wait for
- * it. Output for a step of a run is also sent to the followers of the run.
+ * reduce the load on lagging processes. The first chunk is sent immediately, because people wait
+ * for it. Output for a step of a run is also sent to the followers of the run.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal } from '../../../protocol/errors.ts'

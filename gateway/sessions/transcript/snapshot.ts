@@ -76,7 +76,7 @@ function wanted(
   return isRefusal(opened) ? opened : { after: opened.revision, limit }
 }
 
-/** Answers with a page of the transcript. */
+/** Answers with a page of the transcript, in which streaming rows contain their output so far. */
 export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapshot | Refusal> {
   const { world } = edge
   const project = scopeId(edge, call)

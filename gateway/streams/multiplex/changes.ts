@@ -1,22 +1,22 @@
 /**
- * Follows the records of a project that change, for all clients of this gateway.
+ * Notifies the clients of this gateway of changed records of a project.
  *
- * The source is the view of the project's partition. It notes the changed records in memory while
- * gateways ask for them, and a question waits at the view until the view has applied something new.
- * So owners of shards publish nothing for this topic, and the path of a run has no part in it. The
- * announcements of owners (`live`, `moved`) would not do: they cover only some kinds of actors,
- * may be lost, and every gateway would receive every one of them. A view knows the order of all
- * changes of its partition, so a position is enough to detect that changes were missed.
+ * The source is the view of the project's partition. While gateways query for changes, the view
+ * keeps a list of changed records in memory. A query waits until the view has applied a new event.
+ * Shard owners publish nothing for this topic, so it adds no cost to the execution of runs. The
+ * announcements of shard owners (`live`, `moved`) are not sufficient: they cover only some kinds of
+ * actors, may be lost, and each would be sent to every gateway. A view applies all changes of its
+ * partition in order, so a position is enough to detect missed changes.
  *
  * Invariants:
- * K1. A client receives a change of every record that it may read and that changed after its
- *     cursor, or the kind `*`. The latter is sent when the view does not know all changes since the
- *     cursor (it has restarted, or too many records have changed), and when the permissions of the
- *     client have changed.
+ * K1. For every record that it may read and that changed after its cursor, a client receives a
+ *     change or the kind `*`. The kind `*` is sent when the view does not have all changes since
+ *     the cursor (it has restarted, or too many records have changed), and when the permissions of
+ *     the client have changed.
  * K2. A client receives at most one frame per `PAUSE`.
- * K3. A client learns the id of a record only if it may read the record, or if its own access to
- *     the record has changed. For a record that no longer exists, it learns the kind.
- * K4. A client that does not read is left out until its socket has drained. Nothing is buffered.
+ * K3. A client receives the id of a record only if it may read the record, or if its own access to
+ *     the record has changed. For a record that no longer exists, it receives only the kind.
+ * K4. A client that does not read is skipped until its socket has drained. Nothing is buffered.
  */
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -42,7 +42,7 @@ import type { OpenedSequence } from '../stream.ts'
 
 /** Minimum time in milliseconds between two frames of a client. */
 const PAUSE = 250
-/** Maximum number of records in a frame. Beyond it, only their kinds are named. */
+/** Maximum number of records in a frame. A larger frame contains only the kinds of the records. */
 const NAMED = 200
 
 type Page = ViewQueries['changes']['reply']
@@ -51,10 +51,10 @@ interface Client {
   readonly sink: Sink
   readonly call: Call
   sent: number
-  /** The permissions with which the client was last served; see K1. */
+  /** The permissions that the client had when it was last served; see K1. */
   permissions: string
 }
-/** The identity of a client at the time of a page. */
+/** A client with its identity and permissions at the time of a page. */
 interface Reader {
   readonly client: Client
   readonly viewer: Viewer
@@ -90,7 +90,7 @@ class ChangeFollower {
     sink.onClose(() => this.#clients.delete(client))
     if (!this.#running) void this.#run()
   }
-  /** The position of every client is in the questions, so nothing is missed. */
+  /** Does nothing: each query contains the positions of the clients, so no change can be missed. */
   check(): void {}
 
   async #run(): Promise<void> {
@@ -99,7 +99,7 @@ class ChangeFollower {
     for (let failures = 0; this.#clients.size > 0; ) {
       const due = [...this.#clients].filter(({ sink }) => !sink.full)
       const after = Math.min(...due.map(({ sent }) => sent))
-      // The view has nothing new before it reaches the next position.
+      // The view answers once it has applied something after this position.
       const page = due.length > 0 ? await this.ask(after, after + 1) : undefined
       const delivered = page && !isRefusal(page) && (await this.#deliver(due, page))
       if (delivered) failures = 0
@@ -130,7 +130,7 @@ class ChangeFollower {
       if (changes.length > 0) client.sink.write(frame('changes', { changes }, last))
       client.permissions = reader.permissions
     }
-    // A client whose caller could not be looked up is served with the next page.
+    // A client whose caller could not be looked up is served with a later page.
     const skipped = new Set(behind.filter((_, index) => !readers[index]))
     for (const client of due) if (!skipped.has(client)) client.sent = Math.max(client.sent, last)
     return true
@@ -155,9 +155,9 @@ class ChangeFollower {
     }
   }
   /**
-   * Returns a function that returns whether a reader may learn the id of a record, by the position
-   * of the reader; undefined for a record that does not exist. Returns undefined when the view does
-   * not answer.
+   * Checks which readers may receive the ids of the changed records. The returned function takes a
+   * change and the index of a reader. It returns undefined for a record that no longer exists. The
+   * result is undefined when the view does not answer.
    */
   async #readable(
     items: readonly Change[],
@@ -214,7 +214,7 @@ function shown(
   ]
 }
 
-/** Opens the changes of the project, or the organization, of an admitted call. */
+/** Opens the sequence of changes of the call's project, or of the organization. */
 export type OpenChanges = (
   call: Call,
   after: number | undefined,

@@ -4,10 +4,10 @@
  *
  * Invariants:
  * X1. A frame is written whole, so frames of different subscriptions never mix.
- * X2. All subscriptions share the limit of unsent data of the connection. A client that does not
- *     read makes each of them continue from the view once the connection has drained.
- * X3. The connection ends when its caller is no longer admitted, when the gateway stops, or when no
- *     subscription is left.
+ * X2. All subscriptions share the connection's limit of unsent data. If the client does not read,
+ *     each subscription continues from the view once the connection has drained.
+ * X3. The connection ends when its caller is no longer admitted, when the gateway stops, or when
+ *     all subscriptions have ended.
  */
 import type { Refusal } from '../../../protocol/errors.ts'
 import type { StreamSubscription } from '../../../protocol/streams/rows.ts'
@@ -69,7 +69,7 @@ export function openMultiplex(edge: Edge, sessions: FollowedSessions): Multiplex
       sink.onDrain(() => {
         const [first, ...rest] = drains
         for (const run of [...drains]) run()
-        // The next time, another subscription writes first.
+        // Rotates the order, so that another subscription writes first after the next drain.
         if (first && rest.length > 0 && drains.delete(first)) drains.add(first)
       })
       open.add(sink)

@@ -27,12 +27,12 @@ export const subscriptionFrame = (
     cursor === undefined ? undefined : JSON.stringify(cursor),
   )
 
-/** A frame of a single stream. Comments, `retry` and ids without an event are no frames. */
+/** A frame of a single stream. Comments, `retry` and ids without an event are not frames. */
 const FRAME = /^(?:id: ([^\n]*)\n)?event: ([^\n]*)\ndata: ([^\n]*)$/
 
 /**
  * Creates the converter of a subscription. It converts a chunk of whole frames.
- * @param skipped the name of an event that is left out.
+ * @param skipped the name of an event that is omitted.
  * @param at called with the cursor of each frame that has one.
  */
 export function relabeler(

@@ -6,8 +6,8 @@
  * Invariants:
  * U1. A subscription is admitted like a request to the row of its topic: project, permission and
  *     session are checked before the first frame, and again while it is open (`guard.ts`).
- * U2. A temporary failure is repeated here, because the client cannot repeat one subscription
- *     without the others.
+ * U2. After a temporary failure, the subscription is retried here, because the client cannot retry
+ *     one subscription without the others.
  * U3. The stream of a session that rotates is opened again from its last cursor, once the
  *     connection has drained. So a client that does not read continues from the view.
  */
@@ -33,7 +33,7 @@ export interface Shared {
   /** Calls `run` whenever the unsent data has been sent, until the returned function is called. */
   onDrain(run: () => void): () => void
 }
-/** What subscriptions need from the gateway. */
+/** The services of a gateway that subscriptions use. */
 export interface Sequences {
   readonly edge: Edge
   readonly sessions: FollowedSessions
@@ -46,7 +46,7 @@ const topics: { readonly [T in StreamTopic]: { readonly row: string; readonly sl
   runs: { row: 'run.feed' },
   session: { row: 'session.transcript_stream', slot: 'session_id' },
   channel: { row: 'channel.events', slot: 'id' },
-  // Every list that the topic stands for needs at least the permission of this row.
+  // The permission of this row is the least that any list of the topic requires.
   changes: { row: 'interaction.list' },
 }
 
@@ -149,7 +149,7 @@ export class OpenSubscription {
       const opened = await this.#open().catch(() => refuse('service_unavailable'))
       attempted()
       if (isRefusal(opened)) {
-        // The code of a newer release is temporary; see `answerOf`.
+        // An unknown code of a newer release is treated as temporary; see `answerOf`.
         if ((errors[opened.refused]?.status ?? 503) < 500) return this.#refuse(opened)
         await sleep(this.#sequences.edge.world, pauseMs(failures++))
         continue
@@ -203,7 +203,7 @@ export class OpenSubscription {
   #lose(refused: Refusal): void {
     this.#say('subscription.ended', { reason: 'access_lost', ...errorBody(refused) })
   }
-  /** Joins a sequence. Resolves with the reason when the client has left it. */
+  /** Joins a sequence. Resolves to the reason why the client no longer receives the sequence. */
   #joined(call: Call, opened: Opened): Promise<End> {
     const { topic } = this.#subscription
     return new Promise((resolve) => {

@@ -1,8 +1,8 @@
 /**
  * Checks the environment of a registering worker. Before the registration, the environment decides
  * whether the worker may serve it. After the registration, the environment is notified of the
- * session. So two live sessions never serve one environment. Any other environment id is a label
- * that the worker chose, and needs no decision.
+ * session. So two live sessions never serve one environment. An id that is not the id of a managed
+ * environment is a label that the worker chose, and needs no decision.
  *
  * Invariant: no refusal in this file uses a code that makes worker processes exit.
  */
@@ -24,7 +24,7 @@ interface Place {
 
 /**
  * Returns the id of the environment that a worker serves: the environment of its credential, or
- * else the environment that the frame names.
+ * else the environment that the frame specifies.
  */
 export const placeOf = ({ environment }: Grant, frame: Register): string | undefined =>
   environment?.id ?? (frame.environment_id || undefined)

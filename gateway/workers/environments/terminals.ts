@@ -29,7 +29,10 @@ export interface WorkerTerminals {
    * supports terminals.
    */
   serve(session: Session): void
-  /** Handles a frame of a worker. */
+  /**
+   * Handles a frame of a worker. A frame for an unknown terminal is answered with `terminal.close`,
+   * unless it reports an exit.
+   */
   handle(session: Session, frame: Frame): void
   /** Ends the terminals of a session whose connection has ended. */
   leave(session: Session): void

@@ -74,7 +74,7 @@ export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolea
   }
 }
 
-/** Makes the session take the jobs of an environment. */
+/** Pins the session's filters to an environment, so that the session also receives its jobs. */
 function attach(edge: Edge, session: Session, environment_id: string): void {
   const pinned = (wants: Wants): Wants => edge.wants({ ...wants.filters, environment_id })
   session.wants = pinned(session.wants)

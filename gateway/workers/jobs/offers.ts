@@ -94,8 +94,8 @@ function listenTo(edge: Edge, session: Session, wanted: readonly Wants[]): void 
 }
 
 /**
- * Announces that workers of a project have new free slots: at once, or as soon as `limits.batch`
- * has passed since the last announcement.
+ * Announces that workers of a project have new free slots: immediately, or as soon as
+ * `limits.batch` has passed since the last announcement.
  */
 function demand(edge: Edge, project: string): void {
   const subscription = subscriptionOf(edge, project)
@@ -161,7 +161,7 @@ function takeSome(
     return { gateway: edge.world.node, takes, ...(takes.length === 0 && { busy: true }) }
   })
 }
-/** Returns the order that merges the offers of the queue's jobs that are like this job. */
+/** Returns the order of the queue's jobs that have the same capability as `first`. */
 function orderOf(
   edge: Edge,
   subscription: OfferSubscription,

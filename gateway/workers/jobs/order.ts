@@ -130,8 +130,8 @@ export class Order<J extends Ranked, T> {
    * @param source the shard, or undefined when it is unknown. An offer without a source never
    * waits.
    * @param jobs the jobs in the shard's order.
-   * @param ahead whether the answer is needed at once. If the offer would have to wait, only jobs
-   * that are reserved already are taken.
+   * @param ahead whether the answer is needed immediately. If the offer would have to wait, only
+   * jobs that are reserved already are taken.
    */
   offer(
     source: string | undefined,

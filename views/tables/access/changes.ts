@@ -17,8 +17,8 @@ const mapped = <T>(
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value, name)]))
 
 /**
- * Merges later changes of a record into earlier changes. An empty change, which only names its
- * attribute, is kept; a change whose values are all undefined is dropped.
+ * Merges later changes of a record into earlier changes. An empty change, which contains no values,
+ * is kept; a change whose values are all undefined is dropped.
  */
 export function together(earlier: Changes, later: Changes): Changes {
   const all = { ...earlier }

@@ -127,7 +127,7 @@ export function actionList<T extends Definition>(
     (row) => [row.created_at, row.id],
   )
 }
-/** Returns an action by id or by name. */
+/** Returns an action by id or by name, or `not_found` if there is none. */
 export function actionGet<T extends Definition>(
   store: Store,
   project: number,

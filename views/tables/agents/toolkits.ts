@@ -110,7 +110,7 @@ export const definitionList = <T extends Type>(
     )
     .map(({ record }) => JSON.parse(record) as RecordOf<T>),
 })
-/** Returns a toolkit or a skill. */
+/** Returns a toolkit or a skill of a project or of the organization, or `not_found`. */
 export const definitionGet = <T extends Type>(
   store: Store,
   project: number,

@@ -12,7 +12,7 @@ import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { openTo, viewerValues } from '../sessions/visibility.ts'
 
-/** Applies an entry of an artifact. */
+/** Applies an entry of an artifact. The artifact is listed from its completion to its deletion. */
 export function applyArtifact(store: Store, { entry }: Placed): void {
   const project = store.numberOf(entry.project)
   for (const event of entry.events as readonly ArtifactEvent[]) {

@@ -18,7 +18,7 @@ const textOf = (identity: Identity): string => {
 
 /** Destroying an environment also removes its binding. */
 type EnvironmentDestroyed = Extract<EnvironmentEvent, { type: 'environment.destroyed' }>
-/** Applies an entry of an actor that owns resources. */
+/** Stores and deletes bindings according to an entry of an actor that owns resources. */
 export function applyBindings(store: Store, { entry }: Placed): void {
   for (const event of entry.events as readonly (BoundEvent | EnvironmentDestroyed)[])
     if (event.type === 'blueprint.bound') {

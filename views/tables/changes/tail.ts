@@ -1,6 +1,6 @@
 /**
- * The records that have changed recently, in memory. Records are noted only while a gateway asks for
- * changes, so that the tail costs nothing when no client follows them. A reader whose cursor is
+ * The records that have changed recently, in memory. Changes are recorded only while a gateway
+ * queries them, so the tail costs nothing when no client follows changes. A reader whose cursor is
  * older than the tail must load everything again.
  *
  * Invariant: for each project, every change after its floor is in the tail.
@@ -21,21 +21,21 @@ interface Recent {
   readonly floor: number
 }
 
-/** Maximum number of records of a project, and of projects. */
+/** Maximum number of changed records of a project, and of projects. */
 const LIMIT = { records: 1000, projects: 500 } as const
-/** Number of entries without a question after which changes are no longer noted. */
+/** Number of changes since the last query after which changes are no longer recorded. */
 const UNASKED = 20_000
 
 export class ChangeTail {
   readonly #projects = new Map<string, OfProject>()
   #batch: (Noted & { readonly project: string })[] = []
-  /** Whether changes are noted, and the number of entries since the last question. */
+  /** Whether changes are recorded, and the number of changes since the last query. */
   #active = false
   #unasked = 0
-  /** Changes up to this cursor are in the tail of no project that has none now. */
+  /** The floor of every project that is not in `#projects`. */
   #floor = 0
 
-  /** Whether changes are noted. */
+  /** Whether changes are recorded. */
   get active(): boolean {
     return this.#active
   }

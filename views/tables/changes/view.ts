@@ -1,7 +1,7 @@
 /**
  * The records that have changed, for clients that follow the lists of a project. Changes are kept
- * in memory only (`tail.ts`). Which reader may learn the id of a record is decided by the tables of
- * its resource at the time of the question.
+ * in memory only (`tail.ts`). Whether a reader may receive the id of a record is determined at
+ * query time, from the tables of the record's resource.
  */
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { feedKinds, type Kind, kinds, lastCursor } from '../../../protocol/entry.ts'
@@ -72,7 +72,7 @@ function readableBy(
   return { gone: [...gone], readable: found }
 }
 
-/** Runs and jobs have the feed of the project. */
+/** The kinds whose changes are recorded. Runs and jobs are excluded, because they have the feed. */
 const noted = kinds.filter((kind) => !(feedKinds as readonly Kind[]).includes(kind))
 
 export const changes = defineView({

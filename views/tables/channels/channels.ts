@@ -104,7 +104,10 @@ export function access(
     : missingChannel
 }
 
-/** Returns the record of a channel. */
+/**
+ * Returns the record of a channel, or `not_found` if it does not exist or the viewer may not see
+ * it.
+ */
 export function channelGet(
   store: Store,
   project: number,

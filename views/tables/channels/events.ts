@@ -269,7 +269,10 @@ export function channelEvents(
   return { items, last: channel.last, oldest, exists: true, more }
 }
 
-/** Returns a page of a channel's events. */
+/**
+ * Returns a page of a channel's events, oldest first, or `not_found` if the viewer may not read the
+ * channel.
+ */
 export function channelEventPage(
   store: Store,
   project: number,

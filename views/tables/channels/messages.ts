@@ -167,7 +167,10 @@ export function messageFacts(
   }
 }
 
-/** Returns a message of a channel. */
+/**
+ * Returns a message of a channel, or `not_found` if it does not exist or the viewer may not read
+ * the channel.
+ */
 export function messageGet(
   store: Store,
   project: number,

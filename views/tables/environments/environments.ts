@@ -8,7 +8,7 @@ import { type Patch, patch } from '../../../protocol/patch.ts'
 import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 
-/** Applies an entry of an environment. */
+/** Applies an entry of an environment. A destroyed environment keeps its row. */
 export function applyEnvironment(store: Store, { entry }: Placed): void {
   const project = store.numberOf(entry.project)
   for (const event of entry.events as readonly EnvironmentEvent[]) {

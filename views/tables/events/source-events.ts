@@ -11,7 +11,7 @@ import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { openTo, viewerValues } from '../sessions/visibility.ts'
 
-/** Applies an entry of a project's `events` actor. */
+/** Stores the source events that an entry of a project's `events` actor publishes. */
 export function applySourceEvents(store: Store, { cursor, entry }: Placed): void {
   const project = store.numberOf(entry.project)
   for (const [index, event] of (entry.events as readonly SourcesEvent[]).entries()) {
@@ -140,7 +140,10 @@ export function publishedKeys(
     }),
   }
 }
-/** Returns a published source event. */
+/**
+ * Returns a published source event, or `not_found` if it does not exist or the viewer may not read
+ * its session.
+ */
 export function eventGet(
   store: Store,
   project: number,

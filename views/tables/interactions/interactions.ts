@@ -89,7 +89,10 @@ function find(store: Store, project: number, id: string): Interaction | undefine
   return row && (JSON.parse(row.record) as Interaction)
 }
 
-/** Returns an interaction of a project. */
+/**
+ * Returns an interaction of a project, or `not_found` if there is none with this id. The caller
+ * must check who may read it.
+ */
 export const interactionGet = (
   store: Store,
   project: number,

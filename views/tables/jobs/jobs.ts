@@ -147,7 +147,7 @@ export function applyQueue(store: Store, place: Placed): void {
     }
     let { record } = row
     if (record.gated) {
-      // The field is the last one, wherever the patch has added others.
+      // `gated` is moved to the end of the record, behind the fields that the patch has added.
       const { gated, ...rest } = record
       record = {
         ...rest,
@@ -204,7 +204,7 @@ export const jobsById =
 
 /**
  * Returns the jobs of a run, oldest first; on request, each with the reason why it waits. Jobs of a
- * session that the viewer may not read are left out; without a viewer, the caller is the service
+ * session that the viewer may not read are omitted; without a viewer, the caller is the service
  * itself.
  */
 export function runJobs(

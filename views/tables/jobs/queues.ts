@@ -11,7 +11,7 @@ import type { Store } from '../../store.ts'
 import { Tallies } from '../tallies.ts'
 import type { ConnectedWorker } from '../workers/workers.ts'
 
-/** The queue of jobs whose authors name none. It is always listed. */
+/** The queue of jobs for which no queue is specified. It is always listed. */
 const DEFAULT_QUEUE = 'default'
 /** Separates the parts of a line, and the parts of the key of a counter. */
 const [PART, KEY] = ['\u001f', '\u001e']
@@ -34,7 +34,7 @@ const counters: Readonly<Partial<Record<string, keyof LineCount>>> = {
   claimed: 'in_work',
 }
 /**
- * Counts a job whose row is written.
+ * Counts a job when its row is written.
  * @param before the stored status; undefined for a new row.
  */
 export function countJob(
@@ -78,7 +78,7 @@ interface Opened {
   readonly lines: QueueLine[]
 }
 /**
- * Returns the queues with open jobs, the queues that connected workers name, and the default queue,
+ * Returns the queues with open jobs, the queues that connected workers list, and the default queue,
  * in the order of their names.
  * @param workers the connected workers.
  */
@@ -137,7 +137,10 @@ export function queueList(
 }
 const since = (oldest: number | undefined) =>
   oldest === undefined ? {} : { oldest_waiting_since: timestamp(oldest) }
-/** Returns the creation time of the oldest waiting job of a line, which the index finds at once. */
+/**
+ * Returns the creation time of the oldest waiting job of a line. The index contains it as the first
+ * entry, so no other job is read.
+ */
 const oldestOf = (store: Store, project: number, queue: string, line: string) =>
   store.one<{ created_at: number }>(
     `SELECT created_at FROM jobs INDEXED BY jobs_waiting

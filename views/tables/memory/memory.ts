@@ -1,7 +1,7 @@
 /**
  * The memory of agents: entries, keyword search in them, and the feed of changes. A change that is
  * older than the retention period counts as deleted, whether or not its row still exists. All
- * replicas of a view therefore give the same answers.
+ * replicas of a view therefore return the same answers.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
@@ -23,7 +23,7 @@ const missing: Refusal = refuse(
   'There is no such agent in this project.',
 )
 
-/** Applies an entry of an agent's memory. */
+/** Applies an entry of an agent's memory, and deletes changes of this agent that have expired. */
 export function applyMemory(store: Store, { cursor, entry }: Placed): void {
   const project = store.numberOf(entry.project)
   const agent = entry.id

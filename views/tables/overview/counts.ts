@@ -1,4 +1,6 @@
-/** The numbers of a project's runs by status. They equal the rows of the table `runs`. */
+/**
+ * The numbers of a project's runs by status. They equal the numbers of rows in the table `runs`.
+ */
 
 import { runStatuses } from '../../../protocol/loops/run.ts'
 import type { RunCounts } from '../../../protocol/overview/rows.ts'
@@ -6,7 +8,7 @@ import type { Store } from '../../store.ts'
 import { Tallies } from '../tallies.ts'
 
 /**
- * Counts a run whose row is written.
+ * Counts a run when its row is written.
  * @param before the stored status; undefined for a new row.
  */
 export function countRun(

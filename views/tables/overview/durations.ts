@@ -1,6 +1,6 @@
 /**
  * Distributions of durations as histograms with fixed logarithmic buckets, four for each power of
- * two. Histograms with the same buckets can be added. A quantile is exact within 10 %.
+ * two. Histograms with the same buckets can be added. A quantile is accurate to within 10 %.
  */
 
 /** Number of durations in each bucket. */

@@ -1,11 +1,11 @@
 /**
- * What happened to the runs of a project in each minute, quarter of an hour and hour. The facts are
- * derived from entries only, so a rebuilt file has the same numbers. A fact costs some numbers in
- * memory; a flush adds up all of them and changes each row once.
+ * The starts and ends of a project's runs per minute, quarter of an hour and hour. The facts are
+ * derived from entries only, so a rebuilt file contains the same numbers. Until the next flush, a
+ * fact is kept in memory as a few numbers. A flush sums the facts and changes each row once.
  *
  * Invariants:
  * F1. A row of a longer period is the sum of the rows of its minutes.
- * F2. The time of an entry decides its minute. No clock is read, so rows that are too old are
+ * F2. The time of an entry determines its minute. No clock is read, so rows that are too old are
  *     deleted when the first row of a later hour is written.
  */
 
@@ -26,7 +26,7 @@ const MAX_DISTINCT = 24
 /** The error type under which failures beyond `MAX_DISTINCT` are counted. */
 const OTHER = 'other'
 
-/** How often runs failed in the same way, and the latest of them with its time. */
+/** The number of runs that failed in the same way, and the latest of these runs with its time. */
 export type FailureCount = readonly [count: number, run_id: string, at: number]
 /** The key of failures with the same error, workflow or loop, and step; empty: none. */
 export type FailureKey = readonly [
@@ -95,13 +95,13 @@ function addFailure(
   else addFailure(failures, OTHERS, [n, run_id, at])
 }
 
-/** A failed run. `index`: the number of facts before it. */
+/** A failed run. `index`: the number of elements of `#facts` before its fact. */
 interface Failed {
   readonly index: number
   readonly key: string
   readonly count: FailureCount
 }
-/** Numbers in `facts` per fact: project, time, index in `kinds`, and duration or -1. */
+/** Number of elements per fact in `#facts`: project, time, index in `kinds`, and duration or -1. */
 const WIDTH = 4
 
 /** The facts that wait to be written. */
@@ -177,8 +177,8 @@ function write(store: Store, project: number, period: Period, minute: number, su
     period,
     minute,
   )
-  // Only the order of entries decides which failures are counted as `OTHER`, however the entries
-  // were divided into flushes.
+  // The order of the entries alone determines which failures are counted as `OTHER`, regardless of
+  // how the entries were divided into flushes.
   const failures: Failures = row?.failures ? (JSON.parse(row.failures) as Failures) : {}
   for (const [key, count] of Object.entries(sum.failures))
     addFailure(failures, key, count, MAX_DISTINCT)
@@ -204,7 +204,7 @@ function write(store: Store, project: number, period: Period, minute: number, su
 }
 
 /**
- * Adds what an entry of a run reports.
+ * Adds the start and the end of a run that an entry contains.
  * @param row the run after the entry.
  * @param isNew whether the entry created the run.
  * @param at time of the entry in Unix milliseconds.
@@ -217,7 +217,7 @@ export function addRunFlow(
   at: number,
 ): void {
   const { record, project } = row
-  // Only an entry after which a run has ended contains its end.
+  // An entry contains the end of a run only if the run has ended after the entry.
   const isOver = terminal.has(record.status)
   if (!isNew && !isOver) return
   const flow = store.buffer('run_flow', () => new RunFlow(store))
@@ -231,13 +231,13 @@ export function addRunFlow(
     if (event.type === 'run.failed') flow.describe(failureOf(row, event), [1, record.id, at])
   }
 }
-/** Indexes in `kinds`. */
+/** The events that end a run, with their indexes in `kinds`. */
 const ends: { readonly [T in RunEvent['type']]?: number } = {
   'run.completed': 1,
   'run.failed': 2,
   'run.cancelled': 3,
 }
-/** The time in Unix milliseconds at which a run started; undefined if it never did. */
+/** The time in Unix milliseconds at which a run started; undefined if it never started. */
 function startOf(row: RunRow): number | undefined {
   const { started_at, created_at } = row.record
   if (started_at === undefined) return undefined

@@ -59,7 +59,7 @@ export function overviewOf(
   }
 }
 
-/** Returns the longest period of rows of which a step consists. */
+/** Returns the longest period in `PERIODS` that divides a step. */
 const periodOf = (step: number) => PERIODS.findLast((period) => step % period === 0) ?? 1
 
 type Counts = Record<'started' | 'completed' | 'failed' | 'cancelled', number>
@@ -124,15 +124,15 @@ const mostFrequent = (failures: ReadonlyMap<string, FailureCount>): Failure[] =>
       }
     })
 
-/** The statuses in which an interaction waits, with the part of the people who may act. */
+/** The statuses of a waiting interaction, each with the `part` of the people who may act on it. */
 const waits = [
   { status: 'pending', part: 'target' },
   { status: 'in_review', part: 'reviewer' },
 ] as const
 /**
- * Counts the newest waiting interactions that the viewer may read, and those of them that the viewer
- * may answer or review. The record is read only for the latter, to exclude those that the viewer has
- * answered already.
+ * Counts the newest waiting interactions that the viewer may read, and those that the viewer may
+ * answer or review. Records are read only for the latter, to exclude interactions that the viewer
+ * has already answered.
  */
 function waitingInteractions(
   store: Store,

@@ -1,8 +1,8 @@
 /**
  * The stream of all runs of a project: their changes, in journal order. An event produces one frame
  * when it changes the status of a run or of a job, and one frame when it records a call of an
- * action or its outcome. The text of a frame is made when somebody reads it. One row of the table
- * stores many frames. The newest frames are also held in memory, see `FeedTail`.
+ * action or its outcome. The text of a frame is created when the frame is read. One row of the
+ * table stores many frames. The newest frames are also held in memory, see `FeedTail`.
  */
 
 import { timestamp } from '../../../protocol/common.ts'
@@ -68,7 +68,7 @@ export function feedJob(store: Store, { entry }: Placed, cursor: number, job: Jo
   })
 }
 
-/** The `data` of a frame: the call of an action, or what has changed. */
+/** Returns the `data` of a frame: the call of an action, or the changed fields. */
 function dataOf(store: Store, frame: Frame): string {
   if (frame.kind === 'action_appended') {
     const call = frame.call ?? eventAt(store, frame.run, frame.cursor)
@@ -88,7 +88,7 @@ function dataOf(store: Store, frame: Frame): string {
 }
 const member = (name: string, value: string | undefined): string =>
   value === undefined ? '' : `"${name}":${JSON.stringify(value)},`
-/** A frame as clients receive it: the JSON of a `ProjectRunEvent`. */
+/** Returns a frame as clients receive it: the JSON of a `ProjectRunEvent`. */
 const textOf = (store: Store, frame: Frame): string =>
   `{"type":"${frame.kind}",${member('run_id', frame.run.id)}"seq":${frame.cursor},` +
   `"timestamp":"${timestamp(frame.at)}","data":${dataOf(store, frame)}}`

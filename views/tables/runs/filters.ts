@@ -39,7 +39,7 @@ export const equalities = [
   { name: 'initiated_by', column: 'initiated_by', index: 'runs_initiator', byStatus: false },
 ] as const
 
-/** The requested statuses; undefined if all are. */
+/** Returns the requested statuses; undefined if the filters specify none. */
 export const statusesOf = ({ status }: RunFilters): readonly string[] | undefined =>
   status === undefined ? undefined : typeof status === 'string' ? [status] : [...new Set(status)]
 

@@ -1,6 +1,6 @@
 /**
- * Frames of the feed in memory, and the rows in which they are stored. A row does not repeat what
- * the tables of runs and of timelines have: its frames name runs by their numbers.
+ * Frames of the feed in memory, and the rows in which they are stored. A row does not repeat data
+ * of the tables `runs` and `timeline`: its frames refer to runs by number.
  */
 import type { Store } from '../../store.ts'
 import type { Shown } from './timeline.ts'
@@ -41,13 +41,14 @@ export type Frame = RunFrame | JobFrame | CallFrame
 
 /**
  * A stored row, a JSON list: the jobs of its frames, each with its step or 0, and the values of the
- * frames. Each frame begins with its cursor, its time and the number of its run, as differences from
- * the previous frame. The status of a run and its `stop_reason` or 0 follow; or the index of a job
- * plus 1, its status and its attempt; or 0 for the call of an action.
+ * frames. Each frame begins with its cursor, its time and the number of its run, as differences
+ * from the previous frame. The rest of a frame depends on its kind. For a run, it is the status,
+ * and the `stop_reason` or 0. For a job, it is the index of the job plus 1, the status and the
+ * attempt. For the call of an action, it is 0.
  */
 type Row = readonly [jobs: readonly (string | 0)[], ...values: (string | number)[]]
 
-/** The stored form of frames. */
+/** Returns the stored form of frames. */
 export function packFrames(frames: readonly Frame[]): string {
   const jobs: (string | 0)[] = []
   const row: [typeof jobs, ...(string | number)[]] = [jobs]
@@ -68,7 +69,7 @@ export function packFrames(frames: readonly Frame[]): string {
   return JSON.stringify(row)
 }
 
-/** The frames of a row. */
+/** Returns the frames of a row. */
 export function unpackFrames(store: Store, text: string): Frame[] {
   const [jobs, ...values] = JSON.parse(text) as Row
   const runs = new Map<number, FedRun>()

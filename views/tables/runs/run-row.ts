@@ -17,7 +17,7 @@ export interface RunRow {
    * The run's own spec as JSON, or the hash of the spec of its workflow version, which runs share.
    */
   readonly spec: string | null
-  /** The run as frames of the feed refer to it. */
+  /** The immutable values of the run that frames of the feed need. */
   readonly fed: FedRun
   record: RunRecord
   last: number
@@ -87,7 +87,7 @@ function indexed(record: RunRecord): Value[] {
 /** The columns with which a record is unpacked. */
 export const RUN_COLUMNS = 'id, created_at, status, queue, initiated_by, record'
 
-/** Columns of a stored run, as `RUN_COLUMNS` names them. */
+/** The columns of a stored run that `RUN_COLUMNS` lists. */
 export interface PackedRun {
   readonly id: string
   readonly created_at: number
@@ -106,7 +106,7 @@ const known = ({
   texts: [id, status, queue, initiated_by],
   at: created_at,
 })
-/** The record of a stored run. */
+/** Unpacks the record of a stored run. */
 export const recordOf = (store: Store, row: PackedRun): RunRecord =>
   store.shapes.unpack(JSON.parse(row.record) as Packed, known(row))
 
@@ -121,7 +121,7 @@ const REPLACE = `UPDATE runs
                  SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')}
                  WHERE n = ?`
 
-// SQLite updates every index with a column that an UPDATE names, so each statement names only the
+// SQLite updates every index with a column that an UPDATE sets, so each statement sets only the
 // columns that its kind of change needs.
 function save(store: Store, row: RunRow, id: string): void {
   const { n } = row
@@ -194,7 +194,7 @@ export function runRow(store: Store, project: number, id: string): RunRow | unde
   return row?.project === project ? row : undefined
 }
 
-/** The run as frames of the feed refer to it. */
+/** Returns the immutable values of a run that frames of the feed need. */
 export const fedRun = (n: number, { id, definition_id, loop_id }: RunRecord): FedRun => ({
   n,
   id,

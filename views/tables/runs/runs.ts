@@ -106,7 +106,7 @@ function rowOf(store: Store, { entry }: Placed, event: RunEvent): RunRow {
   }
 }
 
-/** The spec that a run executes. */
+/** Returns the spec that a run executes; a spec without steps if the view does not have it. */
 function specOf(store: Store, { project, spec }: RunRow): Spec {
   const json = spec?.startsWith('{')
     ? spec
@@ -121,9 +121,9 @@ function specOf(store: Store, { project, spec }: RunRow): Spec {
 }
 
 /**
- * Returns a run; on request, with the reason why it waits. If the run does not belong to a loop,
- * the result also contains its spec, its step counts and its only path. The path states the reason
- * even if it was not requested.
+ * Returns a run; on request, with the reason why it waits. For a run that does not belong to a
+ * loop, the result also contains the spec, the step counts, and `paths`. Such a run has exactly one
+ * path, which states the reason even if it was not requested.
  */
 export function runDetail(
   store: Store,

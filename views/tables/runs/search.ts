@@ -48,9 +48,9 @@ interface Search {
   readonly scans: readonly { readonly sql: string; readonly values: readonly Value[] }[]
   readonly column: 'created_at' | 'ended_at'
   readonly direction: 'ASC' | 'DESC'
-  /** The condition in SQL on each row; it may accept too much. */
+  /** The condition in SQL on each row. It may accept rows that do not match. */
   readonly condition: { readonly sql: string; readonly values: readonly Value[] }
-  /** Decides on a row that fulfils the condition; absent if the condition decides. */
+  /** Tests a row that fulfils the condition; absent if the condition accepts only matching rows. */
   readonly accepts?: (hit: Hit) => boolean
 }
 
@@ -58,7 +58,7 @@ const like = (text: string): string => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`
 const lower = (text: string): string => text.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase())
 
 /**
- * Returns how to find a text: the condition in SQL, which also finds the text in other fields of a
+ * Returns the tests for a text: a condition in SQL, which also finds the text in other fields of a
  * record, and the exact test.
  */
 function textTest(store: Store, project: number, q: string) {
@@ -97,7 +97,7 @@ function textTest(store: Store, project: number, q: string) {
 
 function searchOf(store: Store, project: number, now: number, input: RunQuestion): Search {
   const { q, failed_step, waiting_on, sort } = input
-  // The id of a run finds this run only.
+  // A text that is the id of a run finds only this run.
   const exact = q !== undefined && isId(q, 'run')
   const byEnd = sort === 'ended'
   const statuses = waiting_on
@@ -121,7 +121,7 @@ function searchOf(store: Store, project: number, now: number, input: RunQuestion
           ],
         ]),
   ]
-  // A status is part of the index, or tested.
+  // A filter by status either selects ranges of the index or is a tested condition.
   const byStatus = !byEnd && !exact && !first && statuses !== undefined
   if (statuses && !byStatus)
     tested.push(['status IN (SELECT value FROM json_each(?))', JSON.stringify(statuses)])

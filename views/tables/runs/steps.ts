@@ -8,7 +8,7 @@ import { Kept, type Store } from '../../store.ts'
 import { isActive, keptRuns, type RunRow } from './run-row.ts'
 
 interface StepRow {
-  /** The run, of which only values are used that never change. */
+  /** The run. Only those of its values that never change are used. */
   readonly run: RunRow
   record: RunStep
   stored: boolean
@@ -64,7 +64,8 @@ const keptSteps = (store: Store): Kept<StepRow> =>
         },
         {
           copy: (row) => ({ ...row, record: { ...row.record } }),
-          // All steps of a run wait with the run, so a run that is not stored has no stored steps.
+          // Steps stay in memory as long as their run, so a run that is not stored has no stored
+          // steps.
           changes: (_, key) => isActive(store, split(key)[0]),
         },
       ),

@@ -23,17 +23,21 @@ export interface Shown {
 }
 /**
  * A row: the events of an entry that the timeline shows, at least one. `cursor` is the cursor of
- * the last event. `events` is a JSON list. It has for each event the distance from its cursor to
- * that of the last event, its step, and the compact form of its payload with its type as the label.
- * A step of 0 means no step, and 1 the previous step. Payloads often repeat, for example when a
- * step, its wait and the run are suspended together; `SAME` stands for the previous payload.
+ * the last event. `events` is a JSON list. For each event, the list contains the distance from the
+ * event's cursor to that of the last event, the step, and the compact form of the payload with the
+ * event's type as the label. A step of 0 means no step, and 1 the previous step. Payloads often
+ * repeat, for example when a step, its wait and the run are suspended together; `SAME` stands for
+ * the previous payload.
  */
 export interface TimelineRow {
   readonly cursor: number
   readonly at: number
   readonly events: string
 }
-/** What precedes the type in the label of an event without a payload of its own. */
+/**
+ * Prefixes of the type in the label of an event: `NONE` for an event without a payload, `SAME` for
+ * an event with the previous payload.
+ */
 const [NONE, SAME] = ['-', '=']
 const nothing = {}
 
@@ -202,7 +206,7 @@ export function timeline(
   }
 }
 
-/** Returns a page of a run's timeline. */
+/** Returns a page of a run's timeline, or `not_found` if the project has no such run. */
 export function eventPage(
   store: Store,
   project: number,

@@ -1,6 +1,6 @@
 /**
- * Lists and records of sessions. A deleted or expired session shows its tombstone and its turns,
- * but no content.
+ * Lists and records of sessions. A deleted or expired session has only its tombstone and its turns,
+ * without content.
  */
 
 import { channelOfKey } from '../../../protocol/channels/exchange.ts'
@@ -318,7 +318,7 @@ export function turnList(
   )
   return { items: direction === 'DESC' ? items.toReversed() : items, ...rest }
 }
-/** Returns a turn of a session. */
+/** Returns a turn of a session, or `not_found` if the session or the turn does not exist. */
 export function turnGet(
   store: Store,
   project: number,
@@ -373,7 +373,7 @@ export function nudgeList(
   )
   return page(rows, input, nudgeRecord, (nudge) => [nudge.created_at, nudge.id])
 }
-/** Returns a nudge of a session. */
+/** Returns a nudge of a session, or `not_found` if the session or the nudge does not exist. */
 export function nudgeGet(
   store: Store,
   project: number,

@@ -100,7 +100,10 @@ function revisionAt(store: Store, { n }: SessionRow, sequence: number): number {
   return row?.revision ?? 0
 }
 
-/** Returns a page of a transcript. */
+/**
+ * Returns a page of a transcript: the changes after a revision or a message, or otherwise the
+ * newest part.
+ */
 export function transcriptPage(
   store: Store,
   project: number,

@@ -42,9 +42,10 @@ export const interactionVisibleTo = (
 export const openTo = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
 /**
- * Returns a condition that is true for rows of no session, or of one that is not closed to a viewer.
- * @param alias the alias of a table with the columns `project` and `session`, which is the id of a
- * session, of one that the view does not know, or null.
+ * Returns a condition that is false for the rows of a session that a viewer may not read, and true
+ * for all other rows.
+ * @param alias the alias of a table with the columns `project` and `session`, which is null or the
+ * id of a session. The view need not have this session.
  */
 export const notClosedTo = (
   alias: string,

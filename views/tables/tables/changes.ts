@@ -178,7 +178,7 @@ function drop(
   deleteRow(store, old.n)
 }
 
-/** Returns a row of a table. */
+/** Returns a row of a table with the values that the schema shows, or `not_found`. */
 export function rowGet(
   store: Store,
   project: number,

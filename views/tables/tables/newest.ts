@@ -45,7 +45,10 @@ export function* readNewest(
   const timeOf = ({ key, created_at }: KeyedRow): Buffer =>
     key.subarray(0, prefix.length + timePart(created_at, false).length)
 
-  /** Reads the rows of a range forward. @returns whether `take` ended the reading. */
+  /**
+   * Reads the rows of a range forward.
+   * @returns whether `take` ended the reading.
+   */
   function* forward(rest: KeyRange): InParts<boolean> {
     for (let part = count; ; part = Math.min(2 * part, PART)) {
       const rows = rowsIn(store, order, rest, part)

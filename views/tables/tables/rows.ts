@@ -200,7 +200,7 @@ export function insertRow(
 const UPDATE_ROW = `UPDATE table_rows
   SET identity = ?, version = ?, updated_at = ?, stamp = ${STAMP}, record = ?
   WHERE n = ?`
-/** Replaces a row. */
+/** Replaces a row. The row gets a new stamp, and its words are indexed again. */
 export function updateRow(
   store: Store,
   table: number,
@@ -234,7 +234,10 @@ export const lastChange = (store: Store, table: number): number | undefined =>
 
 /** Number of rows of a deleted table that are deleted at once, which takes about 10 ms. */
 const DELETED_AT_ONCE = 200
-/** Deletes some rows of a deleted table. @returns whether these were the last rows. */
+/**
+ * Deletes some rows of a deleted table.
+ * @returns whether these were the last rows.
+ */
 export function deleteSomeRows(store: Store, table: number): boolean {
   const rows = store.all<{ n: number }>(
     'SELECT n FROM table_rows WHERE tbl = ? LIMIT ?',

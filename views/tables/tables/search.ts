@@ -202,7 +202,10 @@ function* byLevel(search: Search, levels: readonly string[]): InParts<readonly F
   }
   return found
 }
-/** Adds the rows of some entries with the same time. @returns whether the page is full. */
+/**
+ * Adds the rows of some entries with the same time.
+ * @returns whether the page is full.
+ */
 function* take(search: Search, level: number, hits: Hit[], found: Found[]): InParts<boolean> {
   const { store, count } = search
   hits.sort((a, b) => (a.id < b.id ? -1 : 1))

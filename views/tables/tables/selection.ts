@@ -5,10 +5,10 @@
  * `fulfils` of the protocol decides whether a row matches. The orders of the table (`orders.ts`)
  * only reduce the number of rows that are read; they never exclude a row that `fulfils` would
  * accept. There are four strategies, from cheap to expensive:
- * 1. Rows that a condition names by id or identity are looked up.
+ * 1. Rows that a condition identifies by id or identity are looked up.
  * 2. If conditions on the first fields of an order leave few rows, these rows are read and sorted.
  * 3. If an order has the rows in the order of the sort, or the newest rows at its end, rows are
- *     read until the page is full.
+ *    read until the page is full.
  * 4. Otherwise, all rows are read, and the first ones are kept.
  */
 import type { Condition, RowQueryPlan, SortField } from '../../../protocol/tables/query.ts'
@@ -73,7 +73,10 @@ export function* select(
   return all ? yield* scan(selection, all, everything) : []
 }
 
-/** Returns the rows that a condition names by id or identity; undefined if no condition does so. */
+/**
+ * Returns the rows that a condition identifies by id or identity; undefined if no condition does
+ * so.
+ */
 export function lookedUp(
   store: Store,
   { n, table: { schema } }: Defined,
@@ -209,7 +212,10 @@ class Filling {
   constructor(selection: Selection) {
     this.#of = selection
   }
-  /** Adds the row if it satisfies the conditions. @returns whether the page is full. */
+  /**
+   * Adds the row if it satisfies the conditions.
+   * @returns whether the page is full.
+   */
   add(row: RowRecord, sort: Buffer): boolean {
     const { defined, conditions, count } = this.#of
     this.read++

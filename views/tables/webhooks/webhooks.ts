@@ -15,7 +15,7 @@ import { openTo, viewerValues } from '../sessions/visibility.ts'
 /** Milliseconds for which a delivery is shown in lists. */
 const LISTED = 30 * 86_400_000
 
-/** Applies an entry of a project. */
+/** Applies the webhook events in an entry of a project. URLs are stored masked. */
 export function applyWebhooks(store: Store, { entry }: Placed): void {
   const project = store.numberOf(entry.project)
   for (const event of entry.events as readonly WebhookEvent[]) {
@@ -57,7 +57,7 @@ const missing: Refusal = refuse(
   'There is no such webhook in this project.',
 )
 
-/** Returns a webhook of a project. */
+/** Returns a webhook of a project, or `not_found` if there is none with this id. */
 export const webhookGet = (
   store: Store,
   project: number,

@@ -18,7 +18,7 @@ import { actionsOf } from '../actions/definitions.ts'
 import { jobsHeld } from '../jobs/jobs.ts'
 import type { Taking, Watch } from '../runs/waiting.ts'
 
-/** Applies an entry of a worker. */
+/** Applies an entry of a `worker` actor, which updates the row of its worker instance. */
 export function applyWorker(store: Store, { entry }: Placed): void {
   const { id } = entry
   const project = store.numberOf(entry.project)
@@ -98,7 +98,10 @@ const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['s
       ? 'ended'
       : 'stale'
 
-/** A connected worker as the list of queues shows it. `queues`: empty if it takes from any. */
+/**
+ * A connected worker in the list of queues. An empty `queues` means that it accepts jobs of any
+ * queue.
+ */
 export type ConnectedWorker = Queue['workers'][number] & { readonly queues: readonly string[] }
 /** Returns the workers that are connected, in the order of their ids. */
 export const connectedWorkers = (store: Store, project: number): ConnectedWorker[] =>
@@ -131,7 +134,7 @@ const COLUMNS = `session, connected, draining, gone_at, last_seen, registration,
  * Returns connected workers and, for a while, workers that have disconnected or become stale.
  * @param now Unix milliseconds.
  * @param lasting milliseconds for which workers that are no longer connected are still listed.
- * @param input its `include` names the additions; `jobs` needs a viewer.
+ * @param input `include` lists the additions; the addition `jobs` requires a viewer.
  */
 export function workerList(
   store: Store,

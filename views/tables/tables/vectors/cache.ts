@@ -51,7 +51,10 @@ export class VectorCache {
   get(hash: Uint8Array): Uint8Array | undefined {
     return this.#find.get(hash)?.vector
   }
-  /** Adds vectors as one transaction. */
+  /**
+   * Adds vectors in one transaction, and deletes the oldest vectors if the file has become too
+   * large.
+   */
   put(entries: readonly { readonly hash: Uint8Array; readonly vector: Uint8Array }[]): void {
     this.#db.transaction(() => {
       for (const { hash, vector } of entries) this.#insert.run(hash, vector)

@@ -126,8 +126,8 @@ export function forgetRow(store: Store, table: number, id: string): void {
 /** Number of rows that are queued at once, which takes about 3 ms. */
 const QUEUED_AT_ONCE = 500
 /**
- * Queues some rows of an index whose rows are still being queued. @returns whether there was such
- * an index.
+ * Queues some rows of an index whose rows are still being queued.
+ * @returns whether there was such an index.
  */
 export function queueSomeRows(store: Store, model: string): boolean {
   const index = store.one<{ tbl: number; reached: string }>(
