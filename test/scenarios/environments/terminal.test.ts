@@ -123,9 +123,12 @@ t.test('input, output, size and exit code go through two gateways', async (t) =>
   t.equal(output.split('\r\n').length, 101, 'all output comes before the exit')
   t.match(output, /^line 0\r\nline 1\r\n/)
   await holds(() => !program.closed)
-  const { items } = await s.ok('audit.list', { resource_id: environment_id, limit: 50 })
-  const uses = listOf({ items }).filter(({ changes }) => changes && 'terminal' in changes)
-  t.equal(uses.length, 2, 'opened and closed')
+  // The entry of the end is written after the exit code was sent.
+  const uses = async () =>
+    listOf(await s.ok('audit.list', { resource_id: environment_id, limit: 50 })).filter(
+      ({ changes }) => changes && 'terminal' in changes,
+    )
+  await until(uses, ({ length }) => length === 2)
 })
 
 t.test('a reader that stops pauses the program; nothing fills up', async (t) => {

@@ -160,9 +160,11 @@ for (const kind of isolationKinds)
     })
 
     await t.test('workers end when the host stops, and may end their work before', async (t) => {
-      const { provision, start, provider, data } = await stage(t, kind)
+      const { provision, start, provider, data, log } = await stage(t, kind)
       await provision('env_1')
-      await start('env_1', 'trap "echo last >file; exit 0" TERM; while :; do sleep 0.1; done')
+      const command = 'trap "echo last >file; exit 0" TERM; echo set; while :; do sleep 0.1; done'
+      await start('env_1', command)
+      await until(async () => (await log('env_1')) === 'set\n')
       await provider.close()
       t.equal(readFileSync(join(data, 'environments/env_1/workspace/file'), 'utf8'), 'last\n')
     })
