@@ -61,7 +61,7 @@ export const SECONDS = {
   'scenarios/artifacts/conversion-kill': 18,
   'scenarios/blueprints/blueprints-kill': 28,
   'scenarios/blueprints/command-line': 8,
-  'scenarios/cluster/nats-authentication': 39,
+  'scenarios/cluster/nats-authentication': 24,
   'scenarios/cluster/nats-permissions': 24,
   'scenarios/cluster/nats-permissions-cluster': 64,
   'scenarios/cluster/node-id-processes': 7,

@@ -18,6 +18,7 @@ import {
   permissionsOf,
 } from '../../../nodes/nats/server/permissions.ts'
 import { type RunningNode, startNode } from '../../../nodes/node.ts'
+import { StartFault } from '../../../nodes/process/fault.ts'
 import { createAuthority, whyNoCertificates } from '../../nodes/support/certificates.ts'
 import { startOperatorMode } from '../../nodes/support/operator.ts'
 import { jetstreamBlock, startPlainServer } from '../../nodes/support/plain-server.ts'
@@ -95,19 +96,27 @@ function endOf(settings: Settings): Promise<{ code: number | null; text: string 
   })
 }
 /**
- * Asserts that a node with these settings fails to start: in this process within 5 s, and as a
- * child process with exit code 1 and one line of text.
+ * Asserts that a node with these settings fails to start within 5 s, with a message for the
+ * operator. `exits` is true for one failure of each kind, which is also tried as a child process:
+ * its exit code is 1, and it prints only the message.
  */
-async function fails(t: Test, settings: Settings, sentence: RegExp): Promise<void> {
-  const ending = endOf(settings)
+async function fails(
+  t: Test,
+  settings: Settings,
+  sentence: RegExp,
+  { exits = false } = {},
+): Promise<void> {
+  const ending = exits ? endOf(settings) : undefined
   const began = performance.now()
-  const told = await start(settings).then(
-    (node) => node.stop().then(() => 'it started'),
-    (error: Error) => error.message,
+  const fault = await start(settings).then(
+    (node) => node.stop().then(() => new Error('it started')),
+    (error: Error) => error,
   )
   const ms = performance.now() - began
-  t.match(told, sentence)
+  t.type(fault, StartFault)
+  t.match(fault.message, sentence)
   t.ok(ms < 5000, `${ms} ms`)
+  if (!ending) return
   const { code, text } = await ending
   t.equal(code, 1)
   t.match(text, sentence)
@@ -136,6 +145,7 @@ t.test('a node connects with user and password', async (t) => {
     t,
     { ...right, BATON_NATS_PASSWORD: 'wrong' },
     /rejects the credentials of BATON_NATS_USER and BATON_NATS_PASSWORD: correct them\./,
+    { exits: true },
   )
 })
 
@@ -203,7 +213,9 @@ t.test('a server without TLS gets no credentials from a node that requires TLS',
   const address = await serverWith(t, 'authorization { user: baton, password: secret }')
   const login = { BATON_NATS_USER: 'baton', BATON_NATS_PASSWORD: 'secret' }
   await works(t, { BATON_NATS: `nats://${address}`, ...login })
-  await fails(t, { BATON_NATS: `tls://${address}`, ...login }, /does not offer TLS, .* tls:\/\//)
+  await fails(t, { BATON_NATS: `tls://${address}`, ...login }, /does not offer TLS, .* tls:\/\//, {
+    exits: true,
+  })
   const authority = skip ? undefined : createAuthority(newFolder(), 'unused')
   if (authority)
     await fails(
@@ -237,6 +249,7 @@ for (const [mode, map] of [
       t,
       settingsOf(other.issue('node')),
       /rejects the client certificate: set BATON_NATS_CERT and BATON_NATS_KEY to one that it accepts\./,
+      { exits: true },
     )
     await fails(
       t,
@@ -280,6 +293,7 @@ for (const [title, leafHasJetStream] of [
       t,
       { BATON_NATS: leaf.address, BATON_NATS_DOMAIN: 'wrong' },
       /JetStream does not answer in the domain "wrong" .*correct BATON_NATS_DOMAIN/,
+      { exits: true },
     )
     if (!leafHasJetStream)
       await fails(t, { BATON_NATS: leaf.address }, /runs without JetStream\..*BATON_NATS_DOMAIN/)
