@@ -49,6 +49,16 @@ function routeOfPath(path: string) {
   return undefined
 }
 
+/**
+ * Begins to load the module of a page, before it is known who is signed in. A failure is handled
+ * when the page is shown.
+ */
+export function preloadPage(path: string): void {
+  routeOfPath(path)
+    ?.route.load()
+    .catch(() => {})
+}
+
 /** The page of the current place. */
 export function Outlet() {
   const { path } = place.value

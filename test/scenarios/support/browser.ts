@@ -1,43 +1,21 @@
-/**
- * The browser of scenarios: the executable that BATON_CHROMIUM names, or else Chromium or Chrome
- * from the PATH.
- */
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
+/** The browser of scenarios, and helpers for its pages. */
 import axe from 'axe-core'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import type { TAP } from 'tap'
-
-const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
-const found = (): string | undefined =>
-  (process.env['PATH'] ?? '')
-    .split(delimiter)
-    .flatMap((folder) => names.map((name) => join(folder, name)))
-    .find((file) => {
-      try {
-        accessSync(file, constants.X_OK)
-      } catch {
-        return false
-      }
-      return true
-    })
+import { CHROMIUM_ARGS, chromiumPath } from '../../support/chromium.ts'
 
 /** Runs tests in a browser. Without a browser, reports one skipped test with the reason. */
 export async function inBrowser(
   t: Pick<TAP, 'test'>,
   tryOut: (browser: Browser) => Promise<void>,
 ): Promise<void> {
-  const executablePath = process.env['BATON_CHROMIUM'] || found()
+  const executablePath = chromiumPath()
   if (executablePath === undefined) {
     const skip = 'no Chromium on the PATH; name one with BATON_CHROMIUM'
     await t.test('pages in a browser', { skip }, () => {})
     return
   }
-  // Chromium's sandbox does not work in containers. The only pages opened here are those of the
-  // service.
-  await tryOut(
-    await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] }),
-  )
+  await tryOut(await chromium.launch({ executablePath, args: [...CHROMIUM_ARGS] }))
 }
 /**
  * Returns the accessibility violations that axe finds on a page. The page's browser context must

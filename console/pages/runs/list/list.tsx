@@ -1,5 +1,5 @@
 /** The list of runs of a project: live, with filters, saved views, columns and actions on many. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Run } from '../../../../protocol/runs/schema.ts'
 import { useList, useQuery } from '../../../api/query.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
@@ -15,10 +15,11 @@ import { focusPart } from '../focus.ts'
 import { runsText } from '../text.ts'
 import type { BulkAction } from './bulk.ts'
 import { BulkDialog } from './bulk.tsx'
-import { useRunChanges } from './changes.ts'
+import { MOST_NEWS, useRunChanges } from './changes.ts'
 import { ColumnsDialog, chosenColumns, columns, definitionOf, StatusCell } from './columns.tsx'
 import { filterOf, queryOf, sortOf } from './filters.ts'
 import { useNames } from './names.ts'
+import { type Positions, positionsOf } from './positions.ts'
 import { useColumns } from './preferences.ts'
 import { listText as text } from './text.ts'
 import { FilterDialog, Filters } from './toolbar.tsx'
@@ -50,7 +51,9 @@ export default function RunsPage({ params }: PageProps) {
   const list = useList('run.list', input)
   const count = useQuery('run.count', { project, ...filter } as never)
   const { items, error, loading, more } = list.state.value
-  const index = useMemo(() => new Map(items.map(({ id }, at) => [id, at])), [items])
+  const positions = useRef<Positions<Run>>({ items: [], at: new Map() })
+  positions.current = positionsOf(items, positions.current)
+  const { at: index } = positions.current
   const frame = useRef<HTMLDivElement>(null)
   const scroller = (): Element | null | undefined => frame.current?.querySelector('.virtual')
   const isAtTop = (): boolean => (scroller()?.scrollTop ?? 0) < AT_TOP
@@ -60,7 +63,7 @@ export default function RunsPage({ params }: PageProps) {
     isAtTop,
     () => {
       changes.forget()
-      list.reload()
+      list.restart()
       count.reload()
     },
   )
@@ -160,11 +163,11 @@ export default function RunsPage({ params }: PageProps) {
               onClick={() => {
                 scroller()?.scrollTo(0, 0)
                 changes.forget()
-                list.reload()
+                list.restart()
                 count.reload()
               }}
             >
-              {text.news(changes.news.value)}
+              {text.news(changes.news.value, changes.news.value === MOST_NEWS)}
             </Button>
           </div>
         )}
