@@ -22,7 +22,7 @@ import { fill } from './load/fill.ts'
 import { Http } from './load/http.ts'
 import { forEachOf, runsOf, startRun } from './load/work.ts'
 import { type Baton, newFolder, startBaton } from './support/baton.ts'
-import { percentile, type Terms } from './support/measure.ts'
+import { median, type Terms } from './support/measure.ts'
 import { whole } from './support/table.ts'
 
 export const about =
@@ -41,7 +41,7 @@ const SETTINGS = [
 ] as const
 const amounts = (quick: boolean, seconds: number | undefined) =>
   quick
-    ? { runs: 5000, steps: 5000, loads: 2, live: 4, soak: seconds ?? 13 }
+    ? { runs: 2000, steps: 2000, loads: 2, live: 4, soak: seconds ?? 12 }
     : { runs: 100_000, steps: 5000, loads: 12, live: 15, soak: seconds ?? 240 }
 
 /** Executes a run with a step per item, and returns its id. */
@@ -77,14 +77,8 @@ async function bothCaches(
   for (const cache of ['cold', 'warm'] as const) {
     const times = await loads(signed, view, cache, count)
     all.push({ name: `${name}, ${cache}`, times })
-    const shown = percentile(
-      times.map((one) => one.shown),
-      0.5,
-    )
-    const reacted = percentile(
-      times.map((one) => one.reacted),
-      0.5,
-    )
+    const shown = median(times.map((one) => one.shown))
+    const reacted = median(times.map((one) => one.reacted))
     say(`${name}, ${cache}: shown after ${whole(shown)} ms, reacts after ${whole(reacted)} ms`)
   }
   return all
@@ -152,8 +146,8 @@ export async function bench(terms: Terms): Promise<string> {
       ]
       const large = await bothCaches(signed, 'by a link', runView(run), amount.loads, say)
       const clicks = await opened(signed, run, amount.loads)
-      say(`by a click: shown after ${whole(percentile(clicks, 0.5))} ms`)
-      const list = await scrolled(signed)
+      say(`by a click: shown after ${whole(median(clicks))} ms`)
+      const list = await scrolled(signed, amount.runs, { quick })
       say(`scrolled through ${whole(list.runs)} runs`)
       const waiting = await waitingRun(server)
       await measureLive(server, signed, setting, terms, amount.live, costs)

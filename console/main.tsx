@@ -11,7 +11,7 @@ applyTheme()
 startRouter(isConsolePath)
 followSession()
 void loadSession()
-preloadPage(location.pathname)
+preloadPage(location.pathname, new URLSearchParams(location.search))
 const root = document.getElementById('app')
 if (!root) throw new Error('the document has no element #app')
 root.textContent = ''

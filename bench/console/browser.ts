@@ -2,6 +2,7 @@
  * Chromium for the benchmark of the console: signed-in browser contexts, the processes of the
  * pages, and what the browser's own protocol reports about them.
  */
+import { readFileSync } from 'node:fs'
 import {
   type Browser,
   type BrowserContext,
@@ -61,13 +62,23 @@ export async function startChromium({ port, key }: Target): Promise<Signed> {
   }
 }
 
+/** Whether a process belongs to the browser's own window, which is not shown, or has ended. */
+function isWindow(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('--top-chrome-webui')
+  } catch {
+    return true
+  }
+}
 /** Returns the ids of the processes of a browser: those of pages and workers, and all others. */
 export async function processesOf(
   session: CDPSession,
 ): Promise<{ readonly renderers: number[]; readonly others: number[] }> {
   const { processInfo } = await session.send('SystemInfo.getProcessInfo')
   const idsOf = (wanted: boolean): number[] =>
-    processInfo.filter(({ type }) => (type === 'renderer') === wanted).map(({ id }) => id)
+    processInfo
+      .filter(({ type, id }) => (type === 'renderer' && !isWindow(id)) === wanted)
+      .map(({ id }) => id)
   return { renderers: idsOf(true), others: idsOf(false) }
 }
 

@@ -8,12 +8,17 @@ import { measuring, type PageSize, type Signed, sizeOf } from './browser.ts'
 import { openView } from './live.ts'
 import { homeView, listView, runView } from './views.ts'
 
-/** Number of intervals, after the first part in which caches are filled. */
-export const INTERVALS = 12
+/** The most rows of measurements. */
+const MOST_ROWS = 12
 /** Milliseconds for which the visiting page stays on a page. */
-const STAY = 700
-/** Pages that are visited in turn, by their addresses below the project. */
-const VISITED = ['/runs', '/workflows', '', '/inbox', '/runs', '/workers', '/tables', '/agents']
+const STAY = 300
+/**
+ * Pages that are visited in turn, by their addresses below the project. After `/runs`, the newest
+ * run is opened. The last one is the page that is measured.
+ */
+const VISITED = ['/runs', '/workflows', '/inbox', '/runs', '/workers', '/tables', '/agents', '']
+/** The least duration of a row in seconds, which is enough for all visits. */
+const SHORTEST = 4
 
 /** The names of the pages, in the order of `SoakRow.sizes`. */
 export const SOAKED = ['list', 'list, scrolled down', 'run', 'home', 'visits'] as const
@@ -24,20 +29,19 @@ export interface SoakRow {
 }
 
 /** Follows the links of the navigation, and opens the newest run of the list. */
-async function visit(page: Page, stopped: () => boolean): Promise<void> {
-  for (let i = 0; !stopped(); i++) {
-    const path = VISITED[i % VISITED.length] ?? ''
+async function visitAll(page: Page): Promise<void> {
+  for (const path of VISITED) {
     await page.evaluate(`document.querySelector('a.side-link[href="/p/default${path}"]')?.click()`)
     await pause(STAY)
-    if (path !== '/runs' || stopped()) continue
+    if (path !== '/runs') continue
     await page.evaluate(`document.querySelector('a.run-name')?.click()`)
     await pause(STAY)
   }
 }
 
 /**
- * Keeps the pages open for some seconds and measures them at the end of each interval. The first
- * interval is not measured.
+ * Keeps the pages open for some seconds and measures them at the end of each interval. During the
+ * first interval, which is not measured, caches are filled.
  * @param run a run that waits.
  */
 export async function soak(
@@ -47,7 +51,6 @@ export async function soak(
   say: (line: string) => void,
 ): Promise<SoakRow[]> {
   const context = await create()
-  let stopped = false
   try {
     const pages: Page[] = []
     for (const view of [listView, listView, runView(run), homeView, homeView])
@@ -55,12 +58,14 @@ export async function soak(
     await pages[1]?.evaluate(`document.querySelector('.virtual').scrollTop = 4000`)
     const sessions: CDPSession[] = []
     for (const page of pages) sessions.push(await measuring(page))
-    const visiting = visit(pages.at(-1) as Page, () => stopped)
+    const visitor = pages.at(-1) as Page
     const rows: SoakRow[] = []
+    const intervals = Math.min(MOST_ROWS + 1, Math.max(3, Math.floor(seconds / SHORTEST)))
     const from = performance.now()
-    const length = (seconds * 1000) / (INTERVALS + 1)
-    for (let interval = 1; interval <= INTERVALS + 1; interval++) {
-      await pause(from + interval * length - performance.now())
+    for (let interval = 1; interval <= intervals; interval++) {
+      const end = from + (interval * seconds * 1000) / intervals
+      do await visitAll(visitor)
+      while (performance.now() < end)
       if (interval === 1) continue
       const sizes: PageSize[] = []
       for (const session of sessions) sizes.push(await sizeOf(session))
@@ -69,11 +74,8 @@ export async function soak(
       const heaps = sizes.map(({ heap }) => (heap / 2 ** 20).toFixed(2)).join(' / ')
       say(`soak, ${Math.round(at)} s: ${heaps} MiB`)
     }
-    stopped = true
-    await visiting
     return rows
   } finally {
-    stopped = true
     await context.close()
   }
 }

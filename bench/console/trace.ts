@@ -31,6 +31,8 @@ export interface Frames {
   readonly rendering: readonly number[]
   /** The tasks of more than `LONG` ms. */
   readonly longTasks: readonly number[]
+  /** The number of them that took more than `LONG` ms of processor time. */
+  readonly busyTasks: number
 }
 
 /** Duration in milliseconds above which a task is long, as browsers define it. */
@@ -138,12 +140,12 @@ export function framesOf(events: readonly TraceEvent[], { pid, tid }: Thread): F
   const script = outermost(work.filter(({ name }) => scripts.has(name)))
   const both = outermost(work.filter(({ name }) => scripts.has(name) || renderings.has(name)))
   const scripted = sums(begins, script, 'dur')
+  const long = work.filter(({ name, dur = 0 }) => name === TASK && dur / 1000 > LONG)
   return {
     script: scripted,
     processor: sums(begins, script, 'tdur'),
     rendering: sums(begins, both, 'dur').map((all, at) => all - (scripted[at] ?? 0)),
-    longTasks: work
-      .filter(({ name, dur = 0 }) => name === TASK && dur / 1000 > LONG)
-      .map(({ dur = 0 }) => dur / 1000),
+    longTasks: long.map(({ dur = 0 }) => dur / 1000),
+    busyTasks: long.filter(({ dur = 0, tdur = dur }) => tdur / 1000 > LONG).length,
   }
 }

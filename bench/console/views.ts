@@ -3,7 +3,6 @@
  * and until it has reacted to a click of the mouse that follows at once.
  */
 import type { BrowserContext, Page } from 'playwright-core'
-import { percentile } from '../support/measure.ts'
 import { PATIENCE, type Signed } from './browser.ts'
 
 /** A page, and how to recognize its states. All but `path` are CSS selectors. */
@@ -163,11 +162,3 @@ const untilShown = (page: Page, selector: string): Promise<number> =>
       requestAnimationFrame(look)
     }, { capture: true, once: true })
   })`) as Promise<number>
-
-/** Returns the median and the greatest value. */
-export const medianAndWorst = (
-  values: readonly number[],
-): { readonly p50: number; readonly worst: number } => ({
-  p50: percentile(values, 0.5),
-  worst: Math.max(...values),
-})

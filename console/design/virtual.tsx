@@ -57,14 +57,15 @@ export function VirtualList<T>({
   readonly current?: number
 }) {
   const frame = useRef<HTMLDivElement>(null)
-  const [view, setView] = useState({ scrolled: 0, height: 800 })
+  const [view, setView] = useState({ scrolled: 0, height: 800, moved: 0 })
   useEffect(() => {
     const element = frame.current
     if (!element) return
     let waiting = 0
     const measure = (): void => {
       waiting = 0
-      setView({ scrolled: element.scrollTop, height: element.clientHeight })
+      const { scrollTop: scrolled, clientHeight: height } = element
+      setView((before) => ({ scrolled, height, moved: scrolled - before.scrolled }))
     }
     const later = (): void => {
       if (waiting === 0) waiting = requestAnimationFrame(measure)
@@ -83,7 +84,7 @@ export function VirtualList<T>({
   const shown = Math.min(full, TALLEST)
   const ratio = shown > view.height ? (full - view.height) / (shown - view.height) : 1
   const scrolled = view.scrolled * ratio
-  const { first, end } = visibleRange(scrolled, view.height, line, items.length)
+  const { first, end } = visibleRange(scrolled, view.height, line, items.length, view.moved * ratio)
   const nearEnd = end >= items.length
   useEffect(() => {
     if (nearEnd) onEnd?.()

@@ -70,18 +70,20 @@ t.test('a pause without a frame of the browser is divided into frames', async (t
 })
 
 t.test('processor time is that of the thread, and long tasks last more than 50 ms', async (t) => {
-  const { processor, longTasks } = framesOf(
+  const { processor, longTasks, busyTasks } = framesOf(
     [
       begin(0),
       event('FunctionCall', 1, 8, { tdur: 3000 }),
       event('RunTask', 0, 50),
       event('RunTask', 60, 51),
+      event('RunTask', 120, 80, { tdur: 30_000 }),
       event('RunTask', 60, 900, { tid: 3 }),
     ],
     main,
   )
   t.strictSame(processor, [3])
-  t.strictSame(longTasks, [51])
+  t.strictSame(longTasks, [51, 80])
+  t.equal(busyTasks, 1)
 })
 
 t.test('whatever the frames are, all script after the first is counted once', async (t) => {

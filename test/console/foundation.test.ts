@@ -1,7 +1,7 @@
 /** Parts of the console's foundation that need no browser. */
 import t from 'tap'
 import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
-import { requestOf } from '../../console/api/client.ts'
+import { call, callEarly, requestOf } from '../../console/api/client.ts'
 import { addPage, type Known, mergeFirst, nothingKnown } from '../../console/api/pages.ts'
 import { visibleRange } from '../../console/design/visible-range.ts'
 import { fillPath, matchPath } from '../../console/router/match.ts'
@@ -144,4 +144,25 @@ t.test('the palette ranks beginnings before words, parts and letters', async (t)
   )
   t.equal(rankOf('seco', 'Runs', 'Work'), undefined)
   t.equal(rankOf('', 'Runs', 'Work'), 0, 'without a text, everything fits')
+})
+
+t.test('an early call gives its answer to the first equal call', async (t) => {
+  const asked: string[] = []
+  const { fetch } = globalThis
+  t.teardown(() => {
+    globalThis.fetch = fetch
+  })
+  globalThis.fetch = (async (path: string) => {
+    asked.push(path)
+    return path.includes('missing')
+      ? Response.json({ error: { code: 'not_found', message: 'no' } }, { status: 404 })
+      : Response.json({ id: asked.length })
+  }) as typeof globalThis.fetch
+  callEarly('run.get', { project: 'p', id: 'a' })
+  t.match(await call('run.get', { project: 'p', id: 'b' }), { id: 2 }, 'another call is sent')
+  t.match(await call('run.get', { project: 'p', id: 'a' }), { id: 1 })
+  t.match(await call('run.get', { project: 'p', id: 'a' }), { id: 3 }, 'the answer is used once')
+  callEarly('run.get', { project: 'p', id: 'missing' })
+  await t.rejects(call('run.get', { project: 'p', id: 'missing' }), { code: 'not_found' })
+  t.equal(asked.length, 4)
 })

@@ -17,7 +17,7 @@ import type { BulkAction } from './bulk.ts'
 import { BulkDialog } from './bulk.tsx'
 import { MOST_NEWS, useRunChanges } from './changes.ts'
 import { ColumnsDialog, chosenColumns, columns, definitionOf, StatusCell } from './columns.tsx'
-import { filterOf, queryOf, sortOf } from './filters.ts'
+import { filterOf, listInput, queryOf, sortOf } from './filters.ts'
 import { useNames } from './names.ts'
 import { type Positions, positionsOf } from './positions.ts'
 import { useColumns } from './preferences.ts'
@@ -26,7 +26,6 @@ import { FilterDialog, Filters } from './toolbar.tsx'
 import { Views } from './views.tsx'
 
 const LINE = 42
-const PAGE = 200
 /** Below this scroll position in pixels, the newest runs are in sight. */
 const AT_TOP = 60
 const narrow = matchMedia('(max-width: 45rem)')
@@ -41,13 +40,7 @@ export default function RunsPage({ params }: PageProps) {
   const { query } = place.value
   const filter = filterOf(query)
   const sort = sortOf(query)
-  const input = {
-    project,
-    ...filter,
-    ...(sort.by === 'ended' && { sort: 'ended' as const }),
-    ...(sort.order === 'asc' && { order: 'asc' as const }),
-    limit: PAGE,
-  } as Parameters<typeof useList<'run.list'>>[1]
+  const input = listInput(project, query)
   const list = useList('run.list', input)
   const count = useQuery('run.count', { project, ...filter } as never)
   const { items, error, loading, more } = list.state.value
