@@ -3,6 +3,7 @@ import { render } from 'preact'
 import { startRouter } from './router/router.ts'
 import { isConsolePath } from './router/routes.ts'
 import { App } from './shell/app.tsx'
+import { preloadPage } from './shell/outlet.tsx'
 import { followSession, loadSession } from './shell/session.ts'
 import { applyTheme } from './shell/theme.ts'
 
@@ -10,6 +11,7 @@ applyTheme()
 startRouter(isConsolePath)
 followSession()
 void loadSession()
+preloadPage(location.pathname, new URLSearchParams(location.search))
 const root = document.getElementById('app')
 if (!root) throw new Error('the document has no element #app')
 root.textContent = ''

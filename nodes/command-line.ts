@@ -105,6 +105,7 @@ program
   .option('--against <commit>', 'compare this tree with a commit, in the benchmark `cost`')
   .option('--scenario <name>', 'load of the benchmark `cost`: runs, steps, foreach or interactions')
   .option('--runs <n>', 'runs, or other pieces of work, in each round of the benchmark `cost`')
+  .option('--seconds <n>', 'duration of the soak of the benchmark `console`, in seconds')
   .option('--roles', 'separate processes for shards, views and gateway, in the benchmark `cost`')
   .option('--no-save', 'do not write bench/RESULTS.md')
   .addHelpText(

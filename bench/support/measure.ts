@@ -20,6 +20,8 @@ export interface Terms {
   readonly scenario?: string
   readonly runs?: number
   readonly roles?: boolean
+  /** Duration in seconds of a part that may take long. */
+  readonly seconds?: number
   /** Whether the processor time is attributed to modules. */
   readonly attribute?: boolean
   /** Reports one line of progress. */

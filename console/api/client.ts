@@ -114,6 +114,24 @@ export function requestOf(name: string, input: Readonly<Record<string, unknown>>
   }
 }
 
+/** Milliseconds for which the answer of an early call is kept. */
+const EARLY_MS = 10_000
+const early = new Map<string, { readonly answer: Promise<unknown>; readonly end: () => void }>()
+const identityOf = (name: string, input: object): string => `${name} ${JSON.stringify(input)}`
+
+/**
+ * Calls a query before the page that needs it is loaded. The first equal call within ten seconds
+ * gets the answer or the failure.
+ */
+export function callEarly<N extends CallName>(name: N, input: CallInput<N>): void {
+  const id = identityOf(name, input as object)
+  const answer = call(name, input)
+  // The page reports the failure.
+  answer.catch(() => {})
+  const timer = setTimeout(() => early.delete(id), EARLY_MS)
+  early.set(id, { answer, end: () => clearTimeout(timer) })
+}
+
 /**
  * Calls an operation. Temporary failures are repeated.
  * @throws ApiError if the service refuses the request or does not answer; the reason of the signal
@@ -124,6 +142,13 @@ export async function call<N extends CallName>(
   input: CallInput<N>,
   options: CallOptions = {},
 ): Promise<CallReply<N>> {
+  if (early.size > 0) {
+    const id = identityOf(name, input as object)
+    const called = early.get(id)
+    early.delete(id)
+    called?.end()
+    if (called) return called.answer as Promise<CallReply<N>>
+  }
   const { method, path, body } = requestOf(name, input as Record<string, unknown>)
   const answer = await send(method, path, body === undefined ? undefined : JSON.stringify(body), {
     ...options,

@@ -7,27 +7,106 @@ export interface PageOf<T> {
   readonly has_more?: boolean
   readonly next_cursor?: string
 }
+/** The end of a page among the items: its last item, and the cursor of the page after it. */
+interface PageEnd {
+  readonly id: unknown
+  readonly next: string
+}
 /** The items that are known, and the cursor of the next page. */
 export interface Known<T> {
   readonly items: readonly T[]
   readonly next: string | undefined
   readonly loading: boolean
   readonly error?: ApiError
+  /** Number of items that were asked for. Only the rest of a page may be known beyond it. */
+  readonly wanted: number
+  /** The known ends of pages, in the order of the items. */
+  readonly ends: readonly PageEnd[]
 }
 /** The list before its first page has arrived. */
-export const nothingKnown: Known<never> = { items: [], next: undefined, loading: false }
+export const nothingKnown: Known<never> = {
+  items: [],
+  next: undefined,
+  loading: false,
+  wanted: 0,
+  ends: [],
+}
 /** Returns the id of an item, if it has one. */
-export const idOf = (item: unknown): unknown => (item as { id?: unknown } | undefined)?.id
+const idOf = (item: unknown): unknown => (item as { id?: unknown } | undefined)?.id
+const endOf = ({ items, next_cursor: next }: PageOf<unknown>): readonly PageEnd[] =>
+  next === undefined ? [] : [{ id: idOf(items.at(-1)), next }]
 
 /**
  * Returns the list after its first page was loaded again: the page, and the known items after the
  * page's last item. If that item was not known, the known items may be far away, so they are
- * dropped.
+ * dropped. A list that grows at its begin is cut at the end of a page, unless the next one is being
+ * loaded, so that it does not grow for ever.
  */
 export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
+  const ends = endOf(page)
   const last = idOf(page.items.at(-1))
   const at = last === undefined ? -1 : known.items.findIndex((item) => idOf(item) === last)
-  return at < 0 || page.next_cursor === undefined
-    ? { items: page.items, next: page.next_cursor, loading: false }
-    : { ...known, items: [...page.items, ...known.items.slice(at + 1)] }
+  const wanted = Math.max(known.wanted, page.items.length)
+  if (at < 0 || ends.length === 0)
+    return {
+      items: page.items,
+      next: page.next_cursor,
+      loading: false,
+      wanted: page.items.length,
+      ends,
+    }
+  const merged: Known<T> = {
+    ...known,
+    items: [...page.items, ...known.items.slice(at + 1)],
+    wanted,
+    ends: [...ends, ...known.ends.filter(({ id }) => id !== last)],
+  }
+  return known.loading ? merged : cut(merged)
+}
+/** Removes the items after the first end of a page at which there are enough. */
+function cut<T>(known: Known<T>): Known<T> {
+  const { items, wanted, ends } = known
+  const places = new Map(ends.map(({ id }, place) => [id, place]))
+  for (let last = wanted - 1; last < items.length - 1; last++) {
+    const place = places.get(idOf(items[last]))
+    const end = place === undefined ? undefined : ends[place]
+    if (place !== undefined && end)
+      return {
+        ...known,
+        items: items.slice(0, last + 1),
+        next: end.next,
+        ends: ends.slice(0, place + 1),
+      }
+  }
+  return known
+}
+
+/** The ids of lists that were extended. A set moves to the list's extension, so it is made once. */
+const ids = new WeakMap<readonly unknown[], Set<unknown>>()
+
+/**
+ * Returns the list with its next page. An item that was moved while the pages were read is in the
+ * list once. The effort depends on the size of the page, so that long lists can be read on.
+ */
+export function addPage<T>(known: Known<T>, page: PageOf<T>): Known<T> {
+  const { items: before, ends } = known
+  const seen = ids.get(before) ?? new Set(before.map(idOf))
+  ids.delete(before)
+  const items = before.concat(
+    page.items.filter((item) => {
+      const id = idOf(item)
+      if (id === undefined) return true
+      const isNew = !seen.has(id)
+      seen.add(id)
+      return isNew
+    }),
+  )
+  ids.set(items, seen)
+  return {
+    items,
+    next: page.next_cursor,
+    loading: false,
+    wanted: items.length,
+    ends: [...ends, ...endOf(page)],
+  }
 }

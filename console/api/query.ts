@@ -10,7 +10,7 @@ import { computed, effect, type ReadonlySignal, type Signal, signal } from '@pre
 import { useEffect, useMemo } from 'preact/hooks'
 import { forgetChanges, onChange } from './changes.ts'
 import { ApiError, type CallInput, type CallName, type CallReply, call } from './client.ts'
-import { idOf, type Known, mergeFirst, nothingKnown, type PageOf } from './pages.ts'
+import { addPage, type Known, mergeFirst, nothingKnown, type PageOf } from './pages.ts'
 
 /** The state of a query. `data` is the last answer, also while a newer one is loaded. */
 export interface Loaded<T> {
@@ -171,7 +171,10 @@ export interface Listing<T> {
   readonly state: ReadonlySignal<Pages<T>>
   /** Loads the next page. Does nothing during a request, and after the last page. */
   more(): void
+  /** Loads the first page again and keeps the others. */
   reload(): void
+  /** Loads the first page again and forgets the others, for a reader who is at the begin. */
+  restart(): void
 }
 
 /** Uses a paged list in a component. A change loads the first page again and keeps the others. */
@@ -184,14 +187,15 @@ export function useList<N extends CallName>(
   const first = useQuery(name, input, options)
   const id = input === undefined ? '' : JSON.stringify(input)
   const known = useMemo(() => signal<Known<T>>(nothingKnown), [name, id])
-  useEffect(
-    () =>
-      effect(() => {
-        const { data } = first.state.value
-        if (data !== undefined) known.value = mergeFirst(known.peek(), data as unknown as PageOf<T>)
-      }),
-    [known, first.state],
-  )
+  useEffect(() => {
+    let merged: unknown
+    return effect(() => {
+      const { data } = first.state.value
+      if (data === undefined || data === merged) return
+      merged = data
+      known.value = mergeFirst(known.peek(), data as unknown as PageOf<T>)
+    })
+  }, [known, first.state])
   const state = useMemo(
     () =>
       computed((): Pages<T> => {
@@ -209,27 +213,26 @@ export function useList<N extends CallName>(
     [known, first.state],
   )
   const more = async (): Promise<void> => {
-    const { items, next, loading } = known.peek()
+    const before = known.peek()
+    const { next, loading } = before
     if (next === undefined || loading || input === undefined) return
-    known.value = { items, next, loading: true }
+    const { error: _, ...rest } = before
+    known.value = { ...rest, loading: true }
     try {
       const page = (await call(name, {
         ...input,
         cursor: next,
       } as CallInput<N>)) as unknown as PageOf<T>
-      const seen = new Set(known.peek().items.map(idOf))
-      known.value = {
-        items: [
-          ...known.peek().items,
-          ...page.items.filter((item) => idOf(item) === undefined || !seen.has(idOf(item))),
-        ],
-        next: page.next_cursor,
-        loading: false,
-      }
+      // The page does not follow if the list was begun again meanwhile.
+      if (known.peek().next === next) known.value = addPage(known.peek(), page)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      known.value = { items: known.peek().items, next, loading: false, error }
+      known.value = { ...known.peek(), loading: false, error }
     }
   }
-  return { state, more: () => void more(), reload: first.reload }
+  const restart = (): void => {
+    known.value = { ...known.peek(), wanted: 0 }
+    first.reload()
+  }
+  return { state, more: () => void more(), reload: first.reload, restart }
 }

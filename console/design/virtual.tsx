@@ -3,13 +3,20 @@
  * each follows from its index.
  */
 import type { ComponentChildren, CSSProperties } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { visibleRange } from './visible-range.ts'
 
 /** Time in milliseconds after which a line that was scrolled into view is in the document. */
 const FOCUS_MS = 50
 /** Browsers limit the height of an element; beyond this, positions are scaled. */
 const TALLEST = 8_000_000
+
+/** The content of a line: its cells, and the address that the whole line leads to. */
+interface LineContent {
+  readonly cells: readonly ComponentChildren[]
+  readonly href?: string
+  readonly selected?: boolean
+}
 
 /**
  * A list whose lines are rendered while they are visible.
@@ -36,12 +43,11 @@ export function VirtualList<T>({
   /** Names of the columns. */
   readonly head?: readonly ComponentChildren[]
   readonly keyOf: (item: T) => string
-  /** Returns the cells of a line, and the address that the whole line leads to. */
-  readonly render: (item: T) => {
-    readonly cells: readonly ComponentChildren[]
-    readonly href?: string
-    readonly selected?: boolean
-  }
+  /**
+   * Returns the content of a line. Its result is kept while the item and this function are the
+   * same, so it must not read signals by itself; components in its cells may.
+   */
+  readonly render: (item: T) => LineContent
   /** Called when the end is near, to load more. */
   readonly onEnd?: () => void
   /**
@@ -51,14 +57,15 @@ export function VirtualList<T>({
   readonly current?: number
 }) {
   const frame = useRef<HTMLDivElement>(null)
-  const [view, setView] = useState({ scrolled: 0, height: 800 })
+  const [view, setView] = useState({ scrolled: 0, height: 800, moved: 0 })
   useEffect(() => {
     const element = frame.current
     if (!element) return
     let waiting = 0
     const measure = (): void => {
       waiting = 0
-      setView({ scrolled: element.scrollTop, height: element.clientHeight })
+      const { scrollTop: scrolled, clientHeight: height } = element
+      setView((before) => ({ scrolled, height, moved: scrolled - before.scrolled }))
     }
     const later = (): void => {
       if (waiting === 0) waiting = requestAnimationFrame(measure)
@@ -77,7 +84,7 @@ export function VirtualList<T>({
   const shown = Math.min(full, TALLEST)
   const ratio = shown > view.height ? (full - view.height) / (shown - view.height) : 1
   const scrolled = view.scrolled * ratio
-  const { first, end } = visibleRange(scrolled, view.height, line, items.length)
+  const { first, end } = visibleRange(scrolled, view.height, line, items.length, view.moved * ratio)
   const nearEnd = end >= items.length
   useEffect(() => {
     if (nearEnd) onEnd?.()
@@ -124,20 +131,18 @@ export function VirtualList<T>({
       )}
       <div role="rowgroup" class="sizer" style={{ height: `${shown}px` }}>
         {items.slice(first, end).map((item, index) => {
-          const { cells, href, selected } = render(item)
           const at = first + index
           return (
             <Line
               key={keyOf(item)}
-              cells={cells}
+              item={item}
+              render={render}
               index={at}
-              selected={selected ?? false}
               current={at === current}
               style={{
                 ...style,
                 transform: `translateY(${at * line - scrolled + view.scrolled}px)`,
               }}
-              {...(href !== undefined && { href })}
             />
           )
         })}
@@ -146,21 +151,35 @@ export function VirtualList<T>({
   )
 }
 
-function Line({
-  cells,
-  href,
+function Line<T>({
+  item,
+  render,
   index,
-  selected,
   current,
   style,
 }: {
-  readonly cells: readonly ComponentChildren[]
-  readonly href?: string
+  readonly item: T
+  readonly render: (item: T) => LineContent
   readonly index: number
-  readonly selected: boolean
   readonly current: boolean
   readonly style: CSSProperties
 }) {
+  // While the list is scrolled, only new lines are rendered.
+  const { selected, content } = useMemo(() => {
+    const { cells, href, selected = false } = render(item)
+    const content = cells.map((cell, at) => (
+      <div role="cell" class="clip" key={at}>
+        {at === 0 && href !== undefined ? (
+          <a class="whole" href={href}>
+            {cell}
+          </a>
+        ) : (
+          cell
+        )}
+      </div>
+    ))
+    return { selected, content }
+  }, [item, render])
   return (
     <div
       role="row"
@@ -169,17 +188,7 @@ function Line({
       aria-rowindex={index + 1}
       aria-selected={selected}
     >
-      {cells.map((cell, at) => (
-        <div role="cell" class="clip" key={at}>
-          {at === 0 && href !== undefined ? (
-            <a class="whole" href={href}>
-              {cell}
-            </a>
-          ) : (
-            cell
-          )}
-        </div>
-      ))}
+      {content}
     </div>
   )
 }

@@ -1,4 +1,6 @@
 /** The pages of home, workers, webhooks, blueprints and nodes. */
+import { callEarly } from '../api/client.ts'
+import { overviewInput, recentInput } from '../pages/home/first.ts'
 import { shellText as text } from '../shell/text.ts'
 import type { Route } from './route.ts'
 
@@ -6,6 +8,10 @@ export const operateRoutes: readonly Route[] = [
   {
     path: '/p/:project',
     load: () => import('../pages/home/home.tsx'),
+    early: ({ project = '' }) => {
+      callEarly('overview.get', overviewInput(project))
+      callEarly('run.list', recentInput(project))
+    },
     permission: 'project.view',
     entry: { group: text.groupWork, label: text.home, icon: 'home', keys: 'g h' },
   },

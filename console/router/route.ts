@@ -12,6 +12,11 @@ export interface Route {
   /** Pattern of the address. Pages of a project begin with `/p/:project`. */
   readonly path: string
   readonly load: () => Promise<PageModule>
+  /**
+   * Calls the queries whose answers the page shows first. It is used when the console begins with
+   * this page, so that they run while the page is loaded.
+   */
+  readonly early?: (params: Readonly<Record<string, string>>, query: URLSearchParams) => void
   /** Permission in the project, such as `project.view`. */
   readonly permission?: string
   /** The entry in the navigation. */

@@ -49,6 +49,18 @@ function routeOfPath(path: string) {
   return undefined
 }
 
+/**
+ * Begins to load the module and the data of the first page, before it is known who is signed in. A
+ * failure is handled when the page is shown.
+ */
+export function preloadPage(path: string, query: URLSearchParams): void {
+  const found = routeOfPath(path)
+  if (!found) return
+  const { route, params } = found
+  route.load().catch(() => {})
+  route.early?.(params, query)
+}
+
 /** The page of the current place. */
 export function Outlet() {
   const { path } = place.value

@@ -1,11 +1,9 @@
 /** The number of questions that wait for the person, beside the inbox in the navigation. */
 import { useEffect } from 'preact/hooks'
 import { useQuery } from '../api/query.ts'
+import { overviewInput } from '../pages/home/first.ts'
 import { setBadge } from './badges.ts'
 import { may, project } from './session.ts'
-
-/** Period of the overview; that of the home page, so that both share the request. */
-const MINUTES = 60
 
 /** Keeps the number beside the inbox of the current project. */
 export function useWaitingQuestions(): void {
@@ -13,7 +11,8 @@ export function useWaitingQuestions(): void {
   const wanted = current !== '' && may('project.view')
   const { state } = useQuery(
     'overview.get',
-    wanted ? { project: current, minutes: MINUTES } : undefined,
+    // That of the home page, so that both share the request.
+    wanted ? overviewInput(current) : undefined,
     { kinds: ['interaction'] },
   )
   const count = state.value.data?.interactions.for_me ?? 0

@@ -20,6 +20,7 @@ interface Terms {
   readonly against?: string
   readonly scenario?: string
   readonly runs?: number
+  readonly seconds?: number
   readonly roles?: boolean
   readonly attribute?: boolean
   say(line: string): void
@@ -27,6 +28,8 @@ interface Terms {
 interface Benchmark {
   /** Number of runs of each row when `--times` is not set; 3 by default. */
   readonly repeats?: { readonly standard: number; readonly quick: number }
+  /** Returns what must be installed before it can run; undefined if nothing is missing. */
+  missing?(): string | undefined
   bench(terms: Terms): Promise<string>
 }
 
@@ -60,15 +63,16 @@ interface Options {
   readonly against?: string
   readonly scenario?: string
   readonly runs?: string
+  readonly seconds?: string
   readonly roles?: boolean
 }
 /**
  * Runs the named benchmark, or all of them, and ends the process.
- * @throws StartFault when the name or an option is invalid, or there is no nats-server.
+ * @throws StartFault when the name or an option is invalid, or something must be installed first.
  */
 export async function runBench(
   name: string | undefined,
-  { times, quick = false, size, save, note, profile, runs, ...comparison }: Options,
+  { times, quick = false, size, save, note, profile, runs, seconds, ...comparison }: Options,
 ): Promise<void> {
   const known = [...benchmarks().keys()]
   if (name !== undefined && !known.includes(name))
@@ -79,6 +83,8 @@ export async function runBench(
     throw new StartFault(`--size must be a whole number from 1 to 999999999, not ${size}.`)
   if (runs !== undefined && !/^[1-9]\d{0,7}$/.test(runs))
     throw new StartFault(`--runs must be a whole number from 1 to 99999999, not ${runs}.`)
+  if (seconds !== undefined && !/^[1-9]\d{0,5}$/.test(seconds))
+    throw new StartFault(`--seconds must be a whole number from 1 to 999999, not ${seconds}.`)
   const { against, scenario, roles } = comparison
   const alone = against ?? scenario ?? runs ?? roles ?? (profile === true || undefined)
   if (name !== 'cost' && alone !== undefined)
@@ -88,9 +94,17 @@ export async function runBench(
   endOnSignals()
   const nats = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
   for (const one of name === undefined ? known : [name]) {
-    const { bench, repeats = { standard: 3, quick: 3 } } = (await import(
-      join(folder, `${one}.ts`)
-    )) as Benchmark
+    const {
+      bench,
+      missing,
+      repeats = { standard: 3, quick: 3 },
+    } = (await import(join(folder, `${one}.ts`))) as Benchmark
+    const lacks = missing?.()
+    if (lacks !== undefined) {
+      if (name !== undefined) throw new StartFault(lacks)
+      process.stdout.write(`${one} is left out: ${lacks}\n`)
+      continue
+    }
     const repeated = Number(times ?? (quick ? repeats.quick : repeats.standard))
     process.stdout.write(`${one}\n`)
     const table = await bench({
@@ -100,6 +114,7 @@ export async function runBench(
       ...(typeof profile === 'string' && { profile: resolve(profile) }),
       ...comparison,
       ...(runs !== undefined && { runs: Number(runs) }),
+      ...(seconds !== undefined && { seconds: Number(seconds) }),
       attribute: profile !== undefined,
       say: (line) => process.stdout.write(`  ${line}\n`),
     })

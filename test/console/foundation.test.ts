@@ -1,8 +1,8 @@
 /** Parts of the console's foundation that need no browser. */
 import t from 'tap'
 import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
-import { requestOf } from '../../console/api/client.ts'
-import { type Known, mergeFirst, nothingKnown } from '../../console/api/pages.ts'
+import { call, callEarly, requestOf } from '../../console/api/client.ts'
+import { addPage, type Known, mergeFirst, nothingKnown } from '../../console/api/pages.ts'
 import { visibleRange } from '../../console/design/visible-range.ts'
 import { fillPath, matchPath } from '../../console/router/match.ts'
 import { covers } from '../../console/shell/permissions.ts'
@@ -47,26 +47,46 @@ t.test('a request has its members in path, query and body', async (t) => {
   t.throws(() => requestOf('toString', {}), { message: /no operation/ })
 })
 
+const idItems = (...ids: number[]) => ids.map((id) => ({ id }))
+type Ids = Known<{ id: number }>
+const page = (...ids: number[]) => ({ items: idItems(...ids), next_cursor: String(ids.at(-1)) })
+const idsOf = ({ items, next }: Ids) => [items.map(({ id }) => id), next]
+
 t.test('a list keeps its later pages when its first page changes', async (t) => {
-  const of = (...ids: number[]) => ids.map((id) => ({ id }))
-  const first = mergeFirst(nothingKnown as Known<{ id: number }>, {
-    items: of(5, 4),
-    next_cursor: '4',
-  })
-  t.strictSame(first, { items: of(5, 4), next: '4', loading: false })
-  const both = { items: of(5, 4, 3, 2), next: '2', loading: false }
-  t.strictSame(mergeFirst(both, { items: of(6, 5), next_cursor: '5' }).items, of(6, 5, 4, 3, 2))
-  t.strictSame(mergeFirst(both, { items: of(6, 5), next_cursor: '5' }).next, '2')
+  const first = mergeFirst(nothingKnown as Ids, page(5, 4))
+  t.strictSame(idsOf(first), [[5, 4], '4'])
+  const both = addPage(first, page(3, 2))
+  t.strictSame(idsOf(both), [[5, 4, 3, 2], '2'])
+  t.strictSame(idsOf(mergeFirst(both, page(6, 5))), [[6, 5, 4, 3, 2], '2'])
   t.strictSame(
-    mergeFirst(both, { items: of(9, 8), next_cursor: '8' }),
-    { items: of(9, 8), next: '8', loading: false },
+    idsOf(mergeFirst(both, page(9, 8))),
+    [[9, 8], '8'],
     'items that may have a gap before them are dropped',
   )
-  t.strictSame(mergeFirst(both, { items: of(3) }), {
-    items: of(3),
-    next: undefined,
-    loading: false,
-  })
+  t.strictSame(idsOf(mergeFirst(both, { items: idItems(3) })), [[3], undefined])
+})
+
+t.test('a list that grows at its begin is cut at the end of a page', async (t) => {
+  let known = mergeFirst(nothingKnown as Ids, page(9, 8, 7))
+  known = mergeFirst(known, page(10, 9, 8))
+  t.strictSame(idsOf(known), [[10, 9, 8], '8'], 'only the first page was asked for')
+  known = addPage(known, page(7, 6, 5))
+  for (let id = 11; id <= 100; id++) {
+    known = mergeFirst(known, page(id, id - 1, id - 2))
+    t.ok(known.items.length >= 6 && known.items.length < 9)
+    t.equal(known.next, String(known.items.at(-1)?.id))
+  }
+  const loading = { ...known, wanted: 3, loading: true }
+  t.ok(mergeFirst(loading, page(101, 100, 99)).items.length > 3, 'the next page will follow')
+  t.equal(mergeFirst({ ...loading, loading: false }, page(101, 100, 99)).items.length, 3)
+})
+
+t.test('an item that two pages have is in the list once', async (t) => {
+  const first = mergeFirst(nothingKnown as Ids, page(5, 4))
+  const second = addPage(first, page(4, 3))
+  t.strictSame(idsOf(second), [[5, 4, 3], '3'])
+  t.strictSame(idsOf(addPage(second, page(5, 2))), [[5, 4, 3, 2], '2'])
+  t.strictSame(idsOf(addPage(first, page(2, 1))), [[5, 4, 2, 1], '1'], 'an earlier list is intact')
 })
 
 t.test('permissions cover others by name and by wildcard', async (t) => {
@@ -124,4 +144,25 @@ t.test('the palette ranks beginnings before words, parts and letters', async (t)
   )
   t.equal(rankOf('seco', 'Runs', 'Work'), undefined)
   t.equal(rankOf('', 'Runs', 'Work'), 0, 'without a text, everything fits')
+})
+
+t.test('an early call gives its answer to the first equal call', async (t) => {
+  const asked: string[] = []
+  const { fetch } = globalThis
+  t.teardown(() => {
+    globalThis.fetch = fetch
+  })
+  globalThis.fetch = (async (path: string) => {
+    asked.push(path)
+    return path.includes('missing')
+      ? Response.json({ error: { code: 'not_found', message: 'no' } }, { status: 404 })
+      : Response.json({ id: asked.length })
+  }) as typeof globalThis.fetch
+  callEarly('run.get', { project: 'p', id: 'a' })
+  t.match(await call('run.get', { project: 'p', id: 'b' }), { id: 2 }, 'another call is sent')
+  t.match(await call('run.get', { project: 'p', id: 'a' }), { id: 1 })
+  t.match(await call('run.get', { project: 'p', id: 'a' }), { id: 3 }, 'the answer is used once')
+  callEarly('run.get', { project: 'p', id: 'missing' })
+  await t.rejects(call('run.get', { project: 'p', id: 'missing' }), { code: 'not_found' })
+  t.equal(asked.length, 4)
 })

@@ -11,6 +11,7 @@ import {
   queryOf,
   sortOf,
 } from '../../console/pages/runs/list/filters.ts'
+import { positionsOf } from '../../console/pages/runs/list/positions.ts'
 import { readObject, readValue, writeValue } from '../../console/pages/runs/run/actions/json.ts'
 import { barOf, marksOf, pan, zoom } from '../../console/pages/runs/run/data/axis.ts'
 
@@ -133,3 +134,33 @@ t.test('a workflow is a graph with frames around branches and items', async (t) 
   const [one, next] = [placed.boxes.get('each'), placed.boxes.get('each/p')]
   t.ok(one && next && next.y > one.y + one.height, 'a step is below the one before it')
 })
+
+t.test(
+  'positions of a list that becomes longer are extended, and made again otherwise',
+  async (t) => {
+    const runs = ['a', 'b', 'c', 'd'].map((id) => ({ id }))
+    const two = positionsOf(runs.slice(0, 2), { items: [], at: new Map() })
+    t.strictSame(
+      [...two.at],
+      [
+        ['a', 0],
+        ['b', 1],
+      ],
+    )
+    const four = positionsOf(runs, two)
+    t.equal(four.at, two.at)
+    t.strictSame([...four.at.values()], [0, 1, 2, 3])
+    t.equal(positionsOf(runs, four), four)
+    const begun = positionsOf([{ id: 'z' }, ...runs], four)
+    t.strictSame(
+      [...begun.at],
+      [
+        ['z', 0],
+        ['a', 1],
+        ['b', 2],
+        ['c', 3],
+        ['d', 4],
+      ],
+    )
+  },
+)

@@ -12,6 +12,7 @@ import { place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { formatDuration, formatNumber } from '../../text/format.ts'
+import { overviewInput, recentInput } from './first.ts'
 import { homeText as text } from './text.ts'
 
 type Overview = CallReply<'overview.get'>
@@ -179,7 +180,7 @@ const tones = {
 } as Readonly<Record<string, 'good' | 'bad' | 'info' | 'warn'>>
 
 function Recent({ project, base }: { readonly project: string; readonly base: string }) {
-  const { state } = useList('run.list', { project, limit: 8 }, { kinds: ['run'] })
+  const { state } = useList('run.list', recentInput(project), { kinds: ['run'] })
   return (
     <section class="card">
       <header>
@@ -231,11 +232,9 @@ export default function HomePage({ params }: PageProps) {
   const base = `/p/${encodeURIComponent(project)}`
   const wanted = place.value.query.get('minutes') ?? '60'
   const minutes = PERIODS.some(({ value }) => value === wanted) ? Number(wanted) : 60
-  const { state, reload } = useQuery(
-    'overview.get',
-    { project, minutes },
-    { kinds: ['run', 'interaction'] },
-  )
+  const { state, reload } = useQuery('overview.get', overviewInput(project, minutes), {
+    kinds: ['run', 'interaction'],
+  })
   return (
     <Page
       title={text.title}

@@ -1,41 +1,15 @@
-/**
- * The browser of scenarios: the executable in BATON_CHROMIUM, or else Chromium or Chrome from the
- * PATH.
- */
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
+/** The browser of scenarios, and helpers for its pages. */
 import axe from 'axe-core'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import type { TAP } from 'tap'
-
-/** The headless shell needs half of the processor time of Chromium, which also draws its own window. */
-const names = [
-  'chromium-headless-shell',
-  'chromium',
-  'chromium-browser',
-  'google-chrome',
-  'google-chrome-stable',
-  'chrome',
-]
-const found = (): string | undefined =>
-  (process.env['PATH'] ?? '')
-    .split(delimiter)
-    .flatMap((folder) => names.map((name) => join(folder, name)))
-    .find((file) => {
-      try {
-        accessSync(file, constants.X_OK)
-      } catch {
-        return false
-      }
-      return true
-    })
+import { CHROMIUM_ARGS, chromiumPath } from '../../support/chromium.ts'
 
 /** Runs tests in a browser. Without a browser, reports one skipped test with the reason. */
 export async function inBrowser(
   t: Pick<TAP, 'test'>,
   tryOut: (browser: Browser) => Promise<void>,
 ): Promise<void> {
-  const executablePath = process.env['BATON_CHROMIUM'] || found()
+  const executablePath = chromiumPath()
   if (executablePath === undefined) {
     const skip = 'no Chromium on the PATH; name one with BATON_CHROMIUM'
     await t.test('pages in a browser', { skip }, () => {})
@@ -43,13 +17,9 @@ export async function inBrowser(
   }
   await tryOut(await chromium.launch({ executablePath, args }))
 }
-/**
- * Chromium's sandbox does not work in containers. The only pages opened here are those of the
- * service, so they also share processes, which saves a fifth of the processor time.
- */
+/** Pages share processes, which saves a fifth of the processor time. */
 const args = [
-  '--no-sandbox',
-  '--disable-dev-shm-usage',
+  ...CHROMIUM_ARGS,
   '--in-process-gpu',
   '--disable-site-isolation-trials',
   '--renderer-process-limit=1',

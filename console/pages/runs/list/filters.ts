@@ -2,7 +2,10 @@
  * The filters of the list of runs. In the address and in saved views they have the names of the
  * parameters of `run.list`. It needs no browser.
  */
+import type { CallInput } from '../../../api/client.ts'
 
+/** Number of runs that are loaded at once. */
+const PAGE = 200
 /** Names of filters with one value. */
 const singleFilters = [
   'q',
@@ -56,6 +59,18 @@ export const sortOf = (query: URLSearchParams): RunSort => ({
   by: query.get('sort') === 'ended' ? 'ended' : 'created',
   order: query.get('order') === 'asc' ? 'asc' : 'desc',
 })
+
+/** Returns the input of `run.list` for the first runs that a query of the address asks for. */
+export function listInput(project: string, query: URLSearchParams): CallInput<'run.list'> {
+  const { by, order } = sortOf(query)
+  return {
+    project,
+    ...filterOf(query),
+    ...(by === 'ended' && { sort: 'ended' }),
+    ...(order === 'asc' && { order: 'asc' }),
+    limit: PAGE,
+  } as CallInput<'run.list'>
+}
 
 /**
  * Returns the query parameters of filters and an order. All parameters of filters are named, so

@@ -1,5 +1,5 @@
 /** The list of runs of a project: live, with filters, saved views, columns and actions on many. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Run } from '../../../../protocol/runs/schema.ts'
 import { useList, useQuery } from '../../../api/query.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
@@ -15,17 +15,17 @@ import { focusPart } from '../focus.ts'
 import { runsText } from '../text.ts'
 import type { BulkAction } from './bulk.ts'
 import { BulkDialog } from './bulk.tsx'
-import { useRunChanges } from './changes.ts'
+import { MOST_NEWS, useRunChanges } from './changes.ts'
 import { ColumnsDialog, chosenColumns, columns, definitionOf, StatusCell } from './columns.tsx'
-import { filterOf, queryOf, sortOf } from './filters.ts'
+import { filterOf, listInput, queryOf, sortOf } from './filters.ts'
 import { useNames } from './names.ts'
+import { type Positions, positionsOf } from './positions.ts'
 import { useColumns } from './preferences.ts'
 import { listText as text } from './text.ts'
 import { FilterDialog, Filters } from './toolbar.tsx'
 import { Views } from './views.tsx'
 
 const LINE = 42
-const PAGE = 200
 /** Below this scroll position in pixels, the newest runs are in sight. */
 const AT_TOP = 60
 const narrow = matchMedia('(max-width: 45rem)')
@@ -40,17 +40,13 @@ export default function RunsPage({ params }: PageProps) {
   const { query } = place.value
   const filter = filterOf(query)
   const sort = sortOf(query)
-  const input = {
-    project,
-    ...filter,
-    ...(sort.by === 'ended' && { sort: 'ended' as const }),
-    ...(sort.order === 'asc' && { order: 'asc' as const }),
-    limit: PAGE,
-  } as Parameters<typeof useList<'run.list'>>[1]
+  const input = listInput(project, query)
   const list = useList('run.list', input)
   const count = useQuery('run.count', { project, ...filter } as never)
   const { items, error, loading, more } = list.state.value
-  const index = useMemo(() => new Map(items.map(({ id }, at) => [id, at])), [items])
+  const positions = useRef<Positions<Run>>({ items: [], at: new Map() })
+  positions.current = positionsOf(items, positions.current)
+  const { at: index } = positions.current
   const frame = useRef<HTMLDivElement>(null)
   const scroller = (): Element | null | undefined => frame.current?.querySelector('.virtual')
   const isAtTop = (): boolean => (scroller()?.scrollTop ?? 0) < AT_TOP
@@ -60,7 +56,7 @@ export default function RunsPage({ params }: PageProps) {
     isAtTop,
     () => {
       changes.forget()
-      list.reload()
+      list.restart()
       count.reload()
     },
   )
@@ -160,11 +156,11 @@ export default function RunsPage({ params }: PageProps) {
               onClick={() => {
                 scroller()?.scrollTo(0, 0)
                 changes.forget()
-                list.reload()
+                list.restart()
                 count.reload()
               }}
             >
-              {text.news(changes.news.value)}
+              {text.news(changes.news.value, changes.news.value === MOST_NEWS)}
             </Button>
           </div>
         )}

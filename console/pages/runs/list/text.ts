@@ -27,7 +27,8 @@ export const listText = messages('run-list', {
   noneHint: 'Start a workflow, or send a run with the command line:',
   noMatch: 'No run matches the filters.',
   clear: 'Clear all filters',
-  news: (count: number) => `Show ${plural(count, 'change', 'changes')}`,
+  news: (count: number, more: boolean) =>
+    `Show ${more ? 'more than ' : ''}${plural(count, 'change', 'changes')}`,
   loadingMore: 'Loading more runs…',
   // Filters.
   filters: 'Filters',

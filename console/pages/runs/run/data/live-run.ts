@@ -94,7 +94,10 @@ export function useLiveRun(project: string, id: string): LiveRun {
   }
   useEffect(() => void loadSteps(), [parts])
   const round = followed.value
+  // The many events of a large run would delay the steps, which are shown without them.
+  const ready = loaded.value || error.value !== undefined
   useEffect(() => {
+    if (!ready) return undefined
     const reload = throttled(() => {
       reloadDetail.current()
       if (fold.steps.size <= RELOADED_STEPS) void loadSteps()
@@ -110,7 +113,7 @@ export function useLiveRun(project: string, id: string): LiveRun {
       reload.stop()
       stop()
     }
-  }, [parts, round])
+  }, [parts, round, ready])
   const ended = state.value === 'ended'
   const refollow = (): void => {
     state.value = 'connecting'

@@ -1,0 +1,176 @@
+/**
+ * Measures the console in Chromium, by the reports of the browser itself: the time until pages are
+ * usable, the script of each frame while a long list is scrolled, the processor time of live pages,
+ * how fast a large run opens, and whether pages grow during a soak.
+ */
+import { rmSync } from 'node:fs'
+import { missingChromium, type Signed, startChromium } from './console/browser.ts'
+import { type LiveCost, liveCost, liveViews, startLoad, startLongRun } from './console/live.ts'
+import {
+  type LiveLine,
+  type Loads,
+  liveTable,
+  runTable,
+  scrollTable,
+  soakTable,
+  viewsTable,
+} from './console/report.ts'
+import { scrolled } from './console/scroll.ts'
+import { soak } from './console/soak.ts'
+import { homeView, listView, loads, opened, runView, type View } from './console/views.ts'
+import { fill } from './load/fill.ts'
+import { Http } from './load/http.ts'
+import { forEachOf, runsOf, startRun } from './load/work.ts'
+import { type Baton, newFolder, startBaton } from './support/baton.ts'
+import { median, type Terms } from './support/measure.ts'
+import { whole } from './support/table.ts'
+
+export const about =
+  'The console in Chromium: first views, scrolling through 100,000 runs, live pages, a soak, a run of 5,000 steps'
+/** One run of each: the parts repeat what varies. */
+export const repeats = { standard: 1, quick: 1 }
+/** The benchmark needs Chromium. */
+export const missing = missingChromium
+
+const EVENTS_PER_SECOND = 200
+/** Maximum time in milliseconds until the views of all runs are built. */
+const READY_WITHIN = 600_000
+const SETTINGS = [
+  ['fsync always', 'always'],
+  ['lazy sync (2m)', '2m'],
+] as const
+const amounts = (quick: boolean, seconds: number | undefined) =>
+  quick
+    ? { runs: 2000, steps: 2000, loads: 2, live: 4, soak: seconds ?? 12 }
+    : { runs: 100_000, steps: 5000, loads: 12, live: 15, soak: seconds ?? 240 }
+
+/** Executes a run with a step per item, and returns its id. */
+async function largeRun(server: Baton, steps: number, say: Terms['say']): Promise<string> {
+  let id = ''
+  // The item of a `for_each` is a step; the `for_each` itself is one more.
+  const { work, stop } = await runsOf(() => forEachOf(steps - 1), server, say)
+  await work('')
+  stop()
+  const http = new Http(server.port, server.key, 1)
+  const { body } = await http.get('/v1/projects/default/runs?limit=1')
+  id = (JSON.parse(body) as { items: { id: string }[] }).items[0]?.id ?? ''
+  http.close()
+  return id
+}
+/** Starts a run that waits for a signal that is never sent. */
+async function waitingRun(server: Baton): Promise<string> {
+  const http = new Http(server.port, server.key, 1)
+  const steps = [{ id: 'gate', kind: 'wait_for_event', config: { event_type: 'signal.go' } }]
+  const id = await startRun(http, JSON.stringify({ spec: { steps } }))
+  http.close()
+  return id
+}
+
+async function bothCaches(
+  signed: Signed,
+  name: string,
+  view: View,
+  count: number,
+  say: Terms['say'],
+): Promise<Loads[]> {
+  const all: Loads[] = []
+  for (const cache of ['cold', 'warm'] as const) {
+    const times = await loads(signed, view, cache, count)
+    all.push({ name: `${name}, ${cache}`, times })
+    const shown = median(times.map((one) => one.shown))
+    const reacted = median(times.map((one) => one.reacted))
+    say(`${name}, ${cache}: shown after ${whole(shown)} ms, reacts after ${whole(reacted)} ms`)
+  }
+  return all
+}
+
+type Costs = Map<string, Map<string, LiveCost>>
+/** Measures the live pages on a server and adds their costs, by page and setting. */
+async function measureLive(
+  server: Baton,
+  signed: Signed,
+  setting: string,
+  { quick, say }: Terms,
+  seconds: number,
+  costs: Costs,
+): Promise<void> {
+  const http = new Http(server.port, server.key, 1)
+  const views = liveViews(await startLongRun(http))
+  http.close()
+  const load = await startLoad(server, EVENTS_PER_SECOND)
+  try {
+    for (const [name, open] of quick ? views.slice(-1) : views) {
+      const cost = await liveCost(signed, open, load, seconds)
+      costs.set(name, (costs.get(name) ?? new Map<string, LiveCost>()).set(setting, cost))
+      say(`${name}, ${setting}: ${(cost.renderers * 100).toFixed(1)} % of a core`)
+    }
+  } finally {
+    load.stop()
+  }
+}
+
+/** Starts a server with the data and a browser that is signed in to it, and stops both at the end. */
+async function withServer<T>(
+  data: string,
+  sync: string,
+  profile: string | undefined,
+  work: (server: Baton, signed: Signed) => Promise<T>,
+): Promise<T> {
+  const server = await startBaton({ sync, data, within: READY_WITHIN, profile })
+  try {
+    const signed = await startChromium(server)
+    try {
+      return await work(server, signed)
+    } finally {
+      await signed.close()
+    }
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Runs the benchmark and returns its tables. */
+export async function bench(terms: Terms): Promise<string> {
+  const { quick, say, profile } = terms
+  const amount = amounts(quick, terms.seconds)
+  const data = newFolder()
+  const costs: Costs = new Map()
+  const [[setting, sync], ...others] = SETTINGS
+  try {
+    await fill(data, amount.runs, say)
+    const tables = await withServer(data, sync, profile, async (server, signed) => {
+      const run = await largeRun(server, amount.steps, say)
+      const first = [
+        ...(await bothCaches(signed, 'home page', homeView, amount.loads, say)),
+        ...(await bothCaches(signed, 'list of runs', listView, amount.loads, say)),
+      ]
+      const large = await bothCaches(signed, 'by a link', runView(run), amount.loads, say)
+      const clicks = await opened(signed, run, amount.loads)
+      say(`by a click: shown after ${whole(median(clicks))} ms`)
+      const list = await scrolled(signed, amount.runs, { quick })
+      say(`scrolled through ${whole(list.runs)} runs`)
+      const waiting = await waitingRun(server)
+      await measureLive(server, signed, setting, terms, amount.live, costs)
+      const load = await startLoad(server, EVENTS_PER_SECOND)
+      const rows = await soak(signed, waiting, amount.soak, say).finally(load.stop)
+      return {
+        before: [
+          viewsTable(first, list.runs),
+          runTable(amount.steps, large, clicks),
+          scrollTable(list),
+        ],
+        after: [soakTable(rows, amount.soak)],
+      }
+    })
+    // Only the live pages depend on the sync of the journal.
+    if (!quick)
+      for (const [other, lazy] of others)
+        await withServer(data, lazy, undefined, (server, signed) =>
+          measureLive(server, signed, other, terms, amount.live, costs),
+        )
+    const lines = [...costs].map(([name, of]): LiveLine => ({ name, costs: of }))
+    return [...tables.before, liveTable(lines, amount.live), ...tables.after].join('\n\n')
+  } finally {
+    rmSync(data, { recursive: true, force: true })
+  }
+}

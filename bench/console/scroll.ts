@@ -1,0 +1,138 @@
+/**
+ * Scrolling through all runs of a project: by the wheel from the first to the last and back, and by
+ * dragging the scroll bar. The list loads its pages on the way.
+ */
+import type { CDPSession, Page } from 'playwright-core'
+import { pause } from '../support/measure.ts'
+import { measuring, type Signed, sizeOf, traced } from './browser.ts'
+import { type Frames, framesOf, threadOf } from './trace.ts'
+import { listView } from './views.ts'
+
+/** Pixels per event of the wheel: more than the list is high, so each frame shows other runs. */
+const TURN = 2400
+/** Events of the wheel between two looks at the position. */
+const BETWEEN = 10
+/** Milliseconds without any movement after which the measurement fails. */
+const STUCK = 60_000
+/** Positions of the mouse while the scroll bar is dragged, and the time between them. */
+const [MOVES, MOVE_MS] = [200, 16]
+/** Distance from the end of the scroll bar at which its thumb can be held, in pixels. */
+const HOLD = 22
+const MARK = 'bench-scroll'
+
+/** What was measured. */
+export interface Scrolled {
+  readonly wheel: Frames
+  readonly bar: Frames
+  /** Number of runs in the list at the end. */
+  readonly runs: number
+  /** Bytes of the heap of scripts with all of them. */
+  readonly heap: number
+}
+interface Position {
+  readonly top: number
+  readonly height: number
+  readonly rows: number
+}
+interface Box {
+  readonly x: number
+  readonly y: number
+  readonly width: number
+  readonly height: number
+}
+
+const positionOf = (page: Page): Promise<Position> =>
+  page.evaluate(`(() => {
+    const list = document.querySelector('.virtual')
+    return {
+      top: list.scrollTop,
+      height: list.scrollHeight - list.clientHeight,
+      rows: Number(list.getAttribute('aria-rowcount')),
+    }
+  })()`) as Promise<Position>
+
+/**
+ * Turns the wheel until the list is at its end, with at least `runs` runs, or at its begin.
+ * @throws Error if the list does not move for a minute.
+ */
+async function turn(page: Page, cdp: CDPSession, box: Box, by: number, runs: number) {
+  const x = box.x + box.width / 2
+  const y = box.y + box.height / 2
+  const type = 'mouseWheel'
+  let before: Position | undefined
+  let moved = performance.now()
+  for (;;) {
+    for (let i = 0; i < BETWEEN; i++)
+      await cdp.send('Input.dispatchMouseEvent', { type, x, y, deltaX: 0, deltaY: by })
+    const now = await positionOf(page)
+    if (by < 0 ? now.top === 0 : now.rows >= runs && now.top >= now.height - 2) return
+    if (now.top !== before?.top || now.rows !== before.rows) moved = performance.now()
+    if (performance.now() - moved > STUCK)
+      throw new Error(`the list does not move on from ${now.top} of ${now.height} pixels`)
+    before = now
+  }
+}
+
+/** Drags the thumb of the scroll bar from one end to the other and back. */
+async function drag(
+  page: Page,
+  cdp: CDPSession,
+  { x, y, width, height }: Box,
+  moves: number,
+): Promise<void> {
+  const at = async (type: 'mousePressed' | 'mouseMoved' | 'mouseReleased', down: number) => {
+    await cdp.send('Input.dispatchMouseEvent', {
+      type,
+      x: x + width - 8,
+      y: y + down,
+      button: 'left',
+      buttons: type === 'mouseReleased' ? 0 : 1,
+      clickCount: type === 'mouseMoved' ? 0 : 1,
+    })
+  }
+  const way = height - 2 * HOLD
+  await at('mousePressed', HOLD)
+  for (let move = 1; move <= 2 * moves; move++) {
+    const share = move <= moves ? move / moves : 2 - move / moves
+    await at('mouseMoved', HOLD + way * share)
+    await pause(MOVE_MS)
+    if (move !== moves) continue
+    const { top, height: full } = await positionOf(page)
+    if (top < full * 0.9) throw new Error(`the scroll bar moved the list to ${top} of ${full}`)
+  }
+  await at('mouseReleased', HOLD)
+}
+
+/**
+ * Scrolls through a list of runs.
+ * @param runs the number of runs that the list has at least.
+ * @param options `quick`: the scroll bar is dragged at fewer positions. `query`: filters of the list, such as `?status=failed`.
+ */
+export async function scrolled(
+  signed: Signed,
+  runs: number,
+  { quick = false, query = '' }: { readonly quick?: boolean; readonly query?: string } = {},
+): Promise<Scrolled> {
+  const context = await signed.context()
+  try {
+    const page = await context.newPage()
+    await page.goto(`${signed.url}${listView.path}${query}`)
+    await page.locator(listView.shown).first().waitFor()
+    const cdp = await measuring(page)
+    const box = await page.locator('.virtual').boundingBox()
+    if (!box) throw new Error('the list is not visible')
+    const frames = async (work: () => Promise<void>): Promise<Frames> => {
+      const events = await traced(signed, page, MARK, work)
+      return framesOf(events, threadOf(events, MARK))
+    }
+    const wheel = await frames(async () => {
+      await turn(page, cdp, box, TURN, runs)
+      await turn(page, cdp, box, -TURN, runs)
+    })
+    const bar = await frames(() => drag(page, cdp, box, quick ? MOVES / 4 : MOVES))
+    const { rows } = await positionOf(page)
+    return { wheel, bar, runs: rows, heap: (await sizeOf(cdp)).heap }
+  } finally {
+    await context.close()
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * A soak: pages stay open while runs start and end, and one page goes through the console again and
+ * again. Whatever a page keeps for ever shows as growth of its heap, elements or listeners.
+ */
+import type { CDPSession, Page } from 'playwright-core'
+import { pause } from '../support/measure.ts'
+import { measuring, type PageSize, type Signed, sizeOf } from './browser.ts'
+import { openView } from './live.ts'
+import { homeView, listView, runView } from './views.ts'
+
+/** The most rows of measurements. */
+const MOST_ROWS = 12
+/** Milliseconds for which the visiting page stays on a page. */
+const STAY = 300
+/**
+ * Pages that are visited in turn, by their addresses below the project. After `/runs`, the newest
+ * run is opened. The last one is the page that is measured.
+ */
+const VISITED = ['/runs', '/workflows', '/inbox', '/runs', '/workers', '/tables', '/agents', '']
+/** The least duration of a row in seconds, which is enough for all visits. */
+const SHORTEST = 4
+
+/** The names of the pages, in the order of `SoakRow.sizes`. */
+export const SOAKED = ['list', 'list, scrolled down', 'run', 'home', 'visits'] as const
+/** The sizes of the pages at a time in seconds. */
+export interface SoakRow {
+  readonly at: number
+  readonly sizes: readonly PageSize[]
+}
+
+/** Follows the links of the navigation, and opens the newest run of the list. */
+async function visitAll(page: Page): Promise<void> {
+  for (const path of VISITED) {
+    await page.evaluate(`document.querySelector('a.side-link[href="/p/default${path}"]')?.click()`)
+    await pause(STAY)
+    if (path !== '/runs') continue
+    await page.evaluate(`document.querySelector('a.run-name')?.click()`)
+    await pause(STAY)
+  }
+}
+
+/**
+ * Keeps the pages open for some seconds and measures them at the end of each interval. During the
+ * first interval, which is not measured, caches are filled.
+ * @param run a run that waits.
+ */
+export async function soak(
+  { context: create, url }: Signed,
+  run: string,
+  seconds: number,
+  say: (line: string) => void,
+): Promise<SoakRow[]> {
+  const context = await create()
+  try {
+    const pages: Page[] = []
+    for (const view of [listView, listView, runView(run), homeView, homeView])
+      pages.push(await openView(context, url, view))
+    await pages[1]?.evaluate(`document.querySelector('.virtual').scrollTop = 4000`)
+    const sessions: CDPSession[] = []
+    for (const page of pages) sessions.push(await measuring(page))
+    const visitor = pages.at(-1) as Page
+    const rows: SoakRow[] = []
+    const intervals = Math.min(MOST_ROWS + 1, Math.max(3, Math.floor(seconds / SHORTEST)))
+    const from = performance.now()
+    for (let interval = 1; interval <= intervals; interval++) {
+      const end = from + (interval * seconds * 1000) / intervals
+      do await visitAll(visitor)
+      while (performance.now() < end)
+      if (interval === 1) continue
+      const sizes: PageSize[] = []
+      for (const session of sessions) sizes.push(await sizeOf(session))
+      const at = (performance.now() - from) / 1000
+      rows.push({ at, sizes })
+      const heaps = sizes.map(({ heap }) => (heap / 2 ** 20).toFixed(2)).join(' / ')
+      say(`soak, ${Math.round(at)} s: ${heaps} MiB`)
+    }
+    return rows
+  } finally {
+    await context.close()
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Statistics from trace events of Chromium: what the main thread of a page did in each frame. It
+ * needs no browser.
+ *
+ * Invariant: a part of work belongs to the frame in which it begins, with its whole duration, so a
+ * long part is never divided among frames.
+ */
+
+/** A trace event. Times are in microseconds; `tdur` is processor time of the thread. */
+export interface TraceEvent {
+  readonly name: string
+  readonly ph: string
+  readonly pid: number
+  readonly tid: number
+  readonly ts: number
+  readonly dur?: number
+  readonly tdur?: number
+}
+/** A thread of a process. */
+export interface Thread {
+  readonly pid: number
+  readonly tid: number
+}
+/** What a main thread did, in milliseconds. */
+export interface Frames {
+  /** Script in each frame, with its garbage collection and the layout that it forces. */
+  readonly script: readonly number[]
+  /** The same as processor time, without the time in which other threads had the core. */
+  readonly processor: readonly number[]
+  /** Style, layout and paint in each frame, beside the script. */
+  readonly rendering: readonly number[]
+  /** The tasks of more than `LONG` ms. */
+  readonly longTasks: readonly number[]
+  /** The number of them that took more than `LONG` ms of processor time. */
+  readonly busyTasks: number
+}
+
+/** Duration in milliseconds above which a task is long, as browsers define it. */
+export const LONG = 50
+/** Duration of a frame in microseconds, at 60 frames per second. */
+const FRAME = 1e6 / 60
+
+/** The begin of a frame on the main thread. */
+const BEGIN = 'BeginMainThreadFrame'
+const TASK = 'RunTask'
+const scripts: ReadonlySet<string> = new Set([
+  'EvaluateScript',
+  'EventDispatch',
+  'FireAnimationFrame',
+  'FireIdleCallback',
+  'FunctionCall',
+  'MajorGC',
+  'MinorGC',
+  'RunMicrotasks',
+  'TimerFire',
+  'v8.callFunction',
+  'v8.compile',
+  'v8.compileModule',
+  'v8.evaluateModule',
+])
+const renderings: ReadonlySet<string> = new Set([
+  'Commit',
+  'HitTest',
+  'IntersectionObserverController::computeIntersections',
+  'Layerize',
+  'Layout',
+  'Paint',
+  'PrePaint',
+  'ScheduleStyleRecalculation',
+  'UpdateLayer',
+  'UpdateLayerTree',
+  'UpdateLayoutTree',
+])
+/** Returns whether an event matters for `framesOf` or `threadOf`. */
+export const isRelevant = ({ name }: Pick<TraceEvent, 'name'>, mark: string): boolean =>
+  name === BEGIN || name === TASK || name === mark || scripts.has(name) || renderings.has(name)
+
+/**
+ * Returns the thread that has set a mark with `performance.mark`.
+ * @throws Error if no event has the name of the mark.
+ */
+export function threadOf(events: readonly TraceEvent[], mark: string): Thread {
+  const found = events.find(({ name }) => name === mark)
+  if (!found) throw new Error(`the trace has no mark ${mark}`)
+  return { pid: found.pid, tid: found.tid }
+}
+
+/** A part of the work of a thread, which no other part contains. */
+interface Part {
+  readonly at: number
+  readonly dur: number
+  readonly tdur: number
+}
+/** Returns the events that are in no other event of the list, by time. */
+function outermost(events: readonly TraceEvent[]): Part[] {
+  const parts: Part[] = []
+  let end = Number.NEGATIVE_INFINITY
+  const ordered = events.toSorted((a, b) => a.ts - b.ts || (b.dur ?? 0) - (a.dur ?? 0))
+  for (const { ts, dur = 0, tdur = dur } of ordered) {
+    if (ts < end) continue
+    parts.push({ at: ts, dur, tdur })
+    end = ts + dur
+  }
+  return parts
+}
+
+/**
+ * Returns the begins of the frames. Without a change the browser begins no frame, so longer pauses
+ * are divided into frames of the usual duration.
+ */
+function beginsOf(events: readonly TraceEvent[]): number[] {
+  const known = events
+    .filter(({ name }) => name === BEGIN)
+    .map(({ ts }) => ts)
+    .sort((a, b) => a - b)
+  const begins: number[] = []
+  for (const [index, at] of known.entries()) {
+    const next = known[index + 1] ?? at
+    begins.push(at)
+    for (let more = at + FRAME; more + FRAME <= next; more += FRAME) begins.push(more)
+  }
+  return begins
+}
+/** Returns the sums of the parts that begin in each frame. Parts before the first are left out. */
+function sums(begins: readonly number[], parts: readonly Part[], of: 'dur' | 'tdur'): number[] {
+  const all = new Array<number>(begins.length).fill(0)
+  let frame = -1
+  for (const part of parts) {
+    while (frame + 1 < begins.length && (begins[frame + 1] ?? 0) <= part.at) frame++
+    if (frame >= 0) all[frame] = (all[frame] ?? 0) + part[of] / 1000
+  }
+  return all
+}
+
+/** Returns what a main thread did in each frame. */
+export function framesOf(events: readonly TraceEvent[], { pid, tid }: Thread): Frames {
+  const own = events.filter((event) => event.pid === pid && event.tid === tid)
+  const begins = beginsOf(own)
+  const work = own.filter(({ ph }) => ph === 'X')
+  const script = outermost(work.filter(({ name }) => scripts.has(name)))
+  const both = outermost(work.filter(({ name }) => scripts.has(name) || renderings.has(name)))
+  const scripted = sums(begins, script, 'dur')
+  const long = work.filter(({ name, dur = 0 }) => name === TASK && dur / 1000 > LONG)
+  return {
+    script: scripted,
+    processor: sums(begins, script, 'tdur'),
+    rendering: sums(begins, both, 'dur').map((all, at) => all - (scripted[at] ?? 0)),
+    longTasks: long.map(({ dur = 0 }) => dur / 1000),
+    busyTasks: long.filter(({ dur = 0, tdur = dur }) => tdur / 1000 > LONG).length,
+  }
+}

@@ -1,0 +1,10 @@
+/** The queries of the home page that the console may run before the page is loaded. */
+import type { CallInput } from '../../api/client.ts'
+
+/** The input of `overview.get` for the period that is shown at first. */
+export const overviewInput = (project: string, minutes = 60): CallInput<'overview.get'> => ({
+  project,
+  minutes,
+})
+/** The input of `run.list` for the newest runs. */
+export const recentInput = (project: string): CallInput<'run.list'> => ({ project, limit: 8 })

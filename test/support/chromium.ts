@@ -1,0 +1,38 @@
+/**
+ * The Chromium of tests and benchmarks: the executable in BATON_CHROMIUM, or else the headless
+ * shell of Chromium, Chromium or Chrome from the PATH.
+ */
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+/** The headless shell needs half of the processor time of Chromium, which also draws its own window. */
+const names = [
+  'chromium-headless-shell',
+  'chromium',
+  'chromium-browser',
+  'google-chrome',
+  'google-chrome-stable',
+  'chrome',
+]
+const isExecutable = (file: string): boolean => {
+  try {
+    accessSync(file, constants.X_OK)
+  } catch {
+    return false
+  }
+  return true
+}
+
+/** Returns the path of the executable; undefined when there is none. */
+export const chromiumPath = (): string | undefined =>
+  process.env['BATON_CHROMIUM'] ||
+  (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .flatMap((folder) => names.map((name) => join(folder, name)))
+    .find(isExecutable)
+
+/**
+ * Arguments of Chromium. Its sandbox does not work in containers. The only pages opened are those
+ * of the service.
+ */
+export const CHROMIUM_ARGS: readonly string[] = ['--no-sandbox', '--disable-dev-shm-usage']
