@@ -5,7 +5,7 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import axe from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import type { TAP } from 'tap'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
@@ -59,6 +59,12 @@ export const untilTrue = (page: Page, condition: string): Promise<unknown> =>
   page.evaluate(
     `(async () => { while (!(${condition})) await new Promise(requestAnimationFrame) })()`,
   )
+/**
+ * Calls a JavaScript function, given as text, with the element of a locator, and returns its result.
+ * Playwright itself returns nothing for a text with a function.
+ */
+export const onElement = (control: Locator, text: string): Promise<unknown> =>
+  control.evaluate(new Function('element', `return (${text})(element)`) as () => unknown)
 /**
  * Presses Tab until the control has the focus.
  * @param control matches the text that `focused` returns for the control.
