@@ -32,30 +32,35 @@ export interface Hands {
   readonly faults: readonly string[]
 }
 
+/** Prevents the dialog of the system, which would be open before the first wait for it. */
+const interceptFiles = (page: Page): void => void page.on('filechooser', () => {})
 const chosenFiles = (page: Page): Promise<FileChooser> => page.waitForEvent('filechooser')
 const gone = (page: Page): Promise<void> =>
   page.locator('dialog[open]').waitFor({ state: 'detached' })
 
 /** Returns the mouse. */
-export const mouseOf = (page: Page): Hands => ({
-  kind: 'mouse',
-  faults: [],
-  enter: (part) => part.click(),
-  press: (control) => control.click(),
-  async write(field, text) {
-    await field.click()
-    await page.keyboard.press('Control+a')
-    await page.keyboard.insertText(text)
-  },
-  async choose(list, label) {
-    await list.selectOption({ label })
-  },
-  async upload(button, ...files) {
-    const [chooser] = await Promise.all([chosenFiles(page), button.click()])
-    await chooser.setFiles([...files])
-  },
-  closed: () => gone(page),
-})
+export function mouseOf(page: Page): Hands {
+  interceptFiles(page)
+  return {
+    kind: 'mouse',
+    faults: [],
+    enter: (part) => part.click(),
+    press: (control) => control.click(),
+    async write(field, text) {
+      await field.click()
+      await page.keyboard.press('Control+a')
+      await page.keyboard.insertText(text)
+    },
+    async choose(list, label) {
+      await list.selectOption({ label })
+    },
+    async upload(button, ...files) {
+      const [chooser] = await Promise.all([chosenFiles(page), button.click()])
+      await chooser.setFiles([...files])
+    },
+    closed: () => gone(page),
+  }
+}
 
 /** How often a key is pressed at most to reach a control. */
 const MOST = 160
@@ -86,6 +91,7 @@ const IN_EDITOR = `document.activeElement.matches('.cm-content')`
 
 /** Returns the keyboard. */
 export function keyboardOf(page: Page): Hands {
+  interceptFiles(page)
   const faults: string[] = []
   const { keyboard } = page
   const where = (control: Locator): Promise<string> => onElement(control, WHERE) as Promise<string>
