@@ -1,5 +1,6 @@
 /** Starts the console in the document that `gateway/pages/console.ts` serves. */
 import { render } from 'preact'
+import { keepFocus } from './focus/keep.ts'
 import { startRouter } from './router/router.ts'
 import { isConsolePath } from './router/routes.ts'
 import { App } from './shell/app.tsx'
@@ -10,6 +11,7 @@ import { applyTheme } from './shell/theme.ts'
 applyTheme()
 startRouter(isConsolePath)
 followSession()
+keepFocus()
 void loadSession()
 preloadPage(location.pathname, new URLSearchParams(location.search))
 const root = document.getElementById('app')

@@ -37,7 +37,8 @@ function follow(source: Source, project: string, listener: Listener): () => void
         frame: (frame) => tell(source, listeners, frame),
         // What has changed since an answer and before this state is not sent.
         state: ({ state }) => {
-          if (state === 'live') for (const one of [...listeners]) one('*', undefined)
+          const kind = { live: '*', refused: 'refused' }[state as string]
+          if (kind !== undefined) for (const one of [...listeners]) one(kind, undefined)
         },
       },
     )
@@ -60,8 +61,8 @@ function follow(source: Source, project: string, listener: Listener): () => void
 
 /**
  * Calls the listener for every changed record of a project. The kind `*` means that changes may
- * have been missed, so everything must be loaded again. Without an id, any record of the kind may
- * have changed.
+ * have been missed, so everything must be loaded again; `refused` means that the person has lost the
+ * permission to hear of changes. Without an id, any record of the kind may have changed.
  * @param runs whether runs matter, which have the kind `run`.
  * @returns a function that ends the calls.
  */

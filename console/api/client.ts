@@ -79,6 +79,12 @@ export function whenSignedOut(run: () => void): void {
   onSignedOut = run
 }
 
+let onForbidden: () => void = () => {}
+/** Sets the function that is called when the service answers 403: a permission is missing. */
+export function whenForbidden(run: () => void): void {
+  onForbidden = run
+}
+
 /** A request in its HTTP form. `path` begins with `/v1`. */
 export interface HttpRequestOf {
   readonly method: string
@@ -196,6 +202,7 @@ export async function send(
     if (answer?.ok) return answer
     const error = await errorOf(answer)
     if (error.status === 401) onSignedOut()
+    if (error.status === 403) onForbidden()
     if (!REPEATED.has(error.status) || attempt === tries) throw error
     const after = Number(answer?.headers.get('retry-after') ?? 0) * 1000
     const pause = Math.min(10_000, Math.max(after, FIRST_PAUSE_MS * 2 ** attempt))

@@ -4,6 +4,8 @@
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
+import { showError } from '../design/notify.ts'
+import { loadPart } from '../router/part.ts'
 import { theme } from '../shell/theme.ts'
 import { chartText as text } from './text.ts'
 
@@ -47,7 +49,10 @@ export function Chart({
   const plot = useRef<uPlot | undefined>(undefined)
   const shape = series.map(({ label, colour }) => `${label} ${colour}`).join()
   useEffect(() => {
-    void import('uplot').then(({ default: loaded }) => setLibrary(() => loaded))
+    loadPart('chart', () => import('uplot')).then(
+      ({ default: loaded }) => setLibrary(() => loaded),
+      showError,
+    )
   }, [])
   useEffect(() => {
     const element = frame.current

@@ -12,10 +12,12 @@ interface Look {
 }
 interface ButtonProps extends Look {
   readonly children: ComponentChildren
-  /** While a returned promise is pending, the button is disabled. A rejection is shown. */
+  /** While a returned promise is pending, clicks have no effect. A rejection is shown. */
   readonly onClick?: (event: MouseEvent) => unknown
   readonly submit?: boolean
   readonly disabled?: boolean
+  /** What the button does is in progress. Unlike a disabled one, the button keeps the focus. */
+  readonly busy?: boolean
   /** Why the button is disabled, or what it does. */
   readonly title?: string
   readonly shortcut?: string
@@ -27,9 +29,11 @@ const classes = (kind: string | undefined, danger: boolean | undefined, icon = f
   ['button', kind, danger && 'danger', icon && 'icon'].filter(Boolean).join(' ')
 
 /** Runs the handler of a control and returns whether it is pending. */
-function usePending(onClick: ButtonProps['onClick']) {
-  const [pending, setPending] = useState(false)
+function usePending(onClick: ButtonProps['onClick'], busy = false) {
+  const [isRunning, setPending] = useState(false)
+  const pending = isRunning || busy
   const run = async (event: MouseEvent): Promise<void> => {
+    if (pending) return event.preventDefault()
     const result = onClick?.(event)
     if (!(result instanceof Promise)) return
     setPending(true)
@@ -48,12 +52,13 @@ function usePending(onClick: ButtonProps['onClick']) {
 export function Button(props: ButtonProps) {
   const { icon, kind, danger, children, onClick, submit, disabled, title, shortcut, pressed } =
     props
-  const { pending, run } = usePending(onClick)
+  const { pending, run } = usePending(onClick, props.busy)
   return (
     <button
       type={submit ? 'submit' : 'button'}
       class={classes(kind, danger)}
-      disabled={disabled || pending}
+      disabled={disabled}
+      aria-disabled={pending || undefined}
       aria-busy={pending}
       title={title}
       aria-keyshortcuts={shortcut}
@@ -74,12 +79,13 @@ export function IconButton(
   },
 ) {
   const { icon, kind = 'quiet', danger, label, onClick, disabled, shortcut, pressed } = props
-  const { pending, run } = usePending(onClick)
+  const { pending, run } = usePending(onClick, props.busy)
   return (
     <button
       type="button"
       class={classes(kind, danger, true)}
-      disabled={disabled || pending}
+      disabled={disabled}
+      aria-disabled={pending || undefined}
       aria-label={label}
       title={label}
       aria-keyshortcuts={shortcut}

@@ -1,14 +1,18 @@
 /** Dialogs and menus, on the elements of the browser that keep and return the focus. */
 import type { ComponentChildren } from 'preact'
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type FaultOf, useRefusal } from '../api/refusal.ts'
+import { guardUnload } from '../router/router.ts'
 import { Button, IconButton } from './button.tsx'
 import { Icon, type IconName } from './icons.tsx'
 import { showError } from './notify.ts'
 import { Failure } from './states.tsx'
 import { designText as text } from './text.ts'
 
-/** A modal dialog, open while it is rendered. */
+/**
+ * A modal dialog, open while it is rendered. The browser asks before a reload that would lose what
+ * was entered in its form.
+ */
 export function Dialog({
   title,
   onClose,
@@ -22,6 +26,8 @@ export function Dialog({
 }) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
+  const isEntered = useRef(false)
+  useEffect(() => guardUnload(() => isEntered.current), [])
   // Before the browser paints, so that keys that a person presses at once reach the dialog.
   useLayoutEffect(() => {
     const dialog = element.current
@@ -35,6 +41,9 @@ export function Dialog({
       ref={element}
       class={wide ? 'dialog wide' : 'dialog'}
       aria-labelledby={id}
+      onInput={({ target }) => {
+        if (target instanceof Element && target.closest('form')) isEntered.current = true
+      }}
       onCancel={(event) => {
         event.preventDefault()
         onClose()
@@ -246,7 +255,7 @@ export function FormDialog({
         {children(faultOf)}
         <div class="actions">
           <Button onClick={onClose}>{text.cancel}</Button>
-          <Button kind="primary" danger={danger} submit disabled={pending || disabled}>
+          <Button kind="primary" danger={danger} submit busy={pending} disabled={disabled}>
             {action}
           </Button>
         </div>

@@ -1,6 +1,7 @@
 /** The differences of two texts, side by side on wide screens. */
 import { useEffect, useRef } from 'preact/hooks'
 import { showError } from '../design/notify.ts'
+import { loadPart } from '../router/part.ts'
 import type { Language } from './located.ts'
 import { editorText as text } from './text.ts'
 
@@ -21,7 +22,7 @@ export function Differences({
     let isShown = true
     let close: (() => void) | undefined
     const side = element.clientWidth >= 720
-    import('./compare.ts').then(({ openComparison }) => {
+    loadPart('comparison', () => import('./compare.ts')).then(({ openComparison }) => {
       if (isShown) close = openComparison(element, before, after, language, side)
     }, showError)
     return () => {

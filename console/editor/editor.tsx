@@ -4,6 +4,8 @@
  */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { FieldFault } from '../api/client.ts'
+import { showError } from '../design/notify.ts'
+import { loadPart } from '../router/part.ts'
 import type { CodeEditor } from './code.ts'
 import { faultsOfText, type ShownFault, type ValueCheck } from './faults.ts'
 import type { Language } from './located.ts'
@@ -60,32 +62,29 @@ export function Editor(props: EditorProps) {
   }
   useEffect(() => {
     let isShown = true
-    import('./code.ts').then(
-      ({ openCode }) => {
-        if (!isShown || !frame.current) return
-        const hadFocus = frame.current.parentElement?.contains(document.activeElement)
-        editor.current = openCode({
-          parent: frame.current,
-          label,
-          text: latest.current.value,
-          language,
-          readOnly,
-          describedBy: `${id}-hint ${id}-faults`,
-          ...(latest.current.hint !== undefined && { hint: latest.current.hint }),
-          schema: () => latest.current.schema,
-          faults: faultsIn,
-          onText: (next) => {
-            written.current = [...written.current.slice(1 - MAX_WRITTEN), next]
-            latest.current.onValue?.(next)
-          },
-          onFaults: report,
-          onSubmit: () => latest.current.onSubmit?.(),
-        })
-        setLoaded(true)
-        if (hadFocus) editor.current.focus()
-      },
-      (error: unknown) => console.error(error),
-    )
+    loadPart('editor', () => import('./code.ts')).then(({ openCode }) => {
+      if (!isShown || !frame.current) return
+      const hadFocus = frame.current.parentElement?.contains(document.activeElement)
+      editor.current = openCode({
+        parent: frame.current,
+        label,
+        text: latest.current.value,
+        language,
+        readOnly,
+        describedBy: `${id}-hint ${id}-faults`,
+        ...(latest.current.hint !== undefined && { hint: latest.current.hint }),
+        schema: () => latest.current.schema,
+        faults: faultsIn,
+        onText: (next) => {
+          written.current = [...written.current.slice(1 - MAX_WRITTEN), next]
+          latest.current.onValue?.(next)
+        },
+        onFaults: report,
+        onSubmit: () => latest.current.onSubmit?.(),
+      })
+      setLoaded(true)
+      if (hadFocus) editor.current.focus()
+    }, showError)
     return () => {
       isShown = false
       editor.current?.close()

@@ -7,6 +7,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Spec } from '../../protocol/workflows/spec.ts'
 import { IconButton } from '../design/button.tsx'
 import { Notice, Skeleton, type Tone } from '../design/states.tsx'
+import { loadPart } from '../router/part.ts'
 import { type GraphNode, graphOf, type PlacedGraph, placeGraph } from './graph.ts'
 import { graphText as text } from './text.ts'
 
@@ -58,13 +59,15 @@ export function WorkflowGraph({
   const [failed, setFailed] = useState(false)
   useEffect(() => {
     let current = true
-    placeGraph(graph).then(
-      (next) => current && setPlaced(next),
-      (error: unknown) => {
-        console.error(error)
-        if (current) setFailed(true)
-      },
-    )
+    loadPart('graph', () => import('@dagrejs/dagre'))
+      .then(() => placeGraph(graph))
+      .then(
+        (next) => current && setPlaced(next),
+        (error: unknown) => {
+          console.error(error)
+          if (current) setFailed(true)
+        },
+      )
     return () => {
       current = false
     }

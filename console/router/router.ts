@@ -31,6 +31,18 @@ export function guardLeaving(question: () => string | undefined): () => void {
   guards.add(question)
   return () => void guards.delete(question)
 }
+/**
+ * Lets the browser ask before the tab is closed or reloaded, without asking at changes of the place.
+ * @param isNeeded returns whether something would be lost.
+ * @returns a function that ends this.
+ */
+export function guardUnload(isNeeded: () => boolean): () => void {
+  const ask = (event: BeforeUnloadEvent): void => {
+    if (isNeeded()) event.preventDefault()
+  }
+  addEventListener('beforeunload', ask)
+  return () => removeEventListener('beforeunload', ask)
+}
 /** Returns the first question that must be answered before the page is left. */
 const openQuestion = (): string | undefined => {
   for (const question of guards) {

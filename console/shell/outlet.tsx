@@ -1,44 +1,18 @@
 /** Shows the page of the current place, and loads its module first. */
-import { signal } from '@preact/signals'
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Button, LinkButton } from '../design/button.tsx'
 import { Boundary, Empty, Notice, Skeleton } from '../design/states.tsx'
 import { matchPath } from '../router/match.ts'
+import { loadPart, MissingPart } from '../router/part.ts'
 import type { Route } from '../router/route.ts'
 import { place } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
 import { Page, type PageProps } from './page.tsx'
-import { current, may } from './session.ts'
+import { current, isShutOut, may } from './session.ts'
 import { shellText as text } from './text.ts'
 
-/** Whether a module of this version can no longer be loaded, because the service was updated. */
-const outdated = signal(false)
-
-const RELOADED = 'console.reloaded'
 const loaded = new Map<Route, ComponentType<PageProps>>()
-
-/**
- * Loads the module of a page. After an upgrade its file may be gone: the console then reloads once,
- * and asks the user if that did not help.
- */
-async function moduleOf(route: Route): Promise<ComponentType<PageProps> | undefined> {
-  const known = loaded.get(route)
-  if (known) return known
-  try {
-    const { default: page } = await route.load()
-    loaded.set(route, page)
-    sessionStorage.removeItem(RELOADED)
-    return page
-  } catch (error) {
-    console.error(error)
-    if (navigator.onLine && sessionStorage.getItem(RELOADED) === null) {
-      sessionStorage.setItem(RELOADED, '1')
-      location.reload()
-    } else outdated.value = true
-    return undefined
-  }
-}
 
 /** Returns the route of a path with its parameters. */
 function routeOfPath(path: string) {
@@ -60,20 +34,38 @@ export function preloadPage(path: string, query: URLSearchParams): void {
   route.load().catch(() => {})
   route.early?.(params, query)
 }
+/** Uses the module of a page: undefined while it is loaded, or a failure. */
+function usePageModule(route: Route | undefined): ComponentType<PageProps> | Error | undefined {
+  const [missing, setMissing] = useState<{ readonly route: Route; readonly error: Error }>()
+  const [, setCount] = useState(0)
+  useEffect(() => {
+    if (!route || loaded.has(route)) return
+    const isWanted = () => routeOfPath(place.peek().path)?.route === route
+    loadPart(route.path, route.load, isWanted).then(
+      ({ default: page }) => {
+        loaded.set(route, page)
+        setCount((count) => count + 1)
+      },
+      (error: unknown) => {
+        if (!(error instanceof MissingPart)) throw error
+        setMissing({ route, error })
+      },
+    )
+  }, [route])
+  if (!route) return undefined
+  return loaded.get(route) ?? (missing?.route === route ? missing.error : undefined)
+}
 
 /** The page of the current place. */
 export function Outlet() {
   const { path } = place.value
   const found = routeOfPath(path)
-  const [, setCount] = useState(0)
   const route = found?.route
-  useEffect(() => {
-    if (route && !loaded.has(route)) void moduleOf(route).then(() => setCount((n) => n + 1))
-  }, [route])
-  if (outdated.value)
+  const Shown = usePageModule(route)
+  if (Shown instanceof Error)
     return (
       <Notice tone="warn">
-        <p>{text.updated}</p>
+        <p>{Shown.message}</p>
         <Button onClick={() => location.reload()}>{text.reload}</Button>
       </Notice>
     )
@@ -88,7 +80,17 @@ export function Outlet() {
       </Page>
     )
   const { permission } = route
-  if (permission && route.path.startsWith('/p/') && current.value && !may(permission))
+  const isOfProject = route.path.startsWith('/p/')
+  if (isOfProject && isShutOut.value)
+    return (
+      <Page title={text.noSuchProject}>
+        <Empty icon="keys" title={text.noSuchProject}>
+          <p>{text.noSuchProjectHint}</p>
+          <LinkButton href="/organization/projects">{text.projects}</LinkButton>
+        </Empty>
+      </Page>
+    )
+  if (permission && isOfProject && current.value && !may(permission))
     return (
       <Page title={text.notAllowed}>
         <Empty icon="keys" title={text.notAllowed}>
@@ -96,7 +98,6 @@ export function Outlet() {
         </Empty>
       </Page>
     )
-  const Shown = loaded.get(route)
   return (
     <Boundary key={path}>
       {Shown ? <Shown params={found.params} /> : <Skeleton lines={6} />}

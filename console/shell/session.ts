@@ -5,8 +5,9 @@
  */
 import { computed, effect, signal } from '@preact/signals'
 import type { ConsoleIdentity } from '../../protocol/access/console-session.ts'
-import { send, whenSignedOut } from '../api/client.ts'
-import { forgetLive, setLiveOwner } from '../api/live.ts'
+import { onChange } from '../api/changes.ts'
+import { ApiError, send, whenForbidden, whenSignedOut } from '../api/client.ts'
+import { connection, forgetLive, live, setLiveOwner } from '../api/live.ts'
 import { forgetAnswers } from '../api/query.ts'
 import { go, place } from '../router/router.ts'
 import { covers } from './permissions.ts'
@@ -26,6 +27,17 @@ export const project = computed(
 /** The current project as the session sees it, with the person's principal and permissions. */
 export const current = computed(() =>
   projects.value.find(({ handle, id }) => project.value === handle || project.value === id),
+)
+/** The project of the address that was looked for again and not found. */
+const notFound = signal('')
+/** Whether the person may not enter the project of the address, or it does not exist. */
+export const isShutOut = computed(
+  () =>
+    signedIn.value === true &&
+    !current.value &&
+    !identity.value?.more_projects &&
+    project.value !== '' &&
+    notFound.value === project.value,
 )
 
 /**
@@ -54,13 +66,62 @@ function forget(): void {
   forgetLive()
 }
 
-/** Asks for signing in when the session has ended. Called once. */
+/** Loads the permissions again. A service that does not answer changes nothing. */
+async function refresh(): Promise<void> {
+  const rights = (): string => JSON.stringify(projects.peek())
+  const before = rights()
+  try {
+    await loadSession()
+    if (signedIn.peek() === false) forget()
+    // What was refused may be permitted now.
+    else if (rights() !== before) live().retry()
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+  }
+}
+/** Kinds of records that decide what a person may do. */
+const OF_PERMISSIONS: ReadonlySet<string> = new Set(['assignment', 'principal', 'role', 'refused'])
+/** Milliseconds for which changes of permissions are collected. */
+const COLLECT_MS = 200
+
+/**
+ * Asks for signing in when the session has ended, and loads the permissions again when they may have
+ * changed. Called once.
+ */
 export function followSession(): void {
+  let planned: ReturnType<typeof setTimeout> | undefined
+  const refreshSoon = (): void => {
+    if (planned !== undefined || !identity.peek()?.signed_in) return
+    planned = setTimeout(() => {
+      planned = undefined
+      void refresh()
+    }, COLLECT_MS)
+  }
   whenSignedOut(() => {
     if (identity.peek()?.signed_in) forget()
   })
+  whenForbidden(refreshSoon)
   effect(() => {
     if (signedIn.value === false) askToSignIn()
+  })
+  effect(() => {
+    if (connection.value.state === 'refused') refreshSoon()
+  })
+  const entered = computed(() => (current.value ? project.value : ''))
+  effect(() => {
+    const name = entered.value
+    if (name === '') return undefined
+    return onChange(name, false, (kind) => {
+      if (OF_PERMISSIONS.has(kind)) refreshSoon()
+    })
+  })
+  // A project that is not known may have been created since the session was loaded.
+  effect(() => {
+    const name = project.value
+    if (!signedIn.value || current.value || name === '' || notFound.peek() === name) return
+    void refresh().then(() => {
+      if (project.peek() === name) notFound.value = name
+    })
   })
 }
 

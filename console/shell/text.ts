@@ -27,6 +27,8 @@ export const shellText = messages('shell', {
   notAllowed: 'You may not see this page.',
   notAllowedHint: (permission: string) =>
     `It needs the permission ${permission}. An administrator of the project can grant it.`,
+  noSuchProject: 'There is no such project.',
+  noSuchProjectHint: 'It was deleted, or you have lost access to it.',
   connecting: 'Connecting…',
   waiting: 'Connection lost. Trying again…',
   updated: 'The service was updated. Reload the page to continue. Your drafts are kept.',

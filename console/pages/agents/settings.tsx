@@ -1,6 +1,6 @@
 /**
  * The settings of an agent. Only changed fields are sent, so a change that another person makes to
- * other fields meanwhile is kept.
+ * other fields meanwhile is kept. For the same fields, the person decides which value stays.
  */
 import { useEffect, useId, useState } from 'preact/hooks'
 import { type CallInput, type CallReply, call } from '../../api/client.ts'
@@ -13,6 +13,7 @@ import { Failure, Notice } from '../../design/states.tsx'
 import { Editor } from '../../editor/editor.tsx'
 import { guardLeaving } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
+import { Conflict, conflictsOf } from './conflict.tsx'
 import { agentsText as text } from './text.ts'
 
 export type Agent = CallReply<'agent.get'>
@@ -48,7 +49,7 @@ const THRESHOLDS = [
 /** The form. It calls `onDirty` with whether it has unsaved changes. */
 export function Settings({
   project,
-  agent,
+  agent: loaded,
   onSaved,
   onDirty,
 }: {
@@ -58,6 +59,12 @@ export function Settings({
   readonly onDirty: (dirty: boolean) => void
 }) {
   const [changes, setChanges] = useState<Changes>({})
+  /** The stored values of the changed fields when their editing began. */
+  const [bases, setBases] = useState<Partial<Agent>>({})
+  /** The record of the last save or check, which may be newer than the loaded one. */
+  const [seen, setSeen] = useState(loaded)
+  const agent = seen.id === loaded.id && seen.updated_at > loaded.updated_at ? seen : loaded
+  const conflicts = conflictsOf(changes, bases, agent)
   const { error, attempt, faultOf } = useRefusal()
   const dirty = Object.keys(changes).length > 0
   const mayEdit = may('project.edit')
@@ -70,11 +77,22 @@ export function Settings({
         JSON.stringify(value) !== JSON.stringify(agent[name as keyof Agent] ?? undefined) &&
         !(value === '' && agent[name as keyof Agent] === undefined),
     )
+    setBases(
+      Object.fromEntries(
+        next.map(([name]) => [
+          name,
+          name in changes ? bases[name as keyof Agent] : agent[name as keyof Agent],
+        ]),
+      ),
+    )
     setChanges(Object.fromEntries(next) as Changes)
   }
   const save = async (): Promise<void> => {
     await attempt(async () => {
-      await call('agent.update', { project, id: agent.id, ...changes })
+      const stored = await call('agent.get', { project, id: agent.id })
+      setSeen(stored)
+      if (conflictsOf(changes, bases, stored).length > 0) return
+      setSeen(await call('agent.update', { project, id: agent.id, ...changes }))
       setChanges({})
       showDone(text.saved)
       onSaved()
@@ -90,7 +108,7 @@ export function Settings({
         if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 's') return
         if (!mayEdit || event.defaultPrevented) return
         event.preventDefault()
-        if (dirty) void save()
+        if (dirty && conflicts.length === 0) void save()
       }}
     >
       <fieldset class="agent-fields stack" disabled={!mayEdit}>
@@ -120,7 +138,7 @@ export function Settings({
             rows={14}
             readOnly={!mayEdit}
             onValue={(system_prompt) => change({ system_prompt })}
-            onSubmit={() => void (dirty && save())}
+            onSubmit={() => void (dirty && conflicts.length === 0 && save())}
           />
           {faultOf('system_prompt') && <p class="fault">{faultOf('system_prompt')}</p>}
         </div>
@@ -186,9 +204,30 @@ export function Settings({
         </div>
       </fieldset>
       {error && <Failure error={error} />}
+      {conflicts.length > 0 && (
+        <Conflict
+          names={conflicts}
+          changes={changes}
+          stored={agent}
+          onKeep={() => setBases({ ...agent })}
+          onTake={() =>
+            setChanges(
+              Object.fromEntries(
+                Object.entries(changes).filter(([name]) => !conflicts.includes(name)),
+              ),
+            )
+          }
+        />
+      )}
       {mayEdit && (
         <div class="row save-bar">
-          <Button kind="primary" submit disabled={!dirty} onClick={save} shortcut="Control+S">
+          <Button
+            kind="primary"
+            submit
+            disabled={!dirty || conflicts.length > 0}
+            onClick={save}
+            shortcut="Control+S"
+          >
             {text.save}
           </Button>
           {dirty && (

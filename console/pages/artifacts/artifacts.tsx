@@ -1,5 +1,5 @@
 /** The page of artifacts: a list with filters, the quota, and uploads by button and drag and drop. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { CallReply } from '../../api/client.ts'
 import { useList, useQuery } from '../../api/query.ts'
 import { Button, IconButton } from '../../design/button.tsx'
@@ -14,7 +14,7 @@ import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
 import { formatBytes, formatNumber } from '../../text/format.ts'
 import { artifactsText as text } from './text.ts'
-import { dismissUpload, isUploading, type Upload, uploadFiles, uploads } from './upload.ts'
+import { dismissUpload, type Upload, uploadFiles, uploads } from './upload.ts'
 
 type Artifact = CallReply<'artifact.list'>['items'][number]
 type Quota = CallReply<'artifact.quota'>
@@ -136,13 +136,6 @@ export default function ArtifactsPage({ params }: PageProps) {
     ],
     [allowed],
   )
-  useEffect(() => {
-    const ask = (event: BeforeUnloadEvent): void => {
-      if (isUploading()) event.preventDefault()
-    }
-    addEventListener('beforeunload', ask)
-    return () => removeEventListener('beforeunload', ask)
-  }, [])
   return (
     <Page
       title={text.title}

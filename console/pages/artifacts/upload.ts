@@ -1,6 +1,7 @@
 /** Uploads files as artifacts, with progress. At most `AT_ONCE` uploads run at the same time. */
 import { signal } from '@preact/signals'
 import { ApiError, randomKey } from '../../api/client.ts'
+import { guardUnload } from '../../router/router.ts'
 
 /** A file that is uploaded in this tab. */
 export interface Upload {
@@ -23,6 +24,7 @@ export const uploads = signal<readonly Upload[]>([])
 const waiting: { readonly id: number; readonly file: File }[] = []
 const running = new Map<number, XMLHttpRequest>()
 let last = 0
+let isGuarded = false
 
 const change = (id: number, changes: Partial<Upload>): void => {
   uploads.value = uploads.value.map((one) => (one.id === id ? { ...one, ...changes } : one))
@@ -30,6 +32,9 @@ const change = (id: number, changes: Partial<Upload>): void => {
 
 /** Adds files to the uploads of a project. */
 export function uploadFiles(project: string, files: readonly File[]): void {
+  // The browser asks before a reload on all pages, because the uploads go on there.
+  if (!isGuarded) guardUnload(() => waiting.length > 0 || running.size > 0)
+  isGuarded = true
   for (const file of files) {
     const id = ++last
     const name = (file.webkitRelativePath || file.name).slice(-MAX_NAME)
@@ -48,9 +53,6 @@ export function dismissUpload(id: number): void {
   running.get(id)?.abort()
   uploads.value = uploads.value.filter((one) => one.id !== id)
 }
-/** Whether an upload has not ended yet. */
-export const isUploading = (): boolean => waiting.length > 0 || running.size > 0
-
 function next(): void {
   while (running.size < AT_ONCE) {
     const one = waiting.shift()

@@ -4,7 +4,9 @@ import type { ApplyResult } from '../../../protocol/blueprints/schema.ts'
 import { ApiError, call } from '../../api/client.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextArea } from '../../design/field.tsx'
+import { showError } from '../../design/notify.ts'
 import { Failure, Notice } from '../../design/states.tsx'
+import { loadPart } from '../../router/part.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { groupHref } from './groups.ts'
 import { Plan } from './plan.tsx'
@@ -32,9 +34,9 @@ function useRead(files: readonly UploadedFile[], variables: string): ReadFiles |
     let isWanted = true
     setRead(undefined)
     if (files.length > 0)
-      void import('./read-files.ts').then(({ readFiles, variablesOf }) => {
+      loadPart('read-files', () => import('./read-files.ts')).then(({ readFiles, variablesOf }) => {
         if (isWanted) setRead(readFiles(files, variablesOf(variables)))
-      })
+      }, showError)
     return () => {
       isWanted = false
     }

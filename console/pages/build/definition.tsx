@@ -64,6 +64,7 @@ export function DefinitionEditor({
   const { isChanged, isOutdated, language } = definition
   const save = async (): Promise<void> => {
     if (!isChanged || !editable) return
+    if (isOutdated) return showProblem(newer)
     // The check of the editor may not have seen the last change yet.
     if (faultsOfText(definition.text, language, check).length > 0) return showProblem(text.fixFirst)
     try {
@@ -77,6 +78,11 @@ export function DefinitionEditor({
       if (below.length === 0) throw error
       setCompares(false)
     }
+  }
+  const titleOf = (): string => {
+    if (!isChanged) return text.nothingToSave
+    if (isOutdated) return newer
+    return faultCount > 0 ? text.fixFirst : text.save
   }
   const graph = steps && <WorkflowGraph spec={steps} height="min(65vh, 40rem)" />
   return (
@@ -106,8 +112,8 @@ export function DefinitionEditor({
             <Button
               kind="primary"
               icon="check"
-              disabled={!isChanged || faultCount > 0}
-              title={faultCount > 0 ? text.fixFirst : isChanged ? text.save : text.nothingToSave}
+              disabled={!isChanged || isOutdated || faultCount > 0}
+              title={titleOf()}
               onClick={save}
             >
               {text.save}

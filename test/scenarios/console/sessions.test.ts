@@ -7,7 +7,7 @@
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { faultsOf, inBrowser, untilTrue } from '../support/browser.ts'
+import { faultsOf, inBrowser, onElement, untilTrue } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { listOf, until } from '../support/given.ts'
 import { person } from '../support/people.ts'
@@ -228,7 +228,7 @@ async function tryOut(browser: Browser): Promise<void> {
     const shown = await page.locator('.talk-message').count()
     await page.getByRole('button', { name: 'Earlier messages' }).click()
     await untilTrue(page, `document.querySelectorAll('.talk-message').length >= ${shown + 50}`)
-    await page.locator('.conversation-scroll').evaluate('(element) => { element.scrollTop = 0 }')
+    await onElement(page.locator('.conversation-scroll'), '(area) => { area.scrollTop = 0 }')
     await page.getByRole('button', { name: 'Newest messages' }).click()
     await page.getByRole('button', { name: 'Newest messages' }).waitFor({ state: 'detached' })
 

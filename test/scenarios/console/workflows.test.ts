@@ -6,7 +6,7 @@
 import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { faultsOf, inBrowser } from '../support/browser.ts'
+import { faultsOf, inBrowser, onElement } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { person } from '../support/people.ts'
 
@@ -137,7 +137,8 @@ async function tryOut(browser: Browser): Promise<void> {
     await editor.focus()
     await page.keyboard.press('Escape')
     await page.keyboard.press('Tab')
-    t.notOk(await editor.evaluate('(element) => element.contains(document.activeElement)'))
+    const inside = '(element) => element.contains(document.activeElement)'
+    t.equal(await onElement(editor, inside), false)
     const id = address.split('/').at(-1)
     const { spec } = await s.ok('workflow.get', { project, id })
     t.match(spec, { limits: { max_steps: 7 } })

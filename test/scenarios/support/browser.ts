@@ -1,6 +1,6 @@
 /** The browser of scenarios, and helpers for its pages. */
 import axe from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import type { TAP } from 'tap'
 import { CHROMIUM_ARGS, chromiumPath } from '../../support/chromium.ts'
 
@@ -45,6 +45,12 @@ export const untilTrue = (page: Page, condition: string): Promise<unknown> =>
   page.evaluate(
     `(async () => { while (!(${condition})) await new Promise(requestAnimationFrame) })()`,
   )
+/**
+ * Calls a JavaScript function, given as text, with the element of a locator, and returns its result.
+ * Playwright itself returns nothing for a text with a function.
+ */
+export const onElement = (control: Locator, text: string): Promise<unknown> =>
+  control.evaluate(new Function('element', `return (${text})(element)`) as () => unknown)
 /**
  * Presses Tab until the control has the focus.
  * @param control matches the text that `focused` returns for the control.

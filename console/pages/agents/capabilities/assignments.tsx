@@ -1,10 +1,10 @@
 /** The toolkits and skills of an agent, in order, and the tools that result from them. */
+import { useState } from 'preact/hooks'
 import type { ApiError } from '../../../api/client.ts'
 import { call } from '../../../api/client.ts'
 import { useQuery } from '../../../api/query.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { SelectField } from '../../../design/field.tsx'
-import { showError } from '../../../design/notify.ts'
 import { Failure, Skeleton } from '../../../design/states.tsx'
 import { may } from '../../../shell/session.ts'
 import { Tools } from '../../sessions/side/details.tsx'
@@ -92,6 +92,8 @@ function Assigned({
   readonly assign: (ids: string[]) => Promise<void>
 }) {
   const mayEdit = may('project.edit')
+  // Arrow keys walk through the list, so a choice alone assigns nothing.
+  const [chosen, setChosen] = useState('')
   const known = new Map(all?.map((one) => [one.id, one]))
   const free = all?.filter(({ id }) => !ids?.includes(id)) ?? []
   const earlier = (index: number): string[] => {
@@ -138,17 +140,23 @@ function Assigned({
           </ol>
         )}
         {mayEdit && ids && free.length > 0 && (
-          <SelectField
-            label={add}
-            value=""
-            choices={[
-              { value: '', label: text.choose },
-              ...free.map(({ id, name }) => ({ value: id, label: name })),
-            ]}
-            onValue={(id) => {
-              if (id !== '') void assign([...ids, id]).catch(showError)
-            }}
-          />
+          <div class="row assign">
+            <SelectField
+              label={add}
+              value={chosen}
+              choices={[
+                { value: '', label: text.choose },
+                ...free.map(({ id, name }) => ({ value: id, label: name })),
+              ]}
+              onValue={setChosen}
+            />
+            <Button
+              disabled={!free.some(({ id }) => id === chosen)}
+              onClick={() => assign([...ids, chosen])}
+            >
+              {text.assign}
+            </Button>
+          </div>
         )}
       </div>
     </section>

@@ -7,6 +7,7 @@ import { TextField } from '../../../design/field.tsx'
 import { Dialog } from '../../../design/overlay.tsx'
 import { Failure, Notice, Skeleton } from '../../../design/states.tsx'
 import { designText } from '../../../design/text.ts'
+import { guardUnload } from '../../../router/router.ts'
 import { formatNumber } from '../../../text/format.ts'
 import { StatusBadge } from '../status.tsx'
 import { actOn, applicable, type BulkAction, type BulkObject } from './bulk.ts'
@@ -50,6 +51,8 @@ export function BulkDialog({
   const [progress, setProgress] = useState<BulkProgress>()
   const [state, setState] = useState<'asking' | 'acting' | 'ended' | 'stopped'>('asking')
   const abort = useRef(new AbortController())
+  // A reload would leave the rest of the runs as they are.
+  useEffect(() => guardUnload(() => state === 'acting'), [state])
   useEffect(() => {
     if ('runs' in object) {
       const fitting = object.runs.filter(({ status }) => applicable[action].includes(status))

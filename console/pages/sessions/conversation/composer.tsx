@@ -134,7 +134,7 @@ export function Composer(props: ComposerProps) {
         </p>
         <div class="row">
           <FileButton onFiles={uploads.add} />
-          <Button kind="primary" icon="send" submit disabled={sending}>
+          <Button kind="primary" icon="send" submit busy={sending}>
             {isNudge ? text.nudge : text.send}
           </Button>
         </div>

@@ -1,8 +1,9 @@
 /** The editor of one cell. */
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Column } from '../../../../protocol/tables/schema.ts'
 import { ApiError } from '../../../api/client.ts'
 import { showError } from '../../../design/notify.ts'
+import { guardUnload } from '../../../router/router.ts'
 import { tablesText as text } from '../text.ts'
 import { typedValue } from '../values.ts'
 import { memberFault } from './save.ts'
@@ -34,6 +35,7 @@ export function CellEditor({
   /** Whether a value is being stored, or the edit has ended. */
   const busy = useRef(false)
   const id = useId()
+  useEffect(() => guardUnload(() => value !== initial), [value])
   // The next key must reach the field, so the focus is set before the browser continues.
   useLayoutEffect(() => {
     field.current?.focus({ preventScroll: true })

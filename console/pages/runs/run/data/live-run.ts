@@ -114,6 +114,18 @@ export function useLiveRun(project: string, id: string): LiveRun {
       stop()
     }
   }, [parts, round, ready])
+  // A job that a worker claims changes no record that is followed.
+  const reason = detail.state.value.data?.waiting_on?.kind
+  const ofJobs = reason === 'worker' || reason === 'lease'
+  useEffect(() => {
+    if (!ofJobs) return undefined
+    const timer = setInterval(() => {
+      if (document.hidden) return
+      reloadDetail.current()
+      if (fold.steps.size <= RELOADED_STEPS) void loadSteps()
+    }, RELOAD_MS)
+    return () => clearInterval(timer)
+  }, [parts, ofJobs])
   const ended = state.value === 'ended'
   const refollow = (): void => {
     state.value = 'connecting'

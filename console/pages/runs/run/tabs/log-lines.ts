@@ -21,7 +21,7 @@ export interface LogState {
   readonly error?: ApiError
 }
 
-const PAGE = 500
+const PAGE = 200
 const RENDER_MS = 150
 const PAUSE_MS = 2000
 

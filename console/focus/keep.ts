@@ -1,0 +1,75 @@
+/**
+ * Keeps the keyboard focus in the page. A browser gives it to the body when the element that has it
+ * disappears or is disabled: a row that was deleted, a form that was answered, a dialog that a key has
+ * opened, or a button that has saved everything.
+ *
+ * Invariants:
+ * K1. The focus moves only after such a change, and only if the code of the page has not placed it.
+ * K2. A person who has left an element by the pointer does not get the focus back.
+ */
+interface Focused {
+  readonly element: Element
+  /** The elements around it, the nearest first. */
+  readonly around: readonly Element[]
+}
+
+function focusedAt(element: Element): Focused {
+  const around: Element[] = []
+  for (let next = element.parentElement; next; next = next.parentElement) around.push(next)
+  return { element, around }
+}
+const isLost = (): boolean =>
+  document.activeElement === null || document.activeElement === document.body
+const isGone = ({ element }: Focused): boolean =>
+  !element.isConnected || element.matches(':disabled')
+const FOCUSABLE = ':is(a[href], button, input, select, textarea, [tabindex]):not(:disabled)'
+
+/**
+ * Returns the element that receives a lost focus: in an open dialog its first control; the control
+ * before one that was disabled; otherwise a grid, list or region around the lost element, the
+ * heading of the page, or its content.
+ */
+function nextTo({ element, around }: Focused): HTMLElement | null {
+  const dialog = [...document.querySelectorAll<HTMLElement>('dialog[open]')].at(-1)
+  const all = [...(dialog ?? document).querySelectorAll<HTMLElement>(FOCUSABLE)]
+  if (element.isConnected)
+    return (
+      all.findLast(
+        (one) =>
+          one.tabIndex >= 0 &&
+          one.checkVisibility() &&
+          one.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING,
+      ) ?? null
+    )
+  if (dialog) return all[0] ?? null
+  const region = around.find(
+    (one): one is HTMLElement =>
+      one instanceof HTMLElement && one.isConnected && one.matches('[tabindex]:not(main)'),
+  )
+  return region ?? document.querySelector<HTMLElement>('main h1[tabindex], main')
+}
+
+/** Starts to keep the focus. Called once. */
+export function keepFocus(): void {
+  let last: Focused | undefined
+  let planned = false
+  const place = (): void => {
+    planned = false
+    if (last && isGone(last) && isLost()) nextTo(last)?.focus({ preventScroll: true })
+  }
+  addEventListener('focusin', ({ target }) => {
+    if (target instanceof Element) last = focusedAt(target)
+  })
+  addEventListener('focusout', () =>
+    queueMicrotask(() => {
+      // An element that was left and can still have the focus was left on purpose.
+      if (last && !isGone(last) && isLost()) last = undefined
+    }),
+  )
+  new MutationObserver(() => {
+    if (planned || !last || !isGone(last)) return
+    planned = true
+    // The effects of components, which may place the focus, run after the next frame.
+    requestAnimationFrame(() => setTimeout(place))
+  }).observe(document.body, { childList: true, subtree: true, attributeFilter: ['disabled'] })
+}

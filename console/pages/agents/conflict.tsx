@@ -1,0 +1,71 @@
+/** Says that somebody else has saved fields of an agent that are being edited, and asks which stay. */
+import { Button } from '../../design/button.tsx'
+import { Notice } from '../../design/states.tsx'
+import { Differences } from '../../editor/differences.tsx'
+import { agentsText as text } from './text.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Returns the names of the edited fields whose stored values differ from those with which the
+ * editing began.
+ */
+export const conflictsOf = (changes: Fields, bases: Fields, stored: Fields): readonly string[] =>
+  Object.keys(changes).filter(
+    (name) => JSON.stringify(stored[name]) !== JSON.stringify(bases[name]),
+  )
+
+const labels: Fields = {
+  name: text.name,
+  description: text.description,
+  system_prompt: text.instructions,
+  model_route: text.route,
+  model: text.model,
+  thinking_effort: text.effort,
+  timeout_seconds: text.timeout,
+  tool_presentation: text.presentation,
+  memory_context: text.memoryContext,
+  compaction_policy: text.compaction,
+}
+const shown = (value: unknown): string =>
+  typeof value === 'string' ? value : (JSON.stringify(value) ?? text.noValue)
+
+/** Shows the stored values, and the differences of the instructions. */
+export const Conflict = ({
+  names,
+  changes,
+  stored,
+  onKeep,
+  onTake,
+}: {
+  readonly names: readonly string[]
+  readonly changes: Fields
+  readonly stored: Fields
+  /** Continues with the own values. */
+  readonly onKeep: () => void
+  /** Continues with the stored values. */
+  readonly onTake: () => void
+}) => (
+  <Notice tone="warn">
+    <div class="stack close">
+      {names.map((name) => (
+        <div key={name} class="stack close">
+          <strong>{text.changedMeanwhile(String(labels[name] ?? name))}</strong>
+          {name === 'system_prompt' ? (
+            <Differences
+              before={shown(stored[name] ?? '')}
+              after={shown(changes[name])}
+              language="text"
+            />
+          ) : (
+            <span class="user-text">{text.storedValue(shown(stored[name]))}</span>
+          )}
+        </div>
+      ))}
+      <div class="row">
+        <Button onClick={onKeep}>{text.keepMine}</Button>
+        <Button onClick={onTake}>{text.takeTheirs}</Button>
+      </div>
+    </div>
+  </Notice>
+)

@@ -1,0 +1,60 @@
+/**
+ * Loads the parts of the program that are loaded on demand. After an upgrade of the service, the
+ * files of an open page are gone: the page then reloads once for each part.
+ *
+ * Invariants:
+ * P1. The page reloads only while the service answers. Otherwise the person would lose the page.
+ * P2. A part that is still missing after the reload is reported, and causes no further reload.
+ */
+import { shellText as text } from '../shell/text.ts'
+
+/** A part could not be loaded, although the page was reloaded. Its message is for the person. */
+export class MissingPart extends Error {
+  constructor() {
+    super(text.updated)
+    this.name = 'MissingPart'
+  }
+}
+
+/** The part for which this tab was reloaded last. */
+const RELOADED = 'console.reloaded'
+/** Milliseconds between two attempts to reach a service that does not answer. */
+const PAUSE_MS = 1000
+
+/** Waits until the service answers with the document of the page. */
+async function untilServed(): Promise<void> {
+  const served = (): Promise<boolean> =>
+    fetch(location.pathname, { cache: 'no-store' }).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  while (!(await served())) await new Promise((again) => setTimeout(again, PAUSE_MS))
+}
+
+/**
+ * Loads a part.
+ * @param name names the part, and does not depend on the version.
+ * @param isWanted returns whether the person still waits for the part; asked before the reload.
+ * @returns the module. The promise stays open when the page reloads, or the part is not wanted.
+ * @throws MissingPart if a reload did not help.
+ */
+export async function loadPart<T>(
+  name: string,
+  load: () => Promise<T>,
+  isWanted: () => boolean = () => true,
+): Promise<T> {
+  try {
+    const part = await load()
+    if (sessionStorage.getItem(RELOADED) === name) sessionStorage.removeItem(RELOADED)
+    return part
+  } catch (error) {
+    console.error(error)
+    await untilServed()
+    if (isWanted()) {
+      if (sessionStorage.getItem(RELOADED) === name) throw new MissingPart()
+      sessionStorage.setItem(RELOADED, name)
+      location.reload()
+    }
+    return new Promise(() => {})
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * Two ways of working with a page: by the mouse alone, and by the keyboard alone. Scenarios that
+ * are told once are tried with both.
+ *
+ * Invariants:
+ * - The mouse presses no key, except while it types into the field that it has clicked.
+ * - The keyboard moves no pointer and sets no focus by the test's own code. It reaches everything by
+ *   Tab, Shift-Tab and arrow keys, and records where the focus was lost or not visible.
+ */
+import type { FileChooser, Locator, Page } from 'playwright-core'
+import { onElement, untilTrue } from './browser.ts'
+
+/** A way of working with a page. */
+export interface Hands {
+  readonly kind: 'mouse' | 'keyboard'
+  /** Gives the focus to a part of the page that has own keys, such as a grid. */
+  enter(part: Locator): Promise<void>
+  /** Activates a control: a button, link, tab, entry of a menu, checkbox or radio button. */
+  press(control: Locator): Promise<void>
+  /** Replaces the text of a field, an editor included. */
+  write(field: Locator, text: string): Promise<void>
+  /** Chooses an option of a list by its label. */
+  choose(list: Locator, label: string): Promise<void>
+  /** Presses a button that lets the person choose files, and chooses them. */
+  upload(
+    button: Locator,
+    ...files: readonly { name: string; mimeType: string; buffer: Buffer }[]
+  ): Promise<void>
+  /** Waits until the dialog is closed. */
+  closed(): Promise<void>
+  /** Where the keyboard focus was lost or not visible. */
+  readonly faults: readonly string[]
+}
+
+/** Prevents the dialog of the system, which would be open before the first wait for it. */
+const interceptFiles = (page: Page): void => void page.on('filechooser', () => {})
+const chosenFiles = (page: Page): Promise<FileChooser> => page.waitForEvent('filechooser')
+const gone = (page: Page): Promise<void> =>
+  page.locator('dialog[open]').waitFor({ state: 'detached' })
+
+/** Returns the mouse. */
+export function mouseOf(page: Page): Hands {
+  interceptFiles(page)
+  return {
+    kind: 'mouse',
+    faults: [],
+    enter: (part) => part.click(),
+    press: (control) => control.click(),
+    async write(field, text) {
+      await field.click()
+      await page.keyboard.press('Control+a')
+      await page.keyboard.insertText(text)
+    },
+    async choose(list, label) {
+      await list.selectOption({ label })
+    },
+    async upload(button, ...files) {
+      const [chooser] = await Promise.all([chosenFiles(page), button.click()])
+      await chooser.setFiles([...files])
+    },
+    closed: () => gone(page),
+  }
+}
+
+/** How often a key is pressed at most to reach a control. */
+const MOST = 160
+/** Where a control is for the keyboard: the focus is on it, before or after it, or nowhere. */
+const WHERE = `(element) => {
+  const active = document.activeElement
+  if (active === element || element.contains(active) && active.matches('.cm-content')) return 'here'
+  if (!active || active === document.body) return 'lost'
+  return element.compareDocumentPosition(active) & Node.DOCUMENT_POSITION_FOLLOWING ? 'before' : 'after'
+}`
+/** Whether the element that has the focus, or what surrounds it closely, has a visible mark. */
+const MARKED = `(() => {
+  const probe = document.body.appendChild(document.createElement('i'))
+  probe.style.color = 'var(--accent)'
+  const accent = getComputedStyle(probe).color
+  probe.remove()
+  let element = document.activeElement
+  for (let up = 0; element && up < 4; up++, element = element.parentElement) {
+    const { outlineStyle, outlineWidth, boxShadow, borderTopColor } = getComputedStyle(element)
+    if (outlineStyle !== 'none' && outlineWidth !== '0px' || boxShadow !== 'none') return true
+    if (borderTopColor === accent) return true
+  }
+  return false
+})()`
+const KIND = `(element) => element.getAttribute('role') || element.type || element.tagName.toLowerCase()`
+const NAME = `((one) => one.ariaLabel || one.title || one.textContent.slice(0, 20) || one.tagName)(document.activeElement)`
+const IN_EDITOR = `document.activeElement.matches('.cm-content')`
+
+/** Returns the keyboard. */
+export function keyboardOf(page: Page): Hands {
+  interceptFiles(page)
+  const faults: string[] = []
+  const { keyboard } = page
+  const where = (control: Locator): Promise<string> => onElement(control, WHERE) as Promise<string>
+  /** Presses a key until the control has the focus. */
+  const step = async (control: Locator, key: (at: string) => string): Promise<void> => {
+    const trail: unknown[] = []
+    for (let count = 0; count < MOST; count++) {
+      const at = await where(control)
+      if (at === 'here') return
+      trail.push(`${at} ${await page.evaluate(NAME)}`)
+      if (await page.evaluate(IN_EDITOR)) await keyboard.press('Escape')
+      await keyboard.press(key(at))
+    }
+    throw new Error(`the keyboard does not reach ${control}: ${trail.slice(-9).join(', ')}`)
+  }
+  const tab = (at: string): string => (at === 'before' ? 'Shift+Tab' : 'Tab')
+  const reach = async (control: Locator): Promise<void> => {
+    await control.waitFor()
+    if ((await where(control)) === 'lost') faults.push(`the focus was lost before ${control}`)
+    await step(control, tab)
+    if (!(await page.evaluate(MARKED))) faults.push(`the focus is not visible on ${control}`)
+  }
+  return {
+    kind: 'keyboard',
+    faults,
+    enter: reach,
+    async press(control) {
+      await control.waitFor()
+      const kind = await onElement(control, KIND)
+      if (kind === 'menuitem') {
+        await page.locator('[role=menuitem]:focus').waitFor()
+        await step(control, () => 'ArrowDown')
+        return keyboard.press('Enter')
+      }
+      if (kind === 'tab') {
+        const tabs = control.locator('xpath=ancestor::*[@role="tablist"]')
+        await reach(tabs.locator('[aria-selected=true]'))
+        return step(control, (at) => (at === 'before' ? 'ArrowLeft' : 'ArrowRight'))
+      }
+      if (kind === 'radio') {
+        const group = control.locator('xpath=ancestor::fieldset')
+        const chosen = group.locator('input:checked')
+        await reach((await chosen.count()) > 0 ? chosen : group.locator('input').first())
+        await step(control, (at) => (at === 'before' ? 'ArrowUp' : 'ArrowDown'))
+        if (!(await control.isChecked())) await keyboard.press('Space')
+        return
+      }
+      await reach(control)
+      await keyboard.press(kind === 'checkbox' ? 'Space' : 'Enter')
+    },
+    async write(field, text) {
+      await reach(field)
+      await keyboard.press('Control+a')
+      await keyboard.insertText(text)
+    },
+    async choose(list, label) {
+      await reach(list)
+      await keyboard.press('Home')
+      for (let count = 0; count < MOST; count++) {
+        if ((await onElement(list, '(list) => list.selectedOptions[0].label')) === label) return
+        await keyboard.press('ArrowDown')
+      }
+      throw new Error(`${list} has no option ${label}`)
+    },
+    async upload(button, ...files) {
+      await reach(button)
+      const [chooser] = await Promise.all([chosenFiles(page), keyboard.press('Enter')])
+      await chooser.setFiles([...files])
+    },
+    async closed() {
+      await gone(page)
+      await untilTrue(page, 'document.activeElement !== document.body')
+    },
+  }
+}
