@@ -42,7 +42,7 @@ const SETTINGS = [
 const amounts = (quick: boolean, seconds: number | undefined) =>
   quick
     ? { runs: 2000, steps: 2000, loads: 2, live: 4, soak: seconds ?? 12 }
-    : { runs: 100_000, steps: 5000, loads: 12, live: 15, soak: seconds ?? 240 }
+    : { runs: 100_000, steps: 5000, loads: 10, live: 15, soak: seconds ?? 240 }
 
 /** Executes a run with a step per item, and returns its id. */
 async function largeRun(server: Baton, steps: number, say: Terms['say']): Promise<string> {
@@ -97,7 +97,7 @@ async function measureLive(
   const http = new Http(server.port, server.key, 1)
   const views = liveViews(await startLongRun(http))
   http.close()
-  const load = await startLoad(server, EVENTS_PER_SECOND)
+  const load = await startLoad(server, EVENTS_PER_SECOND, 'live')
   try {
     for (const [name, open] of quick ? views.slice(-1) : views) {
       const cost = await liveCost(signed, open, load, seconds)
@@ -151,7 +151,7 @@ export async function bench(terms: Terms): Promise<string> {
       say(`scrolled through ${whole(list.runs)} runs`)
       const waiting = await waitingRun(server)
       await measureLive(server, signed, setting, terms, amount.live, costs)
-      const load = await startLoad(server, EVENTS_PER_SECOND)
+      const load = await startLoad(server, EVENTS_PER_SECOND, 'soak')
       const rows = await soak(signed, waiting, amount.soak, say).finally(load.stop)
       return {
         before: [

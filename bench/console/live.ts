@@ -28,10 +28,17 @@ export interface LiveLoad {
   readonly events: number
   stop(): void
 }
-/** Starts runs of one step, so that the project has the given number of events per second. */
-export async function startLoad(target: Target, eventsPerSecond: number): Promise<LiveLoad> {
+/**
+ * Starts runs of one step, so that the project has the given number of events per second.
+ * @param name of the worker, which differs from that of the load before.
+ */
+export async function startLoad(
+  target: Target,
+  eventsPerSecond: number,
+  name: string,
+): Promise<LiveLoad> {
   const http = new Http(target.port, target.key, SLOTS)
-  const stopWorker = await instantWorker(target, SLOTS, () => {}, 'live')
+  const stopWorker = await instantWorker(target, SLOTS, () => {}, name)
   let events = 0
   const stopFollowing = await follow(
     target.port,

@@ -21,10 +21,12 @@ function runSteps(
   if (!run) return missingRun
   if (!wants(input, 'waiting_on')) return { items: stepsOf(store, run) }
   const watching = watch(store, project, now)
+  const jobs = jobsById(store, project)
   return {
     items: stepsOf(store, run).map((step) => {
-      const waiting_on = waitingOfStep(step, jobsById(store, project), watching)
-      return { ...step, ...(waiting_on && { waiting_on }) }
+      const waiting_on = waitingOfStep(step, jobs, watching)
+      // A run may have thousands of steps, most of which have ended and need no copy.
+      return waiting_on === step.waiting_on ? step : { ...step, ...(waiting_on && { waiting_on }) }
     }),
   }
 }

@@ -115,11 +115,13 @@ export class StepTree {
   rows(open: ReadonlyMap<string, boolean>, itemName: (index: string) => string): Row[] {
     const rows: Row[] = []
     for (const step of this.#top) {
-      const branches = this.branchesOf(step.key)
-      const isOpen = open.get(step.key) ?? branches.length <= OPEN_UP_TO
-      rows.push(rowOf(step, 0, step.name ?? step.key, branches.length, isOpen))
+      const count = this.#below.get(step.key)?.size ?? 0
+      const isOpen = open.get(step.key) ?? count <= OPEN_UP_TO
+      rows.push(rowOf(step, 0, step.name ?? step.key, count, isOpen))
+      // Thousands of branches are brought into their order only when they are shown.
       if (!isOpen) continue
-      for (const branch of branches) this.#branch(rows, step, branch, open, itemName)
+      for (const branch of this.branchesOf(step.key))
+        this.#branch(rows, step, branch, open, itemName)
     }
     return rows
   }
