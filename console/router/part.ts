@@ -16,8 +16,8 @@ export class MissingPart extends Error {
   }
 }
 
-/** The part for which this tab was reloaded last. */
-const RELOADED = 'console.reloaded'
+/** Begins the names of entries that say for which parts this tab was reloaded. */
+const RELOADED = 'console.reloaded.'
 /** Milliseconds between two attempts to reach a service that does not answer. */
 const PAUSE_MS = 1000
 
@@ -45,14 +45,14 @@ export async function loadPart<T>(
 ): Promise<T> {
   try {
     const part = await load()
-    if (sessionStorage.getItem(RELOADED) === name) sessionStorage.removeItem(RELOADED)
+    sessionStorage.removeItem(RELOADED + name)
     return part
   } catch (error) {
     console.error(error)
     await untilServed()
     if (isWanted()) {
-      if (sessionStorage.getItem(RELOADED) === name) throw new MissingPart()
-      sessionStorage.setItem(RELOADED, name)
+      if (sessionStorage.getItem(RELOADED + name) !== null) throw new MissingPart()
+      sessionStorage.setItem(RELOADED + name, '1')
       location.reload()
     }
     return new Promise(() => {})
