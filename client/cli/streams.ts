@@ -4,7 +4,15 @@ import { followStreams, type StreamSubscription } from '../streams/follow.ts'
 import { clientFor, connected } from './connection/connection.ts'
 import type { Shell } from './shell.ts'
 
-const TOPICS: ReadonlySet<string> = new Set(['run', 'runs', 'session', 'channel', 'changes'])
+const TOPICS: ReadonlySet<string> = new Set([
+  'run',
+  'runs',
+  'session',
+  'channel',
+  'changes',
+  'logs',
+  'environment_log',
+])
 /** Collects arguments of the form `topic` or `topic=target`; the text is the id. */
 function subscription(text: string, before: readonly StreamSubscription[] = []) {
   const [topic = '', target] = text.split('=')
@@ -18,7 +26,9 @@ export function addStreams(program: Command, shell: Shell): void {
   const command = connected(
     program
       .command('streams')
-      .description('Follow several runs, sessions, channels and lists, as one JSON object per line')
+      .description(
+        'Follow several runs, sessions, channels, logs and lists, one JSON object per line',
+      )
       .argument('<topic[=id]...>', [...TOPICS].join(', '), subscription),
   ).addHelpText(
     'after',
