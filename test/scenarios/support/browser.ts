@@ -5,7 +5,7 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import axe from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import type { TAP } from 'tap'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
@@ -59,6 +59,22 @@ export const untilTrue = (page: Page, condition: string): Promise<unknown> =>
   page.evaluate(
     `(async () => { while (!(${condition})) await new Promise(requestAnimationFrame) })()`,
   )
+/** Drops files on an element, as from another program. `content` is text. */
+export async function dropFiles(
+  target: Locator,
+  files: readonly { readonly name: string; readonly type: string; readonly content: string }[],
+): Promise<void> {
+  const dataTransfer = await target.page().evaluateHandle(
+    `(() => {
+      const data = new DataTransfer()
+      for (const { name, type, content } of ${JSON.stringify(files)})
+        data.items.add(new File([content], name, { type }))
+      return data
+    })()`,
+  )
+  await target.dispatchEvent('dragover', { dataTransfer })
+  await target.dispatchEvent('drop', { dataTransfer })
+}
 /**
  * Presses Tab until the control has the focus.
  * @param control matches the text that `focused` returns for the control.
