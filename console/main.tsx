@@ -5,8 +5,10 @@ import { isConsolePath } from './router/routes.ts'
 import { App } from './shell/app.tsx'
 import { followSession, loadSession } from './shell/session.ts'
 import { applyTheme } from './shell/theme.ts'
+import { applyLanguage } from './text/language.ts'
 
 applyTheme()
+applyLanguage()
 startRouter(isConsolePath)
 followSession()
 void loadSession()
