@@ -7,8 +7,10 @@ import { App } from './shell/app.tsx'
 import { preloadPage } from './shell/outlet.tsx'
 import { followSession, loadSession } from './shell/session.ts'
 import { applyTheme } from './shell/theme.ts'
+import { applyLanguage } from './text/language.ts'
 
 applyTheme()
+applyLanguage()
 startRouter(isConsolePath)
 followSession()
 keepFocus()

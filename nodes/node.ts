@@ -70,6 +70,8 @@ export interface RunningNode {
   /** Port on which the node accepts e-mail; absent when it accepts none. */
   readonly mail_port?: number
   readonly installed: Installed
+  /** Address of the console; absent when the node has no gateway. */
+  readonly console?: string
   /**
    * Returns the sign-in link of the first start (`firstSignInLink`); absent when the node has no
    * gateway.
@@ -359,12 +361,14 @@ export async function startNode(
     stops.push(() => gateway.stop())
     const url = urlOf(config, port)
     await startHosts(url)
+    const console = config.console.sessions.origin ?? url
     return {
       id,
       installed,
       owned,
       url,
-      signInLink: () => firstSignInLink(world, config.console.sessions.origin ?? url),
+      console,
+      signInLink: () => firstSignInLink(world, console),
       ...(status && { status: status.url }),
       ...(mail && { mail_port: mail.port }),
       leave: () => {

@@ -122,7 +122,16 @@ export const savedViewsActor = ({
       const change = changeOf<SavedView>(view, { name, filter, columns, sort, shared }, cause.at)
       if (!change) return { events: [], reply: view }
       return {
-        events: [{ type: 'saved_view.updated', id: view.id, view: change.patch }],
+        events: [
+          {
+            type: 'saved_view.updated',
+            id: view.id,
+            view: change.patch,
+            ...((view.shared || change.next.shared) && {
+              audited: { name: change.next.name, changes: change.changes },
+            }),
+          },
+        ],
         reply: change.next,
       }
     },
@@ -130,7 +139,16 @@ export const savedViewsActor = ({
       const view = changeable(brand, state, input, cause)
       return isRefusal(view)
         ? view
-        : { events: [{ type: 'saved_view.deleted', id: view.id }], reply: undefined }
+        : {
+            events: [
+              {
+                type: 'saved_view.deleted',
+                id: view.id,
+                ...(view.shared && { audited: { name: view.name } }),
+              },
+            ],
+            reply: undefined,
+          }
     },
     'saved_view.drop_private': (state, { owner_id }) => ({
       events: all(state)

@@ -4,7 +4,15 @@ import { followStreams, type StreamSubscription } from '../streams/follow.ts'
 import { clientFor, connected } from './connection/connection.ts'
 import type { Shell } from './shell.ts'
 
-const TOPICS: ReadonlySet<string> = new Set(['run', 'runs', 'session', 'channel', 'changes'])
+const TOPICS: ReadonlySet<string> = new Set([
+  'run',
+  'runs',
+  'session',
+  'channel',
+  'changes',
+  'logs',
+  'environment_log',
+])
 /**
  * Adds the subscription of an argument, `topic` or `topic=target`. Its id is the argument itself.
  */
@@ -20,7 +28,9 @@ export function addStreams(program: Command, shell: Shell): void {
   const command = connected(
     program
       .command('streams')
-      .description('Follow several runs, sessions, channels and lists, as one JSON object per line')
+      .description(
+        'Follow several runs, sessions, channels, logs and lists, one JSON object per line',
+      )
       .argument('<topic[=id]...>', [...TOPICS].join(', '), subscription),
   ).addHelpText(
     'after',

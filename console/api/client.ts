@@ -2,12 +2,17 @@
  * Calls operations of the API from the browser, with the types of the endpoint table. The browser
  * sends the cookie of the console session.
  *
- * Invariant: a request is repeated only if it cannot take effect twice. All attempts of a POST have
- * one `Idempotency-Key`; a PATCH is never repeated.
+ * Invariants:
+ * C1. A request is repeated only if it cannot take effect twice. All attempts of a POST have one
+ *     `Idempotency-Key`, also when a person tries the same request again after its attempts have
+ *     failed. A PATCH has no key, so it is repeated only after answers that exclude an effect.
+ * C2. When no answer says whether a change took effect, the error says so (`outcome_unknown`), and
+ *     everything that is shown is loaded again.
  */
 import type { Api } from '../../protocol/api.ts'
 import type { Input, Reply, Row } from '../../protocol/contract.ts'
 import { embeddedRoute } from './routes.ts'
+import { apiText } from './text.ts'
 
 /** Names of the operations that `call` supports: commands and queries. */
 export type CallName = {
@@ -26,7 +31,7 @@ export interface FieldFault {
 
 /**
  * The service refused a request (`status` from 400), or no answer arrived (`status` 0 and code
- * `unreachable`).
+ * `unreachable`). With the code `outcome_unknown`, a change may have taken effect.
  */
 export class ApiError extends Error {
   readonly status: number
@@ -64,8 +69,21 @@ export interface CallOptions {
 }
 
 const TRIES = 4
+/** The code of an answer that names none, such as that of a proxy. */
+const UNNAMED = 'internal_error'
 const FIRST_PAUSE_MS = 300
 const REPEATED: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
+/** Most keys that are kept for requests without an answer. */
+const KEPT_KEYS = 100
+/** Keys of POST requests without an answer, by request, for the case that they are tried again. */
+const openKeys = new Map<string, string>()
+
+/** Whether an error leaves open if the request took effect. A named 503 is a refusal. */
+const isLost = ({ status, code }: ApiError): boolean =>
+  status === 0 ||
+  status === 502 ||
+  status === 504 ||
+  (status === 503 && (code === 'service_unavailable' || code === UNNAMED))
 
 /** Creates a random key. `randomUUID` exists only in secure contexts. */
 export const randomKey = (): string =>
@@ -83,6 +101,11 @@ let onForbidden: () => void = () => {}
 /** Sets the function that is called when the service answers 403: a permission is missing. */
 export function whenForbidden(run: () => void): void {
   onForbidden = run
+}
+let onUnknown: () => void = () => {}
+/** Sets the function that is called when it is not known whether a change took effect. */
+export function whenUnknown(run: () => void): void {
+  onUnknown = run
 }
 
 /** A request in its HTTP form. `path` begins with `/v1`. */
@@ -183,14 +206,15 @@ export async function send(
     accept,
   }: CallOptions & { readonly type?: string; readonly accept?: string } = {},
 ): Promise<Response> {
+  const same = method === 'POST' && typeof body === 'string' ? `${path} ${body}` : undefined
+  const used = key ?? (same === undefined ? undefined : openKeys.get(same)) ?? randomKey()
   const headers = {
     ...(body !== undefined && type && { 'content-type': type }),
     ...(accept !== undefined && { accept }),
-    ...(method === 'POST' && { 'idempotency-key': key ?? randomKey() }),
+    ...(method === 'POST' && { 'idempotency-key': used }),
     ...(ifMatch !== undefined && { 'if-match': ifMatch }),
   }
-  const tries = method === 'PATCH' ? 1 : TRIES
-  for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1, unknown = false; ; attempt++) {
     const answer = await fetch(path, {
       method,
       headers,
@@ -199,11 +223,31 @@ export async function send(
       ...(signal && { signal }),
     }).catch(() => undefined)
     signal?.throwIfAborted()
-    if (answer?.ok) return answer
+    if (answer?.ok) {
+      if (same !== undefined) openKeys.delete(same)
+      return answer
+    }
     const error = await errorOf(answer)
+    const lost = isLost(error)
+    if (same !== undefined) keep(same, lost ? used : undefined)
     if (error.status === 401) onSignedOut()
     if (error.status === 403) onForbidden()
-    if (!REPEATED.has(error.status) || attempt === tries) throw error
+    // An earlier attempt has deleted the record.
+    if (method === 'DELETE' && unknown && error.status === 404)
+      return new Response(null, { status: 204 })
+    unknown ||= lost && method !== 'GET' && method !== 'POST'
+    const again = method === 'PATCH' ? error.status === 429 : REPEATED.has(error.status)
+    if (!again || attempt === TRIES) {
+      if (!unknown) throw error
+      onUnknown()
+      throw new ApiError(
+        error.status,
+        'outcome_unknown',
+        apiText.unknown,
+        error.details,
+        error.requestId,
+      )
+    }
     const after = Number(answer?.headers.get('retry-after') ?? 0) * 1000
     const pause = Math.min(10_000, Math.max(after, FIRST_PAUSE_MS * 2 ** attempt))
     await new Promise((again) => setTimeout(again, pause))
@@ -211,16 +255,25 @@ export async function send(
   }
 }
 
+/** Keeps the key of a request without an answer, or forgets it. */
+function keep(request: string, key: string | undefined): void {
+  openKeys.delete(request)
+  if (key === undefined) return
+  openKeys.set(request, key)
+  const [oldest] = openKeys.keys()
+  if (oldest !== undefined && openKeys.size > KEPT_KEYS) openKeys.delete(oldest)
+}
+
 async function errorOf(answer: Response | undefined): Promise<ApiError> {
-  if (!answer) return new ApiError(0, 'unreachable', 'The service does not answer.')
+  if (!answer) return new ApiError(0, 'unreachable', apiText.unreachable)
   const body = (await answer.json().catch(() => ({}))) as {
     error?: { code?: string; message?: string; details?: Record<string, unknown> }
   }
-  const { code = 'internal_error', message, details } = body.error ?? {}
+  const { code = UNNAMED, message, details } = body.error ?? {}
   return new ApiError(
     answer.status,
     code,
-    message ?? `The service answered ${answer.status}.`,
+    message ?? apiText.answered(answer.status),
     details,
     answer.headers.get('x-request-id') ?? undefined,
   )

@@ -9,7 +9,14 @@
 import { computed, effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { forgetChanges, onChange } from './changes.ts'
-import { ApiError, type CallInput, type CallName, type CallReply, call } from './client.ts'
+import {
+  ApiError,
+  type CallInput,
+  type CallName,
+  type CallReply,
+  call,
+  whenUnknown,
+} from './client.ts'
 import { addPage, type Known, mergeFirst, nothingKnown, type PageOf } from './pages.ts'
 
 /** The state of a query. `data` is the last answer, also while a newer one is loaded. */
@@ -115,6 +122,11 @@ function scheduleLoad(entry: Entry): void {
     if (entry.users > 0) void load(entry)
   }, wait)
 }
+
+// The outcome of a change is not known, so any answer may be out of date.
+whenUnknown(() => {
+  for (const entry of entries.values()) if (entry.users > 0) scheduleLoad(entry)
+})
 
 const idle: ReadonlySignal<Loaded<never>> = signal({ loading: false })
 

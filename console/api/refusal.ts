@@ -12,6 +12,8 @@ interface Refusals {
   readonly faultOf: FaultOf
   /** Runs an attempt. A refusal is kept in `error`. @throws any other error. */
   readonly attempt: (run: () => Promise<unknown>) => Promise<void>
+  /** Forgets the refusal, when what was refused is discarded. */
+  readonly clear: () => void
 }
 
 /** Uses the refusals of one form. */
@@ -24,6 +26,7 @@ export function useRefusal(): Refusals {
         ({ field }) =>
           field === name || (field.startsWith(name) && /^[.[]/.test(field.slice(name.length))),
       )?.message,
+    clear: () => setError(undefined),
     async attempt(run) {
       setError(undefined)
       try {

@@ -7,6 +7,7 @@ import type uPlot from 'uplot'
 import { showError } from '../design/notify.ts'
 import { loadPart } from '../router/part.ts'
 import { theme } from '../shell/theme.ts'
+import { formatExact, formatMark } from '../text/format.ts'
 import { chartText as text } from './text.ts'
 
 /** One line of a chart. */
@@ -18,7 +19,11 @@ export interface Series {
   readonly values: readonly (number | null)[]
 }
 
+/** As in `chart.css`, which reserves the place. */
 const HEIGHT = 180
+// The library is requested with the page, not when the first values have arrived.
+const library = loadPart('chart', () => import('uplot')).then(({ default: loaded }) => loaded)
+
 /** Returns the colour that the browser computes, because a canvas does not know `light-dark()`. */
 function computedColour(property: string): string {
   const probe = document.createElement('i')
@@ -45,31 +50,34 @@ export function Chart({
   readonly format: (value: number) => string
 }) {
   const frame = useRef<HTMLDivElement>(null)
-  const [library, setLibrary] = useState<typeof uPlot>()
+  const [Plot, setPlot] = useState<typeof uPlot>()
   const plot = useRef<uPlot | undefined>(undefined)
   const shape = series.map(({ label, colour }) => `${label} ${colour}`).join()
   useEffect(() => {
-    loadPart('chart', () => import('uplot')).then(
-      ({ default: loaded }) => setLibrary(() => loaded),
-      showError,
-    )
+    void library.then((loaded) => setPlot(() => loaded), showError)
   }, [])
   useEffect(() => {
     const element = frame.current
-    if (!library || !element) return
+    if (!Plot || !element) return
     const axis = {
       stroke: computedColour('--soft'),
       grid: { stroke: computedColour('--line'), width: 1 },
       ticks: { stroke: computedColour('--line'), width: 1 },
     }
-    const made = new library(
+    const made = new Plot(
       {
         width: element.clientWidth,
         height: HEIGHT,
         legend: { show: false },
         cursor: { y: false },
         ms: 1,
-        axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map(format) }],
+        axes: [
+          {
+            ...axis,
+            values: (_, marks, __, ___, step) => marks.map((at) => formatMark(at, step)),
+          },
+          { ...axis, size: 64, values: (_, ticks) => ticks.map(format) },
+        ],
         series: [
           {},
           ...series.map(({ label, colour }) => ({
@@ -93,7 +101,7 @@ export function Chart({
       made.destroy()
       plot.current = undefined
     }
-  }, [library, shape, theme.value])
+  }, [Plot, shape, theme.value])
   useEffect(() => {
     plot.current?.setData([[...times], ...series.map(({ values }) => [...values])])
   }, [times, series])
@@ -110,7 +118,7 @@ export function Chart({
           ))}
         </span>
       </figcaption>
-      <div ref={frame} class="chart-frame" aria-hidden="true" />
+      <div ref={frame} class={Plot ? 'chart-frame' : 'chart-frame loading'} aria-hidden="true" />
       <details class="small">
         <summary>{text.asTable}</summary>
         <div class="table-frame chart-table">
@@ -128,7 +136,7 @@ export function Chart({
             <tbody>
               {times.map((at, index) => (
                 <tr key={at}>
-                  <td>{new Date(at).toLocaleString()}</td>
+                  <td>{formatExact(at)}</td>
                   {series.map(({ label, values }) => (
                     <td class="number" key={label}>
                       {values[index] == null ? '–' : format(values[index])}

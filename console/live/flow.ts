@@ -5,7 +5,7 @@
  * L1. A listener receives each frame with a cursor once and in order. While two connections overlap,
  *     both may deliver a flow with numeric cursors. Each delivers everything after a cursor that
  *     the flow has reached, so the frames beyond the highest cursor are the missing ones.
- * L2. A flow whose position cannot be compared (a session, or a flow that has no cursor yet) takes
+ * L2. A flow whose position cannot be compared (a session, or a flow without a cursor) takes
  *     frames from one connection only: the newest that was requested for it.
  * L3. A listener joins a flow only if the flow delivers everything after the listener's cursor.
  */
@@ -27,8 +27,8 @@ interface Joined {
 const PLAIN: ReadonlySet<string> = new Set(['runs', 'channel', 'changes'])
 
 /** Returns what identifies the sequence of a subscription, without its cursor. */
-export const sequenceOf = ({ project, topic, target }: LiveSubscription): string =>
-  JSON.stringify([topic, project ?? null, target ?? null])
+export const sequenceOf = ({ project, topic, target, filter }: LiveSubscription): string =>
+  JSON.stringify([topic, project ?? null, target ?? null, filter ?? null])
 
 export class Flow {
   readonly id: string

@@ -8,6 +8,7 @@
  * exception: after a reconnection, its records are sent again as they are, which the fold of
  * `client/transcript/fold.ts` expects.
  */
+import type { StreamSubscription } from '../../protocol/streams/rows.ts'
 
 /**
  * The topics.
@@ -18,21 +19,26 @@
  * - `channel`: the events of the channel `target`.
  * - `changes`: names the records of the project, or of the organization without a project, that
  *   have changed, so that a page loads them again.
+ * - `logs`: the lines that workers print for the run `target`, from the first or after a cursor.
+ * - `environment_log`: a log of the worker of the environment `target`: its newest lines, and what
+ *   is added.
  */
-type LiveTopic = 'run' | 'runs' | 'session' | 'channel' | 'changes'
+type LiveTopic = 'run' | 'runs' | 'session' | 'channel' | 'changes' | 'logs' | 'environment_log'
 
 /** What a page follows. */
 export interface LiveSubscription {
   /** Id or handle of the project. Only `changes` may omit it, which means the organization. */
   readonly project?: string
   readonly topic: LiveTopic
-  /** Id of the run, session or channel. Absent for `runs` and `changes`. */
+  /** Id of the run, session, channel or environment. Absent for `runs` and `changes`. */
   readonly target?: string
   /**
    * The cursor after which frames are sent: a number, for sessions a text. Without it, a run begins
    * at its start, a session with the newest part of its transcript, everything else now.
    */
   readonly after?: LiveCursor
+  /** Which lines, for `logs` and `environment_log`. */
+  readonly filter?: NonNullable<StreamSubscription['filter']>
 }
 export type LiveCursor = number | string
 

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { place } from '../router/router.ts'
+import { shellText as text } from './text.ts'
 
 /** What every page receives: the parameters of its address. */
 export interface PageProps {
@@ -52,7 +53,7 @@ export function Page({
       <header class="page-head">
         <div class="grow">
           {crumbs.length > 0 && (
-            <nav class="crumbs small" aria-label="Breadcrumb">
+            <nav class="crumbs small" aria-label={text.breadcrumb}>
               {crumbs.map(({ label, href }) => (
                 <a key={href} href={href} class="user-text">
                   {label}

@@ -4,6 +4,7 @@ import { messages } from '../text/messages.ts'
 export const shellText = messages('shell', {
   skip: 'Skip to the content',
   navigation: 'Navigation',
+  breadcrumb: 'Path to this page',
   openNavigation: 'Open the navigation',
   search: 'Search or run a command',
   palette: 'Commands',

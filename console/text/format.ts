@@ -1,10 +1,15 @@
-/** Numbers, sizes, times and durations for people, in the locale of the browser. */
+/** Numbers, sizes, times, durations and lists for people, in the locale of the page. */
+import { locale } from './language.ts'
 
-const number = new Intl.NumberFormat()
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' })
-const exact = new Intl.DateTimeFormat(undefined, {
+const number = new Intl.NumberFormat(locale)
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
+const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
+const clock = new Intl.DateTimeFormat(locale, { timeStyle: 'short' })
+const clockSeconds = new Intl.DateTimeFormat(locale, { timeStyle: 'medium' })
+const monthDay = new Intl.DateTimeFormat(locale, { month: 'short', day: 'numeric' })
+const longDay = new Intl.DateTimeFormat(locale, { dateStyle: 'full' })
+const alternatives = new Intl.ListFormat(locale, { type: 'disjunction' })
+const exact = new Intl.DateTimeFormat(locale, {
   dateStyle: 'full',
   timeStyle: 'long',
 })
@@ -12,13 +17,19 @@ const exact = new Intl.DateTimeFormat(undefined, {
 /** Returns a number with separators. */
 export const formatNumber = (value: number): string => number.format(value)
 
+/** Returns names as alternatives, such as `Ann or Bob`. */
+export const formatList = (names: readonly string[]): string => alternatives.format(names)
+
 /** Returns an amount of money in US dollars, with more digits for small amounts. */
 export const formatUsd = (value: number): string =>
-  new Intl.NumberFormat(undefined, {
+  new Intl.NumberFormat(locale, {
     style: 'currency',
     currency: 'USD',
     maximumFractionDigits: Math.abs(value) < 1 ? 4 : 2,
   }).format(value)
+
+/** Returns a cost in US dollars. A credit is 0.01 USD. @param milli thousandths of a credit. */
+export const formatCost = (milli: number): string => formatUsd(milli / 100_000)
 
 /** Returns a number of bytes in a readable unit, with powers of 1,024. */
 export function formatBytes(bytes: number): string {
@@ -67,5 +78,13 @@ export function formatTime(at: number, now: number): string {
   const today = new Date(now).toDateString() === date.toDateString()
   return today ? clock.format(date) : `${day.format(date)}, ${clock.format(date)}`
 }
+/** Returns the day of a time in full. */
+export const formatDay = (at: number): string => longDay.format(new Date(at))
+/**
+ * Returns a mark of an axis of time: the day if the marks are at least a day apart, else the time.
+ * @param step distance of the marks in milliseconds.
+ */
+export const formatMark = (at: number, step: number): string =>
+  (step >= 86_400_000 ? monthDay : step < 60_000 ? clockSeconds : clock).format(new Date(at))
 /** Returns the exact time with its zone. */
 export const formatExact = (at: number): string => exact.format(new Date(at))

@@ -1,37 +1,44 @@
 /**
- * The texts of the console. Each page declares its texts in English. A language is a file that
- * registers other texts under the same names.
+ * The texts of the console. Each page declares its texts in English, in its `text.ts`. Another
+ * language is a folder of files with the same texts, which is loaded before the first page when the
+ * person reads it (`language.ts`).
  */
+import { type Language, language } from './language.ts'
+
+export { plural } from './plural.ts'
 
 /** A text, or a function of values that returns one. */
 type Text = string | ((...values: never[]) => string)
 /** The texts of one part of the console, by name. */
 export type Texts = Readonly<Record<string, Text>>
+/** The texts of a part in any language: the same names, and functions of the same values. */
+export type Translated<T extends Texts> = {
+  readonly [N in keyof T]: T[N] extends (...values: infer V) => string
+    ? (...values: V) => string
+    : string
+}
+/** The texts of a language by part. */
+export type Translation = Readonly<Record<string, Texts>>
 
-const languages = new Map<string, Map<string, Texts>>()
-
-/** The languages that can be shown, the first of the browser's languages among them. */
-const chosen = (): string =>
-  (typeof navigator === 'undefined' ? [] : navigator.languages)
-    .map((tag) => tag.split('-')[0] ?? '')
-    .find((language) => language === 'en' || languages.has(language)) ?? 'en'
+const translations: {
+  readonly [L in Exclude<Language, 'en'>]: () => Promise<{ readonly default: Translation }>
+} = {
+  de: () => import('./de/all.ts'),
+}
+// Parts are declared while modules are evaluated, so the language must be there before. A page
+// without its language is better than no page.
+const translation: Translation =
+  language === 'en'
+    ? {}
+    : await translations[language]().then(
+        (all) => all.default,
+        () => ({}),
+      )
 
 /**
  * Declares the English texts of a part.
  * @param part a unique name, such as `runs`.
- * @returns the texts in the language of the browser. A text without a translation is English.
+ * @returns the texts in the language of the page.
  */
-export function messages<const T extends Texts>(part: string, english: T): T {
-  const translated = languages.get(chosen())?.get(part)
-  return translated ? { ...english, ...translated } : english
-}
-
-/** Adds the texts of a language. It must run before the parts are loaded. */
-export function addLanguage(language: string, parts: Readonly<Record<string, Texts>>): void {
-  languages.set(language, new Map(Object.entries(parts)))
-}
-
-const rules = new Intl.PluralRules('en')
-/** Returns a number with the form of a noun that belongs to it: `plural(2, 'run', 'runs')`. */
-export const plural = (count: number, one: string, other: string): string =>
-  `${new Intl.NumberFormat().format(count)} ${rules.select(count) === 'one' ? one : other}`
+export const messages = <const T extends Texts>(part: string, english: T): Translated<T> =>
+  ({ ...english, ...translation[part] }) as unknown as Translated<T>

@@ -13,6 +13,7 @@ import {
 } from '../../protocol/errors.ts'
 import {
   type CreateSavedView,
+  RowsFilter,
   type SavedView,
   type UpdateSavedView,
   viewedRow,
@@ -30,9 +31,10 @@ function filterFaults(
   list: SavedView['list'],
   filter: Readonly<Record<string, unknown>>,
 ): FieldError[] {
-  const schema = rows[viewedRow(list)]?.shape.query
-  if (!schema) throw new Error(`${viewedRow(list)} has no query parameters`)
-  const paged = Object.keys(filter).filter((name) => besides.has(name))
+  const row = viewedRow(list)
+  const schema = row === undefined ? RowsFilter : rows[row]?.shape.query
+  if (!schema) throw new Error(`${row} has no query parameters`)
+  const paged = row === undefined ? [] : Object.keys(filter).filter((name) => besides.has(name))
   return paged.length > 0
     ? paged.map((name) => ({ field: `filter.${name}`, message: 'is not part of a filter' }))
     : faultsOf(schema, filter, 'filter').map((fault) => ({

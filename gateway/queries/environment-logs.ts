@@ -5,6 +5,7 @@
 import { timestamp } from '../../protocol/common.ts'
 import type { Environment, LogName, WorkerLogs } from '../../protocol/environments/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { isId } from '../../protocol/ids.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 import type { World } from '../ports.ts'
 import { redactionOf } from './redact.ts'
@@ -22,13 +23,8 @@ const MARGIN = 2048
  * environment has no place yet, or when no host of its place answers.
  */
 export const environmentLogQueries: Readonly<Record<'environment.worker_logs', LocalQuery>> = {
-  'environment.worker_logs': answer<'environment.worker_logs'>(
-    async ({ world, project = '' }, { environment_id, ...query }) => {
-      const to = { project, kind: 'environment', id: environment_id } as const
-      const environment = await world.ask(to, 'get', {})
-      if (isRefusal(environment)) return environment
-      return environment ? readLogs(world, environment, query) : refuse('not_found')
-    },
+  'environment.worker_logs': answer<'environment.worker_logs'>(({ world, project = '' }, query) =>
+    readWorkerLogs(world, project, query),
   ),
 }
 
@@ -36,6 +32,17 @@ interface LogsQuery {
   readonly log_name?: LogName
   readonly tail?: number
   readonly max_bytes?: number
+}
+/** Reads the end of a log of the worker of an environment. Refused like the query. */
+export async function readWorkerLogs(
+  world: World,
+  project: string,
+  { environment_id: id, ...query }: LogsQuery & { readonly environment_id: string },
+): Promise<WorkerLogs | Refusal> {
+  if (!isId(id, 'environment')) return refuse('not_found')
+  const environment = await world.ask({ project, kind: 'environment', id }, 'get', {})
+  if (isRefusal(environment)) return environment
+  return environment ? readLogs(world, environment, query) : refuse('not_found')
 }
 async function readLogs(
   world: World,

@@ -3,6 +3,7 @@
  * of their answers. The definition of a turn is resolved in `definition.ts`.
  */
 
+import { withAdditions } from '../../protocol/additions.ts'
 import { api } from '../../protocol/api.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -17,6 +18,7 @@ import {
   type Session,
   type SessionNudge,
   type TurnAck,
+  turnDetail,
 } from '../../protocol/sessions/schema.ts'
 import { isPrivate } from '../../protocol/sessions/visibility.ts'
 import { authorize } from '../auth/authorize.ts'
@@ -40,13 +42,18 @@ interface Said {
   readonly idempotency_key?: string
 }
 
-const turnNow = (
+/** Returns the current state of a turn, without its additions. */
+async function turnNow(
   edge: Edge,
   call: Call,
   session_id: string,
   turn_id: string,
-): Promise<AgentTurn | Refusal> =>
-  edge.world.view(scopeId(edge, call), 'session.turn', { session_id, turn_id })
+): Promise<AgentTurn | Refusal> {
+  const turn = await edge.world.view(scopeId(edge, call), 'session.turn', { session_id, turn_id })
+  return isRefusal(turn)
+    ? turn
+    : (withAdditions(turnDetail.additions, undefined, turn) as AgentTurn)
+}
 
 /**
  * Completes the acknowledgement of a turn: seals the resume cursor, adds the content of the user

@@ -199,6 +199,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
       event: 'node_started',
       node: node.id,
       url: node.url ?? node.status,
+      ...(node.console !== undefined && { console: node.console }),
       roles: config.roles,
       ms: Math.round(performance.now() - started),
     },
@@ -206,7 +207,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   )
   if (greet) {
     // The link is printed only on a terminal, because redirected output may be stored and the link
-    // grants access.
+    // grants access. The greeting then names the command that creates a link.
     const link = process.stdout.isTTY ? await node.signInLink?.() : undefined
     process.stdout.write(greeting(node, config, link))
   }
@@ -223,7 +224,8 @@ function whereOwnerKey({ data }: Config, installed: RunningNode['installed']): s
 }
 
 /** @param link sign-in link of the first start, if any. */
-function greeting({ url, installed }: RunningNode, config: Config, link?: string): string {
+function greeting(node: RunningNode, config: Config, link?: string): string {
+  const { url, console, installed } = node
   const key = installed.generated
   const lines = [
     url === undefined ? 'Baton is ready (this node has no gateway)' : `Baton is ready at ${url}`,
@@ -240,7 +242,13 @@ function greeting({ url, installed }: RunningNode, config: Config, link?: string
     ...(link === undefined ? [] : [`  Sign in (valid once, for an hour):  ${link}`, '']),
     ...(url === undefined
       ? []
-      : [`  API reference:  ${url}/docs`, '  Try next:       npm run tour', '']),
+      : [
+          `  Console:        ${console}`,
+          ...(link === undefined ? ['  Sign in:        npm run baton -- sign-in-link'] : []),
+          `  API reference:  ${url}/docs`,
+          '  Try next:       npm run tour',
+          '',
+        ]),
   ]
   return `${lines.join('\n')}\n`
 }

@@ -25,6 +25,7 @@ import {
   GitCredential,
   GitCredentialRequest,
   LogName,
+  LogTail,
   ReleaseEnvironment,
   StartWorker,
   UpdateEnvironment,
@@ -123,7 +124,7 @@ export const environments = {
     answeredBy: 'gateway',
     query: Closed({
       log_name: Type.Optional(LogName),
-      tail: Type.Optional(Type.Integer({ minimum: 1, maximum: environmentLimits.log_lines })),
+      tail: LogTail,
       max_bytes: Type.Optional(Type.Integer({ minimum: 1, maximum: environmentLimits.log_bytes })),
     }),
     reply: WorkerLogs,

@@ -238,6 +238,10 @@ export type WorkerStarted = Static<typeof WorkerStarted>
 export const logNames = ['worker', 'stdout', 'stderr', 'bootstrap'] as const
 export const LogName = Type.Enum([...logNames])
 export type LogName = Static<typeof LogName>
+/** The number of lines that are read from the end of a log. */
+export const LogTail = Type.Optional(
+  Type.Integer({ minimum: 1, maximum: environmentLimits.log_lines }),
+)
 export const WorkerLogs = Type.Object({
   environment_id: Type.String(),
   log_name: LogName,

@@ -107,7 +107,8 @@ export const RunLogPage = Type.Object({
 })
 export type RunLogPage = Static<typeof RunLogPage>
 
-const filters = {
+/** The schemas of the filters of log lines. */
+export const LogFilter = {
   step_key: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
   job_id: Type.Optional(Id),
   level: Type.Optional(
@@ -150,7 +151,7 @@ export const logRows = {
       order: Type.Optional(
         Type.Enum(['asc', 'desc'], { default: 'asc', description: 'A stream is always ascending' }),
       ),
-      ...filters,
+      ...LogFilter,
     }),
     reply: RunLogPage,
     errors: ['not_found'],

@@ -4,10 +4,12 @@
  * uses neither.
  */
 import { type Static, Type } from 'typebox'
-import { Closed, JsonObject, sizeOf, Timestamp } from '../common.ts'
+import { Closed, Id, JsonObject, sizeOf, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
 import type { Patch } from '../patch.ts'
+import { QueryRows, SearchRows } from '../tables/schema.ts'
+import type { Changes } from '../workflows/rows.ts'
 
 /** Limits of preferences: bytes as JSON, and levels of nesting; the object itself is level 1. */
 export const preferenceLimits = { bytes: 32_768, levels: 8 } as const
@@ -79,7 +81,10 @@ export interface PreferencesReplies {
   'me.save_preferences': Omit<Preferences, 'preferences'>
 }
 
-/** The lists of which views can be saved; each is returned by the row `<resource>.list`. */
+/**
+ * The lists of which views can be saved; each is returned by the row `<resource>.list`. A view can
+ * also be about the rows of a table (`rows`).
+ */
 const viewedResources = {
   runs: 'run',
   interactions: 'interaction',
@@ -96,10 +101,23 @@ const viewedResources = {
   audit: 'audit',
   usage: 'usage',
 } as const
-type ViewedList = keyof typeof viewedResources
-/** Returns the name of the row whose query parameters the filter of a view uses. */
-export const viewedRow = (list: ViewedList) => `${viewedResources[list]}.list` as const
-const List = Type.Enum(Object.keys(viewedResources) as ViewedList[])
+type ViewedResource = keyof typeof viewedResources
+type ViewedList = ViewedResource | 'rows'
+/**
+ * Returns the name of the row whose query parameters the filter of a view uses; undefined for
+ * `rows`, whose filter has the schema `RowsFilter`.
+ */
+export const viewedRow = (list: ViewedList) =>
+  list === 'rows' ? undefined : (`${viewedResources[list]}.list` as const)
+/** The filter of a view of the rows of a table: members of `table.query` and `table.search`. */
+export const RowsFilter = Closed({
+  table_id: Id,
+  filter: QueryRows.properties.filter,
+  sort: QueryRows.properties.sort,
+  query: Type.Optional(SearchRows.properties.query),
+  mode: SearchRows.properties.mode,
+})
+const List = Type.Enum([...(Object.keys(viewedResources) as ViewedResource[]), 'rows' as const])
 
 const Columns = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
   maxItems: 32,
@@ -112,7 +130,8 @@ const Sort = Closed({
 })
 const Filter = Type.Record(Type.String(), Type.Unknown(), {
   description:
-    'Query parameters of the list with their values; parameters of pages and `include` are refused',
+    'Query parameters of the list with their values; parameters of pages and `include` are refused. ' +
+    'For `rows`: `table_id`, and members of `table.query` and `table.search`',
 })
 const Name = Type.String({ minLength: 1, maxLength: 128, pattern: '\\S' })
 
@@ -155,6 +174,13 @@ export const checkSavedView = (body: CreateSavedView | UpdateSavedView): FieldEr
     : []
 }
 
+/**
+ * What the audit log says of a view that is shared, or was shared before the change. Private views
+ * are not audited, because they do not exist for others. Absent in events of earlier releases.
+ */
+interface AuditedView {
+  readonly name: string
+}
 /** The events of the saved views of a project. */
 export type SavedViewEvent =
   | (Event & { readonly type: 'saved_view.created'; readonly view: SavedView })
@@ -162,8 +188,13 @@ export type SavedViewEvent =
       readonly type: 'saved_view.updated'
       readonly id: string
       readonly view: Patch<SavedView>
+      readonly audited?: AuditedView & { readonly changes: Changes }
     })
-  | (Event & { readonly type: 'saved_view.deleted'; readonly id: string })
+  | (Event & {
+      readonly type: 'saved_view.deleted'
+      readonly id: string
+      readonly audited?: AuditedView
+    })
 /** Internal commands of saved views. */
 export type SavedViewCommands = {
   /** Deletes the private views of a principal, when the project has deleted the principal. */

@@ -146,7 +146,8 @@ export const projects = {
 } as const
 
 // Additions to the published values of `resource_type`: `organization`, `organization_action`,
-// `personal_token`, `secret` for the named secrets of a project, and `repository_host`.
+// `personal_token`, `secret` for the named secrets of a project, `repository_host`, `saved_view`,
+// and `webhook_delivery` for a delivery that was sent again.
 export const AuditEntry = Type.Object({
   id: Type.String(),
   org_id: Type.String(),

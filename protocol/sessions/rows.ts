@@ -27,6 +27,9 @@ import {
   sessionDetail,
   sessionStatuses,
   TurnAck,
+  TurnDetail,
+  turnDetail,
+  turnInclude,
 } from './schema.ts'
 
 const Content = Type.Array(JsonObject, {
@@ -324,8 +327,9 @@ export const sessions = {
   'session.turns': query(`GET ${S}/turns`, {
     ...read,
     summary: 'Turns, by creation',
-    reply: pageOf(AgentTurn),
-    query: Closed({ ids: Type.Optional(many(Id)), order: Order, ...paging }),
+    ...turnDetail,
+    reply: pageOf(TurnDetail),
+    query: Closed({ ids: Type.Optional(many(Id)), order: Order, ...turnInclude, ...paging }),
     exact: 'ids',
   }),
   'session.start_turn': command(`POST ${S}/turns`, {
@@ -341,11 +345,7 @@ export const sessions = {
     limit: LIMIT,
     errors: starting,
   }),
-  'session.turn': query(`GET ${S}/turns/:turn_id`, {
-    ...read,
-    summary: 'One turn',
-    reply: AgentTurn,
-  }),
+  'session.turn': query(`GET ${S}/turns/:turn_id`, { ...read, ...turnDetail, summary: 'One turn' }),
   'session.cancel_turn': command(`POST ${S}/turns/:turn_id/cancel`, cancelTurn),
   'session.turn_messages': query(`GET ${P}/turns/:turn_id/messages`, {
     ...read,

@@ -88,6 +88,14 @@ export const shownSession = <S extends Session>(session: S): S => ({
 })
 /** Returns a session without the fields that only `GET /sessions/{id}` returns. */
 export const publicSession = ({ config: _, ...record }: Session): Session => shownSession(record)
+const Cost = Type.Optional(
+  Type.Integer({
+    minimum: 0,
+    description:
+      'Cost of the answers of models whose price is configured, in thousandths of a credit ' +
+      '(1 credit is 0.01 USD)',
+  }),
+)
 /** A session as `GET /sessions/{id}` returns it. */
 export const SessionDetail = Type.Object(
   {
@@ -101,11 +109,15 @@ export const SessionDetail = Type.Object(
         { ...closed, description: 'Workspace of the agent, if its tools use one that exists' },
       ),
     ),
+    credit_cost_milli: Cost,
   },
   closed,
 )
 export type SessionDetail = Static<typeof SessionDetail>
-const { include, ...detailAdditions } = additions({ environment: {} })
+const { include, ...detailAdditions } = additions({
+  environment: {},
+  credit_cost_milli: {},
+})
 /** The reply of a row that returns a single session, and its additions. */
 export const sessionDetail = {
   ...detailAdditions,
@@ -168,20 +180,42 @@ export type TurnUpsert = TranscriptTurn & {
 }
 /** Converts a turn from its form in frames to its form in pages. */
 export const transcriptTurn = ({ phase: _, ...record }: TurnUpsert): TranscriptTurn => record
-/** A turn as `GET …/turns/{id}` returns it. */
-export const AgentTurn = Type.Object(
+const agentTurnMembers = {
+  ...turn,
+  error_scope: Type.Optional(
+    Type.Literal('agent_turn', { description: 'The budget of the whole turn ran out' }),
+  ),
+  effective_timeout_seconds: Type.Optional(Type.Integer()),
+} as const
+/** A turn in replies to commands. */
+export const AgentTurn = Type.Object(agentTurnMembers, closed)
+export type AgentTurn = Static<typeof AgentTurn>
+/** A turn as queries return it. */
+export const TurnDetail = Type.Object(
   {
-    ...turn,
-    error_scope: Type.Optional(
-      Type.Literal('agent_turn', { description: 'The budget of the whole turn ran out' }),
+    ...agentTurnMembers,
+    asked_by: Type.Optional(
+      Type.String({ description: 'Id of the principal that requested the turn' }),
     ),
-    effective_timeout_seconds: Type.Optional(Type.Integer()),
+    credit_cost_milli: Cost,
   },
   closed,
 )
-export type AgentTurn = Static<typeof AgentTurn>
+type TurnDetail = Static<typeof TurnDetail>
+const turns = additions({ asked_by: {}, credit_cost_milli: {} })
+/** The query parameter of rows that return turns. */
+export const turnInclude = { include: turns.include }
+/** The reply of a row that returns a single turn, and its additions. */
+export const turnDetail = {
+  additions: turns.additions,
+  query: Closed(turnInclude),
+  reply: TurnDetail,
+} as const
 /** Fields of the record of a turn that the transcript does not contain. */
-export type TurnExtra = Pick<AgentTurn, 'error_scope' | 'effective_timeout_seconds'>
+export type TurnExtra = Pick<
+  TurnDetail,
+  'error_scope' | 'effective_timeout_seconds' | 'asked_by' | 'credit_cost_milli'
+>
 /** Returns the record of a turn, from its form in frames and the other fields. */
 export const agentTurn = (
   { phase: _, wait: __, ...turn }: TurnUpsert,

@@ -6,7 +6,9 @@
 import { type Static, Type } from 'typebox'
 import { Closed, Id } from '../common.ts'
 import { stream } from '../contract.ts'
+import { LogName, LogTail } from '../environments/schema.ts'
 import { errors, type FieldError } from '../errors.ts'
+import { LogFilter } from '../jobs/logs.ts'
 import { allChangeKinds } from './changes.ts'
 import { SUBSCRIPTIONS_PER_STREAM } from './limits.ts'
 
@@ -16,14 +18,33 @@ const topics = {
   session: { target: true, cursor: 'text', description: 'the transcript of a session' },
   channel: { target: true, cursor: 'number', description: 'the events of a channel' },
   changes: { target: false, cursor: 'number', description: 'the records that have changed' },
+  logs: { target: true, cursor: 'number', description: 'the lines that workers print for a run' },
+  environment_log: {
+    target: true,
+    cursor: 'none',
+    description: 'a log of the worker of an environment',
+  },
 } as const
 export type StreamTopic = keyof typeof topics
+/** The filters of topics that have some. */
+const filters: { readonly [T in StreamTopic]?: readonly string[] } = {
+  logs: Object.keys(LogFilter),
+  environment_log: ['log_name', 'tail'],
+}
 const topicNames = Object.keys(topics) as StreamTopic[]
 
 const StreamCursor = Type.Union([
   Type.Integer({ minimum: 0 }),
   Type.String({ minLength: 1, maxLength: 512 }),
 ])
+const Filter = Closed(
+  { ...LogFilter, log_name: Type.Optional(LogName), tail: LogTail },
+  {
+    description:
+      'Which lines: the parameters of the single stream of `logs`, and `log_name` and `tail` of ' +
+      '`environment.worker_logs` for `environment_log`. Other topics have none',
+  },
+)
 const Subscription = Closed({
   id: Type.String({
     minLength: 1,
@@ -43,15 +64,17 @@ const Subscription = Closed({
   target: Type.Optional(
     Type.String({
       ...Id,
-      description: 'Id of the run, session or channel; other topics have none',
+      description: 'Id of the run, session, channel or environment; other topics have none',
     }),
   ),
   after: Type.Optional({
     ...StreamCursor,
     description:
       'The `cursor` of the last frame received. Without it, a run is sent from its start, ' +
-      'a session from the newest part of its transcript, and everything else from now on',
+      'a session from the newest part of its transcript, and everything else from now on. ' +
+      '`environment_log` has no cursor and always begins with the newest lines',
   }),
+  filter: Type.Optional(Filter),
 })
 export type StreamSubscription = Static<typeof Subscription>
 const FollowStreams = Closed({
@@ -61,7 +84,7 @@ type FollowStreams = Static<typeof FollowStreams>
 
 function checkSubscriptions({ subscriptions }: FollowStreams): readonly FieldError[] {
   const ids = new Set<string>()
-  return subscriptions.flatMap(({ id, project, topic, target, after }, index) => {
+  return subscriptions.flatMap(({ id, project, topic, target, after, filter }, index) => {
     const faults: FieldError[] = []
     const fault = (field: string, message: string) =>
       faults.push({ field: `subscriptions[${index}].${field}`, message })
@@ -71,8 +94,12 @@ function checkSubscriptions({ subscriptions }: FollowStreams): readonly FieldErr
     if (project === undefined && topic !== 'changes') fault('project', 'is required')
     if (known.target && target === undefined) fault('target', `is required for \`${topic}\``)
     if (!known.target && target !== undefined) fault('target', `\`${topic}\` has no target`)
-    if (after !== undefined && (known.cursor === 'number') !== (typeof after === 'number'))
+    if (after !== undefined && known.cursor === 'none') fault('after', `\`${topic}\` has no cursor`)
+    else if (after !== undefined && (known.cursor === 'number') !== (typeof after === 'number'))
       fault('after', `must be a ${known.cursor} for \`${topic}\``)
+    const allowed: readonly string[] = filters[topic] ?? []
+    for (const name of Object.keys(filter ?? {}))
+      if (!allowed.includes(name)) fault(`filter.${name}`, `\`${topic}\` has no such filter`)
     return faults
   })
 }
@@ -124,6 +151,18 @@ const ChangesFrame = Type.Object({
     ),
   }),
 })
+const LogTextFrame = Type.Object({
+  subscription,
+  event: Type.Literal('log.text'),
+  data: Type.Object({
+    log_name: LogName,
+    text: Type.String({ description: 'Untrusted text that follows the text so far' }),
+    reset: Type.Optional(Type.Literal(true, { description: 'The text replaces the text so far' })),
+    truncated: Type.Optional(
+      Type.Boolean({ description: 'With `reset`: older lines were left out' }),
+    ),
+  }),
+})
 const TopicFrame = Type.Object({
   subscription,
   event: Type.String({ description: 'The event name in the single stream of the topic' }),
@@ -141,12 +180,13 @@ export const StreamFrame = Type.Union([
   SubscriptionRefused,
   SubscriptionEnded,
   ChangesFrame,
+  LogTextFrame,
   TopicFrame,
 ])
 
 export const streams = {
   'stream.follow': stream('POST /streams', {
-    summary: 'Follow several runs, sessions, channels and lists over one connection',
+    summary: 'Follow several runs, sessions, channels, logs and lists over one connection',
     tag: 'streams',
     permission: 'authenticated',
     stream: 'sse',

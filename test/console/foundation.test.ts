@@ -1,14 +1,13 @@
 /** Parts of the console's foundation that need no browser. */
 import t from 'tap'
 import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
-import { call, callEarly, requestOf } from '../../console/api/client.ts'
+import { call, callEarly, requestOf, whenUnknown } from '../../console/api/client.ts'
 import { addPage, type Known, mergeFirst, nothingKnown } from '../../console/api/pages.ts'
 import { visibleRange } from '../../console/design/visible-range.ts'
 import { fillPath, matchPath } from '../../console/router/match.ts'
 import { covers } from '../../console/shell/permissions.ts'
 import { rankOf } from '../../console/shell/rank.ts'
 import { formatBytes, formatDuration, formatRelative } from '../../console/text/format.ts'
-import { addLanguage, messages, plural } from '../../console/text/messages.ts'
 import { embeddedRoutes } from '../../nodes/console.ts'
 
 Object.assign(globalThis, { BATON_ROUTES: embeddedRoutes() })
@@ -112,18 +111,6 @@ t.test('numbers are readable', async (t) => {
   t.equal(formatDuration(200_000), '3 min 20 s')
   t.equal(formatDuration(187_200_000), '2 d 4 h')
   t.equal(formatRelative(0, 180_000), '3 minutes ago')
-  t.equal(plural(1, 'run', 'runs'), '1 run')
-  t.equal(plural(2000, 'run', 'runs'), '2,000 runs')
-})
-
-t.test('another language replaces texts, and missing ones stay English', async (t) => {
-  Object.defineProperty(globalThis, 'navigator', {
-    value: { languages: ['xx-YY', 'en'] },
-    configurable: true,
-  })
-  addLanguage('xx', { part: { a: 'A2' } })
-  t.strictSame(messages('part', { a: 'A', b: 'B' }), { a: 'A2', b: 'B' })
-  t.strictSame(messages('other', { a: 'A' }), { a: 'A' })
 })
 
 t.test('a call is shown for the shell and for programs', async (t) => {
@@ -165,4 +152,57 @@ t.test('an early call gives its answer to the first equal call', async (t) => {
   callEarly('run.get', { project: 'p', id: 'missing' })
   await t.rejects(call('run.get', { project: 'p', id: 'missing' }), { code: 'not_found' })
   t.equal(asked.length, 4)
+})
+
+t.test('a change without an answer is repeated safely, or its outcome is unknown', async (t) => {
+  const { fetch, setTimeout } = globalThis
+  t.teardown(() => Object.assign(globalThis, { fetch, setTimeout }))
+  const sent: { readonly method: string; readonly key: string | undefined }[] = []
+  let answers: (number | 'lost')[] = []
+  let reloads = 0
+  whenUnknown(() => reloads++)
+  Object.assign(globalThis, {
+    // Pauses end at once.
+    setTimeout: (run: () => void) => queueMicrotask(run),
+    fetch: async (_: string, { method, headers }: { method: string; headers: object }) => {
+      sent.push({ method, key: (headers as Record<string, string>)['idempotency-key'] })
+      const status = answers.shift() ?? 200
+      if (status === 'lost') throw new TypeError('network')
+      const code = status === 503 ? 'service_unavailable' : 'conflict'
+      return new Response(
+        status === 204 ? null : JSON.stringify(status < 400 ? {} : { error: { code } }),
+        { status },
+      )
+    },
+  })
+  const tried = async (given: (number | 'lost')[], run: () => Promise<unknown>) => {
+    answers = given
+    sent.length = 0
+    return run().then(
+      () => 'done',
+      (error: { readonly code: string }) => error.code,
+    )
+  }
+  const create = () => call('workflow.create', { project: 'p', name: 'a' } as never)
+  t.equal(await tried([503, 'lost', 200], create), 'done')
+  t.equal(new Set(sent.map(({ key }) => key)).size, 1, 'all attempts have one key')
+  const [first] = sent
+  t.equal(await tried([503, 503, 503, 503], create), 'service_unavailable')
+  const [lost] = sent
+  t.not(lost?.key, first?.key, 'another creation has another key')
+  t.equal(await tried([200], create), 'done')
+  t.equal(sent[0]?.key, lost?.key, 'trying again is a repeat')
+  t.equal(await tried([200], create), 'done')
+  t.not(sent[0]?.key, lost?.key, 'after an answer, it is a new request')
+
+  const change = () => call('workflow.update', { project: 'p', id: 'w', name: 'b' } as never)
+  t.equal(await tried([503], change), 'outcome_unknown')
+  t.equal(sent.length, 1, 'a change without a key is not repeated')
+  t.equal(await tried([429, 200], change), 'done', 'a limit excludes an effect')
+  t.equal(await tried([409], change), 'conflict')
+  const remove = () => call('workflow.delete', { project: 'p', id: 'w' })
+  t.equal(await tried(['lost', 404], remove), 'done', 'the lost attempt has deleted it')
+  t.equal(await tried([404], remove), 'conflict')
+  t.equal(await tried(['lost', 'lost', 'lost', 'lost'], remove), 'outcome_unknown')
+  t.equal(reloads, 2, 'what is shown is loaded again')
 })

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { api } from '../../../protocol/api.ts'
+import { addedTo } from '../../../protocol/environments/added.ts'
 import {
   environmentLimits,
   logNames,
@@ -18,19 +19,6 @@ interface Flags {
 }
 /** Milliseconds between two reads of a log that is followed. */
 const INTERVAL = 2000
-/** Maximum length of the suffix of the previous text that is searched for in the next text. */
-const ANCHOR = 2000
-
-/**
- * Returns the part of `after` that follows the end of `before`; all of `after` if it does not
- * contain the end of `before`.
- */
-export function addedTo(before: string, after: string): string {
-  const anchor = before.slice(-ANCHOR)
-  const at = anchor === '' ? -1 : after.lastIndexOf(anchor)
-  return at < 0 ? after : after.slice(at + anchor.length)
-}
-
 /** Adds `baton env logs` to the command `env`. */
 export function addLogs(parent: Command, shell: Shell): void {
   const command = connected(
@@ -60,7 +48,7 @@ export function addLogs(parent: Command, shell: Shell): void {
       while (follow) {
         await sleep(INTERVAL)
         const next = (await read()).content
-        show(shell, addedTo(content, next))
+        show(shell, addedTo(content, next) ?? next)
         content = next
       }
     }),

@@ -4,6 +4,7 @@ import { SelectField } from '../../design/field.tsx'
 import { routes } from '../../router/routes.ts'
 import { commands } from '../../shell/shortcuts.ts'
 import { type Theme, theme } from '../../shell/theme.ts'
+import { chooseLanguage, chosenLanguage, languages } from '../../text/language.ts'
 import { accountText as text } from './text.ts'
 
 /** The tab with the theme, the language and the time zone. */
@@ -23,11 +24,17 @@ export const Preferences = () => (
           theme.value = value as Theme
         }}
       />
+      <SelectField
+        label={text.language}
+        hint={text.languageHint}
+        choices={[
+          { value: '', label: text.languageBrowser },
+          ...Object.entries(languages).map(([value, label]) => ({ value, label })),
+        ]}
+        value={chosenLanguage ?? ''}
+        onValue={(value) => chooseLanguage(value === '' ? undefined : value)}
+      />
       <dl class="facts">
-        <dt>{text.language}</dt>
-        <dd>
-          {text.languageShown} <span class="soft">{text.languageHint}</span>
-        </dd>
         <dt>{text.zone}</dt>
         <dd>
           {Intl.DateTimeFormat().resolvedOptions().timeZone}{' '}

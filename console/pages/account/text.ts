@@ -58,8 +58,8 @@ export const accountText = messages('account', {
   themeLight: 'Light',
   themeDark: 'Dark',
   language: 'Language',
-  languageHint: 'The console follows the language of the browser.',
-  languageShown: 'English',
+  languageHint: 'Kept in this browser. The page is loaded again.',
+  languageBrowser: 'As the browser',
   zone: 'Time zone',
   zoneHint: 'Times are shown in the zone of the browser.',
 

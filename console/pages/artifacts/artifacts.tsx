@@ -1,9 +1,10 @@
 /** The page of artifacts: a list with filters, the quota, and uploads by button and drag and drop. */
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { CallReply } from '../../api/client.ts'
 import { useList, useQuery } from '../../api/query.ts'
 import { Button, IconButton } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
+import { useFileDrop } from '../../design/drop.ts'
 import { SelectField, TextField } from '../../design/field.tsx'
 import { Empty, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
@@ -123,8 +124,8 @@ export default function ArtifactsPage({ params }: PageProps) {
   const { state, more, reload } = useList('artifact.list', input, { kinds: ['artifact'] })
   const quota = useQuery('artifact.quota', { project }, { kinds: ['artifact'] })
   const picker = useRef<HTMLInputElement>(null)
-  const [over, setOver] = useState(false)
   const allowed = may('project.edit')
+  const { over, target } = useFileDrop(allowed, (files) => uploadFiles(project, files))
   const { items, more: hasMore, loading, error } = state.value
   const filtered = Boolean(mime || run || step)
   const choose = (): void => picker.current?.click()
@@ -150,23 +151,7 @@ export default function ArtifactsPage({ params }: PageProps) {
         </>
       }
     >
-      <div
-        class={over ? 'stack drop over' : 'stack drop'}
-        onDragOver={(event) => {
-          if (!allowed || !event.dataTransfer?.types.includes('Files')) return
-          event.preventDefault()
-          setOver(true)
-        }}
-        onDragLeave={({ currentTarget, relatedTarget }) => {
-          if (!currentTarget.contains(relatedTarget as Node | null)) setOver(false)
-        }}
-        onDrop={(event) => {
-          if (!allowed || !event.dataTransfer) return
-          event.preventDefault()
-          setOver(false)
-          uploadFiles(project, [...event.dataTransfer.files])
-        }}
-      >
+      <div class={over ? 'stack drop over' : 'stack drop'} {...target}>
         {over && <div class="drop-here">{text.dropNow}</div>}
         <input
           ref={picker}

@@ -9,6 +9,7 @@ import { showError } from '../../design/notify.ts'
 import { Empty, Failure, Skeleton } from '../../design/states.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
+import { formatDay } from '../../text/format.ts'
 import { lastReplies, linesOf, rootsOf } from './feed.ts'
 import { type Around, elementId, MessageLine, togglePin } from './message.tsx'
 import { channelsText as text } from './text.ts'
@@ -20,8 +21,6 @@ const WINDOW = 100
 const NEAR = 40
 /** Distance from the top at which older messages are loaded. */
 const AHEAD = 600
-
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' })
 
 /** What the position of the scroll area was before a change. */
 interface Held {
@@ -186,7 +185,7 @@ export function Timeline({
           {lines.map((line) =>
             line.kind === 'day' ? (
               <li key={line.key} class="post-divider">
-                <time dateTime={line.at}>{day.format(new Date(line.at))}</time>
+                <time dateTime={line.at}>{formatDay(Date.parse(line.at))}</time>
               </li>
             ) : line.kind === 'unread' ? (
               <li key={line.key} class="post-divider unread">

@@ -1,38 +1,31 @@
-/** The logs of the worker of an environment. Following reads the log again, as the API has no stream. */
-import { useEffect, useState } from 'preact/hooks'
-import { useQuery } from '../../api/query.ts'
+/** The logs of the worker of an environment, live until the reader stops to follow them. */
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Button, IconButton } from '../../design/button.tsx'
 import { SelectField } from '../../design/field.tsx'
 import { Empty, Notice, Show } from '../../design/states.tsx'
 import { Lines } from '../../preview/lines.tsx'
 import { place, setQuery } from '../../router/router.ts'
+import { FollowedLog } from './followed-log.ts'
 import { environmentsText as text } from './text.ts'
 
 const NAMES = ['worker', 'stdout', 'stderr', 'bootstrap'] as const
 const COUNTS = ['200', '1000', '5000']
-/** Milliseconds between two reads of a log that is followed, as on the command line. */
-const INTERVAL = 2000
 
 export function LogsPart({ project, id }: { readonly project: string; readonly id: string }) {
   const { query } = place.value
   const log_name = NAMES.find((one) => one === query.get('log')) ?? 'worker'
   const tail = COUNTS.find((one) => one === query.get('lines')) ?? '200'
-  const [follow, setFollow] = useState(false)
-  const { state, reload } = useQuery(
-    'environment.worker_logs',
-    { project, environment_id: id, log_name, tail: Number(tail), max_bytes: 128_000 },
-    { kinds: ['environment'], id },
+  const [follows, setFollows] = useState(true)
+  const [attempt, setAttempt] = useState(0)
+  const log = useMemo(
+    () => new FollowedLog(project, id, log_name, Number(tail)),
+    [project, id, log_name, tail, attempt],
   )
-  const { loading } = state.value
-  useEffect(() => {
-    if (!follow || loading) return
-    const later = setTimeout(() => document.visibilityState === 'visible' && reload(), INTERVAL)
-    document.addEventListener('visibilitychange', reload)
-    return () => {
-      clearTimeout(later)
-      document.removeEventListener('visibilitychange', reload)
-    }
-  }, [follow, loading, log_name, tail])
+  useEffect(() => (follows ? log.follow() : undefined), [log, follows])
+  const reload = (): void => {
+    setAttempt(attempt + 1)
+    setFollows(true)
+  }
   return (
     <div class="stack close">
       <div class="row filters">
@@ -50,12 +43,12 @@ export function LogsPart({ project, id }: { readonly project: string; readonly i
           choices={COUNTS.map((value) => ({ value, label: `${value} ${text.logLines}` }))}
           onValue={(lines) => setQuery({ lines: lines === '200' ? '' : lines })}
         />
-        <Button pressed={follow} onClick={() => setFollow(!follow)}>
+        <Button pressed={follows} onClick={() => setFollows(!follows)}>
           {text.follow}
         </Button>
         <IconButton icon="reload" label={text.reload} onClick={reload} />
       </div>
-      <Show of={state.value} retry={reload}>
+      <Show of={log.state.value} retry={reload}>
         {({ content, truncated }) =>
           content === '' ? (
             <section class="card">

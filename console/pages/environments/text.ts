@@ -105,6 +105,7 @@ export const environmentsText = messages('environments', {
   download: 'Download',
   downloading: (done: string) => `Reading: ${done}`,
   upload: 'Upload files',
+  dropNow: 'Drop the files to write them here',
   uploading: (name: string, done: string, size: string) => `Writing ${name}: ${done} of ${size}`,
   uploaded: (name: string) => `Wrote ${name}.`,
   deleteFile: 'Delete',

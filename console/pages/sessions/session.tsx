@@ -44,7 +44,7 @@ export default function SessionPage({ params }: PageProps) {
   const of = { project, session_id: id }
   const { state, reload } = useQuery(
     'session.get',
-    { ...of, include: ['environment'] },
+    { ...of, include: ['environment', 'credit_cost_milli'] },
     { kinds: ['session'], id },
   )
   const { data: session, error } = state.value

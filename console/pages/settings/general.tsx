@@ -1,6 +1,7 @@
 /** The general settings of a project, as a form that is saved as a whole. */
 import { useEffect, useState } from 'preact/hooks'
-import { ApiError, type CallReply, call } from '../../api/client.ts'
+import { type CallReply, call } from '../../api/client.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyButton } from '../../design/copy.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
@@ -27,7 +28,7 @@ export function General({
   const saved = settingsOf(of)
   const [edited, setEdited] = useState<Partial<Settings>>({})
   const [seed, setSeed] = useState(false)
-  const [error, setError] = useState<ApiError>()
+  const { error, faultOf, attempt } = useRefusal()
   const shown: Settings = { ...saved, ...edited }
   const changes = changedSettings(saved, shown)
   const isChanged = Object.keys(changes).length > 0
@@ -35,25 +36,18 @@ export function General({
   const restricts = changes.access_mode === 'restricted'
   useEffect(() => guardLeaving(() => (isChanged ? text.unsaved : undefined)), [isChanged])
   const set = (part: Partial<Settings>) => setEdited({ ...edited, ...part })
-  const faultOf = (name: string) => error?.fields.find(({ field }) => field === name)?.message
-  const save = async (): Promise<void> => {
-    setError(undefined)
-    try {
+  const save = (): Promise<void> =>
+    attempt(async () => {
       await call('project.update', {
         project,
         ...changes,
         ...(restricts && seed && { seed_existing_members: true }),
       })
-    } catch (failure) {
-      if (!(failure instanceof ApiError)) throw failure
-      setError(failure)
-      return
-    }
-    showDone(text.saved)
-    setEdited({})
-    onSaved()
-    await loadSession()
-  }
+      showDone(text.saved)
+      setEdited({})
+      onSaved()
+      await loadSession()
+    })
   return (
     <form
       class="stack narrow"

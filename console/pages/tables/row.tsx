@@ -1,7 +1,8 @@
 /** The dialogs of one row: a new row, and an existing row with all its values. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Column, TableSchema } from '../../../protocol/tables/schema.ts'
-import { ApiError, call } from '../../api/client.ts'
+import { call } from '../../api/client.ts'
+import { type FaultOf, useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyButton, CopyCall } from '../../design/copy.tsx'
 import { SelectField, TextArea, TextField } from '../../design/field.tsx'
@@ -10,7 +11,7 @@ import { Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { Tree } from '../../design/tree.tsx'
 import type { TableRow } from './rows/rows.ts'
-import { type Conflict, memberFault, saveRow } from './rows/save.ts'
+import { type Conflict, saveRow } from './rows/save.ts'
 import { tablesText as text } from './text.ts'
 import { editedText, typedValue } from './values.ts'
 
@@ -35,8 +36,8 @@ function changesOf(
 }
 
 /** Whether the faults of an error are shown at the fields of columns. */
-const isShown = (error: ApiError, { columns }: TableSchema): boolean =>
-  columns.some(({ name }) => memberFault(error, name) !== undefined)
+const isShown = (faultOf: FaultOf, { columns }: TableSchema): boolean =>
+  columns.some(({ name }) => faultOf(`data.${name}`) !== undefined)
 
 function RowField({
   column,
@@ -98,26 +99,22 @@ export function NewRow({
   )
   const [texts, setTexts] = useState<Texts>(standard)
   const [faults, setFaults] = useState<Texts>({})
-  const [error, setError] = useState<ApiError>()
+  const { error, faultOf, attempt } = useRefusal()
   const insert = async (): Promise<void> => {
     const missing = schema.columns.filter(
       ({ name, required }) => required && (texts[name] ?? '') === '',
     )
     const made = changesOf(schema, texts, standard)
     const found = {
-      ...Object.fromEntries(missing.map(({ name }) => [name, 'is required'])),
+      ...Object.fromEntries(missing.map(({ name }) => [name, text.isRequired])),
       ...('faults' in made ? made.faults : {}),
     }
     setFaults(found)
     if ('faults' in made || missing.length > 0) return
-    setError(undefined)
-    try {
+    await attempt(async () => {
       await call('row.insert', { project, id, data: made.changes })
       onClose()
-    } catch (fault) {
-      if (!(fault instanceof ApiError)) throw fault
-      setError(fault)
-    }
+    })
   }
   return (
     <Dialog title={text.insertTitle} wide onClose={onClose}>
@@ -128,12 +125,12 @@ export function NewRow({
             column={column}
             value={texts[column.name] ?? ''}
             disabled={false}
-            fault={faults[column.name] ?? (error && memberFault(error, column.name))}
+            fault={faults[column.name] ?? faultOf(`data.${column.name}`)}
             onValue={(value) => setTexts({ ...texts, [column.name]: value })}
           />
         ))}
       </div>
-      {error && !isShown(error, schema) && <Failure error={error} />}
+      {error && !isShown(faultOf, schema) && <Failure error={error} />}
       <div class="actions">
         <Button onClick={onClose}>{text.cancel}</Button>
         <Button kind="primary" onClick={insert}>
@@ -168,7 +165,7 @@ export function OpenRow({
 }) {
   const input = { project, id, row_id: rowId }
   const [row, setRow] = useState<TableRow>()
-  const [error, setError] = useState<ApiError>()
+  const { error, faultOf, attempt } = useRefusal()
   const [texts, setTexts] = useState<Texts>({})
   const [faults, setFaults] = useState<Texts>({})
   const before = (of: TableRow): Texts =>
@@ -176,15 +173,11 @@ export function OpenRow({
       schema.columns.map(({ name, type }) => [name, editedText(of.data[name], type)]),
     )
   useEffect(() => {
-    call('row.get', input).then(
-      (found) => {
-        setRow(found)
-        setTexts(before(found))
-      },
-      (fault: unknown) => {
-        if (fault instanceof ApiError) setError(fault)
-      },
-    )
+    void attempt(async () => {
+      const found = await call('row.get', input)
+      setRow(found)
+      setTexts(before(found))
+    })
   }, [rowId])
   const save = async (): Promise<void> => {
     if (!row) return
@@ -192,22 +185,18 @@ export function OpenRow({
     setFaults('faults' in made ? made.faults : {})
     if ('faults' in made) return
     if (Object.keys(made.changes).length === 0) return onClose()
-    setError(undefined)
-    try {
+    await attempt(async () => {
       const outcome = await saveRow(project, row, made.changes)
       if ('saved' in outcome) onSaved(outcome.saved)
       else onConflict(outcome.conflict)
       onClose()
-    } catch (fault) {
-      if (!(fault instanceof ApiError)) throw fault
-      setError(fault)
-    }
+    })
   }
   const declared = new Set(schema.columns.map(({ name }) => name))
   const further = Object.entries(row?.data ?? {}).filter(([name]) => !declared.has(name))
   return (
     <Dialog title={text.row} wide onClose={onClose}>
-      {error && !isShown(error, schema) && <Failure error={error} />}
+      {error && !isShown(faultOf, schema) && <Failure error={error} />}
       {!row && !error && <Skeleton />}
       {row && (
         <>
@@ -232,7 +221,7 @@ export function OpenRow({
                 column={column}
                 value={texts[column.name] ?? ''}
                 disabled={!editable}
-                fault={faults[column.name] ?? (error && memberFault(error, column.name))}
+                fault={faults[column.name] ?? faultOf(`data.${column.name}`)}
                 onValue={(value) => setTexts({ ...texts, [column.name]: value })}
               />
             ))}

@@ -1,8 +1,9 @@
 /** The parts of a table next to its rows: its columns, its statistics, and its details. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Table } from '../../../protocol/tables/schema.ts'
-import { ApiError, call } from '../../api/client.ts'
+import { call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
+import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
@@ -32,13 +33,13 @@ export function SchemaPart({
   const [columns, setColumns] = useState(start)
   const [dirty, setDirty] = useState(false)
   const [faults, setFaults] = useState<ReadonlyMap<number, string>>()
-  const [error, setError] = useState<ApiError>()
+  const { error, attempt, clear } = useRefusal()
   const version = JSON.stringify(schema)
   const reset = (): void => {
     setColumns(start())
     setDirty(false)
     setFaults(undefined)
-    setError(undefined)
+    clear()
   }
   useEffect(() => {
     if (!dirty) reset()
@@ -48,16 +49,12 @@ export function SchemaPart({
     const made = columnsOf(columns)
     setFaults('faults' in made ? made.faults : undefined)
     if ('faults' in made) return
-    setError(undefined)
-    try {
+    await attempt(async () => {
       await call('table.update', { project, id, schema: { ...schema, columns: made.columns } })
       setDirty(false)
       showDone(text.saved)
       onSaved()
-    } catch (fault) {
-      if (!(fault instanceof ApiError)) throw fault
-      setError(fault)
-    }
+    })
   }
   return (
     <div class="stack">
@@ -161,21 +158,14 @@ export function DetailsDialog({
       .map(([key, value]) => `${key}=${value}`)
       .join('\n'),
   )
-  const [error, setError] = useState<ApiError>()
-  const faultOf = (member: string): string | undefined =>
-    error?.fields.find(({ field }) => field === member || field.startsWith(`${member}.`))?.message
-  const save = async (): Promise<void> => {
-    setError(undefined)
-    try {
+  const { error, faultOf, attempt } = useRefusal()
+  const save = (): Promise<void> =>
+    attempt(async () => {
       const changes = { name, description, instructions, tags: tagsOf(tags) }
       await call('table.update', { project, id: table.id, ...changes })
       onSaved()
       onClose()
-    } catch (fault) {
-      if (!(fault instanceof ApiError)) throw fault
-      setError(fault)
-    }
-  }
+    })
   return (
     <Dialog title={text.edit} onClose={onClose}>
       <TextField

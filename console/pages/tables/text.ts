@@ -1,4 +1,6 @@
 /** Texts of the pages of tables. */
+import type { ColumnType } from '../../../protocol/tables/schema.ts'
+import { typeNames } from '../../../protocol/tables/values.ts'
 import { messages, plural } from '../../text/messages.ts'
 
 export const tablesText = messages('tables', {
@@ -13,6 +15,8 @@ export const tablesText = messages('tables', {
   tags: 'Tags',
   tagsHint: 'One per line, such as team=sales.',
   columns: 'Columns',
+  columnsHint: 'The choice is part of the address, and of saved views.',
+  allRows: 'All rows',
   columnCount: (count: number) => plural(count, 'column', 'columns'),
   identity: 'Identity column',
   identityHint: 'Its value is required and unique. It cannot be changed later.',
@@ -61,6 +65,10 @@ export const tablesText = messages('tables', {
   operator: 'Condition',
   value: 'Value',
   removeCondition: 'Remove the condition',
+  notColumn: 'is not a column of the table',
+  repeats: 'repeats another condition',
+  isRequired: 'is required',
+  mustBe: (type: ColumnType) => `must be ${typeNames[type]}`,
   eq: 'is',
   ne: 'is not',
   gt: 'is above',

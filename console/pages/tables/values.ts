@@ -1,7 +1,7 @@
 /** Values of columns as texts that people read and edit. Pure. */
 import { textOf, valueIn } from '../../../client/cli/tables/columns.ts'
 import type { Column, ColumnType } from '../../../protocol/tables/schema.ts'
-import { typeNames } from '../../../protocol/tables/values.ts'
+import { tablesText } from './text.ts'
 
 /** Number of characters of a value that a cell shows. */
 const SHOWN = 200
@@ -32,9 +32,9 @@ export function typedValue(
   text: string,
   { type, required }: Pick<Column, 'type' | 'required'>,
 ): Typed {
-  if (text === '') return required ? { fault: 'is required' } : { value: null }
+  if (text === '') return required ? { fault: tablesText.isRequired } : { value: null }
   const value = valueIn(type === 'string' ? text : text.trim(), type)
-  return value === undefined || value === null ? { fault: `must be ${typeNames[type]}` } : { value }
+  return value === undefined || value === null ? { fault: tablesText.mustBe(type) } : { value }
 }
 
 /** The width of a column in pixels. */

@@ -14,6 +14,7 @@ import type { StreamSubscription } from '../../../protocol/streams/rows.ts'
 import type { Call, Edge } from '../../call.ts'
 import { guardOf } from '../../guard.ts'
 import type { Exchange, Sink } from '../../http/respond.ts'
+import { openEnvironmentLogs } from '../../logs/environment.ts'
 import type { FollowedSessions } from '../../sessions/transcript/followed.ts'
 import { concurrently } from '../../timing.ts'
 import { farewellFrame } from '../followers.ts'
@@ -33,7 +34,12 @@ export interface Multiplex {
 
 /** Creates the handler of multiplexed streams. */
 export function openMultiplex(edge: Edge, sessions: FollowedSessions): Multiplex {
-  const sequences = { edge, sessions, changes: openChanges(edge) }
+  const sequences = {
+    edge,
+    sessions,
+    changes: openChanges(edge),
+    environmentLogs: openEnvironmentLogs(edge),
+  }
   const open = new Set<Sink>()
   return {
     run(call, exchange) {

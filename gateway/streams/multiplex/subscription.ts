@@ -18,6 +18,7 @@ import { enter } from '../../auth/authorize.ts'
 import { type Call, type Edge, rows } from '../../call.ts'
 import { admitted, guardOf } from '../../guard.ts'
 import type { Sink } from '../../http/respond.ts'
+import type { OpenEnvironmentLog } from '../../logs/environment.ts'
 import type { FollowedSessions } from '../../sessions/transcript/followed.ts'
 import { openTranscript } from '../../sessions/transcript/stream.ts'
 import { openTranscriptCursor } from '../../sessions/transcript/transcript-cursor.ts'
@@ -38,6 +39,7 @@ export interface Sequences {
   readonly edge: Edge
   readonly sessions: FollowedSessions
   readonly changes: OpenChanges
+  readonly environmentLogs: OpenEnvironmentLog
 }
 
 /** The row of the single stream of each topic, and the slot of its target. */
@@ -48,13 +50,15 @@ const topics: { readonly [T in StreamTopic]: { readonly row: string; readonly sl
   channel: { row: 'channel.events', slot: 'id' },
   // The permission of this row is the least that any list of the topic requires.
   changes: { row: 'interaction.list' },
+  logs: { row: 'run.logs', slot: 'id' },
+  environment_log: { row: 'environment.worker_logs', slot: 'environment_id' },
 }
 
 /** Returns the call of the single stream of a subscription, or a refusal. */
 async function admit(
   edge: Edge,
   call: Call,
-  { topic, project: name, target = '' }: StreamSubscription,
+  { topic, project: name, target = '', filter = {} }: StreamSubscription,
 ): Promise<Call | Refusal> {
   const { slot } = topics[topic]
   const rowName = name === undefined ? call.name : topics[topic].row
@@ -68,7 +72,7 @@ async function admit(
   if (!project && call.caller.scope.kind === 'project')
     return refuse('forbidden', undefined, 'This key belongs to a project.')
   const slots = slot === undefined ? {} : { [slot]: target }
-  const part: Call = { ...call, name: rowName, row, slots, query: {}, body: {}, project }
+  const part: Call = { ...call, name: rowName, row, slots, query: filter, body: {}, project }
   return (await admitted(edge, part)) ?? part
 }
 
@@ -81,12 +85,13 @@ interface Opened {
   release(): void
 }
 async function open(
-  { edge, sessions, changes }: Sequences,
+  { edge, sessions, changes, environmentLogs }: Sequences,
   call: Call,
   { topic }: StreamSubscription,
   after: number | string | undefined,
 ): Promise<Opened | Refusal> {
   if (topic === 'changes') return changes(call, after as number | undefined)
+  if (topic === 'environment_log') return environmentLogs(call)
   if (topic !== 'session')
     return openSequence(edge, edge.followers, call, after as number | undefined)
   const session_id = call.slots['session_id'] ?? ''

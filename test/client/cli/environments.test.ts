@@ -1,7 +1,7 @@
 /** The arguments of `baton env cp`, and the lines that `baton env logs -f` adds. */
 import t from 'tap'
 import { copyEnd } from '../../../client/cli/environments/copy.ts'
-import { addedTo } from '../../../client/cli/environments/logs.ts'
+import { addedTo } from '../../../protocol/environments/added.ts'
 
 t.test('an argument names a file of this machine or of an environment', async (t) => {
   t.strictSame(copyEnd('desk:data/a.csv'), { env: 'desk', path: 'data/a.csv' })
@@ -18,7 +18,7 @@ t.test('a log that is followed shows only what was added', async (t) => {
   t.equal(addedTo('a\nb\n', 'a\nb\nc\n'), 'c\n')
   t.equal(addedTo('a\nb\n', 'a\nb\n'), '')
   t.equal(addedTo('', 'a\n'), 'a\n')
-  t.equal(addedTo('x\ny\n', 'a\nb\n'), 'a\nb\n', 'everything was replaced')
+  t.equal(addedTo('x\ny\n', 'a\nb\n'), undefined, 'everything was replaced')
   const long = Array.from({ length: 1000 }, (_, line) => `line ${line}\n`).join('')
   t.equal(addedTo(long, `${long.slice(5000)}next\n`), 'next\n', 'the beginning was cut off')
 })

@@ -5,7 +5,7 @@
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { faultsOf, inBrowser } from '../support/browser.ts'
+import { dropFiles, faultsOf, inBrowser } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { editor, person } from '../support/people.ts'
 
@@ -116,6 +116,9 @@ async function tryOut(browser: Browser): Promise<void> {
       buffer: Buffer.from('content'),
     })
     await page.getByRole('button', { name: 'Remove notes.txt' }).waitFor()
+    const dropped = { name: 'dropped.txt', type: 'text/plain', content: 'x' }
+    await dropFiles(composer(page), [dropped])
+    await page.getByRole('button', { name: 'Remove dropped.txt' }).waitFor()
     await page.getByRole('button', { name: 'Send' }).click()
     const link = timeline(page).getByRole('link', { name: /notes\.txt/ })
     await link.waitFor()

@@ -6,7 +6,7 @@
 import type { Browser } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { faultsOf, inBrowser } from '../support/browser.ts'
+import { dropFiles, faultsOf, inBrowser } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import type { Found } from '../support/given.ts'
 import { person } from '../support/people.ts'
@@ -66,6 +66,36 @@ async function tryOut(browser: Browser): Promise<void> {
     const other = await rowOf(id, 'A-000')
     await s.ok('row.update', { id, row_id: other?.['id'], data: { customer: 'Changed elsewhere' } })
     await grid.getByText('Changed elsewhere').waitFor()
+    // A view keeps the filter and the columns, and the address shows them.
+    await page.getByRole('button', { name: 'Filter' }).click()
+    await page.getByLabel('Value').fill('A-001')
+    await page.getByRole('button', { name: 'Columns', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('checkbox', { name: 'customer' }).uncheck()
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+    await page.getByText('1 row', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Views' }).click()
+    await page.getByRole('menuitem', { name: 'Save this view' }).click()
+    await dialog.getByLabel('Name').fill('One')
+    await dialog.getByRole('button', { name: 'Save this view' }).click()
+    await page.getByRole('button', { name: 'One' }).click()
+    await page.getByRole('menuitem', { name: 'All rows' }).click()
+    await page
+      .getByText('250 rows', { exact: true })
+      .or(page.getByText(/^200 rows/))
+      .waitFor()
+    await grid.getByText('customer', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Views' }).click()
+    await page.getByRole('menuitem', { name: 'One' }).click()
+    await page.getByText('1 row', { exact: true }).waitFor()
+    await grid.getByText('customer', { exact: true }).waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'One' }).click()
+    await page.getByRole('menuitem', { name: 'All rows' }).click()
+    await grid.getByText('A-000').waitFor()
+    await grid.focus()
+    await page.keyboard.press('Control+End')
+    await page.getByText('250 rows', { exact: true }).waitFor()
+    await page.keyboard.press('Control+Home')
     // A row is selected and deleted.
     await page.keyboard.press('Space')
     await page.keyboard.press('Delete')
@@ -200,7 +230,22 @@ async function tryOut(browser: Browser): Promise<void> {
       { name: 'a.csv', mimeType: 'text/csv', buffer: Buffer.from('x,y\n1,"<b>2</b>"\n') },
       { name: 'log.txt', mimeType: 'text/plain', buffer: Buffer.from('line\n'.repeat(20_000)) },
     ])
+    await dropFiles(page.locator('.drop'), [
+      { name: 'dropped.txt', type: 'text/plain', content: 'dropped' },
+      // A file of the type PDF is never parsed as HTML.
+      { name: 'odd.pdf', type: 'application/pdf', content: html },
+    ])
     const list = page.getByRole('table')
+    await list.getByRole('link', { name: 'dropped.txt', exact: true }).waitFor()
+    await list.getByRole('link', { name: 'odd.pdf', exact: true }).click()
+    const frame = page.locator('iframe[title="Content of odd.pdf"]')
+    const without = page.getByText('This browser shows no PDF files.')
+    await frame.or(without).first().waitFor()
+    t.equal(await frame.count(), (await page.evaluate('navigator.pdfViewerEnabled')) ? 1 : 0)
+    for (const inner of page.frames())
+      t.equal(await inner.evaluate('document.querySelector("h1")?.textContent === "Hello"'), false)
+    t.notMatch(await page.title(), /hacked/)
+    await page.goBack()
     await list.getByRole('link', { name: 'log.txt', exact: true }).click()
     await page.locator('.lines-number').getByText('1', { exact: true }).waitFor()
     t.ok((await page.locator('.lines-line').count()) < 200, 'only visible lines are rendered')

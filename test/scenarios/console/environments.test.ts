@@ -8,7 +8,7 @@ import t from 'tap'
 import type { OpenTerminal, WorkerTerminal } from '../../../client/worker/terminals.ts'
 import { Worker } from '../../../client/worker.ts'
 import { service } from '../../support/service.ts'
-import { faultsOf, inBrowser } from '../support/browser.ts'
+import { dropFiles, faultsOf, inBrowser } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { person } from '../support/people.ts'
 
@@ -168,6 +168,9 @@ async function tryOut(browser: Browser): Promise<void> {
     })
     await page.getByRole('button', { name: 'new.json', exact: true }).waitFor()
     t.equal(files.get('src/new.json'), '{"a":1}')
+    await dropFiles(page.locator('.files'), [{ name: 'b.txt', type: 'text/plain', content: 'B' }])
+    await page.getByRole('button', { name: 'b.txt', exact: true }).waitFor()
+    t.equal(files.get('src/b.txt'), 'B')
     await page.getByRole('button', { name: 'Delete new.json' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('button', { name: 'new.json', exact: true }).waitFor({ state: 'detached' })

@@ -79,8 +79,8 @@ async function tryOut(browser: Browser): Promise<void> {
     await context.close()
   })
 
-  t.test('the policy of the document forbids HTML from texts', async (t) => {
-    const { context, open } = await signedIn(browser, s)
+  t.test('the policy forbids HTML from texts; the language is a choice', async (t) => {
+    const { context, open, faults } = await signedIn(browser, s)
     const page = await open('/p/default')
     const outcome = await page.evaluate(`(() => {
       try {
@@ -91,6 +91,21 @@ async function tryOut(browser: Browser): Promise<void> {
       }
     })()`)
     t.equal(outcome, 'TypeError', 'HTML cannot be assigned')
+    t.equal(await page.evaluate('document.documentElement.lang'), 'en')
+    await page.goto(`${s.url}/account?tab=preferences`)
+    await page.getByLabel('Language').selectOption({ label: 'Deutsch' })
+    await page.getByRole('heading', { name: 'Konto' }).waitFor()
+    t.strictSame(
+      await page.evaluate('[document.documentElement.lang, document.documentElement.dir].join()'),
+      'de,ltr',
+    )
+    await page.goto(`${s.url}/p/default`)
+    await page.getByRole('heading', { name: 'Start', exact: true }).waitFor()
+    await page.locator('.figure', { hasText: 'Wartend' }).waitFor()
+    t.strictSame(
+      faults.filter((fault) => !/TrustedHTML/.test(fault)),
+      [],
+    )
     await context.close()
   })
 

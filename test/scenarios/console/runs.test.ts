@@ -129,6 +129,14 @@ await inBrowser(t, async (browser) => {
     for (const item of ['Item 0', 'Item 1']) {
       const job = await worker.job()
       await line(page, item).waitFor()
+      if (item === 'Item 1') {
+        await page.getByRole('tab', { name: 'Jobs and logs' }).click()
+        await page.getByText('No lines.').waitFor()
+        const { id: job_id, lease_token } = job
+        worker.send({ type: 'job.log', job_id, lease_token, lines: [{ text: 'printed now' }] })
+        await page.getByText('printed now').waitFor()
+        await page.getByRole('tab', { name: 'Timeline' }).click()
+      }
       await worker.report(job, { result: { text: evil, big: 'x'.repeat(100_000) } })
     }
     await page.getByText('Step gate waits for the signal paid').waitFor()

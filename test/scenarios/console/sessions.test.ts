@@ -7,7 +7,7 @@
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { faultsOf, inBrowser, onElement, untilTrue } from '../support/browser.ts'
+import { dropFiles, faultsOf, inBrowser, onElement, untilTrue } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { listOf, until } from '../support/given.ts'
 import { person } from '../support/people.ts'
@@ -97,6 +97,8 @@ async function tryOut(browser: Browser): Promise<void> {
     await ends(page, 1)
     t.match(await page.locator('.talk-question .outcome').textContent(), /Answered: Yes/)
     t.match(await page.locator('.turn-end').textContent(), /Done.*tokens in/)
+    const sender = page.locator('.talk-message.user .talk-head').first()
+    await sender.getByText('Ada', { exact: true }).waitFor()
     t.equal(
       await page.evaluate('document.activeElement.tagName'),
       'TEXTAREA',
@@ -161,10 +163,12 @@ async function tryOut(browser: Browser): Promise<void> {
       'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
       'base64',
     )
-    await page.locator('input[type=file]').setInputFiles([
-      { name: 'pixel.png', mimeType: 'image/png', buffer: pixel },
-      { name: 'empty.bin', mimeType: 'application/x-unknown', buffer: Buffer.from([0, 1, 2]) },
-    ])
+    await page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'pixel.png', mimeType: 'image/png', buffer: pixel })
+    const odd = { name: 'empty.bin', type: 'application/x-unknown', content: '\u0000\u0001' }
+    // Files may be dropped anywhere on the page.
+    await dropFiles(page.locator('h1'), [odd])
     await page.locator('.talk-chip .fault').waitFor()
     await say(page, 'look')
     await page.getByText('Remove empty.bin first: it could not be attached.').waitFor()

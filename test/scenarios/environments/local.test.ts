@@ -41,6 +41,28 @@ t.test('a command in a sandbox', { skip: skipped.sandbox }, async (t) => {
   t.match(await read(), { worker_state: 'connected' })
   const logs = await s.ok('environment.worker_logs', { environment_id, log_name: 'bootstrap' })
   t.match(logs['content'], /worker 1 started/)
+  const [begun, first_text] = (
+    await s.follow(
+      'stream.follow',
+      {
+        subscriptions: [
+          {
+            id: 'log',
+            project: 'default',
+            topic: 'environment_log',
+            target: environment_id,
+            filter: { log_name: 'bootstrap' },
+          },
+        ],
+      },
+      ({ data }) => data['event'] === 'log.text',
+    )
+  ).map(({ data }) => data)
+  t.match(begun, { subscription: 'log', event: 'subscription.started' })
+  t.match(first_text, {
+    event: 'log.text',
+    data: { log_name: 'bootstrap', text: logs['content'], reset: true, truncated: false },
+  })
 
   t.match(JSON.stringify(await bash('cat file')), 'kept')
   await s.ok('environment.delete', { environment_id })

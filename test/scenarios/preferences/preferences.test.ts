@@ -1,7 +1,7 @@
 /** Preferences of the caller and saved views of lists, over HTTP. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { fieldsOf, ids, idsOf, pages } from '../support/given.ts'
+import { fieldsOf, ids, idsOf, listOf, pages } from '../support/given.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
@@ -75,7 +75,36 @@ t.test('a view has a filter of its list; private views are visible to their owne
     const change = await s.refused('saved_view.update', { id, filter }, 400, 'bad_request', ann)
     t.strictSame(fieldsOf(change), [field])
   }
+  for (const [filter, field] of [
+    [{ table_id: 'table_1', colour: 'red' }, 'filter.colour'],
+    [{ filter: {} }, 'filter.table_id'],
+  ] as const) {
+    const wish = { name: 'Odd', list: 'rows', filter }
+    t.strictSame(fieldsOf(await s.refused('saved_view.create', wish, 400, 'bad_request', ann)), [
+      field,
+    ])
+  }
+  const rows = { table_id: 'table_1', filter: { n: { $gt: 1 } }, sort: [{ field: 'n' }] }
+  const ofTable = await s.ok('saved_view.create', { name: 'Rows', list: 'rows', filter: rows }, ann)
+  t.match(await s.ok('saved_view.get', { id: ofTable['id'] }, ann), { list: 'rows', filter: rows })
+  await s.call('saved_view.delete', { id: ofTable['id'] }, ann)
   t.equal((await s.call('saved_view.delete', { id: team['id'] }, bob)).status, 204)
+  t.match(
+    listOf(await s.ok('audit.list', { resource_type: ['saved_view'] })).map(
+      ({ resource_id, resource_name, action, actor_id }) => [
+        resource_id,
+        resource_name,
+        action,
+        actor_id,
+      ],
+    ),
+    [
+      [team['id'], 'All of us', 'delete', bob.id],
+      [team['id'], 'All of us', 'update', bob.id],
+      [team['id'], 'Team', 'create', bob.id],
+    ],
+    'shared views are audited, private ones are not',
+  )
   t.strictSame(idsOf(await s.ok('saved_view.list', {}, ann)), [id])
 })
 

@@ -6,7 +6,7 @@ import t from 'tap'
 import { client } from '../../../client/client.ts'
 import { api } from '../../../protocol/api.ts'
 import { service } from '../../support/service.ts'
-import { listOf } from '../support/given.ts'
+import { type Found, listOf } from '../support/given.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
@@ -30,6 +30,10 @@ const agent = await s.ok('agent.create', { name: 'adds' })
 await s.ok('agent.assign_toolkits', { id: agent['id'], toolkit_ids: [kit['id']] })
 await s.ok('environment.create', { mode: 'agent', agent_id: agent['id'] })
 const session = await s.ok('session.create', { agent_id: agent['id'] })
+const { turn } = (await s.ok('session.start_turn', {
+  session_id: session['id'],
+  content: [{ type: 'text', text: 'hello' }],
+})) as { turn: Found }
 const webhook = await s.ok('webhook.create', { name: 'adds', url: 'https://receiver.invalid/' })
 await s.ok('webhook.ping', { webhook_id: webhook['id'] })
 const worker = await s.worker({ action_names: ['nobody.else'] })
@@ -55,6 +59,8 @@ const reads = {
   'environment.get': { environment_id: environment['id'] },
   'environment.list': {},
   'session.get': { session_id: session['id'] },
+  'session.turns': { session_id: session['id'] },
+  'session.turn': { session_id: session['id'], turn_id: turn['id'] },
   'webhook.deliveries': { webhook_id: webhook['id'] },
   'worker.list': {},
 } as const
@@ -92,8 +98,8 @@ t.test('no operation returns an additional member that was not requested', async
 })
 /**
  * Fields that no record of this file has. No job has a fairness key, the calling key is not a
- * member of any channel, no delivery was attempted or sent again, and no environment has a host or
- * a worker.
+ * member of any channel, no delivery was attempted or sent again, no environment has a host or a
+ * worker, and no model with a price has answered.
  */
 const ABSENT = new Set([
   'run.jobs fairness_key',
@@ -101,6 +107,7 @@ const ABSENT = new Set([
   'webhook.deliveries attempt_log',
   'webhook.deliveries resend_of',
   'channel.list unread_count',
+  ...['get', 'turns', 'turn'].map((name) => `session.${name} credit_cost_milli`),
   'environment.get place',
   'environment.get isolation',
   ...['place', 'isolation', 'worker_state', 'jobs_in_progress'].map(

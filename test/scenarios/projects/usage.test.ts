@@ -87,6 +87,22 @@ t.test('a turn without a run is a usage event, too', async (t) => {
     { session_id: session?.['id'] },
     ({ event }) => event === 'turn.completed',
   )
+  const of = { session_id: session?.['id'] }
+  const { principal } = await s.ok('me.get', {})
+  t.match(
+    await s.ok('session.turn', {
+      ...of,
+      turn_id: turn?.['id'],
+      include: ['asked_by', 'credit_cost_milli'],
+    }),
+    { credit_cost_milli: 4200, asked_by: (principal as unknown as Found)['id'] },
+    'the turn has its cost and the principal that requested it',
+  )
+  t.match(
+    await s.ok('session.get', { ...of, include: ['credit_cost_milli'] }),
+    { credit_cost_milli: 4200 },
+    'the session has the cost of its turns',
+  )
   t.match(listOf(await s.ok('usage.list', { source_id: turn?.['id'] })), [
     { raw_quantity: 42, run_id: '', step_id: '', agent_turn_id: turn?.['id'], model: 'dear' },
   ])

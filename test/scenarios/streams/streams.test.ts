@@ -153,6 +153,8 @@ t.test('a refused subscription does not affect the others', async (t) => {
     [{ topic: 'runs', project: 'nowhere' }, 'not_found'],
     [{ topic: 'channel', target: String(closed['id']) }, 'not_found'],
     [{ topic: 'session', target: 'ses_unknown' }, 'not_found'],
+    [{ topic: 'logs', target: 'run_unknown' }, 'not_found'],
+    [{ topic: 'environment_log', target: 'env_unknown' }, 'not_found'],
   ]
   const frames = await follow(
     specs.map(([spec]) => spec),
@@ -201,6 +203,12 @@ t.test('requests that are not valid are refused as a whole', async (t) => {
     [all([{ topic: 'runs', after: 'x' }]), 'subscriptions[0].after'],
     [all([{ topic: 'session', target: 'x', after: 1 }]), 'subscriptions[0].after'],
     [[{ id: 'a', topic: 'runs' }], 'subscriptions[0].project'],
+    [all([{ topic: 'runs', filter: { level: 'warn' } }]), 'subscriptions[0].filter.level'],
+    [
+      all([{ topic: 'environment_log', target: 'x', filter: { contains: 'a' } }]),
+      'subscriptions[0].filter.contains',
+    ],
+    [all([{ topic: 'environment_log', target: 'x', after: 1 }]), 'subscriptions[0].after'],
     [
       all([
         { topic: 'runs', id: 'a' },

@@ -45,6 +45,22 @@ export const untilTrue = (page: Page, condition: string): Promise<unknown> =>
   page.evaluate(
     `(async () => { while (!(${condition})) await new Promise(requestAnimationFrame) })()`,
   )
+/** Drops files on an element, as from another program. `content` is text. */
+export async function dropFiles(
+  target: Locator,
+  files: readonly { readonly name: string; readonly type: string; readonly content: string }[],
+): Promise<void> {
+  const dataTransfer = await target.page().evaluateHandle(
+    `(() => {
+      const data = new DataTransfer()
+      for (const { name, type, content } of ${JSON.stringify(files)})
+        data.items.add(new File([content], name, { type }))
+      return data
+    })()`,
+  )
+  await target.dispatchEvent('dragover', { dataTransfer })
+  await target.dispatchEvent('drop', { dataTransfer })
+}
 /**
  * Calls a JavaScript function, given as text, with the element of a locator, and returns its result.
  * Playwright itself returns nothing for a text with a function.

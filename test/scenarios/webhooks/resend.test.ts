@@ -69,6 +69,15 @@ t.test('a refused delivery shows the answer of the receiver, and is sent again',
   const repeated = await s.ok('webhook.resend', again, key)
   t.equal((await s.ok('webhook.resend', again, key))['id'], repeated['id'])
   await ended(hook['id'], 3)
+  t.match(
+    listOf(await s.ok('audit.list', { resource_type: ['webhook_delivery'] })),
+    [repeated, made].map(({ id }) => ({
+      resource_id: id,
+      action: 'create',
+      changes: { webhook_id: { to: hook['id'] }, resend_of: { to: refused?.['id'] } },
+    })),
+    'who has sent it again is in the audit log',
+  )
 
   const strange = await s.ok('webhook.create', { name: 'other', url: `${there.url}/other` })
   await s.refused('webhook.resend', { ...again, webhook_id: strange['id'] }, 404, 'not_found')

@@ -138,6 +138,17 @@ t.test('a stream sends what is stored, then new lines, and ends with the run', a
     return false
   })
   const loud = s.follow('run.logs', { id: run['id'], level: 'error' }, () => false)
+  const at = { project: 'default', topic: 'logs', target: run['id'] }
+  const together = s.follow(
+    'stream.follow',
+    {
+      subscriptions: [
+        { ...at, id: 'all' },
+        { ...at, id: 'some', filter: { contains: 'SECOND' } },
+      ],
+    },
+    () => false,
+  )
   const frames = await followed
   t.strictSame(
     frames.map(({ data }) => data['text']),
@@ -148,6 +159,18 @@ t.test('a stream sends what is stored, then new lines, and ends with the run', a
     (await linesOf(run)).map(({ sequence }) => sequence),
   )
   t.strictSame(await loud, [], 'the filters apply to the stream')
+  const followedBoth = (await together).map(({ data }) => data)
+  const of = (id: string) => followedBoth.filter(({ subscription }) => subscription === id)
+  t.match(of('all'), [
+    { event: 'subscription.started', cursor: 0 },
+    ...frames.map(({ id, data }) => ({ event: 'log.line', cursor: Number(id), data })),
+    { event: 'subscription.ended', data: { reason: 'completed' } },
+  ])
+  t.match(of('some'), [
+    { event: 'subscription.started' },
+    { event: 'log.line', data: { text: 'second' } },
+    { event: 'subscription.ended' },
+  ])
   worker.close()
 })
 

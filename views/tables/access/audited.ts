@@ -33,7 +33,7 @@ import type { WebhookEvent } from '../../../protocol/webhooks/rows.ts'
 import type { WorkflowEvent } from '../../../protocol/workflows/rows.ts'
 import { type Details, type Reading, type Rule, rule } from './audit-rule.ts'
 import { together } from './changes.ts'
-import { consoleAudit } from './console-audit.ts'
+import { furtherAudit } from './further-audit.ts'
 
 type Configuration =
   | OrganizationProjectEvent
@@ -149,7 +149,7 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
     name: event.name,
   })),
   'key.used': null,
-  ...consoleAudit,
+  ...furtherAudit,
   'principal.created': created<'principal.created'>('principal', ({ principal }) =>
     named(principal),
   ),

@@ -22,8 +22,8 @@ CREATE INDEX audit_actor ON audit (actor_id, created_at, id);
 `
 
 export const access = defineView({
-  kinds: { organization: applyAudit, project: applyAudit },
-  gathers: ['organization', 'project'],
+  kinds: { organization: applyAudit, project: applyAudit, saved_views: applyAudit },
+  gathers: ['organization', 'project', 'saved_views'],
   tables,
   queries: {
     'audit.list': ({ store, organization }, input) => auditList(store, input, organization),

@@ -117,7 +117,18 @@ export function sessionGet(
         message_count: running.count,
       }),
   }
-  return { ...shownSession(recordOf(row)), latest_compaction: latest ?? null, compaction }
+  const cost = store.one<{ milli: number | null }>(
+    `SELECT sum(json_extract(extra, '$.credit_cost_milli')) AS milli
+     FROM session_turns
+     WHERE session = ?`,
+    row.n,
+  )
+  return {
+    ...shownSession(recordOf(row)),
+    latest_compaction: latest ?? null,
+    compaction,
+    ...(typeof cost?.milli === 'number' && { credit_cost_milli: cost.milli }),
+  }
 }
 
 type Many = string | readonly string[]

@@ -19,13 +19,13 @@ import type {
   Session,
   SessionNudge,
   TranscriptMessage,
-  TurnExtra,
   TurnUpsert,
 } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { Summing } from '../../../protocol/sessions/transcript/pages.ts'
 import { isPrivate, withVisibility } from '../../../protocol/sessions/visibility.ts'
 import type { Store } from '../../store.ts'
+import { addCost, addExtra } from './turn-extras.ts'
 
 /** The visible state of compaction: the pass in progress, and the last summary. */
 export interface CompactionNote {
@@ -282,28 +282,6 @@ const putInteraction = (
     JSON.stringify(interaction),
   )
 
-function addExtra(store: Store, n: number, project: number, id: string, extra: TurnExtra): void {
-  const known = store.one<{ extra: string }>(
-    'SELECT extra FROM session_turns WHERE session = ? AND id = ?',
-    n,
-    id,
-  )
-  const next = JSON.stringify({ ...(known && (JSON.parse(known.extra) as TurnExtra)), ...extra })
-  if (known)
-    store.run('UPDATE session_turns SET extra = ? WHERE session = ? AND id = ?', next, n, id)
-  else
-    store.run(
-      `INSERT INTO session_turns (id, session, project, seq, status, revision, extra, record)
-       VALUES (?, ?, ?, 0, ?, 0, ?, ?)`,
-      id,
-      n,
-      project,
-      'queued',
-      next,
-      '{}',
-    )
-}
-
 function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
   const { store, n, project } = on
   switch (event.type) {
@@ -316,6 +294,10 @@ function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
       return void prune(on)
     case 'context.stored':
       return void putRow(store, n, event.message, 0, 1)
+    case 'turn.admitted':
+      return void addExtra(store, n, project, event.id, { asked_by: event.work.asker.id })
+    case 'turn.spent':
+      return void addCost(store, n, project, event.spending)
     case 'turn.extra':
       return void addExtra(store, n, project, event.id, event.extra)
     case 'nudge.queued':

@@ -1,5 +1,6 @@
 /** The view of webhooks and their deliveries. */
 import { defineView } from '../../define-view.ts'
+import { applyAudit } from '../access/audit.ts'
 import { applyDelivery, applyWebhooks, deliveryList, webhookGet, webhookList } from './webhooks.ts'
 
 const tables = `
@@ -23,7 +24,7 @@ CREATE INDEX deliveries_new ON deliveries (webhook, created_at, id);
 `
 
 export const webhooks = defineView({
-  kinds: { project: applyWebhooks, delivery: applyDelivery },
+  kinds: { project: applyWebhooks, delivery: [applyAudit, applyDelivery] },
   gathers: ['delivery'],
   tables,
   queries: {

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../../api/client.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
+import { useFileDrop } from '../../../design/drop.ts'
 import { showDone } from '../../../design/notify.ts'
 import { Confirm } from '../../../design/overlay.tsx'
 import { Empty, Failure, Notice, Skeleton } from '../../../design/states.tsx'
@@ -105,6 +106,12 @@ function Files({ of }: { readonly of: Workspace }) {
       reload()
     }
   }
+  const send = (files: readonly File[]): void =>
+    void upload(files).catch((fault: unknown) => {
+      if (!(fault instanceof ApiError)) throw fault
+      setError(fault)
+    })
+  const { over, target } = useFileDrop(mayWrite, send)
   const download = async (entry: Entry): Promise<void> => {
     try {
       const { bytes } = await readFile(
@@ -127,7 +134,8 @@ function Files({ of }: { readonly of: Workspace }) {
   const opened = shown?.entries.find((entry) => entry.path === file && !entry.dir)
   const steps = path === '' ? [] : path.split('/')
   return (
-    <div class="stack close">
+    <div class={over ? 'stack close drop over' : 'stack close drop'} {...target}>
+      {over && <div class="drop-here">{text.dropNow}</div>}
       <div class="row apart">
         <nav class="row path" aria-label={text.path}>
           <Button kind="quiet" onClick={() => setQuery({ path: '', file: '' }, { push: true })}>
@@ -163,10 +171,7 @@ function Files({ of }: { readonly of: Workspace }) {
             onChange={({ currentTarget }) => {
               const files = [...(currentTarget.files ?? [])]
               currentTarget.value = ''
-              void upload(files).catch((fault: unknown) => {
-                if (!(fault instanceof ApiError)) throw fault
-                setError(fault)
-              })
+              send(files)
             }}
           />
         </div>

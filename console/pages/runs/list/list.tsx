@@ -11,19 +11,19 @@ import { place, setQuery } from '../../../router/router.ts'
 import { Page, type PageProps } from '../../../shell/page.tsx'
 import { may } from '../../../shell/session.ts'
 import { useCommands } from '../../../shell/shortcuts.ts'
+import { Views } from '../../../views/views.tsx'
 import { focusPart } from '../focus.ts'
 import { runsText } from '../text.ts'
 import type { BulkAction } from './bulk.ts'
 import { BulkDialog } from './bulk.tsx'
 import { MOST_NEWS, useRunChanges } from './changes.ts'
 import { ColumnsDialog, chosenColumns, columns, definitionOf, StatusCell } from './columns.tsx'
-import { filterOf, listInput, queryOf, sortOf } from './filters.ts'
+import { filterOf, listInput, queryOf, type RunSort, sortOf } from './filters.ts'
 import { useNames } from './names.ts'
 import { type Positions, positionsOf } from './positions.ts'
 import { useColumns } from './preferences.ts'
 import { listText as text } from './text.ts'
 import { FilterDialog, Filters } from './toolbar.tsx'
-import { Views } from './views.tsx'
 
 const LINE = 42
 /** Below this scroll position in pixels, the newest runs are in sight. */
@@ -119,8 +119,21 @@ export default function RunsPage({ params }: PageProps) {
           )}
           <Views
             project={project}
+            list="runs"
+            none={text.viewNone}
             current={query.get('view') ?? ''}
-            shown={{ filter, sort, columns: chosen }}
+            shown={{ filter: { ...filter }, sort: { ...sort }, columns: [...chosen] }}
+            onApply={(view, saved) =>
+              saved
+                ? setQuery({ view: view?.id })
+                : setQuery(
+                    {
+                      ...queryOf(view?.filter ?? {}, view?.sort as RunSort | undefined),
+                      view: view?.id ?? '',
+                    },
+                    { push: true },
+                  )
+            }
           />
           <CopyCall name="run.list" input={input as never} />
           <IconButton

@@ -15,6 +15,7 @@ import type { FollowedSession } from './followed.ts'
 import { QuestionView } from './question.tsx'
 import { EndRow, MessageRow } from './rows.tsx'
 import { conversationText as text } from './text.ts'
+import { useTurnFacts } from './turn-facts.ts'
 
 /** Distance in pixels from the end within which the view follows new content. */
 const NEAR = 80
@@ -86,6 +87,7 @@ export function Conversation({
   const { transcript } = followed
   const { entries, results } = useMemo(() => entriesOf(transcript), [transcript, version])
   const place = useMemo(() => ({ project, session_id }), [project, session_id])
+  const facts = useTurnFacts(project, session_id, transcript.turns.values(), version)
   const name = useRef(agent)
   name.current = agent
   const announcements = useMemo(() => announcer(() => name.current), [followed])
@@ -113,6 +115,7 @@ export function Conversation({
             key={entry.key}
             message={entry.message}
             turn={transcript.turns.get(entry.message.turn_id ?? '')}
+            asker={facts.get(entry.message.turn_id ?? '')?.asker}
             results={results}
             agent={agent}
             place={place}
@@ -131,7 +134,7 @@ export function Conversation({
           </li>
         )
       case 'end':
-        return <EndRow key={entry.key} turn={entry.turn} />
+        return <EndRow key={entry.key} turn={entry.turn} milli={facts.get(entry.turn.id)?.milli} />
     }
   }
   const { fault } = status

@@ -5,19 +5,23 @@
 import { useMemo } from 'preact/hooks'
 import { isShown, type Results } from '../../../../client/chat/entries.ts'
 import type { TranscriptMessage, TranscriptTurn } from '../../../../protocol/sessions/schema.ts'
+import { useQuery } from '../../../api/query.ts'
 import { Badge } from '../../../design/states.tsx'
 import { Duration, Time } from '../../../design/time.tsx'
 import { Tree } from '../../../design/tree.tsx'
+import { Who } from '../../../people/who.tsx'
+import { formatCost } from '../../../text/format.ts'
 import { BlockView } from './blocks.tsx'
 import type { Place } from './files.tsx'
 import { conversationText as text } from './text.ts'
+import type { TurnFacts } from './turn-facts.ts'
 
-const speakers: Readonly<Record<Exclude<TranscriptMessage['role'], 'assistant'>, string>> = {
-  user: text.user,
-  system: text.system,
-  tool: text.tool,
-  compaction: text.compaction,
-}
+const speakers: Readonly<Record<Exclude<TranscriptMessage['role'], 'assistant' | 'user'>, string>> =
+  {
+    system: text.system,
+    tool: text.tool,
+    compaction: text.compaction,
+  }
 
 /** Links to what has opened a turn: a run, or a message of a channel. */
 function Origin({
@@ -37,10 +41,33 @@ function Origin({
   return null
 }
 
-/** A message. `channel`: the id of the channel to which the session belongs. */
+/** The principal of turns that the service itself has requested. */
+const SERVICE = 'system'
+
+/** Names who has written a message of the role `user`. */
+function Sender({
+  message: { metadata, turn_index },
+  place: { project, session_id },
+  asker,
+}: {
+  readonly message: TranscriptMessage
+  readonly place: Place
+  readonly asker: string | undefined
+}) {
+  const nudge = turn_index === 0 ? undefined : metadata?.['session_nudge_id']
+  const sent = useQuery(
+    'session.get_nudge',
+    typeof nudge === 'string' ? { project, session_id, nudge_id: nudge } : undefined,
+  ).state.value.data
+  const id = nudge === undefined ? asker : sent?.sender_principal_id
+  return <>{id === undefined || id === SERVICE ? text.user : <Who project={project} id={id} />}</>
+}
+
+/** A message. `asker`: the principal that has requested its turn, once it is known. `channel`: the id of the channel to which the session belongs. */
 export function MessageRow({
   message,
   turn,
+  asker,
   results,
   agent,
   place,
@@ -48,6 +75,7 @@ export function MessageRow({
 }: {
   readonly message: TranscriptMessage
   readonly turn: TranscriptTurn | undefined
+  readonly asker: string | undefined
   readonly results: Results
   readonly agent: string
   readonly place: Place
@@ -80,7 +108,15 @@ export function MessageRow({
   return (
     <li class={`talk-message ${role}`} aria-busy={live} data-id={message.id}>
       <div class="talk-head">
-        <strong class="user-text">{role === 'assistant' ? agent : speakers[role]}</strong>
+        <strong class="user-text">
+          {role === 'assistant' ? (
+            agent
+          ) : role === 'user' ? (
+            <Sender message={message} place={place} asker={asker} />
+          ) : (
+            speakers[role]
+          )}
+        </strong>
         <span class="soft small">
           <Time at={created_at} />
         </span>
@@ -110,7 +146,13 @@ function reasonOf({ error_message, error_type }: TranscriptTurn): string {
 }
 
 /** The end of a turn: its outcome, its duration and what it has used. */
-export function EndRow({ turn }: { readonly turn: TranscriptTurn }) {
+export function EndRow({
+  turn,
+  milli,
+}: {
+  readonly turn: TranscriptTurn
+  readonly milli: TurnFacts['milli']
+}) {
   const { id, status, usage = {}, created_at, completed_at, attempt, output } = turn
   const { input_tokens = 0, output_tokens = 0, cache_read_input_tokens: cached = 0, calls } = usage
   return (
@@ -127,6 +169,7 @@ export function EndRow({ turn }: { readonly turn: TranscriptTurn }) {
         {` · ${text.tokens(input_tokens, output_tokens)}`}
         {cached > 0 && ` · ${text.cached(cached)}`}
         {calls !== undefined && calls > 1 && ` · ${text.calls(calls)}`}
+        {milli !== undefined && ` · ${formatCost(milli)}`}
         {attempt > 1 && ` · ${text.attempt(attempt)}`}
       </span>
       {output && (

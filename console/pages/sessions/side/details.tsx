@@ -8,7 +8,7 @@ import { Badge, Show } from '../../../design/states.tsx'
 import { Time } from '../../../design/time.tsx'
 import { Tree } from '../../../design/tree.tsx'
 import { Who } from '../../../people/who.tsx'
-import { formatNumber } from '../../../text/format.ts'
+import { formatCost, formatNumber } from '../../../text/format.ts'
 import { sessionsText as text } from '../text.ts'
 import { WorkspaceFilesPanel } from './workspace.tsx'
 
@@ -119,6 +119,14 @@ export function Details({
           <dd>{formatNumber(session.cache_read_input_total)}</dd>
           <dt>{text.cacheWritten}</dt>
           <dd>{formatNumber(session.cache_creation_input_total)}</dd>
+          <dt>{text.cost}</dt>
+          <dd>
+            {session.credit_cost_milli === undefined ? (
+              <span class="soft">{text.costUnknown}</span>
+            ) : (
+              formatCost(session.credit_cost_milli)
+            )}
+          </dd>
           <dt>{text.compaction}</dt>
           <dd>
             {compactionText(session)}

@@ -3,7 +3,8 @@
  * to queries. Pure.
  */
 import { fieldOf, type QueryField } from '../../../../protocol/tables/query.ts'
-import type { ColumnType, TableSchema } from '../../../../protocol/tables/schema.ts'
+import type { Column, ColumnType, TableSchema } from '../../../../protocol/tables/schema.ts'
+import { tablesText } from '../text.ts'
 import { typedValue } from '../values.ts'
 import type { RowQuery } from './rows.ts'
 
@@ -72,7 +73,7 @@ export function filterOf(list: readonly Condition[], schema: TableSchema): Filte
   for (const [index, { field, operator, text }] of list.entries()) {
     const known = fieldOf(schema, field)
     if (!known) {
-      faults.set(index, 'is not a column of the table')
+      faults.set(index, tablesText.notColumn)
       continue
     }
     const isSet = operator === 'set' || operator === 'unset'
@@ -85,7 +86,7 @@ export function filterOf(list: readonly Condition[], schema: TableSchema): Filte
     }
     const name = isSet ? '$exists' : `$${operator}`
     const conditions = (filter[field] ??= {})
-    if (name in conditions) faults.set(index, 'repeats another condition')
+    if (name in conditions) faults.set(index, tablesText.repeats)
     else conditions[name] = typed.value
   }
   return { filter, faults }
@@ -143,5 +144,64 @@ export function rowQueryOf(parameters: URLSearchParams, schema: TableSchema): As
     conditions,
     sort,
     faults,
+  }
+}
+
+/** Returns the columns that the parameter `columns` of an address names; all by default. */
+export function columnsOf(
+  parameters: URLSearchParams,
+  { columns }: TableSchema,
+): readonly Column[] {
+  const names = (parameters.get('columns') ?? '').split(',')
+  const chosen = columns.filter(({ name }) => names.includes(name))
+  return chosen.length > 0 ? chosen : columns
+}
+
+/** Returns the conditions of a filter, as a saved view has it; other operators are left out. */
+export const conditionsOf = (filter: unknown): readonly Condition[] =>
+  Object.entries(filter ?? {}).flatMap(([field, wish]: [string, unknown]) =>
+    Object.entries(typeof wish === 'object' && wish !== null ? wish : { $eq: wish }).flatMap(
+      ([name, value]: [string, unknown]): Condition[] => {
+        const operator = operators.find((one) => name === `$${one}`)
+        if (name === '$exists') return [{ field, operator: value ? 'set' : 'unset', text: '' }]
+        return operator === undefined ? [] : [{ field, operator, text: String(value) }]
+      },
+    ),
+  )
+
+/** What a saved view of the rows of a table stores. The filter has the members of queries. */
+export const viewOf = (
+  table_id: string,
+  { query: { filter, search }, sort }: AskedRows,
+  columns: string,
+) => ({
+  filter: {
+    table_id,
+    ...(filter && { filter }),
+    ...(sort.length > 0 && { sort: sort.map((one) => ({ ...one })) }),
+    ...(search && { query: search.query, ...(search.mode !== 'keyword' && { mode: search.mode }) }),
+  },
+  columns: columns.split(',').filter((name) => name !== ''),
+})
+/** Returns the parameters of an address that show a saved view; without one, all rows. */
+export function parametersOf(view?: {
+  readonly id: string
+  readonly filter?: Readonly<Record<string, unknown>>
+  readonly columns?: readonly string[]
+}): Record<string, string> {
+  const { filter, sort, query = '', mode = '' } = view?.filter ?? {}
+  return {
+    filter: writeConditions(conditionsOf(filter)),
+    sort: writeSort(
+      (Array.isArray(sort) ? sort : []).map(({ field, order }: Partial<Sort>) => ({
+        field: String(field),
+        order: order === 'desc' ? 'desc' : 'asc',
+      })),
+    ),
+    q: String(query),
+    mode: String(mode),
+    columns: view?.columns?.join(',') ?? '',
+    view: view?.id ?? '',
+    row: '',
   }
 }

@@ -10,7 +10,7 @@ import { place, setQuery } from '../../../router/router.ts'
 import { OpenRow } from '../row.tsx'
 import { tablesText as text } from '../text.ts'
 import { ConflictDialog } from './conflict.tsx'
-import { rowQueryOf, toggledSort, writeSort } from './filter.ts'
+import { columnsOf, rowQueryOf, toggledSort, writeSort } from './filter.ts'
 import { Grid } from './grid.tsx'
 import { type TableRow, useRows } from './rows.ts'
 import { type Conflict, saveRow } from './save.ts'
@@ -34,7 +34,9 @@ export function RowsPart({
   readonly onImport: () => void
 }) {
   const { query: parameters } = place.value
-  const { query, conditions, sort, faults } = rowQueryOf(parameters, schema)
+  const asked = rowQueryOf(parameters, schema)
+  const { query, sort } = asked
+  const columns = columnsOf(parameters, schema)
   const store = useRows(project, id, query)
   const [selected, setSelected] = useState(nothing)
   const [deleting, setDeleting] = useState<ReadonlySet<string>>()
@@ -78,7 +80,7 @@ export function RowsPart({
   }
   return (
     <div class="stack close">
-      <Toolbar schema={schema} conditions={conditions} faults={faults} />
+      <Toolbar project={project} id={id} schema={schema} asked={asked} columns={columns} />
       {error && <Failure error={error} retry={() => void store.reload()} />}
       {rows.length === 0 && !known && !error && <Skeleton lines={10} />}
       {rows.length === 0 && known && !error && (
@@ -110,7 +112,7 @@ export function RowsPart({
         <>
           <Grid
             label={text.grid(name)}
-            columns={schema.columns}
+            columns={columns}
             rows={rows}
             more={next !== undefined}
             editable={editable}

@@ -1,16 +1,20 @@
 /** The search, the filter and the selection above the rows of a table. */
 import { useEffect, useState } from 'preact/hooks'
-import type { TableSchema } from '../../../../protocol/tables/schema.ts'
+import type { Column, TableSchema } from '../../../../protocol/tables/schema.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { SearchField, SelectField, TextField } from '../../../design/field.tsx'
 import { place, setQuery } from '../../../router/router.ts'
+import { Views } from '../../../views/views.tsx'
 import { tablesText as text } from '../text.ts'
+import { ColumnsDialog } from './columns.tsx'
 import {
+  type AskedRows,
   type Condition,
-  type Filter,
   fieldsOf,
   type Operator,
   operatorsOf,
+  parametersOf,
+  viewOf,
   writeConditions,
 } from './filter.ts'
 
@@ -22,18 +26,24 @@ const MODES = [
 /** Time in milliseconds after the last key at which a search begins. */
 const PAUSE_MS = 300
 
-/** @param props.conditions the conditions of the address; `faults` is what is wrong with them. */
+/** @param props.asked what the address asks for; `columns` are the shown columns. */
 export function Toolbar({
+  project,
+  id,
   schema,
-  conditions,
-  faults,
+  asked,
+  columns,
 }: {
+  readonly project: string
+  readonly id: string
   readonly schema: TableSchema
-  readonly conditions: readonly Condition[]
-  readonly faults: Filter['faults']
+  readonly asked: AskedRows
+  readonly columns: readonly Column[]
 }) {
+  const { conditions, faults } = asked
   const { query } = place.value
   const [open, setOpen] = useState(conditions.length > 0)
+  const [choosing, setChoosing] = useState(false)
   const change = (list: readonly Condition[]): void =>
     setQuery({ filter: writeConditions(list), row: '' })
   const fields = fieldsOf(schema)
@@ -63,7 +73,26 @@ export function Toolbar({
         >
           {conditions.length > 0 ? text.filterCount(conditions.length) : text.filters}
         </Button>
+        <IconButton icon="tables" label={text.columns} onClick={() => setChoosing(true)} />
+        <Views
+          project={project}
+          list="rows"
+          of={({ filter }) => filter?.['table_id'] === id}
+          none={text.allRows}
+          current={query.get('view') ?? ''}
+          shown={viewOf(id, asked, query.get('columns') ?? '')}
+          onApply={(view, saved) =>
+            saved ? setQuery({ view: view?.id }) : setQuery(parametersOf(view), { push: true })
+          }
+        />
       </div>
+      {choosing && (
+        <ColumnsDialog
+          columns={schema.columns}
+          chosen={columns}
+          onClose={() => setChoosing(false)}
+        />
+      )}
       {open && conditions.length > 0 && (
         <section class="card conditions" aria-label={text.filters}>
           <ul>

@@ -1,7 +1,8 @@
 /** The time of day to the millisecond, for lists of what happened shortly after each other. */
 import { formatExact } from '../../../../text/format.ts'
+import { locale } from '../../../../text/language.ts'
 
-const clock = new Intl.DateTimeFormat(undefined, {
+const clock = new Intl.DateTimeFormat(locale, {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',

@@ -3,14 +3,14 @@
  * ones as they are printed. Lines are applied together.
  */
 import { signal } from '@preact/signals'
-import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { RunLogLine, RunLogPage } from '../../../../../protocol/jobs/logs.ts'
+import type { LogLevel, RunLogLine, RunLogPage } from '../../../../../protocol/jobs/logs.ts'
 import { ApiError, requestOf, send } from '../../../../api/client.ts'
+import { live } from '../../../../api/live.ts'
 
 /** The filters of lines. */
 export interface LogFilter {
   readonly step_key?: string
-  readonly level?: string
+  readonly level?: LogLevel
   readonly contains?: string
 }
 /** What is known of the lines. `older`: there are lines before the first. */
@@ -21,9 +21,10 @@ export interface LogState {
   readonly error?: ApiError
 }
 
-const PAGE = 200
+/** Lines that are loaded together, and the most of one request. */
+const PAGE = 400
+const LIMIT = 200
 const RENDER_MS = 150
-const PAUSE_MS = 2000
 
 /** The lines of a run under one filter. */
 export class LogLines {
@@ -32,6 +33,9 @@ export class LogLines {
   readonly #filter: LogFilter
   readonly #abort = new AbortController()
   #before: number | undefined
+  #stop = (): void => {}
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #waiting: RunLogLine[] = []
 
   constructor(project: string, id: string, filter: LogFilter) {
     this.#ids = { project, id }
@@ -41,18 +45,12 @@ export class LogLines {
   /** Loads the newest lines, and then follows new ones until `stop` is called. */
   async start(): Promise<void> {
     await this.older()
-    const { signal: ended } = this.#abort
-    while (!ended.aborted && !this.state.peek().error) {
-      await this.#follow().catch((error: unknown) => {
-        if (!ended.aborted && !(error instanceof ApiError) && !(error instanceof TypeError))
-          throw error
-      })
-      // The stream was interrupted, or the service was restarted.
-      await new Promise((next) => setTimeout(next, PAUSE_MS))
-    }
+    if (!this.#abort.signal.aborted && !this.state.peek().error) this.#follow()
   }
   stop(): void {
     this.#abort.abort()
+    this.#stop()
+    clearTimeout(this.#timer)
   }
 
   /** Loads lines before the first one. */
@@ -65,7 +63,7 @@ export class LogLines {
       while (more && lines.length < PAGE) {
         const page = (await this.#read({
           order: 'desc',
-          limit: PAGE,
+          limit: LIMIT,
           ...(this.#before !== undefined && { after: this.#before }),
         })) as RunLogPage
         this.#before = page.next_after
@@ -86,41 +84,35 @@ export class LogLines {
     return (await send('GET', path, undefined, { signal: this.#abort.signal })).json()
   }
 
-  async #follow(): Promise<void> {
-    const { path } = requestOf('run.logs', {
-      ...this.#ids,
-      ...this.#filter,
-      after: this.state.peek().lines.at(-1)?.sequence ?? 0,
-    })
-    const { signal: ended } = this.#abort
-    const { body } = await send('GET', path, undefined, {
-      signal: ended,
-      accept: 'text/event-stream',
-    })
-    if (!body) return
-    let waiting: RunLogLine[] = []
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const render = (): void => {
-      timer = undefined
-      const state = this.state.peek()
-      this.state.value = { ...state, lines: [...state.lines, ...waiting] }
-      waiting = []
-    }
-    const reader = body
-      .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array<ArrayBuffer>>)
-      .pipeThrough(new EventSourceParserStream())
-      .getReader()
-    try {
-      for (;;) {
-        const { value, done } = await reader.read()
-        if (done) return
-        if (value.event !== 'log.line') continue
-        waiting.push(JSON.parse(value.data) as RunLogLine)
-        timer ??= setTimeout(render, RENDER_MS)
-      }
-    } finally {
-      clearTimeout(timer)
-      if (waiting.length > 0) render()
-    }
+  /** Follows the lines after the last one that is known. */
+  #follow(): void {
+    const after = this.state.peek().lines.at(-1)?.sequence ?? 0
+    this.#stop = live().follow(
+      {
+        project: this.#ids.project,
+        topic: 'logs',
+        target: this.#ids.id,
+        filter: this.#filter,
+        after,
+      },
+      {
+        frame: ({ event, data }) => {
+          if (event !== 'log.line') return
+          this.#waiting.push(data as RunLogLine)
+          this.#timer ??= setTimeout(() => this.#render(), RENDER_MS)
+        },
+        state: ({ state, fault }) => {
+          if (state !== 'refused' || !fault) return
+          const error = new ApiError(409, fault.code, fault.message, fault.details)
+          this.state.value = { ...this.state.peek(), error }
+        },
+      },
+    )
+  }
+  #render(): void {
+    this.#timer = undefined
+    const state = this.state.peek()
+    this.state.value = { ...state, lines: [...state.lines, ...this.#waiting] }
+    this.#waiting = []
   }
 }

@@ -1,6 +1,6 @@
 /** The lines that workers printed for a run, live, with filters. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { RunLogLine } from '../../../../../protocol/jobs/logs.ts'
+import type { LogLevel, RunLogLine } from '../../../../../protocol/jobs/logs.ts'
 import { Button } from '../../../../design/button.tsx'
 import { CopyButton } from '../../../../design/copy.tsx'
 import { SearchField, SelectField } from '../../../../design/field.tsx'
@@ -13,7 +13,7 @@ import { LogLines } from './log-lines.ts'
 
 /** Most lines that are in the document. */
 const SHOWN = 2000
-const levels = ['debug', 'info', 'warn', 'error']
+const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
 /** Shows the lines of a run, or of one of its steps. */
 export function Logs({
@@ -29,7 +29,7 @@ export function Logs({
   readonly ended: boolean
   readonly run: LiveRun
 }) {
-  const level = place.value.query.get('level') ?? ''
+  const level = levels.find((one) => one === place.value.query.get('level')) ?? ''
   const contains = place.value.query.get('contains') ?? ''
   const [typed, setTyped] = useState(contains)
   useEffect(() => {

@@ -2,7 +2,7 @@
  * The rows of the timeline on an axis of time. Only the visible rows are in the document, so the
  * frame has the focus and names the current row.
  */
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../../../../design/icons.tsx'
 import { now } from '../../../../design/time.tsx'
 import { visibleRange } from '../../../../design/visible-range.ts'
@@ -16,6 +16,8 @@ import { Bars } from './bars.tsx'
 
 const LINE = 30
 const MARKS = 7
+/** Least distance of marks in pixels, so that their labels do not overlap. */
+const MARK_WIDTH = 64
 
 const hrefOf = (key: string): string => {
   const query = new URLSearchParams(location.search)
@@ -164,6 +166,16 @@ function Axis({
   readonly onRange: (range: TimeRange) => void
 }) {
   const [drag, setDrag] = useState<{ readonly a: number; readonly b: number }>()
+  const axis = useRef<HTMLDivElement>(null)
+  const [width, setWidth] = useState(0)
+  useLayoutEffect(() => {
+    const element = axis.current
+    if (!element) return
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth))
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [])
+  const most = Math.max(1, Math.min(MARKS, Math.floor(width / MARK_WIDTH)))
   const positionIn = (event: PointerEvent): number => {
     const { left, width } = (event.currentTarget as Element).getBoundingClientRect()
     return Math.max(0, Math.min(1, (event.clientX - left) / width))
@@ -173,6 +185,7 @@ function Axis({
       <div role="columnheader">{text.step}</div>
       <div
         role="columnheader"
+        ref={axis}
         class="axis"
         aria-label={text.time}
         onPointerDown={(event) => {
@@ -191,7 +204,7 @@ function Axis({
         }}
         onPointerCancel={() => setDrag(undefined)}
       >
-        {marksOf(range, origin, MARKS).map(({ offset, position }) => (
+        {marksOf(range, origin, most).map(({ offset, position }) => (
           <span key={offset} class="axis-mark small soft" style={{ left: `${position * 100}%` }}>
             {offset === 0 ? '0' : formatDuration(offset)}
           </span>

@@ -1,4 +1,5 @@
 /** Texts that say why a run waits. Sentences have no full stop, because a time may follow. */
+import { formatList } from '../../../../text/format.ts'
 import { messages, plural } from '../../../../text/messages.ts'
 
 export const waitingText = messages('run-waiting', {
@@ -6,10 +7,7 @@ export const waitingText = messages('run-waiting', {
   steps: (names: readonly string[], more: number) =>
     `${names.length + more === 1 ? 'Step' : 'Steps'} ${names.join(', ')}` +
     (more > 0 ? ` and ${plural(more, 'more', 'more')}` : ''),
-  either: (names: readonly string[]) =>
-    names.length === 0
-      ? 'a person'
-      : new Intl.ListFormat('en', { type: 'disjunction' }).format(names),
+  either: (names: readonly string[]) => (names.length === 0 ? 'a person' : formatList(names)),
   role: (name: string) => `the role ${name}`,
   queued: 'The run waits until it may start',
   cancel: 'The run is being cancelled',

@@ -1,67 +1,63 @@
-/** Saved views of the list of runs: filters, order and columns under a name. */
+/**
+ * Saved views of a list: filters, order and columns under a name. A page says what a view stores
+ * and how it is applied.
+ */
 import { useState } from 'preact/hooks'
-import { type CallReply, call } from '../../../api/client.ts'
-import { type Query, useQuery } from '../../../api/query.ts'
-import { useRefusal } from '../../../api/refusal.ts'
-import { Button, IconButton } from '../../../design/button.tsx'
-import { Checkbox, TextField } from '../../../design/field.tsx'
-import { Icon } from '../../../design/icons.tsx'
-import { showDone, showError } from '../../../design/notify.ts'
-import { Confirm, Dialog, Menu } from '../../../design/overlay.tsx'
-import { Badge, Empty, Failure } from '../../../design/states.tsx'
-import { designText } from '../../../design/text.ts'
-import { setQuery } from '../../../router/router.ts'
-import { current as currentProject, may } from '../../../shell/session.ts'
-import { isolate } from '../../../text/isolate.ts'
-import { queryOf, type RunFilter, type RunSort } from './filters.ts'
-import { listText as text } from './text.ts'
+import { type CallInput, type CallReply, call } from '../api/client.ts'
+import { type Query, useQuery } from '../api/query.ts'
+import { useRefusal } from '../api/refusal.ts'
+import { Button, IconButton } from '../design/button.tsx'
+import { Checkbox, TextField } from '../design/field.tsx'
+import { Icon } from '../design/icons.tsx'
+import { showDone, showError } from '../design/notify.ts'
+import { Confirm, Dialog, Menu } from '../design/overlay.tsx'
+import { Badge, Empty, Failure } from '../design/states.tsx'
+import { designText } from '../design/text.ts'
+import { current as currentProject, may } from '../shell/session.ts'
+import { isolate } from '../text/isolate.ts'
+import { viewsText as text } from './text.ts'
 
-type SavedView = CallReply<'saved_view.list'>['items'][number]
+/** A saved view of a list. */
+export type SavedView = CallReply<'saved_view.list'>['items'][number]
 /** What a view stores. */
-interface Shown {
-  readonly filter: RunFilter
-  readonly sort: RunSort
-  readonly columns: readonly string[]
-}
-
-const bodyOf = ({ filter, sort, columns }: Shown) => ({
-  filter: { ...filter },
-  columns: [...columns],
-  sort: { ...sort },
-})
+export type Shown = Pick<CallInput<'saved_view.create'>, 'filter' | 'sort' | 'columns'>
 
 /** A menu of the saved views, with the functions to save and manage them. */
 export function Views({
   project,
+  list,
+  of = () => true,
+  none,
   current,
   shown,
+  onApply,
 }: {
   readonly project: string
+  readonly list: SavedView['list']
+  /** Which views of the list belong to the page; all by default. */
+  readonly of?: (view: SavedView) => boolean
+  /** The name of the list without a view. */
+  readonly none: string
   /** Id of the view in the address; ''. */
   readonly current: string
   readonly shown: Shown
+  /** Shows a view; undefined: the list without a view. `saved`: it is shown already. */
+  readonly onApply: (view: SavedView | undefined, saved: boolean) => void
 }) {
-  const views = useQuery('saved_view.list', { project, list: 'runs', limit: 200 })
+  const views = useQuery('saved_view.list', { project, list, limit: 200 })
   const [dialog, setDialog] = useState<'save' | 'manage'>()
-  const { data } = views.state.value
-  const items = data?.items ?? []
+  const items = (views.state.value.data?.items ?? []).filter(of)
   const chosen = items.find(({ id }) => id === current)
-  const apply = ({ id, filter, sort }: SavedView): void =>
-    setQuery({ ...queryOf(filter ?? {}, sort as RunSort | undefined), view: id }, { push: true })
   return (
     <>
       <Menu
         label={text.views}
         items={[
-          {
-            label: text.viewNone,
-            icon: 'runs',
-            onSelect: () => setQuery({ ...queryOf({}, undefined), view: '' }, { push: true }),
-          },
+          { label: none, icon: 'filter', onSelect: () => onApply(undefined, false) },
           ...items.map((view) => ({
             label: view.shared ? `${view.name} (${text.sharedBadge})` : view.name,
             icon: 'star' as const,
-            onSelect: () => apply(view),
+            onSelect: () => onApply(view, false),
           })),
           { label: text.save, icon: 'plus', onSelect: () => setDialog('save') },
           { label: text.manage, icon: 'edit', onSelect: () => setDialog('manage') },
@@ -74,11 +70,12 @@ export function Views({
       {dialog === 'save' && (
         <SaveDialog
           project={project}
+          list={list}
           shown={shown}
           onClose={() => setDialog(undefined)}
-          onSaved={(id) => {
+          onSaved={(view) => {
             views.reload()
-            setQuery({ view: id })
+            onApply(view, true)
           }}
         />
       )}
@@ -86,6 +83,7 @@ export function Views({
         <ManageDialog
           project={project}
           views={views}
+          items={items}
           shown={shown}
           onClose={() => setDialog(undefined)}
         />
@@ -96,14 +94,16 @@ export function Views({
 
 function SaveDialog({
   project,
+  list,
   shown,
   onClose,
   onSaved,
 }: {
   readonly project: string
+  readonly list: SavedView['list']
   readonly shown: Shown
   readonly onClose: () => void
-  readonly onSaved: (id: string) => void
+  readonly onSaved: (view: SavedView) => void
 }) {
   const [name, setName] = useState('')
   const [shared, setShared] = useState(false)
@@ -112,13 +112,13 @@ function SaveDialog({
     await attempt(async () => {
       const view = await call('saved_view.create', {
         project,
-        list: 'runs',
+        list,
         name: name.trim(),
-        ...bodyOf(shown),
+        ...shown,
         ...(shared && { shared }),
       })
       showDone(text.saved)
-      onSaved(view.id)
+      onSaved(view)
       onClose()
     })
   }
@@ -161,16 +161,17 @@ function SaveDialog({
 function ManageDialog({
   project,
   views,
+  items,
   shown,
   onClose,
 }: {
   readonly project: string
   readonly views: Query<CallReply<'saved_view.list'>>
+  readonly items: readonly SavedView[]
   readonly shown: Shown
   readonly onClose: () => void
 }) {
-  const { data, error } = views.state.value
-  const items = data?.items ?? []
+  const { error } = views.state.value
   const [deleting, setDeleting] = useState<SavedView>()
   if (deleting)
     return (
@@ -271,7 +272,7 @@ function ViewLine({
           label={text.renameView(view.name)}
           items={[
             { label: text.rename, icon: 'edit', onSelect: () => setName(view.name) },
-            { label: text.replace, icon: 'filter', onSelect: () => update(bodyOf(shown)) },
+            { label: text.replace, icon: 'filter', onSelect: () => update(shown) },
             ...(may('project.edit')
               ? [
                   {

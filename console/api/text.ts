@@ -1,0 +1,10 @@
+/** Texts about requests that were not answered. */
+import { messages } from '../text/messages.ts'
+
+export const apiText = messages('api', {
+  unreachable: 'The service does not answer.',
+  unknown:
+    'The service did not answer, so it is not known whether this was saved. The current state is ' +
+    'loaded: check it, and try again if necessary.',
+  answered: (status: number) => `The service answered ${status}.`,
+})

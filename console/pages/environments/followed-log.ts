@@ -1,0 +1,92 @@
+/**
+ * A log of the worker of an environment as live data: its newest lines, and what is added. A worker
+ * that cannot answer is asked again when its environment has changed.
+ */
+import { type ReadonlySignal, signal } from '@preact/signals'
+import type { LogName } from '../../../protocol/environments/schema.ts'
+import { onChange } from '../../api/changes.ts'
+import { ApiError } from '../../api/client.ts'
+import { live } from '../../api/live.ts'
+import type { Loaded } from '../../api/query.ts'
+import type { LiveFrame } from '../../live/live.ts'
+
+/** The text of a log. `truncated`: older lines are left out. */
+export interface LogText {
+  readonly content: string
+  readonly truncated: boolean
+}
+/** The data of a frame `log.text`. */
+interface Added {
+  readonly text: string
+  readonly reset?: true
+  readonly truncated?: boolean
+}
+
+/** Most characters that are kept. */
+const KEPT = 2_000_000
+
+/** Returns the text of a log after a frame. */
+export function withFrame(
+  { content, truncated }: LogText,
+  { text, reset, truncated: cut = false }: Added,
+): LogText {
+  if (reset) return { content: text, truncated: cut }
+  const all = content + text
+  if (all.length <= KEPT) return { content: all, truncated }
+  const from = all.length - KEPT
+  return { content: all.slice(all.indexOf('\n', from) + 1), truncated: true }
+}
+
+export class FollowedLog {
+  readonly #state = signal<Loaded<LogText>>({ loading: true })
+  readonly #project: string
+  readonly #target: string
+  readonly #filter: { readonly log_name: LogName; readonly tail: number }
+  #stop: (() => void) | undefined
+
+  constructor(project: string, environment_id: string, log_name: LogName, tail: number) {
+    this.#project = project
+    this.#target = environment_id
+    this.#filter = { log_name, tail }
+  }
+  get state(): ReadonlySignal<Loaded<LogText>> {
+    return this.#state
+  }
+
+  /** Follows the log until the returned function is called. The text so far stays. */
+  follow(): () => void {
+    const stopChanges = onChange(this.#project, false, (kind, id) => {
+      const concerns = kind === 'environment' && (id === undefined || id === this.#target)
+      if (concerns && this.#state.peek().error) this.#open()
+    })
+    this.#open()
+    return () => {
+      stopChanges()
+      this.#stop?.()
+      this.#stop = undefined
+    }
+  }
+  #open(): void {
+    this.#stop?.()
+    this.#stop = live().follow(
+      {
+        project: this.#project,
+        topic: 'environment_log',
+        target: this.#target,
+        filter: this.#filter,
+      },
+      {
+        frame: ({ data }: LiveFrame) => {
+          const { data: before = { content: '', truncated: false } } = this.#state.peek()
+          this.#state.value = { data: withFrame(before, data as Added), loading: false }
+        },
+        state: ({ state, fault }) => {
+          if (state !== 'refused' || !fault) return
+          const { data } = this.#state.peek()
+          const error = new ApiError(409, fault.code, fault.message, fault.details)
+          this.#state.value = { ...(data && { data }), error, loading: false }
+        },
+      },
+    )
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * What the transcript does not say of turns: who has asked for each, and what it has cost. A turn is
+ * read when it appears and once more when it has ended, many turns with one request.
+ */
+import { type ReadonlySignal, signal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { TranscriptTurn } from '../../../../protocol/sessions/schema.ts'
+import { settledTurns } from '../../../../protocol/sessions/settled.ts'
+import { ApiError, call } from '../../../api/client.ts'
+
+/** The facts of a turn. `milli`: the cost in thousandths of a credit, if a price is known. */
+export interface TurnFacts {
+  readonly asker?: string | undefined
+  readonly milli?: number | undefined
+}
+
+/** Most turns of a request. */
+const MOST = 100
+/** Milliseconds for which turns are collected, and after which a list that lags is read again. */
+const PAUSE_MS = 300
+/** Reads of a turn that the list does not have yet, or not as ended. */
+const READS = 4
+
+const isOver = ({ status }: Pick<TranscriptTurn, 'status'>): boolean => settledTurns.has(status)
+
+export class FactsOfTurns {
+  readonly #facts = signal<ReadonlyMap<string, TurnFacts>>(new Map())
+  readonly #of: { readonly project: string; readonly session_id: string }
+  /** The turns to read, with the number of reads so far. */
+  readonly #wanted = new Map<string, number>()
+  /** The turns that were read, and whether each had ended. */
+  readonly #read = new Map<string, boolean>()
+  #later: ReturnType<typeof setTimeout> | undefined
+  #stopped = false
+
+  constructor(project: string, session_id: string) {
+    this.#of = { project, session_id }
+  }
+  get facts(): ReadonlySignal<ReadonlyMap<string, TurnFacts>> {
+    return this.#facts
+  }
+  /** Reads what is not known of the turns. */
+  want(turns: Iterable<TranscriptTurn>): void {
+    for (const turn of turns) {
+      const read = this.#read.get(turn.id)
+      if (read === undefined || (!read && isOver(turn))) {
+        this.#read.set(turn.id, isOver(turn))
+        this.#wanted.set(turn.id, 0)
+      }
+    }
+    this.#schedule()
+  }
+  stop(): void {
+    this.#stopped = true
+    clearTimeout(this.#later)
+  }
+
+  #schedule(): void {
+    if (this.#stopped || this.#wanted.size === 0) return
+    this.#later ??= setTimeout(() => {
+      this.#later = undefined
+      void this.#load()
+    }, PAUSE_MS)
+  }
+  async #load(): Promise<void> {
+    const ids = [...this.#wanted.keys()].slice(0, MOST)
+    const found = await call('session.turns', { ...this.#of, ids, limit: MOST }).catch(
+      (error: unknown) => {
+        // Names and costs are additions to the conversation, which shows refusals itself.
+        if (error instanceof ApiError) return undefined
+        throw error
+      },
+    )
+    if (!found) {
+      for (const id of ids) this.#wanted.delete(id)
+      return
+    }
+    const facts = new Map(this.#facts.peek())
+    const known = new Map(found.items.map((turn) => [turn.id, turn]))
+    for (const id of ids) {
+      const turn = known.get(id)
+      if (turn) facts.set(id, { asker: turn.asked_by, milli: turn.credit_cost_milli })
+      const reads = (this.#wanted.get(id) ?? 0) + 1
+      const complete = turn !== undefined && (isOver(turn) || this.#read.get(id) === false)
+      if (complete || reads >= READS) this.#wanted.delete(id)
+      else this.#wanted.set(id, reads)
+    }
+    if (!this.#stopped) this.#facts.value = facts
+    this.#schedule()
+  }
+}
+
+/** Uses the facts of the turns of a conversation. */
+export function useTurnFacts(
+  project: string,
+  session_id: string,
+  turns: Iterable<TranscriptTurn>,
+  version: number,
+): ReadonlyMap<string, TurnFacts> {
+  const all = useMemo(() => new FactsOfTurns(project, session_id), [project, session_id])
+  useEffect(() => all.want(turns), [all, version])
+  useEffect(() => () => all.stop(), [all])
+  return all.facts.value
+}

@@ -1,0 +1,15 @@
+/** The part of a growing text that is new, for readers that see only its end. */
+
+/** Maximum length of the suffix of the previous text that is searched for in the next text. */
+const ANCHOR = 2000
+
+/**
+ * Returns the part of `after` that follows the end of `before`, or undefined if `after` does not
+ * contain the end of `before`. Everything follows an empty text.
+ */
+export function addedTo(before: string, after: string): string | undefined {
+  if (before === '') return after
+  const anchor = before.slice(-ANCHOR)
+  const at = after.lastIndexOf(anchor)
+  return at < 0 ? undefined : after.slice(at + anchor.length)
+}

@@ -1,0 +1,98 @@
+/**
+ * The languages of the console: which one is chosen, and that every text of the catalogue exists in
+ * every language with the same placeholders.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import type { Texts } from '../../console/text/messages.ts'
+
+// The modules are loaded in English, whatever the language of this machine is.
+Object.defineProperty(globalThis, 'navigator', {
+  value: { languages: ['en-US'] },
+  configurable: true,
+})
+const { languageOf, languages } = await import('../../console/text/language.ts')
+const { plural } = await import('../../console/text/plural.ts')
+const root = join(import.meta.dirname, '../../console')
+
+/** Returns the English texts of all parts, from the modules that declare them. */
+async function catalogue(): Promise<Readonly<Record<string, Texts>>> {
+  const parts: Record<string, Texts> = {}
+  for (const name of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
+    if (!/\.tsx?$/.test(name) || name.startsWith('text/')) continue
+    const source = readFileSync(join(root, name), 'utf8')
+    for (const [, constant = '', part = ''] of source.matchAll(
+      /^export const (\w+) = messages\(\s*'([^']+)'/gm,
+    )) {
+      const module = await import(pathToFileURL(join(root, name)).href)
+      if (part in parts) throw new Error(`two parts have the name ${part}`)
+      parts[part] = (module as Record<string, Texts>)[constant] ?? {}
+    }
+  }
+  return parts
+}
+
+/** The values that a placeholder gets: they are readable in every language. */
+const values = [21, 32, 43, 54]
+const forms: readonly ((value: number) => unknown)[] = [Number, String, (value) => [String(value)]]
+type Placed = (...given: unknown[]) => string
+/** Returns which placeholders each of the functions uses, for the first form that all accept. */
+function placeholders(functions: readonly Placed[]): readonly string[] {
+  for (const form of forms)
+    try {
+      return functions.map((text) => {
+        const shown = text(...values.map(form))
+        return values.filter((value) => shown.includes(String(value))).join()
+      })
+    } catch {
+      // The function expects another form.
+    }
+  // Functions that mix forms, such as names and their number.
+  return functions.map((text) => {
+    const shown = text(['21'], ...values.slice(1))
+    return values.filter((value) => shown.includes(String(value))).join()
+  })
+}
+
+t.test('every language has every text with the same placeholders', async (t) => {
+  const english = await catalogue()
+  t.ok(Object.keys(english).length > 35)
+  for (const language of Object.keys(languages).filter((one) => one !== 'en')) {
+    const file = join(root, 'text', language, 'all.ts')
+    const { default: translated } = (await import(pathToFileURL(file).href)) as {
+      readonly default: Readonly<Record<string, Texts>>
+    }
+    t.strictSame(Object.keys(translated).sort(), Object.keys(english).sort(), 'the parts')
+    const faults: string[] = []
+    for (const [part, texts] of Object.entries(english)) {
+      const others = translated[part] ?? {}
+      for (const name of new Set([...Object.keys(texts), ...Object.keys(others)])) {
+        const [text, other] = [texts[name], others[name]]
+        if (typeof text === 'function' && typeof other === 'function') {
+          const [a, b] = placeholders([text as Placed, other as Placed])
+          if (a !== b) faults.push(`${part}.${name} has the placeholders ${b}, not ${a}`)
+        } else if (typeof text !== typeof other) faults.push(`${part}.${name} is ${typeof other}`)
+        else if (other === '' && text !== '') faults.push(`${part}.${name} is empty`)
+      }
+    }
+    t.strictSame(faults, [], language)
+  }
+})
+
+t.test('the language is the chosen one, else the first known one of the browser', async (t) => {
+  t.strictSame(languageOf(undefined, ['fr-FR', 'de-AT', 'en']), {
+    language: 'de',
+    locale: 'de-AT',
+  })
+  t.strictSame(languageOf('en', ['de-AT', 'en-GB']), { language: 'en', locale: 'en-GB' })
+  t.strictSame(languageOf('de', ['en-US']), { language: 'de', locale: 'de' })
+  t.strictSame(languageOf('constructor', []), { language: 'en', locale: 'en' })
+})
+
+t.test('nouns follow the plural rules', async (t) => {
+  t.equal(plural(1, 'run', 'runs'), '1 run')
+  t.equal(plural(2000, 'run', 'runs'), '2,000 runs')
+  t.equal(plural(2, 'run', 'runs', { other: 'many runs' }), '2 many runs')
+})
