@@ -33,7 +33,7 @@ const session = await s.ok('session.create', { agent_id: agent['id'] })
 const { turn } = (await s.ok('session.start_turn', {
   session_id: session['id'],
   content: [{ type: 'text', text: 'hello' }],
-})) as { turn: Found }
+})) as unknown as { turn: Found }
 const webhook = await s.ok('webhook.create', { name: 'adds', url: 'https://receiver.invalid/' })
 await s.ok('webhook.ping', { webhook_id: webhook['id'] })
 const worker = await s.worker({ action_names: ['nobody.else'] })
