@@ -9,7 +9,7 @@ import type { Frames } from './trace.ts'
 import type { Usable } from './views.ts'
 
 /** The goals: times in milliseconds, shares of one core, and growth as a share. */
-export const GOALS = { usable: 800, script: 8, core: 0.3, growth: 0.05, run: 600 } as const
+const GOALS = { usable: 800, script: 8, core: 0.3, growth: 0.05, run: 600 } as const
 
 const verdict = (met: boolean): string => (met ? 'yes' : '**no**')
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`

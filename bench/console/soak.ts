@@ -9,7 +9,7 @@ import { openView } from './live.ts'
 import { homeView, listView, runView } from './views.ts'
 
 /** The most rows of measurements. */
-const MOST_ROWS = 12
+const MAX_ROWS = 12
 /** Milliseconds for which the visiting page stays on a page. */
 const STAY = 300
 /**
@@ -60,7 +60,7 @@ export async function soak(
     for (const page of pages) sessions.push(await measuring(page))
     const visitor = pages.at(-1) as Page
     const rows: SoakRow[] = []
-    const intervals = Math.min(MOST_ROWS + 1, Math.max(3, Math.floor(seconds / SHORTEST)))
+    const intervals = Math.min(MAX_ROWS + 1, Math.max(3, Math.floor(seconds / SHORTEST)))
     const from = performance.now()
     for (let interval = 1; interval <= intervals; interval++) {
       const end = from + (interval * seconds * 1000) / intervals

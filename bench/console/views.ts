@@ -78,7 +78,7 @@ interface Said {
 }
 
 /** Opens a view in a new page, clicks as soon as it shows its data, and closes the page. */
-export async function firstView(context: BrowserContext, url: string, view: View): Promise<Usable> {
+async function firstView(context: BrowserContext, url: string, view: View): Promise<Usable> {
   const page = await context.newPage()
   const cdp = await context.newCDPSession(page)
   await cdp.send('Page.enable')

@@ -17,14 +17,14 @@ export interface RunChanges {
   of(id: string): RunChange | undefined
   /** Grows when something has changed. */
   readonly version: ReadonlySignal<number>
-  /** Number of runs that the list does not show yet, at most `MOST_NEWS`. */
+  /** Number of runs that the list does not show yet, at most `MAX_NEWS`. */
   readonly news: ReadonlySignal<number>
   /** Forgets what has happened, because the list was loaded again. */
   forget(): void
 }
 
 /** The number of unseen runs up to which they are counted, so that an open list does not grow. */
-export const MOST_NEWS = 1000
+export const MAX_NEWS = 1000
 const RENDER_MS = 250
 const RELOAD_MS = 1000
 const done: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
@@ -83,7 +83,7 @@ export function useRunChanges(
           const { status } = change
           const known = latest.current.knows(run_id)
           if (known) changed.set(run_id, { status, at: timestamp })
-          else if (unseen.size < MOST_NEWS) unseen.add(run_id)
+          else if (unseen.size < MAX_NEWS) unseen.add(run_id)
           if (!known || done.has(status)) ask()
           rendering ??= setTimeout(render, RENDER_MS)
         },

@@ -16,7 +16,7 @@ import { focusPart } from '../focus.ts'
 import { runsText } from '../text.ts'
 import type { BulkAction } from './bulk.ts'
 import { BulkDialog } from './bulk.tsx'
-import { MOST_NEWS, useRunChanges } from './changes.ts'
+import { MAX_NEWS, useRunChanges } from './changes.ts'
 import { ColumnsDialog, chosenColumns, columns, definitionOf, StatusCell } from './columns.tsx'
 import { filterOf, listInput, queryOf, type RunSort, sortOf } from './filters.ts'
 import { useNames } from './names.ts'
@@ -173,7 +173,7 @@ export default function RunsPage({ params }: PageProps) {
                 count.reload()
               }}
             >
-              {text.news(changes.news.value, changes.news.value === MOST_NEWS)}
+              {text.news(changes.news.value, changes.news.value === MAX_NEWS)}
             </Button>
           </div>
         )}
