@@ -150,15 +150,19 @@ const identityOf = (name: string, input: object): string => `${name} ${JSON.stri
 
 /**
  * Calls a query before the page that needs it is loaded. The first equal call within ten seconds
- * gets the answer or the failure.
+ * gets the answer. After a failure, that call sends its own request.
  */
 export function callEarly<N extends CallName>(name: N, input: CallInput<N>): void {
   const id = identityOf(name, input as object)
   const answer = call(name, input)
-  // The page reports the failure.
-  answer.catch(() => {})
   const timer = setTimeout(() => early.delete(id), EARLY_MS)
-  early.set(id, { answer, end: () => clearTimeout(timer) })
+  const end = (): void => clearTimeout(timer)
+  early.set(id, { answer, end })
+  answer.catch(() => {
+    if (early.get(id)?.answer !== answer) return
+    early.delete(id)
+    end()
+  })
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Route } from '../router/route.ts'
 import { place } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
 import { Page, type PageProps } from './page.tsx'
-import { current, isShutOut, may } from './session.ts'
+import { current, isShutOut, may, wasSignedIn } from './session.ts'
 import { shellText as text } from './text.ts'
 
 const loaded = new Map<Route, ComponentType<PageProps>>()
@@ -24,15 +24,16 @@ function routeOfPath(path: string) {
 }
 
 /**
- * Begins to load the module and the data of the first page, before it is known who is signed in. A
- * failure is handled when the page is shown.
+ * Begins to load the module and the data of the first page, before it is known who is signed in.
+ * The data is loaded only if somebody was signed in before. A failure is handled when the page is
+ * shown.
  */
 export function preloadPage(path: string, query: URLSearchParams): void {
   const found = routeOfPath(path)
   if (!found) return
   const { route, params } = found
   route.load().catch(() => {})
-  route.early?.(params, query)
+  if (wasSignedIn()) route.early?.(params, query)
 }
 /** Uses the module of a page: undefined while it is loaded, or a failure. */
 function usePageModule(route: Route | undefined): ComponentType<PageProps> | Error | undefined {

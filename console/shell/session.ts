@@ -11,6 +11,7 @@ import { connection, forgetLive, live, setLiveOwner } from '../api/live.ts'
 import { forgetAnswers } from '../api/query.ts'
 import { go, place } from '../router/router.ts'
 import { covers } from './permissions.ts'
+import { store, stored } from './theme.ts'
 
 const SESSION = '/v1/auth/console/session'
 
@@ -39,6 +40,10 @@ export const isShutOut = computed(
     project.value !== '' &&
     notFound.value === project.value,
 )
+
+const SIGNED_IN = 'console.signed-in'
+/** Whether somebody was signed in when this browser asked last. Its cookie cannot be read. */
+export const wasSignedIn = (): boolean => stored(SIGNED_IN) !== undefined
 
 /**
  * Loads who is signed in.
@@ -102,7 +107,9 @@ export function followSession(): void {
   })
   whenForbidden(refreshSoon)
   effect(() => {
-    if (signedIn.value === false) askToSignIn()
+    if (signedIn.value === undefined) return
+    store(SIGNED_IN, signedIn.value ? 'yes' : undefined)
+    if (!signedIn.value) askToSignIn()
   })
   effect(() => {
     if (connection.value.state === 'refused') refreshSoon()

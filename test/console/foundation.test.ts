@@ -152,6 +152,10 @@ t.test('an early call gives its answer to the first equal call', async (t) => {
   callEarly('run.get', { project: 'p', id: 'missing' })
   await t.rejects(call('run.get', { project: 'p', id: 'missing' }), { code: 'not_found' })
   t.equal(asked.length, 4)
+  callEarly('run.get', { project: 'p', id: 'missing' })
+  await new Promise(setImmediate)
+  await t.rejects(call('run.get', { project: 'p', id: 'missing' }), { code: 'not_found' })
+  t.equal(asked.length, 6, 'a failure is not kept for the page')
 })
 
 t.test('a change without an answer is repeated safely, or its outcome is unknown', async (t) => {
