@@ -41,7 +41,7 @@ async function tryOut(browser: Browser): Promise<void> {
   })
   const hers = await signedIn(browser, s, { key: ada.key })
   const his = await signedIn(browser, s, { key: ben.key })
-  for (const { context } of [hers, his]) context.setDefaultTimeout(15_000)
+  for (const { context } of [hers, his]) context.setDefaultTimeout(30_000)
   /** Opens the same page for both. */
   const both = (path: string): Promise<[Page, Page]> =>
     Promise.all([hers.open(path), his.open(path)])
@@ -118,7 +118,7 @@ async function tryOut(browser: Browser): Promise<void> {
     const pages = await both(`/p/default/inbox?id=${id}`)
     for (const [index, page] of pages.entries())
       await page.getByLabel('Your answer').fill(index === 0 ? 'Apple' : 'Banana')
-    await Promise.all(pages.map((page) => page.getByRole('button', { name: /^Send/ }).click()))
+    await Promise.all(pages.map((page) => page.keyboard.press('Control+Enter')))
     for (const page of pages) await page.locator('.question-outcome').waitFor()
     const { outcome } = await s.ok('interaction.get', { id })
     const isHers = String(outcome) === 'Apple'
@@ -147,8 +147,6 @@ async function tryOut(browser: Browser): Promise<void> {
         .first()
         .waitFor()
     await Promise.all([save(a).click(), save(b).click()])
-    const saved = a.getByText('Version 2 was saved.').or(b.getByText('Version 2 was saved.'))
-    t.ok(saved)
     await until(
       () => s.ok('workflow.get', { id }),
       ({ latest_version }) => Number(latest_version) === 2,
@@ -200,7 +198,7 @@ async function tryOut(browser: Browser): Promise<void> {
     for (const { id } of assignments) await s.ok('assignment.delete', { id })
     await page.getByTitle('Act on all that match').waitFor({ state: 'detached' })
     await page.getByRole('link', { name: 'Secret work' }).waitFor()
-    await s.ok('principal.update', { id: ben.id, status: 'disabled' })
+    await s.ok('principal.update', { id: ben.id, state: 'disabled' })
     await page.getByRole('link', { name: 'Secret work' }).waitFor({ state: 'detached' })
     t.equal(await page.getByText('Secret work').count(), 0)
     await close([page])
