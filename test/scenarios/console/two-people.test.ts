@@ -157,6 +157,9 @@ async function tryOut(browser: Browser): Promise<void> {
     await loser.getByText('Version 2 was saved while you were editing.').waitFor()
     await loser.locator('.cm-content', { hasText: `"${mine}"` }).waitFor()
     t.ok(await save(loser).isDisabled(), 'nothing is overwritten by accident')
+    await loser.getByRole('button', { name: 'Show changes' }).first().click()
+    const theirs = isHers ? 'hers' : 'his'
+    await loser.locator('.comparison').getByText(theirs).first().waitFor()
     await loser.getByRole('button', { name: 'Keep my text' }).click()
     await save(loser).click()
     await loser.getByText('Version 3 was saved.').waitFor()
