@@ -135,6 +135,8 @@ async function tryOut(browser: Browser): Promise<void> {
     })
     t.ok(await saved.isVisible(), 'the version is saved')
     await editor.focus()
+    // The first Escape clears the selection that the search has made.
+    await page.keyboard.press('Escape')
     await page.keyboard.press('Escape')
     await page.keyboard.press('Tab')
     const inside = '(element) => element.contains(document.activeElement)'

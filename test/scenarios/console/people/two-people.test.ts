@@ -5,12 +5,12 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../support/service.ts'
-import { inBrowser, untilTrue } from '../support/browser.ts'
-import { signedIn } from '../support/console.ts'
-import { type Found, listOf, until, waiting } from '../support/given.ts'
-import { person } from '../support/people.ts'
-import { dataOf, insertAll, tableOf } from '../support/tables.ts'
+import { service } from '../../../support/service.ts'
+import { inBrowser, untilTrue } from '../../support/browser.ts'
+import { signedIn } from '../../support/console.ts'
+import { type Found, listOf, until, waiting } from '../../support/given.ts'
+import { person } from '../../support/people.ts'
+import { dataOf, insertAll, tableOf } from '../../support/tables.ts'
 
 await inBrowser(t, tryOut)
 

@@ -4,11 +4,11 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../support/service.ts'
-import { inBrowser } from '../support/browser.ts'
-import { signedIn } from '../support/console.ts'
-import { listOf, sleeping } from '../support/given.ts'
-import { dataOf, insertAll, tableOf } from '../support/tables.ts'
+import { service } from '../../../support/service.ts'
+import { inBrowser } from '../../support/browser.ts'
+import { signedIn } from '../../support/console.ts'
+import { listOf, sleeping } from '../../support/given.ts'
+import { dataOf, insertAll, tableOf } from '../../support/tables.ts'
 
 await inBrowser(t, tryOut)
 
