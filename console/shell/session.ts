@@ -45,13 +45,16 @@ const SIGNED_IN = 'console.signed-in'
 /** Whether somebody was signed in when this browser asked last. Its cookie cannot be read. */
 export const wasSignedIn = (): boolean => stored(SIGNED_IN) !== undefined
 
+let loads = 0
 /**
- * Loads who is signed in.
+ * Loads who is signed in. The answer of an older request never replaces that of a newer one.
  * @throws ApiError if the service does not answer.
  */
 export async function loadSession(): Promise<void> {
+  const load = ++loads
   const answer = await send('GET', SESSION)
   const known = (await answer.json()) as ConsoleIdentity
+  if (load !== loads) return
   setLiveOwner(known.session?.id ?? '')
   identity.value = known
 }
@@ -86,21 +89,22 @@ async function refresh(): Promise<void> {
 }
 /** Kinds of records that decide what a person may do. */
 const OF_PERMISSIONS: ReadonlySet<string> = new Set(['assignment', 'principal', 'role', 'refused'])
-/** Milliseconds for which changes of permissions are collected. */
-const COLLECT_MS = 200
+/**
+ * Milliseconds after a change at which the permissions are loaded. The gateway that answers may
+ * learn of the change later than this page.
+ */
+const RELOADS_MS = [200, 2000]
 
 /**
  * Asks for signing in when the session has ended, and loads the permissions again when they may have
  * changed. Called once.
  */
 export function followSession(): void {
-  let planned: ReturnType<typeof setTimeout> | undefined
+  let planned: readonly ReturnType<typeof setTimeout>[] = []
   const refreshSoon = (): void => {
-    if (planned !== undefined || !identity.peek()?.signed_in) return
-    planned = setTimeout(() => {
-      planned = undefined
-      void refresh()
-    }, COLLECT_MS)
+    if (!identity.peek()?.signed_in) return
+    for (const one of planned) clearTimeout(one)
+    planned = RELOADS_MS.map((ms) => setTimeout(() => void refresh(), ms))
   }
   whenSignedOut(() => {
     if (identity.peek()?.signed_in) forget()

@@ -1,5 +1,5 @@
 /**
- * Tables and artifacts in a real browser: the grid by mouse and by keyboard, conflicts, filters,
+ * Tables and artifacts in a real browser: the grid by mouse and by keyboard, filters,
  * changes of others, import, the schema, uploads, previews of hostile files, and permissions.
  * Skipped without Chromium.
  */
@@ -104,25 +104,6 @@ async function tryOut(browser: Browser): Promise<void> {
     await grid.getByText('A-000').waitFor({ state: 'detached' })
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.locator('[role=grid]:focus').waitFor()
-    t.strictSame(unexpected(faults), [])
-    await context.close()
-  })
-
-  t.test('a conflict asks which value stays', async (t) => {
-    const { id } = await tableOf(s)
-    const [row] = await insertAll(s, id, [{ number: 'A', amount: 1 }])
-    const { context, open, faults } = await signedIn(browser, s)
-    const page = await open(`/p/default/tables/${id}`)
-    const grid = page.getByRole('grid')
-    await grid.getByText('1', { exact: true }).last().dblclick()
-    const field = grid.getByLabel('amount', { exact: true })
-    await field.fill('3')
-    await s.ok('row.update', { id, row_id: row?.['id'], data: { amount: 2 } })
-    await field.press('Enter')
-    await page.getByRole('heading', { name: 'Another change came first' }).waitFor()
-    await page.getByRole('button', { name: 'Store my values' }).click()
-    await grid.getByText('3', { exact: true }).waitFor()
-    t.equal(dataOf(await rowOf(id, 'A'))['amount'], 3)
     t.strictSame(unexpected(faults), [])
     await context.close()
   })

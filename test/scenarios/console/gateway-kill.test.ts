@@ -153,7 +153,8 @@ async function tryOut(browser: Browser): Promise<void> {
     const recorded = (await itemsOf(`/runs/${run['id']}/events?limit=200`)).map(({ sequence }) =>
       String(sequence),
     )
-    const shown = `[...document.querySelectorAll('.virtual a.whole')].map((line) => new URL(line.href).searchParams.get('event'))`
+    const shown = `[...document.querySelectorAll('.virtual a.whole')]
+      .map((line) => new URL(line.href).searchParams.get('event'))`
     await events.getByText(`${recorded.length} events`, { exact: true }).waitFor()
     t.strictSame(await events.evaluate(shown), recorded, 'every event once and in order')
     await row('Long work').getByText('Completed').waitFor()
@@ -166,7 +167,8 @@ async function tryOut(browser: Browser): Promise<void> {
     t.equal(await onElement(timeline, '(area) => area.scrollTop'), place)
     await onElement(timeline, '(area) => { area.scrollTop = area.scrollHeight }')
     await news.getByText('Late three').waitFor()
-    const posts = `[...document.querySelectorAll('.timeline .post .markdown')].map((one) => one.textContent)`
+    const posts = `[...document.querySelectorAll('.timeline .post .markdown')]
+      .map((one) => one.textContent)`
     t.strictSame(await news.evaluate(posts), [
       ...Array.from({ length: 60 }, (_, index) => `Early ${index + 1}`),
       'Late one',

@@ -1,6 +1,6 @@
 /**
  * The pages of workflows and loops in a real browser: from a template to a run by mouse and by
- * keyboard, the editor with its faults and versions, triggers, changes of other clients, hostile
+ * keyboard, the editor with its faults and versions, triggers, hostile
  * texts, permissions and accessibility. Skipped without Chromium.
  */
 import type { Browser, Locator, Page } from 'playwright-core'
@@ -135,6 +135,8 @@ async function tryOut(browser: Browser): Promise<void> {
     })
     t.ok(await saved.isVisible(), 'the version is saved')
     await editor.focus()
+    // The first Escape clears the selection that the search has made.
+    await page.keyboard.press('Escape')
     await page.keyboard.press('Escape')
     await page.keyboard.press('Tab')
     const inside = '(element) => element.contains(document.activeElement)'
@@ -153,29 +155,6 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
     await page.waitForURL(address)
-    t.strictSame(own(faults), [])
-    await context.close()
-  })
-
-  t.test('changes of others appear, and a conflict is told before it overwrites', async (t) => {
-    const { id } = await s.ok('workflow.create', { project, name: 'Ours', spec: { steps: [nap] } })
-    const { context, open, faults } = await signedIn(browser, s)
-    const page = await open(`/p/default/workflows/${id}`)
-    await write(page, JSON.stringify({ steps: [{ ...nap, id: 'mine' }] }))
-    await page.getByText('Unsaved changes').waitFor()
-    await s.ok('workflow.update', {
-      project,
-      id,
-      name: 'Theirs',
-      spec: { steps: [{ ...nap, id: 'theirs' }] },
-    })
-    await page.getByRole('heading', { name: 'Theirs' }).waitFor()
-    await page.getByText('Version 2 was saved while you were editing.').waitFor()
-    await page.getByRole('button', { name: 'Show changes' }).first().click()
-    await page.locator('.comparison').getByText('theirs').first().waitFor()
-    await page.getByRole('button', { name: 'Keep my text' }).click()
-    await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Version 3 was saved.').waitFor()
     t.strictSame(own(faults), [])
     await context.close()
   })

@@ -8,7 +8,7 @@
  *   Tab, Shift-Tab and arrow keys, and records where the focus was lost or not visible.
  */
 import type { FileChooser, Locator, Page } from 'playwright-core'
-import { onElement, untilTrue } from './browser.ts'
+import { onElement, untilTrue } from '../../support/browser.ts'
 
 /** A way of working with a page. */
 export interface Hands {
@@ -69,7 +69,8 @@ const WHERE = `(element) => {
   const active = document.activeElement
   if (active === element || element.contains(active) && active.matches('.cm-content')) return 'here'
   if (!active || active === document.body) return 'lost'
-  return element.compareDocumentPosition(active) & Node.DOCUMENT_POSITION_FOLLOWING ? 'before' : 'after'
+  const { DOCUMENT_POSITION_FOLLOWING: follows } = Node
+  return element.compareDocumentPosition(active) & follows ? 'before' : 'after'
 }`
 /** Whether the element that has the focus, or what surrounds it closely, has a visible mark. */
 const MARKED = `(() => {
@@ -85,8 +86,12 @@ const MARKED = `(() => {
   }
   return false
 })()`
-const KIND = `(element) => element.getAttribute('role') || element.type || element.tagName.toLowerCase()`
-const NAME = `((one) => one.ariaLabel || one.title || one.textContent.slice(0, 20) || one.tagName)(document.activeElement)`
+const KIND = `(element) =>
+  element.getAttribute('role') || element.type || element.tagName.toLowerCase()`
+const NAME = `(() => {
+  const { ariaLabel, title, textContent, tagName } = document.activeElement
+  return ariaLabel || title || textContent.slice(0, 20) || tagName
+})()`
 const IN_EDITOR = `document.activeElement.matches('.cm-content')`
 
 /** Returns the keyboard. */

@@ -4,11 +4,11 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../support/service.ts'
-import { inBrowser } from '../support/browser.ts'
-import { signedIn } from '../support/console.ts'
-import { listOf, sleeping } from '../support/given.ts'
-import { dataOf, insertAll, tableOf } from '../support/tables.ts'
+import { service } from '../../../support/service.ts'
+import { inBrowser } from '../../support/browser.ts'
+import { signedIn } from '../../support/console.ts'
+import { listOf, sleeping } from '../../support/given.ts'
+import { dataOf, insertAll, tableOf } from '../../support/tables.ts'
 
 await inBrowser(t, tryOut)
 
@@ -88,7 +88,7 @@ async function tryOut(browser: Browser): Promise<void> {
   t.test('an upload that ends with its page leaves no file', async (t) => {
     const page = await open('/p/default/artifacts')
     const release = await hold(page, 'POST', /\/artifacts$/)
-    await page.getByRole('heading', { name: 'Artifacts' }).click()
+    await page.getByRole('heading', { name: 'Artifacts', level: 1 }).click()
     await page
       .getByLabel('Upload files')
       .setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('text') })
