@@ -1,6 +1,7 @@
 /** Parts of the pages of tables, artifacts and environments that need no browser. */
 import fc from 'fast-check'
 import t from 'tap'
+import { withFrame } from '../../console/pages/environments/followed-log.ts'
 import { repositoriesOf, tagLines, tagsOf } from '../../console/pages/environments/state.ts'
 import { linesOf } from '../../console/pages/tables/files/export.ts'
 import {
@@ -12,12 +13,15 @@ import {
   suggested,
 } from '../../console/pages/tables/files/plan.ts'
 import {
+  conditionsOf,
   filterOf,
   operatorsOf,
+  parametersOf,
   readConditions,
   readSort,
   rowQueryOf,
   toggledSort,
+  viewOf,
   writeConditions,
   writeSort,
 } from '../../console/pages/tables/rows/filter.ts'
@@ -233,4 +237,51 @@ t.test('tags and repositories are lines', async (t) => {
     { full_name: 'a/b', push: true },
     { full_name: 'c/d', push: false },
   ])
+})
+
+t.test('a saved view restores the filter, the order, the search and the columns', async (t) => {
+  const asked = (address: string) => rowQueryOf(new URLSearchParams(address), schema)
+  for (const { filter, sort = '', q = '', mode = '', columns = '' } of [
+    { filter: [] },
+    {
+      filter: [
+        ['amount', 'gte', '3'],
+        ['amount', 'lt', '9'],
+        ['paid', 'eq', 'true'],
+        ['due', 'unset', ''],
+      ],
+      sort: '-amount,number',
+      columns: 'number,amount',
+    },
+    { filter: [['number', 'ne', 'A']], q: 'blue', mode: 'hybrid' },
+  ]) {
+    const parameters = {
+      filter: filter.length === 0 ? '' : JSON.stringify(filter),
+      sort,
+      q,
+      mode,
+      columns,
+    }
+    const stored = viewOf('table_1', asked(String(new URLSearchParams(parameters))), columns)
+    t.equal(stored.filter.table_id, 'table_1')
+    t.strictSame(parametersOf({ id: 'svw_1', ...stored }), {
+      ...parameters,
+      view: 'svw_1',
+      row: '',
+    })
+  }
+  t.strictSame(conditionsOf({ amount: 3, number: { $in: ['A'] } }), [
+    { field: 'amount', operator: 'eq', text: '3' },
+  ])
+})
+
+t.test('a log grows, is replaced and stays bounded', async (t) => {
+  const start = { content: 'a\n', truncated: false }
+  t.strictSame(withFrame(start, { text: 'b\n' }), { content: 'a\nb\n', truncated: false })
+  t.strictSame(withFrame(start, { text: 'c\n', reset: true, truncated: true }), {
+    content: 'c\n',
+    truncated: true,
+  })
+  const long = withFrame(start, { text: `${'x'.repeat(1_500_000)}\n${'y'.repeat(1_500_000)}` })
+  t.match([long.content.length, long.truncated, long.content[0]], [1_500_000, true, 'y'])
 })

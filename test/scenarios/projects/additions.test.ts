@@ -60,7 +60,7 @@ const reads = {
   'environment.list': {},
   'session.get': { session_id: session['id'] },
   'session.turns': { session_id: session['id'] },
-  'session.turn': { session_id: session['id'], turn_id: turn['id'] },
+  'session.turn': { session_id: session['id'], turn_id: turn?.['id'] },
   'webhook.deliveries': { webhook_id: webhook['id'] },
   'worker.list': {},
 } as const

@@ -63,7 +63,10 @@ function Sender({
   return <>{id === undefined || id === SERVICE ? text.user : <Who project={project} id={id} />}</>
 }
 
-/** A message. `asker`: the principal that has requested its turn, once it is known. `channel`: the id of the channel to which the session belongs. */
+/**
+ * A message. `asker`: the principal that has requested its turn, once it is known. `channel`: the
+ * id of the channel to which the session belongs.
+ */
 export function MessageRow({
   message,
   turn,

@@ -15,7 +15,7 @@ export interface TurnFacts {
 }
 
 /** Most turns of a request. */
-const MOST = 100
+const MAX_TURNS = 100
 /** Milliseconds for which turns are collected, and after which a list that lags is read again. */
 const PAUSE_MS = 300
 /** Reads of a turn that the list does not have yet, or not as ended. */
@@ -23,7 +23,7 @@ const READS = 4
 
 const isOver = ({ status }: Pick<TranscriptTurn, 'status'>): boolean => settledTurns.has(status)
 
-export class FactsOfTurns {
+class FactsOfTurns {
   readonly #facts = signal<ReadonlyMap<string, TurnFacts>>(new Map())
   readonly #of: { readonly project: string; readonly session_id: string }
   /** The turns to read, with the number of reads so far. */
@@ -63,8 +63,8 @@ export class FactsOfTurns {
     }, PAUSE_MS)
   }
   async #load(): Promise<void> {
-    const ids = [...this.#wanted.keys()].slice(0, MOST)
-    const found = await call('session.turns', { ...this.#of, ids, limit: MOST }).catch(
+    const ids = [...this.#wanted.keys()].slice(0, MAX_TURNS)
+    const found = await call('session.turns', { ...this.#of, ids, limit: MAX_TURNS }).catch(
       (error: unknown) => {
         // Names and costs are additions to the conversation, which shows refusals itself.
         if (error instanceof ApiError) return undefined
