@@ -4,6 +4,7 @@
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
+import { Skeleton } from '../design/states.tsx'
 import { theme } from '../shell/theme.ts'
 import { chartText as text } from './text.ts'
 
@@ -105,7 +106,13 @@ export function Chart({
           ))}
         </span>
       </figcaption>
-      <div ref={frame} class="chart-frame" aria-hidden="true" />
+      {library ? (
+        <div ref={frame} class="chart-frame" aria-hidden="true" />
+      ) : (
+        <div class="chart-frame">
+          <Skeleton lines={5} />
+        </div>
+      )}
       <details class="small">
         <summary>{text.asTable}</summary>
         <div class="table-frame chart-table">

@@ -6,12 +6,13 @@ import { Chart } from '../../chart/chart.tsx'
 import { LinkButton } from '../../design/button.tsx'
 import { Code } from '../../design/copy.tsx'
 import { SelectField } from '../../design/field.tsx'
-import { Badge, Empty, Show } from '../../design/states.tsx'
+import { Empty, Show } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { formatDuration, formatNumber } from '../../text/format.ts'
+import { StatusBadge } from '../runs/status.tsx'
 import { homeText as text } from './text.ts'
 
 type Overview = CallReply<'overview.get'>
@@ -171,13 +172,6 @@ function Failures({ of, base }: { readonly of: Overview; readonly base: string }
   )
 }
 
-const tones = {
-  completed: 'good',
-  failed: 'bad',
-  running: 'info',
-  suspended: 'warn',
-} as Readonly<Record<string, 'good' | 'bad' | 'info' | 'warn'>>
-
 function Recent({ project, base }: { readonly project: string; readonly base: string }) {
   const { state } = useList('run.list', { project, limit: 8 }, { kinds: ['run'] })
   return (
@@ -189,9 +183,9 @@ function Recent({ project, base }: { readonly project: string; readonly base: st
       <ul class="recent">
         {state.value.items.map((run) => (
           <li key={run.id}>
-            <Badge tone={tones[run.status] ?? 'neutral'}>{run.status}</Badge>
-            <a class="grow clip mono user-text" href={`${base}/runs/${run.id}`}>
-              {run.id}
+            <StatusBadge status={run.status} />
+            <a class="grow clip user-text" href={`${base}/runs/${run.id}`}>
+              {run.name ?? ('loop_name' in run ? run.loop_name : undefined) ?? run.id}
             </a>
             <span class="soft small">
               <Time at={run.created_at} relative />

@@ -12,7 +12,6 @@ import { Badge, Empty, Failure } from '../../../design/states.tsx'
 import { designText } from '../../../design/text.ts'
 import { setQuery } from '../../../router/router.ts'
 import { current as currentProject, may } from '../../../shell/session.ts'
-import { isolate } from '../../../text/isolate.ts'
 import { queryOf, type RunFilter, type RunSort } from './filters.ts'
 import { listText as text } from './text.ts'
 
@@ -59,7 +58,7 @@ export function Views({
             onSelect: () => setQuery({ ...queryOf({}, undefined), view: '' }, { push: true }),
           },
           ...items.map((view) => ({
-            label: view.shared ? `${view.name} (${text.sharedBadge})` : view.name,
+            label: view.shared ? designText.detailed(view.name, text.sharedBadge) : view.name,
             icon: 'star' as const,
             onSelect: () => apply(view),
           })),
@@ -175,7 +174,7 @@ function ManageDialog({
   if (deleting)
     return (
       <Confirm
-        title={text.deleteView(isolate(deleting.name))}
+        title={text.deleteView(deleting.name)}
         action={text.delete}
         danger
         onClose={() => setDeleting(undefined)}

@@ -21,7 +21,8 @@ export interface LogState {
   readonly error?: ApiError
 }
 
-const PAGE = 500
+/** Number of lines that are loaded at a time, at most 200. */
+const PAGE = 200
 const RENDER_MS = 150
 const PAUSE_MS = 2000
 
