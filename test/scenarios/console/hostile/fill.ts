@@ -6,7 +6,7 @@
  * Invariant: every field is accepted with a hostile value, or refused with all of them.
  */
 import { api, type RowName } from '../../../../protocol/api.ts'
-import { routeOf } from '../../../../protocol/contract.ts'
+import { type Row, routeOf } from '../../../../protocol/contract.ts'
 import { baseOf, type TextPlace, textPlaces } from '../../../hostile/corpus/places.ts'
 import { encodedBody } from '../../../hostile/support/ask.ts'
 import { type Place, placedPath, queryFor } from '../../../hostile/support/rows.ts'
@@ -84,7 +84,7 @@ function groupsOf(row: RowName, fields: readonly Field[], place: Place): Field[]
 const isWritten = ({ row, path: [first] }: TextPlace): boolean =>
   api[row].verb === 'command' &&
   routeOf(api[row]).method !== 'DELETE' &&
-  api[row].shape.alias === undefined &&
+  (api[row] as Row).shape.alias === undefined &&
   !/^(mcp|stream|device|oauth_origins)\./.test(row) &&
   !(row === 'blueprint.apply' && first === 'resources')
 /** Rows that end what other rows need. They come last. */

@@ -30,9 +30,11 @@ const addressesOf = ({ project, records }: Shop): ReadonlyMap<string, string> =>
       const slots = { project, [last.slice(1)]: records[kind] ?? '' }
       const query = path.endsWith('/runs/compare')
         ? `?a=${records['runs']}&b=${records['otherRun']}`
-        : path.endsWith('/blueprints/view')
-          ? '?namespace=lantern&key=customer-desk'
-          : ''
+        : path.endsWith('/inbox')
+          ? `?id=${records['inbox']}`
+          : path.endsWith('/blueprints/view')
+            ? '?namespace=lantern&key=customer-desk'
+            : ''
       return [nameOf(path), `${fillPath(path, last === ':project' ? { project } : slots)}${query}`]
     }),
   )
