@@ -21,7 +21,7 @@ interface Field {
   tried: number
 }
 /** A field with the last refusal of the service. */
-export interface Refused {
+interface Refused {
   readonly row: RowName
   readonly path: string
   readonly reason: string

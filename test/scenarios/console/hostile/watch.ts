@@ -10,7 +10,7 @@ import type { Service } from '../../../support/service.ts'
 import { signedIn, visit } from '../../support/console.ts'
 
 /** What was found on a page, as `test/console/inspect/walk.ts` reports it. */
-export interface Walked {
+interface Walked {
   readonly faults: readonly string[]
   readonly seen: readonly number[]
   readonly steps: number
