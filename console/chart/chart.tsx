@@ -34,6 +34,12 @@ function computedColour(property: string): string {
   return color
 }
 
+/** Returns the indices of values without a neighbour, which a line alone would not show. */
+const alone = (values: ArrayLike<number | null | undefined>): number[] =>
+  Array.from(values).flatMap((value, index, all) =>
+    value != null && all[index - 1] == null && all[index + 1] == null ? [index] : [],
+  )
+
 /**
  * Shows series over time.
  * @param props.times in milliseconds, ascending; `format` formats a value.
@@ -84,7 +90,11 @@ export function Chart({
             label,
             stroke: computedColour(colour),
             width: 2,
-            points: { show: false },
+            points: {
+              show: true,
+              size: 5,
+              filter: (plot: uPlot, at: number) => alone(plot.data[at] ?? []),
+            },
           })),
         ],
       },

@@ -66,7 +66,8 @@ export function Button(props: ButtonProps) {
       onClick={run}
     >
       {icon && <Icon name={icon} />}
-      {children}
+      {/* The name of a record may be longer than the page is wide. */}
+      {typeof children === 'string' ? <span class="clip">{children}</span> : children}
     </button>
   )
 }

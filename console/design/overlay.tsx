@@ -172,7 +172,11 @@ export function Menu({
         onToggle={(event) => opened((event as unknown as ToggleEvent).newState === 'open')}
       >
         {items.map((item) => (
-          <Entry key={item.label} item={item} close={() => list.current?.hidePopover()} />
+          <Entry
+            key={item.href ?? item.label}
+            item={item}
+            close={() => list.current?.hidePopover()}
+          />
         ))}
       </div>
     </div>

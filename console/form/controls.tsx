@@ -1,4 +1,5 @@
 /** The controls of a form from a JSON Schema, one for each kind of value. */
+
 import { useEffect, useState } from 'preact/hooks'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
 import { Button, IconButton } from '../design/button.tsx'
@@ -6,6 +7,7 @@ import { Checkbox, Field, SelectField, TextArea, TextField } from '../design/fie
 import { Editor } from '../editor/editor.tsx'
 import { faultsBelow } from '../editor/faults.ts'
 import type { Schema } from '../editor/suggestions.ts'
+import { own } from '../text/own.ts'
 import { initialOf, type Plan } from './plan.ts'
 import type { FormState } from './state.ts'
 import { formText as text } from './text.ts'
@@ -155,7 +157,7 @@ function ObjectControl({ form, plan, value, path, required, onValue }: ControlPr
       key={name}
       form={form}
       plan={member}
-      value={isMembers(value) ? value[name] : undefined}
+      value={isMembers(value) ? own(value, name) : undefined}
       path={below(path, name)}
       required={needed}
       onValue={(next) => {

@@ -4,6 +4,7 @@
  *
  * Invariant: the plan of any schema is finite, also of one that refers to itself.
  */
+import { own } from '../text/own.ts'
 
 /** A JSON Schema as a form reads it. */
 export type FormSchema = Readonly<Record<string, unknown>>
@@ -124,7 +125,7 @@ const formats: Readonly<Record<string, 'email' | 'url' | 'date' | 'date-time' | 
 
 function ofText(schema: FormSchema): 'text' | 'long' | 'email' | 'url' | 'date' | 'date-time' {
   const { format, maxLength } = schema
-  const known = typeof format === 'string' ? formats[format] : undefined
+  const known = typeof format === 'string' ? own(formats, format) : undefined
   if (known) return known
   const isShort =
     typeof format === 'string' ||

@@ -2,6 +2,7 @@
 
 import { below } from '../../protocol/rules/workflow-check/path.ts'
 import type { FieldFault } from '../api/client.ts'
+import { own } from '../text/own.ts'
 import type { Plan } from './plan.ts'
 
 export type Members = Readonly<Record<string, unknown>>
@@ -22,7 +23,7 @@ export function canShow(plan: Plan, value: unknown): boolean {
       return (
         isMembers(value) &&
         Object.keys(value).every((name) => plan.members.some((one) => one.name === name)) &&
-        plan.members.every(({ name, plan: member }) => canShow(member, value[name]))
+        plan.members.every(({ name, plan: member }) => canShow(member, own(value, name)))
       )
     case 'list':
       return Array.isArray(value) && value.every((item) => canShow(plan.item, item))
@@ -43,7 +44,7 @@ function placesOf(
 ): readonly { readonly path: string; readonly deep: boolean }[] {
   if (plan.control === 'object')
     return plan.members.flatMap(({ name, plan: member }) =>
-      placesOf(member, isMembers(value) ? value[name] : undefined, below(path, name)),
+      placesOf(member, isMembers(value) ? own(value, name) : undefined, below(path, name)),
     )
   if (plan.control === 'list')
     return [

@@ -292,7 +292,7 @@ function Node({
       <span class="unseen">{names.length > 0 ? text.then(names.join(', ')) : text.last}</span>
       {condition !== undefined && (
         <span class="graph-if small mono clip user-text" title={condition} aria-hidden="true">
-          if {condition}
+          if <span class="user-text">{condition}</span>
         </span>
       )}
     </li>

@@ -1,7 +1,6 @@
 /** Texts about people, agents and roles. */
-import { isolate } from '../text/isolate.ts'
 import { messages } from '../text/messages.ts'
 
 export const peopleText = messages('people', {
-  role: (name: string) => `Everybody with the role ${isolate(name)}`,
+  role: (name: string) => `Everybody with the role ${name}`,
 })

@@ -1,5 +1,7 @@
 /** How the bytes of a file are shown, decided by its media type and its name. Pure. */
 
+import { own } from '../text/own.ts'
+
 /** A way of showing a file. `none`: only its description is shown. */
 export type PreviewKind =
   | 'image'
@@ -57,8 +59,6 @@ const general: ReadonlySet<string> = new Set([
   'application/octet-stream',
   'binary/octet-stream',
 ])
-const own = <T>(of: Readonly<Record<string, T>>, name: string): T | undefined =>
-  Object.hasOwn(of, name) ? of[name] : undefined
 
 /**
  * Returns how a file is shown. The media type decides; the name decides if the type is a general

@@ -30,6 +30,8 @@ export type LoadFile = (most: number, signal: AbortSignal) => Promise<FileStart>
 
 const MIB = 1_048_576
 const TEXT_LIMIT = 2 * MIB
+/** Number of characters above which Markdown is shown as text, because it is laid out at once. */
+const MARKDOWN_LIMIT = 200_000
 const MEDIA_LIMIT = 64 * MIB
 const asMedia: ReadonlySet<PreviewKind> = new Set(['image', 'audio', 'video', 'pdf'])
 const hasTwoViews: ReadonlySet<PreviewKind> = new Set(['markdown', 'json', 'csv', 'html'])
@@ -173,7 +175,15 @@ function Rendered({
   readonly complete: boolean
   readonly lines: ComponentChildren
 }) {
-  if (kind === 'markdown') return <Markdown text={value} />
+  if (kind === 'markdown')
+    return value.length <= MARKDOWN_LIMIT ? (
+      <Markdown text={value} />
+    ) : (
+      <>
+        <p class="soft">{text.longMarkdown}</p>
+        {lines}
+      </>
+    )
   if (kind === 'csv') return <CsvTable value={value} />
   if (kind === 'html') return <HtmlFrame value={value} />
   const parsed = parse(value)

@@ -15,6 +15,7 @@ export const previewText = messages('preview', {
   noneHint: 'Download it to open it with another program.',
   noPdf: 'This browser shows no PDF files. Download the file to open it.',
   empty: 'The file is empty.',
+  longMarkdown: 'The text is too long to be shown as Markdown, so it is shown as it is.',
   notJson: 'The text is not valid JSON, so it is shown as it is.',
   recordsCut: (count: number) => `The first ${plural(count, 'record', 'records')} are shown.`,
   frameHint: 'Shown without scripts and without content from other addresses.',

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { place } from '../router/router.ts'
+import { isolate } from '../text/isolate.ts'
 import { shellText as text } from './text.ts'
 
 /** What every page receives: the parameters of its address. */
@@ -41,7 +42,7 @@ export function Page({
   const top = useRef<HTMLHeadingElement>(null)
   const { path } = place.value
   useEffect(() => {
-    document.title = `${title} · ${document.documentElement.dataset['product'] ?? ''}`
+    document.title = `${isolate(title)} · ${document.documentElement.dataset['product'] ?? ''}`
   }, [title])
   useEffect(() => {
     if (announced === path) return

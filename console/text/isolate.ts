@@ -1,12 +1,27 @@
 /** Texts of users inside sentences of the console. */
 
-/** Characters that change the direction of the text after them. */
-const CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+/** Characters that change the direction of the text after them, without those of isolates. */
+const CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e]/g
+const ISOLATES = /[\u2066-\u2069]/g
 const ASCII = /^[\x20-\x7e]*$/
+
+/** Returns whether every isolate of a text ends inside of it. */
+function isBalanced(text: string): boolean {
+  let depth = 0
+  for (const [sign] of text.matchAll(ISOLATES)) {
+    depth += sign === '\u2069' ? -1 : 1
+    if (depth < 0) return false
+  }
+  return depth === 0
+}
 
 /**
  * Returns a text of a user for use in a sentence: its direction does not affect the words around it.
- * Elements with the class `user-text` do not need this.
+ * `messages` does this for the values of sentences, and elements with the class `user-text` do not
+ * need it.
  */
-export const isolate = (text: string): string =>
-  ASCII.test(text) ? text : `\u2068${text.replace(CONTROLS, '')}\u2069`
+export function isolate(text: string): string {
+  if (ASCII.test(text)) return text
+  const plain = text.replace(CONTROLS, '')
+  return `\u2068${isBalanced(plain) ? plain : plain.replace(ISOLATES, '')}\u2069`
+}

@@ -2,7 +2,11 @@
  * The texts of the console. Each page declares its texts in English, in its `text.ts`. Another
  * language is a folder of files with the same texts, which is loaded before the first page when the
  * person reads it (`language.ts`).
+ *
+ * Invariant: a text of a user inside a sentence does not affect the direction of its words, because
+ * every text that a sentence receives is isolated here.
  */
+import { isolate } from './isolate.ts'
 import { type Language, language } from './language.ts'
 
 export { plural } from './plural.ts'
@@ -35,10 +39,25 @@ const translation: Translation =
         () => ({}),
       )
 
+const isolatedValue = (value: unknown): unknown =>
+  typeof value === 'string'
+    ? isolate(value)
+    : Array.isArray(value)
+      ? value.map(isolatedValue)
+      : value
+/** Returns a sentence that isolates the texts among its values. */
+const isolated = (text: Text): Text =>
+  typeof text === 'string' ? text : (...values) => text(...(values.map(isolatedValue) as never[]))
+
 /**
  * Declares the English texts of a part.
  * @param part a unique name, such as `runs`.
  * @returns the texts in the language of the page.
  */
 export const messages = <const T extends Texts>(part: string, english: T): Translated<T> =>
-  ({ ...english, ...translation[part] }) as unknown as Translated<T>
+  Object.fromEntries(
+    Object.entries({ ...english, ...translation[part] }).map(([name, text]) => [
+      name,
+      isolated(text),
+    ]),
+  ) as unknown as Translated<T>

@@ -14,7 +14,6 @@ import { Confirm, Dialog, Menu } from '../design/overlay.tsx'
 import { Badge, Empty, Failure } from '../design/states.tsx'
 import { designText } from '../design/text.ts'
 import { current as currentProject, may } from '../shell/session.ts'
-import { isolate } from '../text/isolate.ts'
 import { viewsText as text } from './text.ts'
 
 /** A saved view of a list. */
@@ -55,7 +54,7 @@ export function Views({
         items={[
           { label: none, icon: 'filter', onSelect: () => onApply(undefined, false) },
           ...items.map((view) => ({
-            label: view.shared ? `${view.name} (${text.sharedBadge})` : view.name,
+            label: view.shared ? designText.detailed(view.name, text.sharedBadge) : view.name,
             icon: 'star' as const,
             onSelect: () => onApply(view, false),
           })),
@@ -176,7 +175,7 @@ function ManageDialog({
   if (deleting)
     return (
       <Confirm
-        title={text.deleteView(isolate(deleting.name))}
+        title={text.deleteView(deleting.name)}
         action={text.delete}
         danger
         onClose={() => setDeleting(undefined)}

@@ -1,4 +1,5 @@
 /** Who has which role: giving a role and taking it. */
+
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
@@ -8,6 +9,7 @@ import { SelectField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Confirm, FormDialog } from '../../design/overlay.tsx'
 import { Empty } from '../../design/states.tsx'
+import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
 import { may } from '../../shell/session.ts'
 import type { Role } from './roles-of.ts'
@@ -48,7 +50,7 @@ function GiveRole({
             label={text.name}
             choices={candidates.map(({ id, name, kind }) => ({
               value: id,
-              label: `${name} (${kind})`,
+              label: designText.detailed(name, kind),
             }))}
             fault={faultOf('principal_id')}
             value={principal_id}

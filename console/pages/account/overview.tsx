@@ -33,7 +33,7 @@ const columns: readonly Column<Project>[] = [
   {
     name: text.permissions,
     cell: ({ permissions }) => (
-      <span class="small mono user-text">{[...permissions].sort().join(', ')}</span>
+      <span class="small mono user-text permission-list">{[...permissions].sort().join(', ')}</span>
     ),
   },
 ]

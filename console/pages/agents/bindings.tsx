@@ -1,4 +1,5 @@
 /** The messaging bindings of an agent: in which conversations of accounts it answers. */
+
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
@@ -9,6 +10,7 @@ import { showDone } from '../../design/notify.ts'
 import { Confirm, Dialog } from '../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../design/states.tsx'
 import { may } from '../../shell/session.ts'
+import { isolate } from '../../text/isolate.ts'
 import { agentsText as text } from './text.ts'
 
 type Binding = CallReply<'agent.bindings'>['items'][number]
@@ -62,7 +64,7 @@ export function Bindings({ project, id }: { readonly project: string; readonly i
                       <code class="user-text">{binding.integration_id}</code>{' '}
                       {!binding.enabled && <Badge>{text.off}</Badge>}
                       <div class="soft small user-text">
-                        {[answersOf(binding), binding.channels.join(', ')]
+                        {[answersOf(binding), isolate(binding.channels.join(', '))]
                           .filter((part) => part !== '')
                           .join(' · ')}
                       </div>

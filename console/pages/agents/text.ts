@@ -72,6 +72,7 @@ export const agentsText = messages('agents', {
   activate: 'Activate',
   deactivate: 'Deactivate',
   delete: 'Delete',
+  deleteNamed: (name: string) => `Delete ${name}`,
   deleteQuestion: (name: string) => `Delete ${name}?`,
   deleteHint: 'Its sessions stay readable, but cannot be continued. Its memory is erased.',
   deleted: 'The agent was deleted.',

@@ -1,4 +1,5 @@
 /** The page of artifacts: a list with filters, the quota, and uploads by button and drag and drop. */
+
 import { useEffect, useRef } from 'preact/hooks'
 import type { CallReply } from '../../api/client.ts'
 import { useList, useQuery } from '../../api/query.ts'
@@ -6,6 +7,7 @@ import { Button, IconButton } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
 import { Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
 import { useFileDrop } from '../../files/drop.ts'
 import { go, place, setQuery } from '../../router/router.ts'
@@ -268,7 +270,7 @@ function List({ items, base }: { readonly items: readonly Artifact[]; readonly b
                 <a
                   href={`/v1/projects${base.slice(2)}/artifacts/${one.id}/content?download=true`}
                   download={one.name.split('/').at(-1)}
-                  aria-label={`${text.download}: ${one.name}`}
+                  aria-label={designText.about(text.download, one.name)}
                 >
                   {text.download}
                 </a>

@@ -1,5 +1,7 @@
 /** The changes of an audit entry as rows. */
+
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
+import { isolate } from '../../text/isolate.ts'
 
 /** A changed attribute. An absent `from` was not set before, an absent `to` was removed. */
 export interface ChangeRow {
@@ -27,7 +29,7 @@ export function changeRows(changes: AuditEntry['changes']): readonly ChangeRow[]
 const SHOWN = 60
 const textOf = (value: unknown): string => {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '–')
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
+  return isolate(text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text)
 }
 /** Returns the changes in one line, such as `name: a → b`; '' without changes. */
 export function changeSummary(changes: AuditEntry['changes']): string {

@@ -1,8 +1,10 @@
 /** One audit entry with all its facts. */
+
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyButton } from '../../design/copy.tsx'
 import { Dialog } from '../../design/overlay.tsx'
+import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
 import { Tree } from '../../design/tree.tsx'
 import { setQuery } from '../../router/router.ts'
@@ -81,7 +83,7 @@ export function Entry({
     setQuery({ ...part, entry: undefined }, { push: true })
   return (
     <Dialog
-      title={`${of.resource_type} ${of.resource_name ?? ''} ${text[of.action]}`}
+      title={text.happened(of.resource_type, of.resource_name ?? '', text[of.action])}
       wide
       onClose={onClose}
     >
@@ -90,7 +92,7 @@ export function Entry({
         <dd>
           <Time at={of.created_at} />
         </dd>
-        <Fact name={text.who} value={`${actorName} (${of.actor_id})`} />
+        <Fact name={text.who} value={designText.detailed(actorName, of.actor_id)} />
         <Fact name={text.what} value={of.resource_id} />
         <Fact name={text.project} value={of.project_id} />
         <Fact

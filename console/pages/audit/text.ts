@@ -39,6 +39,7 @@ export const auditText = messages('audit', {
   request: 'Request',
   entry: 'Entry',
   id: 'Id',
+  happened: (type: string, name: string, action: string) => `${type} ${name} ${action}`,
   open: (action: string, name: string) => `Show: ${action} ${name}`,
   onlyResource: 'Only this resource',
   onlyActor: 'Only this actor',

@@ -35,8 +35,8 @@ function People({
           <Checkbox
             key={id}
             label={
-              <span class="user-text">
-                {name}
+              <span>
+                <span class="user-text">{name}</span>
                 {kind === 'agent' && <span class="soft"> · {text.agent}</span>}
               </span>
             }

@@ -1,4 +1,5 @@
 /** The members of a channel: who they are, adding, removing and leaving. */
+
 import { useState } from 'preact/hooks'
 import type { Channel, ChannelMember } from '../../../protocol/channels/schema.ts'
 import { call } from '../../api/client.ts'
@@ -7,6 +8,7 @@ import { Button, IconButton } from '../../design/button.tsx'
 import { SelectField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Badge } from '../../design/states.tsx'
+import { designText } from '../../design/text.ts'
 import { usePeople } from '../../people/people.ts'
 import { Who } from '../../people/who.tsx'
 import { Portrait } from './message.tsx'
@@ -35,7 +37,7 @@ function Add({
         value={one.id}
         choices={others.map(({ id, name, kind }) => ({
           value: id,
-          label: kind === 'agent' ? `${name} (${text.agent})` : name,
+          label: kind === 'agent' ? designText.detailed(name, text.agent) : name,
         }))}
         onValue={setChosen}
       />

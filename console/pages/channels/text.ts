@@ -1,5 +1,4 @@
 /** Texts of the channels. */
-import { isolate } from '../../text/isolate.ts'
 import { messages, plural } from '../../text/messages.ts'
 
 export const channelsText = messages('channels', {
@@ -56,7 +55,7 @@ export const channelsText = messages('channels', {
   archivedDone: 'The channel was archived.',
   unarchivedDone: 'The channel is open again.',
   remove: 'Delete the channel',
-  removeTitle: (name: string) => `Delete ${isolate(name)}?`,
+  removeTitle: (name: string) => `Delete ${name}?`,
   removeHint: 'The channel is deleted for good, with all its members and messages.',
   removeAction: 'Delete',
   removed: 'The channel was deleted.',
@@ -91,16 +90,16 @@ export const channelsText = messages('channels', {
   editLabel: 'Edit the message',
   cancel: 'Cancel',
   session: 'Session',
-  compose: (name: string) => `Message to ${isolate(name)}`,
+  compose: (name: string) => `Message to ${name}`,
   composeReply: 'Reply',
   send: 'Send',
   sendHint: 'Enter sends, Shift-Enter begins a new line. Markdown works.',
   attach: 'Attach files',
   dropHere: 'Drop the files to attach them',
-  uploading: (name: string) => `Uploading ${isolate(name)}…`,
-  detach: (name: string) => `Remove ${isolate(name)}`,
+  uploading: (name: string) => `Uploading ${name}…`,
+  detach: (name: string) => `Remove ${name}`,
   suggestions: 'Mentions',
-  working: (names: string) => `${isolate(names)} at work…`,
+  working: (names: string) => `${names} at work…`,
   searchLabel: 'Search messages',
   searchEverywhere: 'In all channels',
   searchHint: 'Finds messages with all of these words.',
@@ -113,7 +112,7 @@ export const channelsText = messages('channels', {
   tooOld: 'This message is too old to be shown in its place.',
   addMember: 'Add a member',
   add: 'Add',
-  removeMember: (name: string) => `Remove ${isolate(name)}`,
+  removeMember: (name: string) => `Remove ${name}`,
   running: 'Running',
   completed: 'Answered',
   failed: 'Failed',

@@ -44,7 +44,8 @@ export default function EventPage({ params }: PageProps) {
               </dd>
               <dt>{text.source}</dt>
               <dd class="user-text">
-                {known.source_id} <span class="soft">({known.source_kind})</span>
+                <span class="user-text">{known.source_id}</span>{' '}
+                <span class="soft">({known.source_kind})</span>
               </dd>
               <dt>{text.effect}</dt>
               <dd>

@@ -107,7 +107,8 @@ export default function EventsPage({ params }: PageProps) {
                     </a>
                   </td>
                   <td class="user-text">
-                    {event.source_id} <span class="soft small">{event.source_kind}</span>
+                    <span class="user-text">{event.source_id}</span>{' '}
+                    <span class="soft small">{event.source_kind}</span>
                   </td>
                   <td>
                     <Time at={event.occurred_at} relative />

@@ -185,8 +185,8 @@ function Recent({ project, base }: { readonly project: string; readonly base: st
         {state.value.items.map((run) => (
           <li key={run.id}>
             <StatusBadge status={run.status} />
-            <a class="grow clip mono user-text" href={`${base}/runs/${run.id}`}>
-              {run.id}
+            <a class="grow clip user-text" href={`${base}/runs/${run.id}`}>
+              {run.name ?? ('loop_name' in run ? run.loop_name : undefined) ?? run.id}
             </a>
             <span class="soft small">
               <Time at={run.created_at} relative />

@@ -242,7 +242,7 @@ export function Facts({ project, interaction }: Props) {
           <span class="row">
             {Object.entries(tags).map(([name, value]) => (
               <span class="badge user-text" key={name}>
-                {name}: {value}
+                {name}: <span class="user-text">{value}</span>
               </span>
             ))}
           </span>

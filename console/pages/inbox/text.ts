@@ -1,5 +1,4 @@
 /** Texts of the inbox. */
-import { isolate } from '../../text/isolate.ts'
 import { messages, plural } from '../../text/messages.ts'
 
 export const inboxText = messages('inbox', {
@@ -79,7 +78,7 @@ export const inboxText = messages('inbox', {
   changesRequested: 'The changes were requested.',
   sendReview: 'Send review',
   sayWhat: 'Say what should change.',
-  fasterBy: (name: string) => `${isolate(name)} was faster`,
+  fasterBy: (name: string) => `${name} was faster`,
   fasterHint: 'This answer counts. Yours was not sent.',
   wasChanged: 'The question has changed in the meantime',
   unsent: 'Your unsent answer',
@@ -101,7 +100,7 @@ export const inboxText = messages('inbox', {
     'Each link belongs to one person and answers once, without signing in. Send it only to this person.',
   noLinks: 'There is no person left who could answer by a link. Roles have no links.',
   makeLinks: 'Create links',
-  copyLink: (name: string) => `Copy the link of ${isolate(name)}`,
+  copyLink: (name: string) => `Copy the link of ${name}`,
   cancel: 'Withdraw the question',
   cancelHint: 'The run or agent that asked is told that there will be no answer.',
   cancelAction: 'Withdraw',
@@ -115,5 +114,5 @@ export const inboxText = messages('inbox', {
   next: 'Next question',
   previous: 'Previous question',
   openFirst: 'Go to the answer',
-  option: (number: number, label: string) => `Choose ${number}: ${isolate(label)}`,
+  option: (number: number, label: string) => `Choose ${number}: ${label}`,
 })

@@ -46,7 +46,7 @@ function About({ trigger }: { readonly trigger: Trigger }) {
           {text.forEvents(event_type)} {source_id !== undefined && text.fromSource(source_id)}{' '}
           {condition !== undefined && (
             <>
-              {text.when} <code>{condition}</code>
+              {text.when} <code class="user-text">{condition}</code>
             </>
           )}
         </span>
@@ -153,7 +153,7 @@ function TriggerLine({
         )}
         {may('project.edit') && (
           <Menu
-            label={`${designText.moreActions}: ${name}`}
+            label={designText.about(designText.moreActions, name)}
             items={[
               { label: text.editTrigger, icon: 'edit', onSelect: onEdit },
               {

@@ -196,4 +196,5 @@ export const agents: typeof agentsText = {
   noValue: 'kein Wert',
   keepMine: 'Meine Änderungen behalten',
   takeTheirs: 'Gespeicherte Werte übernehmen',
+  deleteNamed: (name) => `${name} löschen`,
 }

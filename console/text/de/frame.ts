@@ -48,6 +48,9 @@ export const design: typeof designText = {
   members: (count) => plural(count, 'Feld', 'Felder'),
   showAll: 'Alle zeigen',
   deepValue: 'Den Rest zeigen',
+  fault: (field, message) => `${field}: ${message}`,
+  about: (action, name) => `${action}: ${name}`,
+  detailed: (name, detail) => `${name} (${detail})`,
 }
 
 export const editor: typeof editorText = {
@@ -123,6 +126,8 @@ export const preview: typeof previewText = {
   empty: 'Die Datei ist leer.',
   notJson: 'Der Text ist kein gültiges JSON und wird deshalb unverändert gezeigt.',
   recordsCut: (count) => `${plural(count, 'Datensatz', 'Datensätze')} vom Anfang werden gezeigt.`,
+  longMarkdown:
+    'Der Text ist zu lang, um als Markdown gezeigt zu werden. Er wird unverändert gezeigt.',
   frameHint: 'Ohne Skripte und ohne Inhalte von anderen Adressen gezeigt.',
 }
 

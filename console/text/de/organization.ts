@@ -66,6 +66,7 @@ export const audit: typeof auditText = {
   more: 'Mehr laden',
   next: 'Nächster Eintrag',
   previous: 'Vorheriger Eintrag',
+  happened: (type, name, action) => `${type} ${name} ${action}`,
 }
 
 export const home: typeof homeText = {

@@ -192,6 +192,7 @@ export const compare: typeof compareText = {
   slower: (time) => `${time} länger`,
   faster: (time) => `${time} kürzer`,
   change: 'Zweiter Lauf',
+  versionOf: (name, version) => `${name}, ${version}`,
   noSteps: 'Kein Schritt unterscheidet sich in seinem Zustand.',
 }
 

@@ -16,8 +16,12 @@ export interface TextPlace {
   /** The names of the fields that lead to the location. For a query parameter, only its name. */
   readonly path: readonly string[]
   readonly in: 'body' | 'query'
+  /** Maximum length of the text; undefined for free JSON and for text without a maximum. */
+  readonly longest: number | undefined
   /** Returns the fields of the body or query, with this value at the location. */
   readonly holding: (value: unknown, place: Place) => object
+  /** Returns these fields of a body or query, with this value at the location. */
+  readonly put: (value: unknown, fields: object, place: Place) => object
 }
 
 interface Schema {
@@ -28,6 +32,7 @@ interface Schema {
   readonly anyOf?: readonly Schema[]
   readonly enum?: readonly unknown[]
   readonly const?: unknown
+  readonly maxLength?: number
 }
 
 /**
@@ -95,6 +100,7 @@ const isObject = (value: unknown): value is JsonObject =>
 type Holding = (value: unknown, base: unknown, place: Place) => unknown
 interface Leaf {
   readonly path: readonly string[]
+  readonly longest: number | undefined
   readonly holding: Holding
 }
 
@@ -158,19 +164,19 @@ function leavesOf(schema: Schema, path: readonly string[]): Leaf[] {
     case 'null':
       return []
     case 'array':
-      return leavesOf(schema.items ?? {}, path).map(({ path: inner, holding }) => ({
-        path: inner,
+      return leavesOf(schema.items ?? {}, path).map(({ holding, ...leaf }) => ({
+        ...leaf,
         holding: (value, base, place) => [
           holding(value, Array.isArray(base) ? base[0] : undefined, place),
         ],
       }))
     case 'object':
       return membersOf(schema).flatMap(([name, member]) =>
-        leavesOf(member, [...path, name]).map(({ path: inner, holding }) => {
+        leavesOf(member, [...path, name]).map(({ holding, ...leaf }) => {
           const isBlock = name === '*' && path.at(-1) === 'content'
           const key = isBlock ? 'text' : name === '*' ? 'any' : name
           return {
-            path: inner,
+            ...leaf,
             holding: (value: unknown, base: unknown, place: Place) => {
               const own = ofKind(schema, base)
               return {
@@ -183,7 +189,7 @@ function leavesOf(schema: Schema, path: readonly string[]): Leaf[] {
         }),
       )
     default:
-      return [{ path, holding: (value) => value }]
+      return [{ path, longest: schema.maxLength, holding: (value) => value }]
   }
 }
 const membersOf = ({ properties, patternProperties }: Schema): [string, Schema][] => [
@@ -193,7 +199,7 @@ const membersOf = ({ properties, patternProperties }: Schema): [string, Schema][
 ]
 
 /** A body that a row accepts, with steps if the row accepts steps. */
-const baseOf = (row: RowName, place: Place): object => ({
+export const baseOf = (row: RowName, place: Place): object => ({
   ...(row === 'workflow.update' && { spec: instant() }),
   ...(row === 'loop.update' && instant()),
   ...bodyFor(row, place),
@@ -216,8 +222,10 @@ export function textPlaces(): { readonly places: TextPlace[]; readonly unknown: 
         kind,
         path: leaf.path,
         in: where,
+        longest: leaf.longest,
         holding: (value, place) =>
           leaf.holding(value, where === 'body' ? baseOf(row, place) : {}, place) as object,
+        put: (value, fields, place) => leaf.holding(value, fields, place) as object,
       })
   }
   for (const [row, { shape }] of rows) {

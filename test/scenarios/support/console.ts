@@ -1,6 +1,9 @@
-/** Opens browser contexts that are signed in to the console. */
+/** Opens the console in a browser, signed in, and goes to its pages. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import type { Service } from '../../support/service.ts'
+import { untilTrue } from './browser.ts'
 
 /** A browser context that is signed in to the console. */
 export interface ConsoleBrowser {
@@ -68,6 +71,37 @@ export async function signedIn(
       return page
     },
   }
+}
+
+/**
+ * Returns the addresses in the table of pages. They are read from its source, because its modules
+ * need a browser.
+ */
+export function pagePaths(): string[] {
+  const router = join(import.meta.dirname, '../../../console/router')
+  return readdirSync(router).flatMap((name) => {
+    const text = readFileSync(join(router, name), 'utf8')
+    const prefix = /const P = '([^']+)'/.exec(text)?.[1] ?? ''
+    return [...text.matchAll(/\bpath: (?:['`](\/[^'`]+|\$\{P\}[^'`]*)['`]|P,)/g)].map(
+      ([, path = prefix]) => path.replace('${P}', prefix),
+    )
+  })
+}
+
+/** Goes to a path as a link of the console does, and waits until the page has its data. */
+export async function visit(page: Page, path: string): Promise<void> {
+  await page.evaluate(`(() => {
+    const link = document.createElement('a')
+    link.href = ${JSON.stringify(path)}
+    document.body.append(link)
+    link.click()
+    link.remove()
+  })()`)
+  await page.waitForURL((url) => url.pathname === path.split('?')[0])
+  await untilTrue(
+    page,
+    `document.querySelector('main h1') !== null && document.querySelector('.skeleton') === null`,
+  )
 }
 
 /** Returns a nested member of a body, by the names of the members. */

@@ -110,7 +110,7 @@ export default function SkillsPage({ params }: PageProps) {
                         <IconButton
                           icon="trash"
                           danger
-                          label={`${text.delete} ${skill.name}`}
+                          label={text.deleteNamed(skill.name)}
                           onClick={() => setDeleted(skill)}
                         />
                       )}

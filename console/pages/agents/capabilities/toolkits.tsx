@@ -71,7 +71,7 @@ export default function ToolkitsPage({ params }: PageProps) {
                       <IconButton
                         icon="trash"
                         danger
-                        label={`${text.delete} ${kit.name}`}
+                        label={text.deleteNamed(kit.name)}
                         onClick={() => setDeleted(kit)}
                       />
                     </div>
@@ -81,8 +81,8 @@ export default function ToolkitsPage({ params }: PageProps) {
                   {kit.description && <p class="user-text">{kit.description}</p>}
                   <div class="row">
                     {kit.actions.map(({ selector_type, selector }) => (
-                      <code class="user-text" key={`${selector_type} ${selector}`}>
-                        {selector_type} {selector}
+                      <code key={`${selector_type} ${selector}`}>
+                        {selector_type} <span class="user-text">{selector}</span>
                       </code>
                     ))}
                   </div>

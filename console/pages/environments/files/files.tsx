@@ -1,10 +1,12 @@
 /** The files of the workspace of an environment: folders, previews, download, upload, deletion. */
+
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../../api/client.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { showDone } from '../../../design/notify.ts'
 import { Confirm } from '../../../design/overlay.tsx'
 import { Empty, Failure, Notice, Skeleton } from '../../../design/states.tsx'
+import { designText } from '../../../design/text.ts'
 import { Time } from '../../../design/time.tsx'
 import { useFileDrop } from '../../../files/drop.ts'
 import { Preview } from '../../../preview/preview.tsx'
@@ -230,7 +232,7 @@ function Files({ of }: { readonly of: Workspace }) {
                     {!entry.dir && (
                       <IconButton
                         icon="download"
-                        label={`${text.download}: ${nameOf(entry.path)}`}
+                        label={designText.about(text.download, nameOf(entry.path))}
                         onClick={() => download(entry)}
                       />
                     )}

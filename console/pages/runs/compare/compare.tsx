@@ -153,7 +153,7 @@ function Facts({
             ))}
             {line(text.definition, (run) =>
               'loop_id' in run
-                ? `${run.loop_name ?? run.loop_id}, ${runsText.version(run.loop_version)}`
+                ? text.versionOf(run.loop_name ?? run.loop_id, runsText.version(run.loop_version))
                 : run.definition_id === ''
                   ? runsText.inline
                   : `${run.definition_id}, ${runsText.version(run.definition_version)}`,

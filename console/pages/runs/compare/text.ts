@@ -7,6 +7,7 @@ export const compareText = messages('run-compare', {
   chooseHint: 'Open a run, and choose “Compare with another run” in its menu.',
   a: 'First run',
   b: 'Second run',
+  versionOf: (name: string, version: string) => `${name}, ${version}`,
   idOf: (name: string) => `Id of the ${name.toLowerCase()}`,
   compare: 'Compare',
   swap: 'Swap the runs',

@@ -1,4 +1,5 @@
 /** The main facts of a run below its title, and why it has failed. */
+
 import type { ComponentChildren } from 'preact'
 import { useQuery } from '../../../api/query.ts'
 import { Button } from '../../../design/button.tsx'
@@ -7,6 +8,7 @@ import { Notice } from '../../../design/states.tsx'
 import { Duration, Time } from '../../../design/time.tsx'
 import { setQuery } from '../../../router/router.ts'
 import { formatNumber } from '../../../text/format.ts'
+import { isolate } from '../../../text/isolate.ts'
 import { StatusBadge } from '../status.tsx'
 import { runsText } from '../text.ts'
 import { hasEnded, type StepView } from './data/fold.ts'
@@ -124,7 +126,7 @@ function Starter({ project, detail }: { readonly project: string; readonly detai
   const source = 'source' in detail ? detail.source : undefined
   const shown =
     id === undefined
-      ? [source?.type, source?.label].filter(Boolean).join(' · ')
+      ? [source?.type, source?.label && isolate(source.label)].filter(Boolean).join(' · ')
       : (data?.items.find((one) => one.id === id)?.name ?? id)
   return shown === '' ? null : (
     <Fact name={text.initiatedBy}>

@@ -1,4 +1,5 @@
 /** The page of one run: what it does, why it waits, and what one can do about it. */
+
 import { useMemo, useState } from 'preact/hooks'
 import { useQuery } from '../../../api/query.ts'
 import { Button } from '../../../design/button.tsx'
@@ -6,6 +7,7 @@ import { CopyCall } from '../../../design/copy.tsx'
 import { Menu, type MenuItem } from '../../../design/overlay.tsx'
 import { Failure, Notice, Skeleton } from '../../../design/states.tsx'
 import { Tabs } from '../../../design/tabs.tsx'
+import { designText } from '../../../design/text.ts'
 import { place, setQuery } from '../../../router/router.ts'
 import { Page, type PageProps } from '../../../shell/page.tsx'
 import { may } from '../../../shell/session.ts'
@@ -49,7 +51,10 @@ const crumbsOf = (project: string) => [
   { label: runsText.runs, href: `/p/${encodeURIComponent(project)}/runs` },
 ]
 const labelled = (steps: readonly StepView[]) =>
-  steps.map(({ key, name }) => ({ key, label: name === undefined ? key : `${name} (${key})` }))
+  steps.map(({ key, name }) => ({
+    key,
+    label: name === undefined ? key : designText.detailed(name, key),
+  }))
 
 type Dialog =
   | { readonly kind: 'cancel' | 'resume' | 'again' | 'compare' | 'complete' }

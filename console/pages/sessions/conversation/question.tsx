@@ -1,4 +1,5 @@
 /** A question of an agent: a form while it can be answered, then its outcome. */
+
 import { useId, useState } from 'preact/hooks'
 import { questionOf } from '../../../../client/transcript/tools.ts'
 import type { Interaction, Question } from '../../../../protocol/interactions/schema.ts'
@@ -6,6 +7,7 @@ import { ApiError, call } from '../../../api/client.ts'
 import { Button } from '../../../design/button.tsx'
 import { TextArea, TextField } from '../../../design/field.tsx'
 import { Badge } from '../../../design/states.tsx'
+import { designText } from '../../../design/text.ts'
 import { Time } from '../../../design/time.tsx'
 import { Tree } from '../../../design/tree.tsx'
 import { Markdown } from '../../../markdown/markdown.tsx'
@@ -26,7 +28,9 @@ function outcomeOf(interaction: Interaction, nameOf: (id: string) => string | un
   const comment = responses.find(({ id }) => id === resolving_response_id)?.comment
   switch (status) {
     case 'completed':
-      return `${text.answered(answerText(outcome))}${comment === undefined ? '' : ` (${comment})`}`
+      return comment === undefined
+        ? text.answered(answerText(outcome))
+        : designText.detailed(text.answered(answerText(outcome)), comment)
     case 'expired':
       return text.expired
     case 'cancelled':

@@ -2,15 +2,18 @@
  * The rows of a conversation. A row whose message and results have not changed is not rendered
  * again.
  */
+
 import { useMemo } from 'preact/hooks'
 import { isShown, type Results } from '../../../../client/chat/entries.ts'
 import type { TranscriptMessage, TranscriptTurn } from '../../../../protocol/sessions/schema.ts'
 import { useQuery } from '../../../api/query.ts'
 import { Badge } from '../../../design/states.tsx'
+import { designText } from '../../../design/text.ts'
 import { Duration, Time } from '../../../design/time.tsx'
 import { Tree } from '../../../design/tree.tsx'
 import { Who } from '../../../people/who.tsx'
 import { formatCost } from '../../../text/format.ts'
+import { own } from '../../../text/own.ts'
 import { BlockView } from './blocks.tsx'
 import type { Place } from './files.tsx'
 import { conversationText as text } from './text.ts'
@@ -143,9 +146,11 @@ const reasons: Readonly<Record<string, string>> = {
 }
 /** Returns why a turn failed, in words. */
 function reasonOf({ error_message, error_type }: TranscriptTurn): string {
-  const known = error_type === undefined ? undefined : reasons[error_type]
+  const known = error_type === undefined ? undefined : own(reasons, error_type)
   const said = error_message ?? known ?? error_type ?? text.noReason
-  return error_type === undefined || said === error_type ? said : `${said} (${error_type})`
+  return error_type === undefined || said === error_type
+    ? said
+    : designText.detailed(said, error_type)
 }
 
 /** The end of a turn: its outcome, its duration and what it has used. */

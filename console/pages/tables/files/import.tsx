@@ -1,4 +1,5 @@
 /** The dialog that imports rows: choose a file, map its columns, and watch the progress. */
+
 import { useMemo, useRef, useState } from 'preact/hooks'
 import type { Table } from '../../../../protocol/tables/schema.ts'
 import { ApiError, call } from '../../../api/client.ts'
@@ -6,6 +7,7 @@ import { Button } from '../../../design/button.tsx'
 import { SelectField } from '../../../design/field.tsx'
 import { Dialog } from '../../../design/overlay.tsx'
 import { Failure, Notice } from '../../../design/states.tsx'
+import { designText } from '../../../design/text.ts'
 import { formatBytes } from '../../../text/format.ts'
 import { tablesText as text } from '../text.ts'
 import {
@@ -234,7 +236,7 @@ function Mapped({
                         { value: '', label: text.skip },
                         ...schema.columns.map((one) => ({
                           value: one.name,
-                          label: `${one.name} (${one.type})`,
+                          label: designText.detailed(one.name, one.type),
                         })),
                         ...(candidate
                           ? [

@@ -1,7 +1,9 @@
 /** Plans an import: which column of a file goes to which column of the table. Pure. */
+
 import { dataOf, inferColumns } from '../../../../client/cli/tables/columns.ts'
 import type { Column, ColumnType, TableSchema } from '../../../../protocol/tables/schema.ts'
 import { type CsvRecord, readCsv } from '../../../preview/csv.ts'
+import { own } from '../../../text/own.ts'
 
 /** A CSV file that was read. */
 export interface CsvFile {
@@ -92,7 +94,7 @@ export function planImport(
       if (name && fields[index] !== undefined) values[name] = fields[index]
     const missing = schema.columns.find(
       ({ name, required, default: standard }) =>
-        required && standard === undefined && (values[name] === undefined || values[name] === ''),
+        required && standard === undefined && (own(values, name) ?? '') === '',
     )
     if (missing) faults.push({ line, message: `Line ${line}: ${missing.name} is required.` })
     else

@@ -2,8 +2,10 @@
  * The filter and the sort of a table, as the address and the menus have them, and their translation
  * to queries. Pure.
  */
+
 import { fieldOf, type QueryField } from '../../../../protocol/tables/query.ts'
 import type { Column, ColumnType, TableSchema } from '../../../../protocol/tables/schema.ts'
+import { own } from '../../../text/own.ts'
 import { tablesText } from '../text.ts'
 import { typedValue } from '../values.ts'
 import type { RowQuery } from './rows.ts'
@@ -85,7 +87,8 @@ export function filterOf(list: readonly Condition[], schema: TableSchema): Filte
       continue
     }
     const name = isSet ? '$exists' : `$${operator}`
-    const conditions = (filter[field] ??= {})
+    const conditions = own(filter, field) ?? {}
+    filter[field] = conditions
     if (name in conditions) faults.set(index, tablesText.repeats)
     else conditions[name] = typed.value
   }

@@ -3,10 +3,13 @@
  * document. The grid itself keeps the focus and names its active cell (`aria-activedescendant`), so
  * the focus is not lost when a cell leaves the document.
  */
+
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { Column } from '../../../../protocol/tables/schema.ts'
 import { Icon } from '../../../design/icons.tsx'
+import { designText } from '../../../design/text.ts'
 import { visibleRange } from '../../../design/visible-range.ts'
+import { own } from '../../../text/own.ts'
 import { tablesText as text } from '../text.ts'
 import { editedText, isLong, shownText, widthOf } from '../values.ts'
 import { type After, CellEditor } from './cell.tsx'
@@ -122,7 +125,7 @@ export function Grid({
     const column = columns[place.col - 1]
     if (!editable || !row || !column) return
     activate(place)
-    const initial = typed ?? editedText(row.data[column.name], column.type)
+    const initial = typed ?? editedText(own(row.data, column.name), column.type)
     setEditing({ row, col: place.col, initial })
   }
   const ended = (after: After, goOn: boolean): void => {
@@ -182,7 +185,7 @@ export function Grid({
       else edit(active, '')
     } else if (ctrl && event.key === 'c' && row && column) {
       done()
-      void navigator.clipboard.writeText(editedText(row.data[column.name], column.type))
+      void navigator.clipboard.writeText(editedText(own(row.data, column.name), column.type))
     } else if (event.key.length === 1 && !ctrl && column && active.row >= 0 && editable) {
       done()
       edit(active, column.type === 'boolean' ? undefined : event.key)
@@ -290,7 +293,7 @@ export function Grid({
               </div>
               {shownCols.map(({ column, col }) => {
                 const isEdited = editing?.row.id === row.id && editing.col === col
-                const value = row.data[column.name]
+                const value = own(row.data, column.name)
                 const isActive = active.row === index && active.col === col
                 return (
                   <div
@@ -353,7 +356,7 @@ function Head({
       aria-sort={order === 'asc' ? 'ascending' : order === 'desc' ? 'descending' : undefined}
       class={`sheet-cell head ${active ? 'active' : ''} ${canSort ? 'sortable' : ''}`}
       style={{ left: `${left}px`, width: `${widthOf(type)}px` }}
-      title={[`${name}: ${type}`, description].filter(Boolean).join('\n')}
+      title={[designText.about(name, type), description].filter(Boolean).join('\n')}
       onClick={(event) => canSort && onSort(event.shiftKey)}
     >
       <span class={deprecated ? 'clip user-text deprecated' : 'clip user-text'}>

@@ -1,8 +1,11 @@
 /** Editing an object: as a form, if its members are declared, or as JSON. */
+
 import { useState } from 'preact/hooks'
 import type { FieldFault } from '../../../../api/client.ts'
 import { Button } from '../../../../design/button.tsx'
 import { SelectField, TextArea, TextField } from '../../../../design/field.tsx'
+import { isolate } from '../../../../text/isolate.ts'
+import { own } from '../../../../text/own.ts'
 import { readObject, readValue, writeObject, writeValue } from './json.ts'
 import { actionText as text } from './text.ts'
 
@@ -68,7 +71,7 @@ export function ObjectField({
             key={name}
             name={name}
             declared={member}
-            value={object[name]}
+            value={own(object, name)}
             onValue={(next) => change(name, next)}
             fault={ofField(faults, `${path}.${name}`)}
           />
@@ -102,7 +105,7 @@ function Member({
   readonly fault: string | undefined
 }) {
   const hint = [
-    description,
+    description && isolate(description),
     required && text.required,
     fallback !== undefined && text.byDefault(writeValue(type, fallback)),
   ]

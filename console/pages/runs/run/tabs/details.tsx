@@ -1,10 +1,12 @@
 /** The facts of a run, and what is linked to it. */
+
 import type { ComponentChildren } from 'preact'
 import { useList } from '../../../../api/query.ts'
 import { CopyButton } from '../../../../design/copy.tsx'
 import { Time } from '../../../../design/time.tsx'
 import { Tree } from '../../../../design/tree.tsx'
 import { formatBytes, formatNumber } from '../../../../text/format.ts'
+import { isolate } from '../../../../text/isolate.ts'
 import { StatusBadge } from '../../status.tsx'
 import { runsText } from '../../text.ts'
 import type { LiveRun, RunDetail } from '../data/live-run.ts'
@@ -44,7 +46,11 @@ export function Details({
     const { loop_id, loop_name, loop_version, source, stop_reason } = detail
     add(text.loop, loop_id, <a href={`${at}/loops/${loop_id}`}>{loop_name ?? loop_id}</a>)
     add(text.definition, loop_version, runsText.version(loop_version))
-    add(text.source, source?.type, [source?.type, source?.label].filter(Boolean).join(' · '))
+    add(
+      text.source,
+      source?.type,
+      [source?.type, source?.label && isolate(source.label)].filter(Boolean).join(' · '),
+    )
     add(text.turns, detail.agent_turns_used)
     add(text.wallClock, detail.wall_clock_deadline_at, time(detail.wall_clock_deadline_at))
     add(text.status, stop_reason, stop_reason?.replaceAll('_', ' '))
@@ -63,7 +69,11 @@ export function Details({
     add(text.initiatedBy, detail.initiated_by)
   }
   const { parent_run_id: parent } = detail
-  add(text.parent, parent, parent && <Id id={parent} href={`${at}/runs/${parent}`} />)
+  add(
+    text.parent,
+    parent,
+    parent && <Id id={parent} href={`${at}/runs/${encodeURIComponent(parent)}`} />,
+  )
   add(text.created, detail.created_at, time(detail.created_at))
   add(text.started, detail.started_at, time(detail.started_at))
   add(text.ended, detail.completed_at, time(detail.completed_at))

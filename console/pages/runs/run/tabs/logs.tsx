@@ -143,7 +143,7 @@ const Line = ({ line }: { readonly line: RunLogLine }) => (
       {line.step_key}
     </span>
     <span class="user-text">
-      {line.text}
+      <span class="user-text">{line.text}</span>
       {line.fields && <span class="soft"> {JSON.stringify(line.fields)}</span>}
       {line.truncated && <span class="soft"> ({text.truncated})</span>}
     </span>

@@ -2,7 +2,7 @@
  * The rows of the timeline on an axis of time. Only the visible rows are in the document, so the
  * frame has the focus and names the current row.
  */
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Icon } from '../../../../design/icons.tsx'
 import { now } from '../../../../design/time.tsx'
 import { visibleRange } from '../../../../design/visible-range.ts'
@@ -15,9 +15,9 @@ import { runText as text } from '../text.ts'
 import { Bars } from './bars.tsx'
 
 const LINE = 30
+/** Greatest number of marks, and the width in pixels that a mark needs. */
 const MARKS = 7
-/** Least distance of marks in pixels, so that their labels do not overlap. */
-const MARK_WIDTH = 64
+const MARK_WIDTH = 68
 
 const hrefOf = (key: string): string => {
   const query = new URLSearchParams(location.search)
@@ -44,7 +44,7 @@ export function Waterfall({
 }) {
   const frame = useRef<HTMLDivElement>(null)
   const base = useId()
-  const [view, setView] = useState({ scrolled: 0, height: 600 })
+  const [view, setView] = useState({ scrolled: 0, height: 600, axis: MARKS * MARK_WIDTH })
   const chosen = place.value.query.get('step') ?? ''
   const [cursor, setCursor] = useState(chosen)
   const latest = useRef({ range, whole, onRange })
@@ -55,7 +55,8 @@ export function Waterfall({
     let waiting = 0
     const measure = (): void => {
       waiting = 0
-      setView({ scrolled: element.scrollTop, height: element.clientHeight })
+      const axis = element.querySelector('.axis')?.clientWidth ?? 0
+      setView({ scrolled: element.scrollTop, height: element.clientHeight, axis })
     }
     const later = (): void => {
       if (waiting === 0) waiting = requestAnimationFrame(measure)
@@ -135,7 +136,7 @@ export function Waterfall({
       }}
     >
       <div role="rowgroup" class="waterfall-head">
-        <Axis range={range} origin={whole.from} onRange={onRange} />
+        <Axis range={range} origin={whole.from} width={view.axis} onRange={onRange} />
       </div>
       <div role="rowgroup" class="sizer" style={{ height: `${rows.length * LINE}px` }}>
         {rows.slice(first, end).map((one, index) => (
@@ -159,23 +160,18 @@ export function Waterfall({
 function Axis({
   range,
   origin,
+  width,
   onRange,
 }: {
   readonly range: TimeRange
   readonly origin: number
+  /** Width of the axis in pixels. */
+  readonly width: number
   readonly onRange: (range: TimeRange) => void
 }) {
   const [drag, setDrag] = useState<{ readonly a: number; readonly b: number }>()
-  const axis = useRef<HTMLDivElement>(null)
-  const [width, setWidth] = useState(0)
-  useLayoutEffect(() => {
-    const element = axis.current
-    if (!element) return
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth))
-    observer.observe(element)
-    return () => observer.disconnect()
-  }, [])
   const most = Math.max(1, Math.min(MARKS, Math.floor(width / MARK_WIDTH)))
+  const marks = marksOf(range, origin, most)
   const positionIn = (event: PointerEvent): number => {
     const { left, width } = (event.currentTarget as Element).getBoundingClientRect()
     return Math.max(0, Math.min(1, (event.clientX - left) / width))
@@ -185,7 +181,6 @@ function Axis({
       <div role="columnheader">{text.step}</div>
       <div
         role="columnheader"
-        ref={axis}
         class="axis"
         aria-label={text.time}
         onPointerDown={(event) => {
@@ -204,9 +199,10 @@ function Axis({
         }}
         onPointerCancel={() => setDrag(undefined)}
       >
-        {marksOf(range, origin, most).map(({ offset, position }) => (
+        {marks.map(({ offset, position }) => (
           <span key={offset} class="axis-mark small soft" style={{ left: `${position * 100}%` }}>
-            {offset === 0 ? '0' : formatDuration(offset)}
+            {(1 - position) * width >= MARK_WIDTH * 0.75 &&
+              (offset === 0 ? '0' : formatDuration(offset))}
           </span>
         ))}
         {drag && (

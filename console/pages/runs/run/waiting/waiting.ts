@@ -3,7 +3,6 @@
  * its steps and the reason that the service names. It needs no browser.
  */
 import type { WaitingOn } from '../../../../../protocol/runs/waiting.ts'
-import { isolate } from '../../../../text/isolate.ts'
 import type { StepView, WaitSpan } from '../data/fold.ts'
 import { waitingText as text } from './text.ts'
 
@@ -34,7 +33,7 @@ export interface Reason {
 const NAMED = 3
 
 const namesOf = (steps: readonly StepView[]): string => {
-  const names = steps.slice(0, NAMED).map(({ key, name }) => isolate(name ?? key))
+  const names = steps.slice(0, NAMED).map(({ key, name }) => name ?? key)
   return text.steps(names, steps.length - names.length)
 }
 
@@ -43,9 +42,7 @@ export function targetsOf(targets: unknown, nameOf: (id: string) => string): str
   const list = Array.isArray(targets) ? targets.map(String) : []
   return text.either(
     list.map((target) =>
-      isolate(
-        target.startsWith('role:') ? text.role(target.slice('role:'.length)) : nameOf(target),
-      ),
+      target.startsWith('role:') ? text.role(target.slice('role:'.length)) : nameOf(target),
     ),
   )
 }
@@ -135,7 +132,7 @@ function reasonOf(group: readonly Open[], nameOf: (id: string) => string): Reaso
       if (on === undefined)
         return { sentence: text.action(names, steps.length), ...about, ...since }
       return {
-        sentence: text.worker(names, isolate(queue), steps.length),
+        sentence: text.worker(names, queue, steps.length),
         ...detail,
         ...about,
         ...since,
@@ -144,7 +141,7 @@ function reasonOf(group: readonly Open[], nameOf: (id: string) => string): Reaso
     }
     case 'lease':
       return {
-        sentence: text.lease(names, isolate(on?.worker_instance_id ?? ''), steps.length),
+        sentence: text.lease(names, on?.worker_instance_id ?? '', steps.length),
         ...about,
         ...since,
       }
@@ -163,8 +160,7 @@ function reasonOf(group: readonly Open[], nameOf: (id: string) => string): Reaso
       const type = String(facts['event_type'] ?? on?.event_type ?? '')
       const name = type.startsWith('signal.') ? type.slice('signal.'.length) : undefined
       return {
-        sentence:
-          name === undefined ? text.event(names, isolate(type)) : text.signal(names, isolate(name)),
+        sentence: name === undefined ? text.event(names, type) : text.signal(names, name),
         ...about,
         ...since,
         ...until,

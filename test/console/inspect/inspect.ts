@@ -1,0 +1,177 @@
+/**
+ * Inspects a page of the console from inside, for tests with hostile content: whether a text was
+ * executed, became an address, moves the words around it, or makes the page too wide. Injected into
+ * the page, where it is the global `inspect`. The texts have marks, see
+ * `test/scenarios/console/hostile/texts.ts`.
+ */
+
+const CONTROLS = /[\u202a-\u202e\u2066-\u2069\u061c\u200e\u200f]/g
+/** A control that opens a direction which the text does not close. */
+const OPEN = /[\u202a-\u202e\u2066\u2067]/
+const LETTERS = /\p{L}{2,}/u
+const ADDRESSES = new Set(
+  'href src action formaction poster data srcset xlink:href ping cite background codebase'.split(
+    ' ',
+  ),
+)
+const SPOKEN = ['title', 'aria-label', 'aria-description', 'alt', 'placeholder', 'label']
+const MARK = /q(\d+)q/g
+
+let executed = 0
+/** What the hostile texts call if they are executed. */
+function hacked(): void {
+  executed++
+}
+Object.defineProperty(globalThis, 'hacked', { value: hacked })
+Object.defineProperty(HTMLElement.prototype, 'hacked', { value: hacked })
+
+/** What an inspection found. */
+export interface Findings {
+  readonly faults: readonly string[]
+  /** Marks of the fields that the page shows. */
+  readonly seen: readonly number[]
+}
+
+const cut = (text: string): string => text.replace(CONTROLS, '·').slice(0, 140)
+const nameOf = (element: Element): string => {
+  const path: string[] = []
+  for (let at: Element | null = element; at && path.length < 4; at = at.parentElement)
+    path.unshift(`${at.localName}${at.getAttribute('class') ? `.${at.getAttribute('class')}` : ''}`)
+  return cut(path.join(' > '))
+}
+
+/** Returns the words of the console before and after the texts of users in a text. */
+function wordsAround(text: string): string {
+  const first = text.search(/q\d+q/)
+  if (first < 0) return ''
+  const before = text.slice(0, first)
+  const last = [...text.matchAll(/z\d+z/g)].at(-1)
+  // Names of files have an ending, and long texts are filled.
+  const after = last ? text.slice(last.index + last[0].length).replace(/^(\.\w+|W+)+/, '') : ''
+  // The text may be part of a JSON text or of a longer text of the same field.
+  // It may also be the name of a binding, which the service composes.
+  return /["{[<]|^---|^telegram /.test(before) ? after.replace(/^"[\s\S]*/, '') : before + after
+}
+
+function checkAddress(element: Element, name: string, value: string, faults: string[]): void {
+  const at = `${nameOf(element)} ${name}=${cut(value)}`
+  if (!/^[\x21-\x7e]*$/.test(value) || /[<>"]/.test(value)) {
+    faults.push(`a text in an address: ${at}`)
+    return
+  }
+  let address: URL
+  try {
+    address = new URL(value, location.href)
+  } catch {
+    faults.push(`not an address: ${at}`)
+    return
+  }
+  const { protocol, origin } = address
+  if (protocol === 'blob:' || protocol === 'mailto:' || value === 'data:,') return
+  if (!/^https?:$/.test(protocol)) faults.push(`an address with a protocol of its own: ${at}`)
+  else if (origin === location.origin) return
+  else if (element.localName !== 'a' || !/noopener/.test(element.getAttribute('rel') ?? ''))
+    faults.push(`another origin: ${at}`)
+}
+
+/** Returns the element whose content has a direction of its own. */
+function isolating(node: Node): Element {
+  for (let at = node.parentElement; at; at = at.parentElement) {
+    const { display, unicodeBidi } = getComputedStyle(at)
+    if (unicodeBidi !== 'normal' && unicodeBidi !== 'embed') return at
+    if (!/^(inline|contents)$/.test(display)) return at
+  }
+  return document.documentElement
+}
+/** Returns the other text in an element, without the parts that have a direction of their own. */
+function besides(element: Element, node: Node): string {
+  const parts: string[] = []
+  const walk = (at: Node): void => {
+    if (at === node) return
+    if (at instanceof Text) {
+      if (isolating(at) === element) parts.push(at.data)
+    } else for (const child of at.childNodes) walk(child)
+  }
+  walk(element)
+  return parts.join(' ')
+}
+
+function checkDirections(faults: string[]): void {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const { data, parentElement } = node as Text
+    if (!parentElement || !OPEN.test(data)) continue
+    // Editors and terminals show lines of one text, and have their own treatment of controls.
+    if (parentElement.closest('.cm-editor, .xterm, textarea, script, style')) continue
+    if (parentElement.checkVisibility?.() === false) continue
+    const around = wordsAround(data)
+    const element = isolating(node)
+    const others = besides(element, node)
+    const isSame = /q\d+q|z\d+z/.test(others) || !LETTERS.test(others)
+    if (LETTERS.test(around))
+      faults.push(`words beside a text: ${nameOf(parentElement)}: ${cut(around)}`)
+    else if (!isSame)
+      faults.push(`not isolated: ${nameOf(parentElement)} in ${nameOf(element)}: ${cut(others)}`)
+  }
+  if (OPEN.test(document.title) && LETTERS.test(wordsAround(document.title)))
+    faults.push(`words beside a text in the title: ${cut(document.title)}`)
+}
+
+const isTooWide = (element: Element): boolean => element.scrollWidth > element.clientWidth + 1
+
+function checkLayout(faults: string[]): void {
+  const width = document.documentElement.scrollWidth
+  if (width > innerWidth) {
+    const wide = [...document.querySelectorAll('main *')]
+      .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
+      .filter((one) => !one.parentElement?.closest('.virtual, .table-frame, .tabs, pre'))
+      .at(0)
+    faults.push(`${width} > ${innerWidth} pixels: ${wide ? nameOf(wide) : ''}`)
+  }
+  const top = document.querySelector('.top')
+  if (top && top.getBoundingClientRect().height > 100) faults.push('the frame is too high')
+  for (const dialog of document.querySelectorAll('dialog[open] > .inside'))
+    if (isTooWide(dialog)) faults.push(`a dialog is too wide: ${cut(dialog.textContent)}`)
+  for (const menu of document.querySelectorAll('.menu-list:popover-open')) {
+    const { left, right } = menu.getBoundingClientRect()
+    if (left < 0 || right > innerWidth + 1 || isTooWide(menu))
+      faults.push(`a menu is too wide: ${cut(menu.textContent)}`)
+  }
+  for (const toast of document.querySelectorAll('.toast')) {
+    const { left, right } = toast.getBoundingClientRect()
+    if (left < 0 || right > innerWidth + 1) faults.push('a toast is too wide')
+  }
+}
+
+/** Inspects the document as it is. */
+export function look(): Findings {
+  const faults: string[] = []
+  const seen = new Set<number>()
+  const see = (text: string): void => {
+    for (const [, mark] of text.matchAll(MARK)) seen.add(Number(mark))
+  }
+  if (executed > 0) faults.push('a text was executed')
+  see(document.documentElement.textContent)
+  see(document.title)
+  for (const element of document.querySelectorAll('*')) {
+    for (const { name, value } of element.attributes) {
+      if (/^on/i.test(name) || name === 'srcdoc')
+        faults.push(`${name} at ${nameOf(element)}: ${cut(value)}`)
+      if (ADDRESSES.has(name)) checkAddress(element, name, value, faults)
+      else if (value.includes('q')) see(value)
+      if (SPOKEN.includes(name) && OPEN.test(value) && LETTERS.test(wordsAround(value)))
+        faults.push(`words beside a text in ${name}: ${nameOf(element)}: ${cut(value)}`)
+    }
+    if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement)
+      see(element.value)
+    if (/^(script|iframe|object|embed|base|meta|link)$/.test(element.localName)) {
+      const html = element.matches('.preview-frame') ? '' : element.outerHTML
+      if (/q\d+q|hacked|evil/.test(html)) faults.push(`an element of a text: ${cut(html)}`)
+    }
+  }
+  checkDirections(faults)
+  checkLayout(faults)
+  if (document.querySelector('main .notice.bad')?.textContent.includes('This page has a fault'))
+    faults.push('the page has failed')
+  return { faults: [...new Set(faults)], seen: [...seen] }
+}

@@ -1,0 +1,5 @@
+/** The entry of the inspection, which a browser test bundles and injects into pages. */
+import { look } from './inspect.ts'
+import { settle, walk } from './walk.ts'
+
+Object.assign(globalThis, { inspection: { look, settle, walk } })

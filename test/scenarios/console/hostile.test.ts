@@ -1,0 +1,295 @@
+/**
+ * Hostile content in every field that a page of the console shows. The fields are those that the
+ * schemas of the endpoint table declare. Every page is used with all of its tabs, menus and dialogs:
+ * nothing is executed, loaded from elsewhere or moved, and the page keeps its width. Skipped without
+ * Chromium.
+ */
+import type { Browser } from 'playwright-core'
+import t from 'tap'
+import { Worker } from '../../../client/worker.ts'
+import { fillPath } from '../../../console/router/match.ts'
+import type { RowName } from '../../../protocol/api.ts'
+import { furnish, type Place } from '../../hostile/support/rows.ts'
+import { service } from '../../support/service.ts'
+import { artifactClient } from '../artifacts/client.ts'
+import { inBrowser } from '../support/browser.ts'
+import { pagePaths, visit } from '../support/console.ts'
+import { acting, listOf, sleeping } from '../support/given.ts'
+import { answer, use } from '../support/talk.ts'
+import { exceptions, fillByHand, isClosed } from './hostile/exceptions.ts'
+import { type Filled, fillAll } from './hostile/fill.ts'
+import { ESCAPES, files, HUGE_TEXT, hostileTerminal, hostileWorkspace } from './hostile/live.ts'
+import { hostileJson, hostileText } from './hostile/texts.ts'
+import { watched } from './hostile/watch.ts'
+
+/** Number of fields that the pages show at least. */
+const MIN_SHOWN = 120
+/** Processor time in seconds that a page with a text of a megabyte may need, with all its tabs. */
+const MOST_SECONDS = 2
+const NARROW = { width: 390, height: 844 }
+const WIDE = { width: 1280, height: 800 }
+
+await inBrowser(t, tryOut)
+
+/** Returns the records that a page with an id in its address shows: those of a place, and new ones. */
+function recordsOf(
+  path: string,
+  place: Place,
+  { made }: Filled,
+  actions: readonly string[],
+): readonly string[] {
+  const of = (first: string, ...rows: RowName[]): string[] => [
+    first,
+    ...rows.flatMap((row) => made.get(row) ?? []),
+  ]
+  const known: Readonly<Record<string, readonly string[]>> = {
+    runs: of(place.run, 'run.start', 'workflow.run', 'loop.start'),
+    workflows: of(place.workflow, 'workflow.create'),
+    loops: of(place.loop, 'loop.create'),
+    actions,
+    events: of(place.event, 'event.publish'),
+    channels: of(place.channel, 'channel.create'),
+    sessions: of(place.session, 'session.create', 'agent.invoke'),
+    agents: of(place.agent, 'agent.create'),
+    tables: of(place.table, 'table.create'),
+    artifacts: of(place.upload, 'artifact.create'),
+    environments: of(place.environment, 'environment.create'),
+    webhooks: of(place.webhook, 'webhook.create'),
+  }
+  const found = known[path.split('/')[3] ?? '']
+  if (!found) throw new Error(`${path}: say here which records it shows`)
+  return found
+}
+
+async function tryOut(browser: Browser): Promise<void> {
+  const s = await service()
+  t.teardown(async () => {
+    await browser.close()
+    await s.stop()
+  })
+  const place = await furnish(s)
+  const filled = await fillAll(s, place)
+  const byHand = new Set(await fillByHand(s, place))
+
+  t.test('every field has a hostile value, or is known to hold none', async (t) => {
+    t.ok(filled.accepted.size > 250, `${filled.accepted.size} fields in one request or another`)
+    const open = filled.refused.filter(
+      ({ row, path }) => !byHand.has(`${row} ${path}`) && !isClosed(row, path),
+    )
+    t.strictSame(open, [], 'fill these in hostile/exceptions.ts, or say why they hold no text')
+    const paths = filled.refused.map(({ row, path }) => `${row} ${path}`)
+    const last = new Set(
+      filled.refused.map(({ path }) => path.split('.').findLast((name) => name !== 'any')),
+    )
+    t.strictSame(
+      [...exceptions.places, ...byHand].filter((path) => !paths.includes(path)),
+      [],
+      'every single exception is needed',
+    )
+    t.strictSame(
+      [...exceptions.names].filter((name) => !last.has(name)),
+      [],
+      'so is every name',
+    )
+  })
+  t.test('every page with all of its controls', async (t) => {
+    const browsing = await watched(browser, s)
+    const listed = listOf(await s.ok('action.list', { project: place.handle }))
+    const actions = listed.map(({ name }) => String(name))
+    const seen = new Set<number>()
+    const faults: string[] = []
+    const visits = pagePaths().flatMap((path) => {
+      const slots = { project: place.handle }
+      const last = path.split('/').at(-1) ?? ''
+      const found = last.startsWith(':') && last !== ':project'
+      const records = found ? recordsOf(path, place, filled, actions) : ['']
+      const addresses = records.map((record) =>
+        fillPath(path, found ? { ...slots, [last.slice(1)]: record } : slots),
+      )
+      if (path.endsWith('/inbox'))
+        for (const id of filled.made.get('interaction.create') ?? [])
+          addresses.push(`${addresses[0]}?show=all&id=${id}`)
+      return addresses.map((address, index) => ({ address, most: index === 0 ? 12 : 1 }))
+    })
+    for (const { address, most } of visits) {
+      await browsing.page.setViewportSize(WIDE)
+      const wide = await browsing.walk(address, most)
+      await browsing.page.setViewportSize(NARROW)
+      const narrow = await browsing.walk(address, 0)
+      for (const mark of [...wide.seen, ...narrow.seen]) seen.add(mark)
+      faults.push(...wide.faults, ...narrow.faults.map((fault) => `narrow ${fault}`))
+      faults.push(...browsing.faults().map((fault) => `${address}: ${fault}`))
+    }
+    t.strictSame(faults.slice(0, 20), [], `${faults.length} faults`)
+    const shown = [...filled.accepted.keys()].filter((mark) => seen.has(mark)).length
+    t.ok(shown > MIN_SHOWN, `pages show ${shown} of ${filled.accepted.size} fields`)
+    await browsing.close()
+  })
+
+  t.test('files of every kind, and texts of a megabyte', async (t) => {
+    const artifacts = artifactClient(s.url, s.key)
+    // The frame of an HTML file has no scripts and loads nothing, which the browser reports.
+    const browsing = await watched(browser, s, /status of 4\d\d|sandboxed|Content Security Policy/)
+    const addresses: string[] = []
+    for (const [ending, type, bytes] of files) {
+      const part = { filename: ending, type }
+      const name = `${hostileText(910_000 + addresses.length, 200).replaceAll('/', '-')}.${ending}`
+      const { body } = await artifacts.upload(
+        [
+          ['name', name],
+          ['file', bytes, part],
+        ],
+        { project: place.handle },
+      )
+      t.equal(typeof body['id'], 'string', `${ending}: ${JSON.stringify(body)}`)
+      addresses.push(`/p/${place.handle}/artifacts/${String(body['id'])}`)
+    }
+    const input = { text: `${hostileText(910_900)}${'W'.repeat(HUGE_TEXT)}` }
+    const run = await s.ok('run.start', { project: place.handle, spec: sleeping(), input })
+    addresses.push(`/p/${place.handle}/runs/${String(run['id'])}`)
+    const event = { text: 'W'.repeat(250_000), other: hostileText(910_901) }
+    const { source_event_id } = await s.ok('event.publish', {
+      project: place.handle,
+      event_type: 'large',
+      event,
+    })
+    addresses.push(`/p/${place.handle}/events/${String(source_event_id)}`)
+    const faults: string[] = []
+    for (const address of addresses) {
+      const before = await browsing.spent()
+      const { faults: found } = await browsing.walk(address, 0)
+      const spent = (await browsing.spent()) - before
+      faults.push(...found, ...browsing.faults())
+      t.ok(spent < MOST_SECONDS, `${address} took ${spent} s of the processor`)
+    }
+    t.strictSame(faults.slice(0, 20), [], `${faults.length} faults`)
+    await browsing.close()
+  })
+
+  t.test('what arrives while a page is open', async (t) => {
+    const browsing = await watched(browser, s)
+    const { page } = browsing
+    const faults: string[] = []
+    const base = `/p/${place.handle}`
+    const check = async (where: string, text: string): Promise<void> => {
+      await page.getByText(text).first().waitFor()
+      faults.push(...(await browsing.look(where)), ...browsing.faults())
+    }
+    const name = hostileText(920_000, 250)
+    const worker = await s.worker(
+      {
+        worker_instance_id: name,
+        name,
+        version: name,
+        capabilities: [name],
+        queues: ['default', name],
+        action_names: ['hostile.talk', name],
+        models: [{ provider: 'local', model: 'hostile' }],
+        frames: ['job.log'],
+      },
+      { project: place.handle },
+    )
+    t.teardown(() => worker.close())
+    await visit(page, `${base}/workers`)
+    await check('a worker', 'q920000q')
+
+    const run = await s.ok('run.start', { project: place.handle, spec: acting('hostile.talk') })
+    await visit(page, `${base}/runs/${String(run['id'])}?tab=jobs`)
+    const job = await worker.job()
+    const { id: job_id, lease_token } = job
+    const text = ESCAPES + hostileText(920_001)
+    const fields = { '\u202efield': hostileText(920_002, 300), constructor: 1 }
+    worker.send({ type: 'job.log', job_id, lease_token, lines: [{ level: 'error', text, fields }] })
+    await check('a line of a log', 'q920001q')
+    await worker.report(job, {
+      status: 'failed',
+      error_type: 'constructor',
+      error_message: hostileText(920_003),
+    })
+    await check('the failure of a run', 'q920003q')
+
+    const agent = await s.ok('agent.create', {
+      project: place.handle,
+      name: 'Live',
+      model_route: { mode: 'worker', provider: 'local', model: 'hostile' },
+    })
+    const session = await s.ok('session.create', {
+      project: place.handle,
+      agent_id: agent['id'],
+      mode: 'new',
+    })
+    const session_id = session['id']
+    await visit(page, `${base}/sessions/${String(session_id)}`)
+    const content = [{ type: 'text', text: 'speak' }]
+    await s.ok('session.start_turn', { project: place.handle, session_id, content })
+    const generation = await worker.job()
+    const said = hostileText(920_004)
+    for (const [index, part] of [said.slice(0, 60), said.slice(60)].entries())
+      worker.send({
+        type: 'generation.delta',
+        job_id: generation['id'],
+        lease_token: generation['lease_token'],
+        sequence: index + 1,
+        delta: { type: 'text', text: part },
+      })
+    await check('text that is being generated', 'q920004q')
+    await worker.report(generation, {
+      status: 'completed',
+      ...answer([{ type: 'text', text: said }, use('one', 'constructor', hostileJson(920_005))]),
+    })
+    await check('a turn', 'q920004q')
+
+    const channel = await s.ok('channel.create', { project: place.handle, name: 'live' })
+    await visit(page, `${base}/channels/${String(channel['id'])}`)
+    const to = { project: place.handle, id: channel['id'] }
+    await s.ok('channel.send', { ...to, content: hostileText(920_006) })
+    await check('a message', 'q920006q')
+    await visit(page, `${base}/tables/${place.table}`)
+    const data = { name: hostileText(920_007, 400) }
+    await s.ok('row.insert', { project: place.handle, id: place.table, data })
+    await check('a row', 'q920007q')
+    t.strictSame(faults, [])
+    await browsing.close()
+  })
+
+  t.test('the output of a terminal, and the files of a workspace', async (t) => {
+    const browsing = await watched(browser, s)
+    const { page } = browsing
+    const heard: string[] = []
+    const worker = new Worker({
+      url: s.url,
+      key: s.key,
+      instance: 'hostile-desk',
+      capabilities: ['terminal'],
+      actions: hostileWorkspace,
+      terminals: hostileTerminal(heard),
+    })
+    t.teardown(() => worker.stop())
+    await worker.start()
+    const { id } = await s.ok('environment.attach', {
+      name: 'hostile-desk',
+      worker_instance_id: 'hostile-desk',
+    })
+    const address = `/p/default/environments/${String(id)}`
+    await visit(page, `${address}?tab=terminal`)
+    const title = await page.title()
+    await page.evaluate("navigator.clipboard.writeText('own')")
+    await page.getByRole('button', { name: 'Open a terminal' }).click()
+    await page.locator('.xterm-rows').getByText('ready').waitFor()
+    const faults = [...(await browsing.look('a terminal'))]
+    t.equal(await page.title(), title, 'the output does not set the title')
+    t.equal(await page.evaluate('navigator.clipboard.readText()'), 'own', 'nor the clipboard')
+    t.notMatch(heard.join(''), /hacked|own/, 'it reads nothing')
+    t.equal(await page.locator('.xterm a').count(), 0, 'it makes no links')
+    await page.getByRole('button', { name: 'End the terminal' }).click()
+    await page.getByRole('tab', { name: 'Files' }).click()
+    await page
+      .getByRole('button', { name: /q900001q/ })
+      .first()
+      .click()
+    await page.getByText('q900002q').first().waitFor()
+    faults.push(...(await browsing.look('files')), ...browsing.faults())
+    t.strictSame(faults, [])
+    await browsing.close()
+  })
+}

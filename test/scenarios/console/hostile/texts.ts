@@ -1,0 +1,87 @@
+/**
+ * Hostile values for the fields that the console shows. Every text contains the mark of its field,
+ * `q12q`, at its beginning and `z12z` at its end. A page can therefore say which fields it shows,
+ * and whether a text affects the words around it.
+ */
+import type { TextKind } from '../../../hostile/corpus/texts.ts'
+
+/** HTML that calls `hacked`, which the page watches, if any part of it is executed. */
+export const HTML =
+  '<img src=x onerror=hacked()><script>hacked()</script></script><svg/onload=hacked()>' +
+  '<iframe srcdoc="<script>parent.hacked()</script>"></iframe><style>*{display:none}</style>'
+/** Links and images of Markdown that must not become links and images. */
+const LINKS =
+  '[a](javascript:hacked()) ![b](https://evil.invalid/b.png) <https://evil.invalid/> ' +
+  '[c](data:text/html,<script>hacked()</script>) [d](//evil.invalid) [e](vbscript:hacked())'
+/** Unclosed controls of direction, characters of no width, and a right-to-left word. */
+export const BIDI = '\u202Egnp.exe\u2066\u2067\u200F\u200B\uFEFF\u05E9\u05DC\u05D5\u05DD'
+/** Emoji with joiners, a flag, and a letter under many combining marks. */
+const SIGNS = `👩‍👩‍👧‍👦🏳️‍🌈🇩🇪e${'\u0301\u0335'.repeat(20)}`
+const WORD = 'W'.repeat(300)
+
+/** Number of characters of the longest text in ordinary fields. */
+const LONGEST = 4000
+const marked = (mark: number, content: string, longest: number): string => {
+  const end = ` z${mark}z`
+  return `q${mark}q${content.slice(0, Math.max(0, longest - end.length - `q${mark}q`.length))}${end}`
+}
+/** Returns hostile text of a field, of at most `longest` characters. */
+export function hostileText(mark: number, longest = LONGEST): string {
+  const most = Math.min(longest, LONGEST)
+  if (most < 200) return marked(mark, ` ${BIDI}<b onclick=hacked()>${HTML}`, most)
+  const parts = ` ${BIDI} ${HTML} ${LINKS} ${SIGNS} ${WORD}`
+  return marked(mark, parts, most)
+}
+
+/** Number of levels of a deep value. The service accepts 64 levels of a whole body. */
+const DEEP = 40
+/** Returns a hostile JSON value: deep, with numbers at their limits and names of prototypes. */
+export const hostileJson = (mark: number): Record<string, unknown> => ({
+  text: hostileText(mark),
+  [`<b onclick=hacked()>${BIDI}`]: 1,
+  constructor: 'q',
+  toString: 'q',
+  hasOwnProperty: null,
+  '': '',
+  numbers: [Number.MAX_VALUE, 5e-324, -1.5e-300, Number.MAX_SAFE_INTEGER, -0],
+  half: '\ud83d',
+  deep: JSON.parse(`${'{"a":['.repeat(DEEP / 2)}1${']}'.repeat(DEEP / 2)}`),
+  wide: Array.from({ length: 300 }, (_, n) => n),
+})
+
+/**
+ * Returns the values to try for a field, as JSON texts. The first that the service accepts is used.
+ */
+export function choicesFor(kind: TextKind, mark: number, longest: number | undefined): string[] {
+  const text = hostileText(mark, longest)
+  // Fields that permit only some characters.
+  const plain = marked(mark, `<b onclick=hacked()>${HTML}`, Math.min(longest ?? 100, 100))
+  const names = [`q${mark}q`, `q${mark}q.constructor`, 'constructor', '__proto__']
+  const texts = [text, plain].map((one) => JSON.stringify(one))
+  const address = `https://evil.invalid/q${mark}q"><img src=x onerror=hacked()>`
+  const own: Readonly<Partial<Record<TextKind, readonly unknown[]>>> = {
+    expression: [`${JSON.stringify(text)} == ""`, `"q${mark}q" == ""`],
+    template: [text, `\${{ ${JSON.stringify(text)} }}`],
+    schema: [
+      {
+        type: 'object',
+        title: text,
+        description: text,
+        properties: { constructor: { type: 'string', title: text, default: text } },
+      },
+    ],
+    skill: [`---\nname: q${mark}q\ndescription: ${JSON.stringify(text)}\n---\n${text}`],
+    url: [
+      `javascript:hacked()//q${mark}q`,
+      `data:text/html,q${mark}q<script>hacked()</script>`,
+      address,
+      encodeURI(address),
+    ],
+    json: [hostileJson(mark), { text }, [text]],
+  }
+  return [
+    ...(own[kind] ?? []).map((one) => JSON.stringify(one)),
+    ...texts,
+    ...names.map((one) => JSON.stringify(one)),
+  ]
+}
