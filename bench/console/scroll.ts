@@ -106,7 +106,8 @@ async function drag(
 /**
  * Scrolls through a list of runs.
  * @param runs the number of runs that the list has at least.
- * @param options `quick`: the scroll bar is dragged at fewer positions. `query`: filters of the list, such as `?status=failed`.
+ * @param options `quick`: the scroll bar is dragged at fewer positions. `query`: filters of the
+ * list, such as `?status=failed`.
  */
 export async function scrolled(
   signed: Signed,

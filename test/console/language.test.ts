@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
 import t from 'tap'
 import type { Texts } from '../../console/text/messages.ts'
 
@@ -17,21 +18,42 @@ const { languageOf, languages } = await import('../../console/text/language.ts')
 const { plural } = await import('../../console/text/plural.ts')
 const root = join(import.meta.dirname, '../../console')
 
-/** Returns the English texts of all parts, from the modules that declare them. */
-async function catalogue(): Promise<Readonly<Record<string, Texts>>> {
-  const parts: Record<string, Texts> = {}
+type Parts = Readonly<Record<string, Texts>>
+/**
+ * Returns the English texts of all parts, from the modules that declare them, and the texts of each
+ * other language. The modules are bundled, because tests may run without a loader for TypeScript.
+ */
+async function catalogue(folder: string): Promise<{ english: Parts; [language: string]: Parts }> {
+  const lines: string[] = []
+  const members: string[] = []
+  const parts = new Set<string>()
   for (const name of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
     if (!/\.tsx?$/.test(name) || name.startsWith('text/')) continue
     const source = readFileSync(join(root, name), 'utf8')
-    for (const [, constant = '', part = ''] of source.matchAll(
+    for (const [, constant, part = ''] of source.matchAll(
       /^export const (\w+) = messages\(\s*'([^']+)'/gm,
     )) {
-      const module = await import(pathToFileURL(join(root, name)).href)
-      if (part in parts) throw new Error(`two parts have the name ${part}`)
-      parts[part] = (module as Record<string, Texts>)[constant] ?? {}
+      if (parts.has(part)) throw new Error(`two parts have the name ${part}`)
+      parts.add(part)
+      lines.push(`import { ${constant} as part${parts.size} } from './${name}'`)
+      members.push(`${JSON.stringify(part)}: part${parts.size}`)
     }
   }
-  return parts
+  lines.push(`export const english = { ${members.join()} }`)
+  for (const language of Object.keys(languages).filter((one) => one !== 'en'))
+    lines.push(`export { default as ${language} } from './text/${language}/all.ts'`)
+  const outfile = join(folder, 'catalogue.mjs')
+  await build({
+    stdin: { contents: lines.join('\n'), resolveDir: root, loader: 'ts' },
+    outfile,
+    bundle: true,
+    format: 'esm',
+    loader: { '.css': 'empty' },
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    logLevel: 'error',
+  })
+  return import(pathToFileURL(outfile).href)
 }
 
 /** The values that a placeholder gets: they are readable in every language. */
@@ -57,19 +79,19 @@ function placeholders(functions: readonly Placed[]): readonly string[] {
 }
 
 t.test('every language has every text with the same placeholders', async (t) => {
-  const english = await catalogue()
+  const { english, ...others } = await catalogue(t.testdir())
   t.ok(Object.keys(english).length > 35)
-  for (const language of Object.keys(languages).filter((one) => one !== 'en')) {
-    const file = join(root, 'text', language, 'all.ts')
-    const { default: translated } = (await import(pathToFileURL(file).href)) as {
-      readonly default: Readonly<Record<string, Texts>>
-    }
+  t.strictSame(
+    Object.keys(others),
+    Object.keys(languages).filter((one) => one !== 'en'),
+  )
+  for (const [language, translated] of Object.entries(others)) {
     t.strictSame(Object.keys(translated).sort(), Object.keys(english).sort(), 'the parts')
     const faults: string[] = []
     for (const [part, texts] of Object.entries(english)) {
-      const others = translated[part] ?? {}
-      for (const name of new Set([...Object.keys(texts), ...Object.keys(others)])) {
-        const [text, other] = [texts[name], others[name]]
+      const own = translated[part] ?? {}
+      for (const name of new Set([...Object.keys(texts), ...Object.keys(own)])) {
+        const [text, other] = [texts[name], own[name]]
         if (typeof text === 'function' && typeof other === 'function') {
           const [a, b] = placeholders([text as Placed, other as Placed])
           if (a !== b) faults.push(`${part}.${name} has the placeholders ${b}, not ${a}`)

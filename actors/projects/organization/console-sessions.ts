@@ -28,26 +28,8 @@ import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Cause, Decided, Decision } from '../../actor.ts'
 import { type KeyHolder, keysLastUsed, unexpired } from '../../configuration.ts'
+import type { ConsoleHolder } from './console-state.ts'
 
-interface Account {
-  readonly issuer: string
-  readonly subject: string
-  readonly users: AccountUsers
-}
-interface Link {
-  readonly key_id: string
-  readonly expires_at: number
-}
-export interface ConsoleHolder {
-  /** Sessions by id. */
-  console_sessions: Record<string, KeptConsoleSession>
-  /** Accounts by an id that is derived from issuer and subject. */
-  accounts: Record<string, Account>
-  /** Unused links by the hash of their code. */
-  sign_in_links: Record<string, Link>
-  /** True once any console session has been opened. */
-  console_used?: true
-}
 type Holder = ConsoleHolder & KeyHolder
 type In<N extends keyof ConsoleCommands> = ConsoleCommands[N]['input']
 
@@ -55,12 +37,6 @@ const MAX_SESSIONS = 10_000
 const MAX_OF_PRINCIPAL = 50
 const MAX_LINKS = 100
 const LINK_MS = 3_600_000
-
-export const noConsole = (): ConsoleHolder => ({
-  console_sessions: {},
-  accounts: {},
-  sign_in_links: {},
-})
 
 const withHash = (
   { console_sessions }: ConsoleHolder,
@@ -349,60 +325,3 @@ export const accountUsers = (
   { accounts }: ConsoleHolder,
   { id }: { readonly id: string },
 ): AccountUsers => getOwn(accounts, id)?.users ?? {}
-
-type On<T> = Extract<ConsoleEvent, { readonly type: T }>
-const changed = <S extends ConsoleHolder>(
-  state: S,
-  id: string,
-  change: Partial<KeptConsoleSession>,
-): S => {
-  const session = getOwn(state.console_sessions, id)
-  if (session) state.console_sessions[id] = { ...session, ...change }
-  return state
-}
-export const evolveConsole = {
-  'console_session.opened': <S extends ConsoleHolder>(
-    state: S,
-    { id, session }: On<'console_session.opened'>,
-  ): S => {
-    state.console_sessions[id] = session
-    state.console_used = true
-    return state
-  },
-  'console_session.extended': <S extends ConsoleHolder>(
-    state: S,
-    { id, hash, grants }: On<'console_session.extended'>,
-  ): S => changed(state, id, { hash, grants }),
-  'console_session.used': <S extends ConsoleHolder>(
-    state: S,
-    { id, at }: On<'console_session.used'>,
-  ): S => changed(state, id, { seen_at: at }),
-  'console_session.ended': <S extends ConsoleHolder>(
-    state: S,
-    { id }: On<'console_session.ended'>,
-  ): S => {
-    delete state.console_sessions[id]
-    return state
-  },
-  'console_account.changed': <S extends ConsoleHolder>(
-    state: S,
-    { id, issuer, subject, users }: On<'console_account.changed'>,
-  ): S => {
-    state.accounts[id] = { issuer, subject, users }
-    return state
-  },
-  'sign_in_link.created': <S extends ConsoleHolder>(
-    state: S,
-    { id, key_id, expires_at }: On<'sign_in_link.created'>,
-  ): S => {
-    state.sign_in_links[id] = { key_id, expires_at }
-    return state
-  },
-  'sign_in_link.ended': <S extends ConsoleHolder>(
-    state: S,
-    { id }: On<'sign_in_link.ended'>,
-  ): S => {
-    delete state.sign_in_links[id]
-    return state
-  },
-}

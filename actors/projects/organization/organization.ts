@@ -48,7 +48,6 @@ import {
   createLink,
   endConsole,
   endSession,
-  evolveConsole,
   lastUsed,
   nextConsoleEnd,
   openSession,
@@ -58,6 +57,7 @@ import {
   sessionOf,
   sessionsOf,
 } from './console-sessions.ts'
+import { evolveConsole } from './console-state.ts'
 import {
   answerDevice,
   type DeviceAnswerer,

@@ -11,7 +11,7 @@ import type { KeptResolver } from '../../../protocol/resolver/schema.ts'
 import type { Skill } from '../../../protocol/skills/schema.ts'
 import { type AccessLimits, byHash, type KeyHolder, sketchOf } from '../../configuration.ts'
 import { noArtifacts, type QuotaOptions, type StorageHolder } from './artifact-quota.ts'
-import { type ConsoleHolder, noConsole } from './console-sessions.ts'
+import { type ConsoleHolder, noConsole } from './console-state.ts'
 import type { DeviceHolder } from './devices.ts'
 import type { SkillHolds } from './skills.ts'
 

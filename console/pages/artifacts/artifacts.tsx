@@ -1,6 +1,5 @@
 /** The page of artifacts: a list with filters, the quota, and uploads by button and drag and drop. */
-
-import { useEffect, useRef } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import type { CallReply } from '../../api/client.ts'
 import { useList, useQuery } from '../../api/query.ts'
 import { Button, IconButton } from '../../design/button.tsx'
