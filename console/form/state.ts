@@ -35,6 +35,18 @@ export interface FormState {
 const written = (value: unknown): string =>
   value === undefined ? '' : JSON.stringify(value, undefined, 2)
 
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+/**
+ * Returns what was entered when the schema has changed meanwhile, for example because somebody has
+ * saved the workflow: the members that the new schema declares too.
+ */
+function keptValue(entered: unknown, { properties }: FormSchema, start: unknown): unknown {
+  if (!isObject(entered) || !isObject(start) || !isObject(properties)) return start
+  const kept = Object.entries(entered).filter(([name]) => Object.hasOwn(properties, name))
+  return { ...start, ...Object.fromEntries(kept) }
+}
+
 /**
  * Creates the state of a form.
  * @param schema undefined means any object.
@@ -45,7 +57,11 @@ export function useForm(schema: FormSchema | undefined, first?: unknown): FormSt
   const plan = useMemo(() => planOf(known, ''), [known])
   const start = useMemo(() => first ?? initialOf(plan) ?? {}, [plan])
   const [edited, setEdited] = useState<{ readonly of: Plan; readonly value: unknown }>()
-  const value = edited?.of === plan ? edited.value : start
+  const shownValue = (): unknown => {
+    if (!edited) return start
+    return edited.of === plan ? edited.value : keptValue(edited.value, known, start)
+  }
+  const value = shownValue()
   const mayChoose = plan.control === 'object'
   const [wantsJson, setWantsJson] = useState(false)
   const [source, setSource] = useState<string>()
