@@ -44,6 +44,10 @@ export function Dialog({
       onInput={({ target }) => {
         if (target instanceof Element && target.closest('form')) isEntered.current = true
       }}
+      // Escape belongs to the dialog, not to what it was opened from.
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') event.stopPropagation()
+      }}
       onCancel={(event) => {
         event.preventDefault()
         onClose()
