@@ -120,7 +120,11 @@ async function tryOut(browser: Browser): Promise<void> {
     await editor.focus()
     await page.keyboard.press('Control+End')
     await page.keyboard.type('lim')
-    await page.getByRole('option', { name: /limits/ }).waitFor()
+    const suggestion = page.getByRole('option', { name: /limits/ })
+    await suggestion.waitFor()
+    // CodeMirror ignores Enter for the first 75 ms of a list, so that nothing is chosen by accident.
+    await page.keyboard.type('it', { delay: 50 })
+    await suggestion.waitFor()
     await page.keyboard.press('Enter')
     await page.keyboard.type('{max_steps: 7}')
     await page.keyboard.press('Control+f')
