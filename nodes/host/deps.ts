@@ -21,8 +21,8 @@ export interface HostDeps {
   readonly snapshots: Snapshots
   readonly blobs: Blobs
   /**
-   * Returns the newest format that all live nodes read; absent: `NEWEST_FORMAT`. Nodes that read
-   * envelopes of format 2 also read the index of ended actors.
+   * Returns the format of new envelopes, which all live nodes read; absent: `NEWEST_FORMAT`. Nodes
+   * that read envelopes of format 2 also read the index of ended actors.
    */
   format?(): EnvelopeFormat
   /** The store from which effects erase files. If absent, `blobs` stores files. */

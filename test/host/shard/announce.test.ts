@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { announce, chunksOf } from '../../../nodes/host/effects/announce.ts'
+import { envelopeWriter } from '../../../nodes/host/memory/codec.ts'
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import { MemoryBus } from '../../support/memory.ts'
 
@@ -72,7 +73,8 @@ t.test('entries are announced while anybody may follow one; cursors always', asy
     bus.published.length = 0
     bus.hears = (topic) => heard || topic !== 'live'
     const entries = [one.entry, run.entry]
-    announce(bus, [one, run], { entries, parts: entries.map((entry) => JSON.stringify(entry)) })
+    const writer = envelopeWriter(2)
+    announce(bus, [one, run], { entries, sizes: entries.map((entry) => writer.add(entry)), writer })
     return bus.published.map(({ subject }) => subject)
   }
   t.strictSame(announced(false), ['moved.prj_1'])
