@@ -91,7 +91,12 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
   for (const shard of [0, 1]) await world.owner(shard, world.deps(bus))
   const view = View.open(':memory:', { now: world.clock.now, organization: () => ORGANIZATION })
   const ask = (name: string, project: string, input: unknown): unknown => {
-    view.apply(world.journal.messages)
+    const position = view.position()
+    view.apply(
+      world.journal.messages
+        .filter(({ sequence }) => sequence > position)
+        .map((message) => ({ ...message, data: parseEnvelope(envelopeText(message.data), false) })),
+    )
     return view.ask(name, project, input)
   }
   bus.subscribe(subjects.view(0), (sent) => {
