@@ -14,7 +14,7 @@ import {
 } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'
 import { type EnvelopeWriter, LARGE } from '../memory/codec.ts'
-import { MOST_REPEATS } from '../memory/compact.ts'
+import { MAX_REPEATS } from '../memory/compact.ts'
 import type { Bus } from '../ports.ts'
 
 const followed: ReadonlySet<Kind> = new Set(followedKinds)
@@ -53,8 +53,9 @@ function announceEntry(
   const subject = subjects.live(entry.project, entry.kind, entry.id)
   const part = writer.part(i)
   const size = sizes[i] ?? 0
+  // Without its JSON, the entry may be larger than it was written, because payloads are repeated.
   const large =
-    part === undefined && size > LARGE / (MOST_REPEATS + 1)
+    part === undefined && size > LARGE / (MAX_REPEATS + 1)
       ? JSON.stringify(entry).length > LARGE
       : size > LARGE
   if (large) for (const chunk of chunksOf(one)) bus.publish(subject, chunk)

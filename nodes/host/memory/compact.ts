@@ -18,10 +18,10 @@ import type { Entry, Envelope, Event, Kind, Origin } from '../../../protocol/ent
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 
 /** The version of this JSON. */
-export const COMPACT = 3
+const COMPACT = 3
 
 /** Maximum number of events that refer to one payload. */
-export const MOST_REPEATS = 3
+export const MAX_REPEATS = 3
 
 type Fields = Readonly<Record<string, unknown>>
 /** What the JSON of an entry contains instead of events that are a value of the object store. */
@@ -156,7 +156,7 @@ function compactEvents({ kind, events }: Entry, shown: Event[], hidden: [number,
   let repeats = 0
   for (let i = 0; i < events.length; i++) {
     const event = events[i] as Event & Fields
-    const repeated = isRepeated(kind, event['payload'], payload) && repeats++ < MOST_REPEATS
+    const repeated = isRepeated(kind, event['payload'], payload) && repeats++ < MAX_REPEATS
     if (!repeated) {
       payload = event['payload']
       index = i
