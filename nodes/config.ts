@@ -25,6 +25,7 @@ import {
   table,
   type Values,
 } from './config/settings.ts'
+import type { EnvelopeFormat } from './host/memory/codec.ts'
 import { type ModelSettings, readModels } from './models.ts'
 import type { Access } from './nats/server/access.ts'
 import type { Bucket } from './s3/files.ts'
@@ -65,8 +66,8 @@ export interface Config {
   readonly replicas: number
   /** The log lines of jobs. */
   readonly logs: LogConfig
-  /** Format of new envelopes if all live nodes can read it; otherwise the format is 1. */
-  readonly journal_format: 1 | 2
+  /** Newest format of new envelopes. Older ones are written while a live node cannot read it. */
+  readonly journal_format: EnvelopeFormat
   readonly rate: {
     readonly key: number
     readonly organization: number
@@ -293,7 +294,7 @@ export function readConfig(
       partitions: v.BATON_PARTITIONS,
       shards: v.BATON_SHARDS,
       replicas: v.BATON_REPLICAS,
-      journal_format: v.BATON_JOURNAL_FORMAT === '1' ? 1 : 2,
+      journal_format: Number(v.BATON_JOURNAL_FORMAT) as EnvelopeFormat,
       rate: {
         key: v.BATON_RATE_KEY,
         organization: v.BATON_RATE_ORG,

@@ -24,6 +24,7 @@ import { claimOverBus, createInstance } from './host/cluster/node-id.ts'
 import type { HostDeps } from './host/deps.ts'
 import { Host } from './host/host.ts'
 import { LocalShards } from './host/local-shards.ts'
+import { formatOf } from './host/memory/codec.ts'
 import { Recent } from './host/memory/recent.ts'
 import type { Bus } from './host/ports.ts'
 import { createBlobs } from './nats/blobs.ts'
@@ -199,7 +200,10 @@ export async function startNode(
       journal,
       snapshots,
       blobs,
-      format: () => (membership.allRead(config.journal_format) ? config.journal_format : 1),
+      format: () =>
+        formatOf(config.journal_format, !membership.alone(), (format) =>
+          membership.allRead(format),
+        ),
       files,
       ...shared,
       measure: metrics,

@@ -38,7 +38,8 @@ export function amend<T extends object>(record: T, change: Patch<T> | undefined)
   const fields = record as Record<string, unknown>
   let removed = false
   for (const key in values) {
-    if (values[key] !== null) fields[key] = values[key]
+    const value = values[key]
+    if (value !== null) fields[key] = value
     else if (key in fields) removed = true
   }
   return removed ? without(fields, values) : record

@@ -7,6 +7,7 @@
 const MODULES: Readonly<Record<string, string>> = {
   'nodes/host/': 'shard host',
   'nodes/host/memory/codec': 'shard host: codec',
+  'nodes/host/memory/compact': 'shard host: codec',
   'nodes/host/memory/': 'shard host: actor cache',
   'nodes/host/durability/': 'shard host: commits and checkpoints',
   'nodes/host/effects/': 'shard host: effects',

@@ -7,7 +7,7 @@
  */
 
 import { join } from 'node:path'
-import { envelopeText } from '../../nodes/host/memory/codec.ts'
+import { envelopeText, parseEnvelope } from '../../nodes/host/memory/codec.ts'
 import { createJournal } from '../../nodes/nats/journal/journal.ts'
 import { createSnapshots } from '../../nodes/nats/journal/snapshots.ts'
 import type { Nats } from '../../nodes/nats/server/connect.ts'
@@ -88,7 +88,7 @@ async function fillShard(
   const encoder = new TextEncoder()
   const last = await journal.last(0, shard)
   let sequence = last?.sequence ?? 0
-  const { epoch } = JSON.parse(envelopeText(last?.data ?? new Uint8Array())) as { epoch: number }
+  const { epoch } = parseEnvelope(envelopeText(last?.data ?? new Uint8Array()))
   const templates = all.map((template) => template(`${shard}.default`))
   let frames = 0
   let bytes = 0

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
-import { envelopeText } from '../../nodes/host/memory/codec.ts'
+import { envelopeText, parseEnvelope } from '../../nodes/host/memory/codec.ts'
 import { runningIn } from '../../nodes/nats/journal/claim.ts'
 import { createJournal } from '../../nodes/nats/journal/journal.ts'
 import { connectNats, type Nats } from '../../nodes/nats/server/connect.ts'
@@ -25,7 +25,7 @@ export async function journalOf(data: string): Promise<Entry[]> {
   const entries: Entry[] = []
   for (let shard = 0; shard < SHARDS; shard++) {
     for await (const stored of journal.read(0, shard, 1))
-      entries.push(...(JSON.parse(envelopeText(stored.data)) as { entries: Entry[] }).entries)
+      entries.push(...parseEnvelope(envelopeText(stored.data)).entries)
   }
   await nats.close()
   return entries

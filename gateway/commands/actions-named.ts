@@ -35,13 +35,14 @@ export function refusedActions(
   definition: Naming,
   path = '',
 ): Refusal | undefined {
-  const impossible = impossibleSteps(edge, definition, path)
+  const places = actionPlaces(definition, path)
+  const impossible = impossibleSteps(edge, places, definition, path)
   if (impossible) return impossible
   const brand = edge.world.settings.brand.toLowerCase()
   return refusedExecution(
     edge,
     permissions,
-    actionPlaces(definition, path)
+    places
       .filter(({ name }) => !name.includes('${{'))
       .flatMap(({ field, name }) => {
         const endpoint = endpointPermission(brand, name)
@@ -93,13 +94,13 @@ function refusedExecution(
 /** Refuses steps that can never succeed. The refusal lists the locations of at most 50 of them. */
 function impossibleSteps(
   { world }: Pick<Edge, 'world'>,
-  definition: Naming,
+  places: ReturnType<typeof actionPlaces>,
+  { cleanup = [] }: Naming,
   path: string,
 ): Refusal | undefined {
   const brand = world.settings.brand.toLowerCase()
-  const { cleanup = [] } = definition
   const faults = [
-    ...actionPlaces(definition, path)
+    ...places
       .filter(
         ({ name }) => typeof builtinOf(brand, name) === 'string' && !isTableAction(brand, name),
       )

@@ -132,10 +132,10 @@ export const table = {
     'Number of replicas of each stream; more than 1 requires a NATS cluster',
   ),
   BATON_JOURNAL_FORMAT: setting(
-    '2',
-    oneOf('1', '2'),
-    'Newest format of new journal entries, if all nodes read it: 2 is compressed; ' +
-      '1 allows a downgrade to a release that reads only 1',
+    '3',
+    oneOf('1', '2', '3'),
+    'Newest format of new journal entries, if all nodes read it: 2 and 3 are compressed; ' +
+      'an older one allows a downgrade to a release that reads no newer one',
   ),
   BATON_ROOT_KEY: optional(
     matching(/^[\w-]{16,200}$/, 'must be 16 to 200 letters, digits, - or _'),

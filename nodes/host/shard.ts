@@ -370,7 +370,7 @@ export class Shard implements ActorRequests, LocalShard {
     const head = { epoch: position.epoch, prev: position.sequence }
     const json = await envelopeJson(head, batch, id, this.deps.blobs)
     this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, json)
-    const data = await encode(json, this.deps.format?.())
+    const data = await encode(json, batch.format)
     const sequence = await settle(this.#context, this.#gate, data, id)
     if (typeof sequence === 'string') {
       const reason =
@@ -388,7 +388,7 @@ export class Shard implements ActorRequests, LocalShard {
     announce(this.deps.bus, committed, batch)
     committed.forEach((one, i) => {
       const instance = batch.instances[i] as ActorInstance
-      const bytes = (batch.parts[i] as string).length
+      const bytes = batch.sizes[i] as number
       this.instances.changed(instance, sequence, bytes)
       instance.used = now
       this.#effects.perform(one, bytes)

@@ -39,7 +39,7 @@ const ports: ViewPorts = {
     return () => call('unfollow') as Promise<void>
   },
   position: async () => (await call('position')) as { first: number; last: number },
-  decode: (data) => decode(data, blobs),
+  decode: (data) => decode(data, blobs, false),
   lag: (messages) => say('lag', messages),
   alarm: ({ name, message, stack }) => say('alarm', { name, message, stack }),
   embed: async (texts) => (await call('embed', texts)) as EmbeddingAnswer,

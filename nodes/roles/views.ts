@@ -164,7 +164,7 @@ async function served(
     {
       ...ports,
       follow: follow(recent),
-      decode: (bytes) => decode(bytes, blobs),
+      decode: (bytes) => decode(bytes, blobs, false),
       now: clock.now,
     },
     logs,

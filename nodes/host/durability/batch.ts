@@ -20,7 +20,12 @@ import { DecisionContext } from '../decision-context.ts'
 import { type HostDeps, notOwner, type ShardAnswer } from '../deps.ts'
 import { Unreadable } from '../memory/actor-cache.ts'
 import { type ActorInstance, alreadyTaken, kept, note, repeated } from '../memory/actor-instance.ts'
-import { encodeEntry } from '../memory/codec.ts'
+import {
+  type EnvelopeFormat,
+  type EnvelopeWriter,
+  envelopeWriter,
+  NEWEST_FORMAT,
+} from '../memory/codec.ts'
 
 /** Maximum nesting depth of tells within one commit. */
 const DEPTH = 32
@@ -43,7 +48,10 @@ export class Batch {
   readonly entries: Entry[] = []
   /** The actor instance of each entry. */
   readonly instances: ActorInstance[] = []
-  readonly parts: string[] = []
+  readonly format: EnvelopeFormat
+  readonly writer: EnvelopeWriter
+  /** The number of characters of the JSON of each entry. */
+  readonly sizes: number[] = []
   /** Actor instances whose state changed, by stored or by soft events. */
   readonly touched = new Set<ActorInstance>()
   events = 0
@@ -68,6 +76,8 @@ export class Batch {
     now: number,
     instance: (address: Address) => ActorInstance | Promise<ActorInstance>,
   ) {
+    this.format = deps.format?.() ?? NEWEST_FORMAT
+    this.writer = envelopeWriter(this.format)
     this.#deps = deps
     this.#instance = instance
     this.#shard = shard
@@ -121,9 +131,9 @@ export class Batch {
   }
   #done(decided: Decide): ShardAnswer {
     for (let i = this.#before.entries; i < this.entries.length; i++) {
-      const part = encodeEntry(this.entries[i] as Entry)
-      this.parts.push(part)
-      this.bytes += part.length
+      const size = this.writer.add(this.entries[i] as Entry)
+      this.sizes.push(size)
+      this.bytes += size
     }
     return decided
   }
@@ -149,7 +159,6 @@ export class Batch {
     this.torn ||= torn
     this.entries.length = entries
     this.instances.length = entries
-    this.parts.length = entries
     this.events = events
     const { quarantine, clock, log } = this.#deps
     const rest = torn && name === 'wake' ? quarantine?.add(key, clock.elapsed()) : undefined

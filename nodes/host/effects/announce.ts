@@ -13,42 +13,59 @@ import {
   type Placed,
 } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'
-import { LARGE } from '../memory/codec.ts'
+import { type EnvelopeWriter, LARGE } from '../memory/codec.ts'
+import { MAX_REPEATS } from '../memory/compact.ts'
 import type { Bus } from '../ports.ts'
 
 const followed: ReadonlySet<Kind> = new Set(followedKinds)
 const fed: ReadonlySet<Kind> = new Set(feedKinds)
 
+interface Committed {
+  readonly entries: readonly Entry[]
+  /** The number of characters of each entry, as the writer returned it. */
+  readonly sizes: readonly number[]
+  readonly writer: Pick<EnvelopeWriter, 'part'>
+}
 /**
  * Announces the entries of one commit, in order.
- * @param batch the entries as they were stored, and the JSON of each.
+ * @param batch the entries as they were stored.
  */
-export function announce(
-  bus: Bus,
-  placed: readonly Placed[],
-  { entries, parts }: { readonly entries: readonly Entry[]; readonly parts: readonly string[] },
-): void {
+export function announce(bus: Bus, placed: readonly Placed[], batch: Committed): void {
   const live = bus.hears(LIVE)
   const reached = new Map<string, number>()
   for (let i = 0; i < placed.length; i++) {
     const one = placed[i] as Placed
     const { kind, project } = one.entry
     if (fed.has(kind)) reached.set(project, lastCursor(one))
-    if (live && followed.has(kind)) announceEntry(bus, one, entries[i], parts[i] ?? '')
+    if (live && followed.has(kind)) announceEntry(bus, one, batch, i)
   }
   for (const [project, cursor] of reached) bus.publish(subjects.moved(project), { cursor })
 }
 /** The first token of `subjects.live`. */
 const LIVE = 'live'
-function announceEntry(bus: Bus, one: Placed, stored: Entry | undefined, part: string): void {
+function announceEntry(
+  bus: Bus,
+  one: Placed,
+  { entries, sizes, writer }: Committed,
+  i: number,
+): void {
   const { cursor, entry } = one
   const subject = subjects.live(entry.project, entry.kind, entry.id)
-  if (part.length > LARGE) for (const chunk of chunksOf(one)) bus.publish(subject, chunk)
+  const part = writer.part(i)
+  const size = sizes[i] ?? 0
+  // Without its JSON, the entry may be larger than it was written, because payloads are repeated.
+  const large =
+    part === undefined && size > LARGE / (MAX_REPEATS + 1)
+      ? JSON.stringify(entry).length > LARGE
+      : size > LARGE
+  if (large) for (const chunk of chunksOf(one)) bus.publish(subject, chunk)
   else
     bus.publish(
       subject,
       one,
-      entry === stored ? () => `{"cursor":${cursor},"entry":${part}}` : undefined,
+      part !== undefined && entry === entries[i]
+        ? () => `{"cursor":${cursor},"entry":${part}}`
+        : undefined,
     )
 }
 

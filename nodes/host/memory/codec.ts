@@ -6,17 +6,21 @@
  * Format 1 is the JSON of the envelope. Format 2 is the byte `COMPRESSED`, which no JSON text
  * begins with, and the same JSON as raw DEFLATE data (RFC 1951). The entries of a commit repeat
  * names, ids, times and origins, so format 2 takes 5 to 10 % of the bytes (`bench/HISTORY.md`).
+ * Format 3 is another JSON (`compact.ts`), which is compressed as in format 2.
  */
 import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Entry, Envelope, Event } from '../../../protocol/entry.ts'
 import type { Blobs } from '../ports.ts'
+import { CompactWriter, isCompact, type Outside, restore } from './compact.ts'
 
 /** Characters of JSON above which the content of an entry is stored outside the journal. */
 export const LARGE = 256 * 1024
 /** The newest format that this release reads and writes. */
-export const NEWEST_FORMAT = 2
-export type EnvelopeFormat = 1 | typeof NEWEST_FORMAT
+export const NEWEST_FORMAT = 3
+export type EnvelopeFormat = 1 | 2 | typeof NEWEST_FORMAT
+/** The newest format in which an envelope contains the JSON of its entries. */
+const ANNOUNCED_FORMAT = 2
 
 /** First byte of an envelope of format 2. */
 const COMPRESSED = 2
@@ -31,33 +35,87 @@ const COMPRESSED_FROM = 16 * 1024
 const COMPRESSED_APART_FROM = 96 * 1024
 const deflateApart = promisify(deflateRaw)
 
-interface Outside {
-  readonly blob: string
-  readonly count: number
+type Head = Pick<Envelope, 'epoch' | 'prev'>
+/** Collects the JSON of the entries of one envelope. */
+export interface EnvelopeWriter {
+  /** Adds an entry. Returns the number of characters of its JSON. */
+  add(entry: Entry): number
+  /** Replaces the content of an entry by the name of the value that contains it. */
+  moveOut(index: number, entry: Entry, outside: Outside): void
+  /** Returns the JSON of an entry, if the JSON of the envelope contains it. */
+  part(index: number): string | undefined
+  /** Returns the JSON of the envelope. */
+  json(head: Head): string
 }
+/** Writes formats 1 and 2. */
+class PlainWriter implements EnvelopeWriter {
+  readonly #parts: string[] = []
 
-/** Encodes an entry as JSON. The caller uses the text for the journal and to measure the size. */
-export const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
+  add(entry: Entry): number {
+    const part = encodeEntry(entry)
+    this.#parts.push(part)
+    return part.length
+  }
+  moveOut(index: number, { events: _, reply: __, ...rest }: Entry, outside: Outside): void {
+    this.#parts[index] = JSON.stringify({ ...rest, events: outside })
+  }
+  part(index: number): string | undefined {
+    return this.#parts[index]
+  }
+  json({ epoch, prev }: Head): string {
+    return `{"v":1,"epoch":${epoch},"prev":${prev},"entries":[${this.#parts.join(',')}]}`
+  }
+}
+const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
+/**
+ * Returns the format of new envelopes: the newest one that `allRead` accepts; format 1 is always
+ * accepted.
+ * @param limit the newest format that may be written.
+ * @param announced whether other processes may receive the entries. These messages contain the JSON
+ *   of the entries, which format 3 would not save.
+ */
+export const formatOf = (
+  limit: EnvelopeFormat,
+  announced: boolean,
+  allRead: (format: EnvelopeFormat) => boolean,
+): EnvelopeFormat =>
+  FORMATS.find(
+    (format) => format <= limit && !(announced && format > ANNOUNCED_FORMAT) && allRead(format),
+  ) ?? 1
+const FORMATS: readonly EnvelopeFormat[] = [3, 2]
+
+/** Returns the writer of an envelope in a format. */
+export const envelopeWriter = (format: EnvelopeFormat): EnvelopeWriter =>
+  format > ANNOUNCED_FORMAT ? new CompactWriter() : new PlainWriter()
 
 /**
- * Returns the JSON of an envelope.
- * @param parts JSON of its entries.
+ * Returns the JSON of an envelope, after its large values were stored.
+ * @param sizes the number of characters of each entry, as its writer returned it.
  * @param name unique name for its large values.
  */
 export async function envelopeJson(
-  head: Omit<Envelope, 'entries' | 'v'>,
-  { entries, parts }: { readonly entries: readonly Entry[]; readonly parts: readonly string[] },
+  head: Head,
+  {
+    entries,
+    sizes,
+    writer,
+  }: {
+    readonly entries: readonly Entry[]
+    readonly sizes: readonly number[]
+    readonly writer: EnvelopeWriter
+  },
   name: string,
   blobs: Blobs,
 ): Promise<string> {
-  const texts = parts.some((part) => part.length > LARGE)
-    ? await Promise.all(
-        parts.map((part, i) =>
-          part.length > LARGE ? moveOut(entries[i] as Entry, `${name}.${i}`, blobs) : part,
-        ),
-      )
-    : parts
-  return `{"v":1,"epoch":${head.epoch},"prev":${head.prev},"entries":[${texts.join(',')}]}`
+  for (let i = 0; i < entries.length; i++) {
+    if ((sizes[i] as number) <= LARGE) continue
+    const entry = entries[i] as Entry
+    const { events, reply } = entry
+    const blob = `${name}.${i}`
+    await blobs.put(blob, Buffer.from(JSON.stringify({ events, reply })))
+    writer.moveOut(i, entry, { blob, count: events.length })
+  }
+  return writer.json(head)
 }
 /**
  * Returns the stored bytes of an envelope.
@@ -89,18 +147,11 @@ export function envelopeText(data: Uint8Array): string {
   return new TextDecoder().decode(data)
 }
 
-async function moveOut(entry: Entry, name: string, blobs: Blobs): Promise<string> {
-  const { events, reply, ...rest } = entry
-  await blobs.put(name, Buffer.from(JSON.stringify({ events, reply })))
-  const outside: Outside = { blob: name, count: events.length }
-  return JSON.stringify({ ...rest, events: outside })
-}
-
 /** Thrown when stored data has a format of a newer release, which this release cannot read. */
 export class NewerRelease extends Error {
   override readonly name = 'NewerRelease'
 }
-/** The version of the JSON of an envelope, in both formats. */
+/** The version of the JSON of an envelope in formats 1 and 2. */
 const VERSION = 1
 const JSON_BEGIN = 0x7b
 const newer = (version: string): string =>
@@ -108,8 +159,21 @@ const newer = (version: string): string =>
   `It was written by a newer release of Baton: run that release or a newer one on every node.`
 
 /**
+ * Returns the envelope with this JSON. Large values are only named in it.
+ * @param whole whether the data is included that views do not read.
+ * @throws NewerRelease for an unknown version.
+ */
+export function parseEnvelope(json: string, whole = true): Envelope {
+  if (isCompact(json)) return restore(json, whole)
+  const envelope = JSON.parse(json) as Envelope
+  if (envelope.v !== VERSION) throw new NewerRelease(newer(String(envelope.v)))
+  return envelope
+}
+
+/**
  * Decodes an envelope and loads its large values.
  * @param data its bytes, or its JSON.
+ * @param whole whether the data is included that views do not read.
  * @throws NewerRelease for an unknown version.
  * @throws Error when a large value is missing. Values are stored before their envelope, so the data
  *   is then damaged.
@@ -117,9 +181,9 @@ const newer = (version: string): string =>
 export async function decode(
   data: Uint8Array | string,
   blobs: Pick<Blobs, 'get'>,
+  whole = true,
 ): Promise<Envelope> {
-  const envelope = JSON.parse(typeof data === 'string' ? data : envelopeText(data)) as Envelope
-  if (envelope.v !== VERSION) throw new NewerRelease(newer(String(envelope.v)))
+  const envelope = parseEnvelope(typeof data === 'string' ? data : envelopeText(data), whole)
   if (envelope.entries.every((entry) => Array.isArray(entry.events))) return envelope
   const entries = await Promise.all(
     envelope.entries.map(async (entry): Promise<Entry> => {

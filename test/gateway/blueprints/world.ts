@@ -13,12 +13,12 @@ import type { Call, Edge } from '../../../gateway/call.ts'
 import { callParts, runCommand } from '../../../gateway/command.ts'
 import { openDirectory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'
-import { envelopeText } from '../../../nodes/host/memory/codec.ts'
+import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
 import { createWorld, type WorldParts } from '../../../nodes/world.ts'
 import { permissions } from '../../../protocol/access/schema.ts'
 import { api } from '../../../protocol/api.ts'
 import { type Row, routeOf } from '../../../protocol/contract.ts'
-import type { Envelope, Event } from '../../../protocol/entry.ts'
+import type { Event } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { faultsOf } from '../../../protocol/rules/schema-faults/faults.ts'
@@ -91,7 +91,12 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
   for (const shard of [0, 1]) await world.owner(shard, world.deps(bus))
   const view = View.open(':memory:', { now: world.clock.now, organization: () => ORGANIZATION })
   const ask = (name: string, project: string, input: unknown): unknown => {
-    view.apply(world.journal.messages)
+    const position = view.position()
+    view.apply(
+      world.journal.messages
+        .filter(({ sequence }) => sequence > position)
+        .map((message) => ({ ...message, data: parseEnvelope(envelopeText(message.data), false) })),
+    )
     return view.ask(name, project, input)
   }
   bus.subscribe(subjects.view(0), (sent) => {
@@ -197,7 +202,7 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
     length: () => world.journal.messages.length,
     eventsSince: (length) =>
       world.journal.messages.slice(length).flatMap(({ data }) => {
-        const { entries } = JSON.parse(envelopeText(data)) as Envelope
+        const { entries } = parseEnvelope(envelopeText(data))
         return entries.flatMap(({ kind, events }) => events.map((event) => ({ ...event, kind })))
       }),
     fork: (next) => open(next, plant, world),

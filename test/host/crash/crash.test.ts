@@ -5,7 +5,7 @@
  */
 
 import t from 'tap'
-import { envelopeText } from '../../../nodes/host/memory/codec.ts'
+import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
 import { MemoryBus } from '../../support/memory.ts'
 import { runId, ToyWorld } from '../support/toy.ts'
 import { dieAtEach, dying } from './dying.ts'
@@ -36,7 +36,7 @@ async function play(
     await revive()
   }
   const entries = world.journal.messages.flatMap(
-    (message) => (JSON.parse(envelopeText(message.data)) as { entries: unknown[] }).entries,
+    (message) => parseEnvelope(envelopeText(message.data)).entries,
   ).length
   const taken = steps()
   return {

@@ -6,9 +6,9 @@
 
 import type { Test } from 'tap'
 import { answerEach } from '../../../nodes/host/effects/pushes.ts'
-import { envelopeText } from '../../../nodes/host/memory/codec.ts'
+import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
 import type { Shard } from '../../../nodes/host/shard.ts'
-import type { Command, Entry, Event, Kind } from '../../../protocol/entry.ts'
+import type { Command, Event, Kind } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { type MemoryBus, settleAll } from '../../support/memory.ts'
@@ -112,11 +112,9 @@ export class Told {
   }
   of(kind: Kind): readonly (Event & Open & { readonly of: string })[] {
     for (const { messages } = this.#world.journal; this.#read < messages.length; this.#read++) {
-      const { entries } = JSON.parse(
+      const { entries } = parseEnvelope(
         envelopeText(messages[this.#read]?.data ?? new Uint8Array()),
-      ) as {
-        entries: Entry[]
-      }
+      )
       for (const entry of entries) {
         const known = this.#events.get(entry.kind) ?? []
         this.#events.set(entry.kind, known)

@@ -7,8 +7,8 @@
 import t from 'tap'
 import { queueActor } from '../../../actors/jobs/queue.ts'
 import { answerEach } from '../../../nodes/host/effects/pushes.ts'
-import { envelopeText } from '../../../nodes/host/memory/codec.ts'
-import type { Command, Entry } from '../../../protocol/entry.ts'
+import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
+import type { Command } from '../../../protocol/entry.ts'
 import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { MemoryBus, settleAll } from '../../support/memory.ts'
@@ -74,7 +74,7 @@ async function scene(listen: (bus: MemoryBus, said: string[]) => void) {
     world.journal.messages
       .slice(1)
       .map(({ data }) =>
-        (JSON.parse(envelopeText(data)) as { entries: Entry[] }).entries.flatMap(({ events }) =>
+        parseEnvelope(envelopeText(data)).entries.flatMap(({ events }) =>
           events.map((event) => `${event.type} ${(event as unknown as { id: string }).id}`),
         ),
       )

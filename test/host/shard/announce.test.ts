@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { announce, chunksOf } from '../../../nodes/host/effects/announce.ts'
-import { lastCursor, type Placed } from '../../../protocol/entry.ts'
+import { envelopeWriter } from '../../../nodes/host/memory/codec.ts'
+import { type Event, lastCursor, type Placed } from '../../../protocol/entry.ts'
 import { MemoryBus } from '../../support/memory.ts'
 
 const entryOf = (texts: readonly string[]): Placed => ({
@@ -72,9 +73,29 @@ t.test('entries are announced while anybody may follow one; cursors always', asy
     bus.published.length = 0
     bus.hears = (topic) => heard || topic !== 'live'
     const entries = [one.entry, run.entry]
-    announce(bus, [one, run], { entries, parts: entries.map((entry) => JSON.stringify(entry)) })
+    const writer = envelopeWriter(2)
+    announce(bus, [one, run], { entries, sizes: entries.map((entry) => writer.add(entry)), writer })
     return bus.published.map(({ subject }) => subject)
   }
   t.strictSame(announced(false), ['moved.prj_1'])
   t.strictSame(announced(true), ['live.prj_1.session.ses_1', 'live.prj_1.run.run_1', 'moved.prj_1'])
+})
+
+t.test('an entry is split if its JSON is large, in whichever format it was stored', async (t) => {
+  const payload = { text: 'x'.repeat(100_000) }
+  const type = 'wait.opened'
+  const { entry } = entryOf([])
+  for (const [count, parts] of [
+    [2, 1],
+    [3, 2],
+  ] as const)
+    for (const format of [2, 3] as const) {
+      const events = Array.from({ length: count }, () => ({ type, payload }) as Event)
+      const run: Placed = { cursor: 7000, entry: { ...entry, kind: 'run', id: 'run_1', events } }
+      const writer = envelopeWriter(format)
+      const bus = new MemoryBus()
+      announce(bus, [run], { entries: [run.entry], sizes: [writer.add(run.entry)], writer })
+      const live = bus.published.filter(({ subject }) => subject.startsWith('live.'))
+      t.equal(live.length, parts, `${count} events, format ${format}`)
+    }
 })

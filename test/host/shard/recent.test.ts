@@ -5,7 +5,7 @@
 
 import t from 'tap'
 import type { HostDeps } from '../../../nodes/host/deps.ts'
-import { envelopeText } from '../../../nodes/host/memory/codec.ts'
+import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
 import { Recent } from '../../../nodes/host/memory/recent.ts'
 import { command, runId, ToyWorld } from '../support/toy.ts'
 
@@ -49,6 +49,6 @@ t.test('a stored commit equals its entry in the journal', async (t) => {
   )
   const stored = world.journal.messages.at(-1)
   const json = envelopeText(stored?.data ?? new Uint8Array())
-  t.same(recent.take(stored?.id ?? ''), JSON.parse(json))
+  t.same(recent.take(stored?.id ?? ''), parseEnvelope(json))
   t.equal(texts.take(stored?.id ?? ''), json)
 })

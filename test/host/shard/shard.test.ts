@@ -2,13 +2,13 @@
 
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
-import { envelopeText } from '../../../nodes/host/memory/codec.ts'
+import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
 import type { Envelope } from '../../../protocol/entry.ts'
 import { MemoryJournal, settleAll, silent } from '../../support/memory.ts'
 import { type Count, command, counter, kinds, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const envelopes = (world: ToyWorld): Envelope[] =>
-  world.journal.messages.map((message) => JSON.parse(envelopeText(message.data)))
+  world.journal.messages.map((message) => parseEnvelope(envelopeText(message.data)))
 const get = async (
   shard: {
     ask: (

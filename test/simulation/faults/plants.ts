@@ -15,10 +15,10 @@ import { Batch } from '../../../nodes/host/durability/batch.ts'
 import { EndedIndex } from '../../../nodes/host/durability/ended-index.ts'
 import { Effects } from '../../../nodes/host/effects/effects.ts'
 import type { ActorInstance } from '../../../nodes/host/memory/actor-instance.ts'
-import { envelopeText } from '../../../nodes/host/memory/codec.ts'
+import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
 import type { Stored } from '../../../nodes/host/ports.ts'
 import { Shard } from '../../../nodes/host/shard.ts'
-import type { Command, Envelope, Event } from '../../../protocol/entry.ts'
+import type { Command, Event } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport } from '../../../protocol/internal.ts'
 import type { Plant } from '../simulation.ts'
@@ -124,7 +124,7 @@ const forgetful: Plant = {
   }),
 }
 function unsigned({ data, sequence }: Stored): Uint8Array {
-  const envelope = JSON.parse(envelopeText(data)) as Envelope
+  const envelope = parseEnvelope(envelopeText(data))
   const entries = envelope.entries.map(({ reply: _, ...entry }, i) =>
     entry.command.id.startsWith('e:')
       ? entry

@@ -16,6 +16,7 @@ import { createNeighbours, listenAs } from '../../../nodes/host/cluster/neighbou
 import type { HostDeps } from '../../../nodes/host/deps.ts'
 import { Host } from '../../../nodes/host/host.ts'
 import { LocalShards } from '../../../nodes/host/local-shards.ts'
+import type { EnvelopeFormat } from '../../../nodes/host/memory/codec.ts'
 import type { Blobs, Clock } from '../../../nodes/host/ports.ts'
 import { createWorld } from '../../../nodes/world.ts'
 import { Hub } from '../clients/hub.ts'
@@ -107,8 +108,8 @@ export class Machine {
       log: this.#log(),
       measure: { commit() {}, command() {}, offer() {} },
       fresh,
-      // Large envelopes of both formats follow each other.
-      format: () => (Math.floor(timeline.now) % 2 === 0 ? 1 : 2),
+      // Large envelopes of all formats follow each other.
+      format: () => ((Math.floor(timeline.now) % 3) + 1) as EnvelopeFormat,
       notify: (notice) => sim.tell(this, notice),
     }
     this.host = new Host(sim.plant?.deps?.(deps) ?? deps, registry, this.#membership)

@@ -1,6 +1,6 @@
 /** The servers: journal, snapshots and registry. Each operation is atomic and immediate. */
 
-import { envelopeText } from '../../../nodes/host/memory/codec.ts'
+import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
 import type { Appended, Stored } from '../../../nodes/host/ports.ts'
 import type { Envelope } from '../../../protocol/entry.ts'
 
@@ -41,7 +41,7 @@ export class JournalStore {
   envelope(message: Message): Envelope {
     const known = this.#decoded.get(message)
     if (known) return known
-    const envelope = JSON.parse(envelopeText(message.data)) as Envelope
+    const envelope = parseEnvelope(envelopeText(message.data))
     this.#decoded.set(message, envelope)
     return envelope
   }

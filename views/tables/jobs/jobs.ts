@@ -7,7 +7,12 @@ import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
-import { isUnlisted, type Job, type QueueEvent } from '../../../protocol/jobs/rows.ts'
+import {
+  isUnlisted,
+  type Job,
+  type JobHeader,
+  type QueueEvent,
+} from '../../../protocol/jobs/rows.ts'
 import { amend, begin, type Patch } from '../../../protocol/patch.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
@@ -128,7 +133,8 @@ export function applyQueue(store: Store, place: Placed): void {
   place.entry.events.forEach((any: Event, i) => {
     const event = any as QueueEvent
     if (event.type !== 'lease.renewed' && !event.type.startsWith('job.')) return
-    if (event.type === 'job.queued' && isUnlisted(event.header.kind)) return
+    const { kind } = headerOf(event)
+    if (kind !== undefined && isUnlisted(kind)) return
     const change: Patch<Job> | undefined =
       event.type === 'lease.renewed' ? { lease_expires_at: timestamp(event.expires_at) } : event.job
     if (!change) return
@@ -167,11 +173,16 @@ export function applyQueue(store: Store, place: Placed): void {
   })
 }
 
+/**
+ * Returns the header of a new job. Views receive it only if the job is unlisted, or only workers or
+ * an environment may perform it.
+ */
+const headerOf = (event: QueueEvent): Partial<JobHeader> =>
+  (event.type === 'job.queued' && (event.header as JobHeader | undefined)) || {}
 /** The fields with which the record of a new job begins. */
 function begunBy(event: QueueEvent & { readonly id: string }): Partial<KeptJob> {
   const { id } = event
-  if (event.type !== 'job.queued') return { id }
-  const { workers_only, environment } = event.header
+  const { workers_only, environment } = headerOf(event)
   return { id, ...(workers_only && { workers_only: true }), ...(environment && { gated: true }) }
 }
 
