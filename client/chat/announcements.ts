@@ -9,12 +9,16 @@ import { markdownText } from './markdown.ts'
  * Returns a function that finds new announcements on each call; entries that exist at the first
  * call are not announced.
  * @param agent returns the name of the session's agent.
+ * @param isolate returns a text of a user so that its direction does not affect the words beside it.
  */
-export function announcer(agent: () => string): (entries: readonly Entry[]) => readonly string[] {
+export function announcer(
+  agent: () => string,
+  isolate: (text: string) => string = (text) => text,
+): (entries: readonly Entry[]) => readonly string[] {
   let known: Set<string> | undefined
   return (entries) => {
     const found = entries.flatMap((entry) => {
-      const text = announcementOf(entry, agent())
+      const text = announcementOf(entry, agent(), isolate)
       return text === undefined ? [] : [{ id: `${entry.kind} ${entry.key}`, text }]
     })
     const fresh = known ? found.filter(({ id }) => !known?.has(id)) : []
@@ -23,7 +27,11 @@ export function announcer(agent: () => string): (entries: readonly Entry[]) => r
   }
 }
 
-function announcementOf(entry: Entry, agent: string): string | undefined {
+function announcementOf(
+  entry: Entry,
+  agent: string,
+  isolate: (text: string) => string,
+): string | undefined {
   switch (entry.kind) {
     case 'message': {
       const { role, status, content } = entry.message
@@ -32,11 +40,11 @@ function announcementOf(entry: Entry, agent: string): string | undefined {
         .flatMap((block) => (block.type === 'text' ? [markdownText(block.text)] : []))
         .join(' ')
         .trim()
-      return text === '' ? undefined : `${agent}: ${text}`
+      return text === '' ? undefined : `${isolate(agent)}: ${isolate(text)}`
     }
     case 'question':
       return entry.interaction.status === 'pending'
-        ? `Question: ${entry.interaction.title}`
+        ? `Question: ${isolate(entry.interaction.title)}`
         : undefined
     case 'end':
       return entry.turn.status === 'failed'

@@ -14,6 +14,7 @@ import { Page, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
+import { isolate } from '../../text/isolate.ts'
 import { repositoriesOf, states, stateTones, tagsOf } from './state.ts'
 import { environmentsText as text } from './text.ts'
 
@@ -127,7 +128,7 @@ export default function EnvironmentsPage({ params }: PageProps) {
                   <td class="soft">{one.worker_state}</td>
                   <td class="soft user-text">{one.provider}</td>
                   <td class="user-text">
-                    {one.lease && `${one.lease.holder.kind} ${one.lease.holder.id}`}
+                    {one.lease && `${one.lease.holder.kind} ${isolate(one.lease.holder.id)}`}
                   </td>
                   <td class="number">{one.jobs_in_progress ?? 0}</td>
                   <td class="nowrap">

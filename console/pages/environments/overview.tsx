@@ -8,6 +8,7 @@ import { Checkbox, TextArea } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
 import { Badge, Failure } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
+import { isolate } from '../../text/isolate.ts'
 import { stateTones, tagLines, tagsOf } from './state.ts'
 import { environmentsText as text } from './text.ts'
 
@@ -98,7 +99,7 @@ export function Overview({ of, base }: { readonly of: Environment; readonly base
           {lease ? (
             <dl class="facts body">
               <Fact name={text.holder}>
-                {lease.holder.kind} {lease.holder.id}
+                {lease.holder.kind} {isolate(lease.holder.id)}
               </Fact>
               <Fact name={text.leaseSince}>
                 <Time at={lease.acquired_at} />

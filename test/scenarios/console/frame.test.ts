@@ -33,7 +33,10 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('heading', { name: 'Home' }).waitFor()
     const [cookie] = await context.cookies()
     t.equal(cookie?.httpOnly, true)
-    t.equal(await page.evaluate('Object.keys(localStorage).join()'), 'console.project')
+    t.equal(
+      await page.evaluate('Object.keys(localStorage).sort().join()'),
+      'console.project,console.signed-in',
+    )
     await page.getByRole('button', { name: 'Account' }).click()
     await page.getByRole('menuitem', { name: 'Sign out' }).click()
     await page.waitForURL(/\/sign-in/)

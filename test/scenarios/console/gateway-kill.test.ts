@@ -158,6 +158,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await events.getByText(`${recorded.length} events`, { exact: true }).waitFor()
     t.strictSame(await events.evaluate(shown), recorded, 'every event once and in order')
     await row('Long work').getByText('Completed').waitFor()
+    await row('Meanwhile').waitFor()
     t.equal(await row('Meanwhile').count(), 1)
     t.equal(await row('Long work').count(), 1)
     await talk.locator('.turn-end').waitFor()

@@ -232,6 +232,8 @@ export function hourOf(page: Page, hands: Hands, ask: Ask) {
       await press(button('Send'))
       await timeline.getByText('shall we?').waitFor()
       if (keys) {
+        // The field has the focus again once the message was sent.
+        await page.locator('textarea:focus').waitFor()
         await page.keyboard.press('Shift+Tab')
         await page.keyboard.press('k')
         await page.keyboard.press('t')
