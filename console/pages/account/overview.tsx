@@ -66,7 +66,7 @@ function AddCredential({ onClose }: { readonly onClose: () => void }) {
   )
 }
 
-/** The tab. */
+/** Shows the current session, the organization role, and the projects with their permissions. */
 export function Overview() {
   const [adding, setAdding] = useState(false)
   const known = identity.value

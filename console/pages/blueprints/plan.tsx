@@ -1,4 +1,4 @@
-/** A plan: what an apply changes, with the fields before and after side by side. */
+/** A plan: the changes of an apply, with a diff of each changed field. */
 import { useState } from 'preact/hooks'
 import type { ApplyResult, Change, FieldDifference } from '../../../protocol/blueprints/schema.ts'
 import { Button } from '../../design/button.tsx'
@@ -71,7 +71,7 @@ function ChangeLine({ of }: { readonly of: Change }) {
   )
 }
 
-/** The plan, or the outcome of an apply. */
+/** Shows a plan, or the outcome of an apply. Unchanged resources are hidden at first. */
 export function Plan({
   of: { changes, orphans = [] },
   prune,

@@ -25,7 +25,7 @@ const PERIODS = [
   { value: '10080', label: text.lastWeek },
 ]
 
-/** One number with its name, which leads to the records that it counts. */
+/** A labelled number that links to the records it counts. */
 function Figure({
   label,
   value,

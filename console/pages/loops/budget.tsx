@@ -1,4 +1,4 @@
-/** What the runs of a loop have spent, and the limits of the loop. */
+/** The spending of a loop's runs, and the limits of the loop. */
 import { useMemo } from 'preact/hooks'
 import type { Loop } from '../../../protocol/loops/schema.ts'
 import { useList } from '../../api/query.ts'
