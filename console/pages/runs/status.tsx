@@ -23,7 +23,7 @@ const labels: Readonly<Record<string, string>> = {
   cancelled: text.cancelled,
   skipped: text.skipped,
 }
-/** Returns the word for a status. */
+/** Returns the label of a status. */
 export const statusLabel = (status: string): string => labels[status] ?? status
 
 /** Shows a status. */

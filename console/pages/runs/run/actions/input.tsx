@@ -24,7 +24,7 @@ const ofField = (faults: readonly FieldFault[], path: string): string | undefine
     .join(' ') || undefined
 
 /**
- * A field for a JSON object. `value` is the text of the object, also while it is not valid.
+ * A field for a JSON object. `value` is the text of the object, even if it is invalid.
  * @param props.path path of the object in the request, such as `input`.
  */
 export function ObjectField({
@@ -132,7 +132,7 @@ function Member({
   return <JsonMember {...shared} type={type} shown={shown} onValue={read} />
 }
 
-/** Keeps what is typed, because an unfinished JSON text is read as a text. */
+/** A field for JSON. It keeps the typed text, because incomplete JSON is read as a string. */
 function JsonMember({
   type,
   shown,
