@@ -1,7 +1,7 @@
 /** Permissions to execute actions. A role lists single actions or patterns that end with `*`. */
 
 const ACTION = 'actions.execute.'
-/** Returns whether a permission is about actions. */
+/** Returns whether a permission allows the execution of actions. */
 export const isAction = (permission: string): boolean => permission.startsWith(ACTION)
 
 /** Reads action permissions separated by white space or commas. Their prefix may be omitted. */

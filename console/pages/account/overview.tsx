@@ -1,4 +1,4 @@
-/** Who is signed in, how, and with which permissions in which project. */
+/** The signed-in person: the method of signing in, and the permissions in each project. */
 import { useState } from 'preact/hooks'
 import type { ConsoleIdentity } from '../../../protocol/access/console-session.ts'
 import { Button } from '../../design/button.tsx'

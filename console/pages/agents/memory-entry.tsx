@@ -1,4 +1,4 @@
-/** The dialog that adds or changes an entry of the memory of an agent. */
+/** The dialog that adds or changes a memory entry of an agent. */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'

@@ -74,7 +74,7 @@ export function Entry({
 }: {
   readonly of: AuditEntry
   readonly actorName: string
-  /** Ids of the entries before and after it in the list. */
+  /** Ids of the adjacent entries in the list. */
   readonly previous: string | undefined
   readonly next: string | undefined
   readonly onClose: () => void

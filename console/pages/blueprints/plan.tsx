@@ -16,7 +16,7 @@ const looks: Readonly<Record<Change['action'], { readonly tone: Tone; readonly w
   released: { tone: 'warn', word: text.release },
 }
 
-/** Fields with their values before and after. */
+/** Shows a diff of each changed field. */
 const Fields = ({ of }: { readonly of: readonly FieldDifference[] }) => (
   <div class="stack">
     {of.map(({ field, from, to }) => (

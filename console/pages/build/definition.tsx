@@ -43,7 +43,7 @@ export function DefinitionEditor({
 }: {
   readonly draftKey: string
   readonly saved: unknown
-  /** Changes when the definition is saved. */
+  /** Identifies the saved version of the definition. */
   readonly version: string
   /** Message for the case that a newer version has been saved meanwhile. */
   readonly newer: string

@@ -1,4 +1,4 @@
-/** The home page of a project: what runs, what waits, what has failed, and how fast work is done. */
+/** The home page of a project: running, waiting and failed work, throughput and latency. */
 import { useMemo } from 'preact/hooks'
 import type { CallReply } from '../../api/client.ts'
 import { useList, useQuery } from '../../api/query.ts'

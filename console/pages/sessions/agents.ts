@@ -1,4 +1,4 @@
-/** The agents of a project by id, for lists and for the names of agents. */
+/** The agents of a project, for lists and for looking up their names. */
 import { useEffect } from 'preact/hooks'
 import type { ApiError, CallReply } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'

@@ -12,7 +12,7 @@ import { identity, signIn } from '../../shell/session.ts'
 import { returnTarget } from './return-target.ts'
 import { signInText as text } from './text.ts'
 
-/** Returns the message for an error code of the OpenID provider's sign-in. */
+/** Returns the message for the error code of a failed sign-in with the provider. */
 function failureText(code: string): string {
   const known = Object.hasOwn(text, code) ? text[code as keyof typeof text] : undefined
   return typeof known === 'string' ? known : text.failed

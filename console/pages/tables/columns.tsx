@@ -59,7 +59,7 @@ export function ColumnsEditor({
   readonly onColumns: (columns: readonly EditedColumn[]) => void
   readonly identity: string
   readonly secondary?: TableSchema['secondary_key_column']
-  /** Whether the table has no rows, so that types may change. */
+  /** Whether the table has no rows. Only then can types of existing columns change. */
   readonly isEmpty: boolean
   readonly faults?: ReadonlyMap<number, string> | undefined
   readonly error?: ApiError | undefined

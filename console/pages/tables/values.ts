@@ -18,7 +18,7 @@ export const editedText = (value: unknown, type: ColumnType): string =>
     ? JSON.stringify(value, undefined, 2)
     : (textOf(value, type) ?? '')
 
-/** Whether a value is edited in a field with several lines. */
+/** Returns whether a value is edited in a multi-line field. */
 export const isLong = (value: unknown, type: ColumnType): boolean =>
   type === 'object' ||
   type === 'array' ||

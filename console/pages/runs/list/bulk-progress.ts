@@ -6,7 +6,7 @@ export interface BulkProgress {
   readonly ok: number
   readonly refused: ReadonlyMap<string, number>
 }
-/** The result of one run. */
+/** The result of an action on one run. */
 export interface BulkResult {
   readonly ok: boolean
   readonly error?: { readonly code: string; readonly message: string }

@@ -28,7 +28,6 @@ const listFilters = ['status', 'waiting_on'] as const
 
 type Single = (typeof singleFilters)[number]
 type List = (typeof listFilters)[number]
-/** The name of a filter. */
 export type FilterName = Single | List
 /** Filters as parameters of `run.list` and `run.bulk`. */
 export type RunFilter = { readonly [N in Single]?: string } & {

@@ -20,10 +20,7 @@ import { useTurnFacts } from './turn-facts.ts'
 /** Distance in pixels from the end within which the view follows new content. */
 const NEAR = 80
 
-/**
- * Keeps a scroll area at its end unless the person has scrolled away, and returns whether that is
- * so.
- */
+/** Keeps a scroll area at its end unless the person has scrolled away (`away`). */
 function useEnd(frame: RefObject<HTMLDivElement | null>, version: number) {
   const [away, setAway] = useState(false)
   const near = useRef(true)

@@ -144,7 +144,7 @@ const reasons: Readonly<Record<string, string>> = {
   storage_error: text.storage_error,
   session_gone: text.session_gone,
 }
-/** Returns why a turn failed, in words. */
+/** Returns the reason for the failure of a turn, as text. */
 function reasonOf({ error_message, error_type }: TranscriptTurn): string {
   const known = error_type === undefined ? undefined : own(reasons, error_type)
   const said = error_message ?? known ?? error_type ?? text.noReason

@@ -5,7 +5,7 @@ import type { Column, ColumnType, TableSchema } from '../../../../protocol/table
 import { type CsvRecord, readCsv } from '../../../preview/csv.ts'
 import { own } from '../../../text/own.ts'
 
-/** A CSV file that was read. */
+/** A parsed CSV file: its name, the fields of its header, and its records. */
 export interface CsvFile {
   readonly name: string
   readonly head: readonly string[]
@@ -77,7 +77,7 @@ export interface ImportPlan {
   readonly faults: readonly { readonly line: number; readonly message: string }[]
 }
 
-/** Converts the records to rows. */
+/** Converts the records to rows. Records with faults are left out. */
 export function planImport(
   file: CsvFile,
   mapping: Mapping,

@@ -57,7 +57,7 @@ export function readConditions(text: string): Condition[] {
       : []
   })
 }
-/** Returns conditions as the text of an address; '' for none. */
+/** Returns conditions as text for an address; '' for none. */
 export const writeConditions = (list: readonly Condition[]): string =>
   list.length === 0
     ? ''
@@ -95,7 +95,7 @@ export function filterOf(list: readonly Condition[], schema: TableSchema): Filte
   return { filter, faults }
 }
 
-/** Reads the sort of an address, such as `-amount,customer`. */
+/** Reads the sort in an address, such as `-amount,customer`. */
 export const readSort = (text: string): Sort[] =>
   text
     .split(',')
@@ -105,7 +105,7 @@ export const readSort = (text: string): Sort[] =>
         ? { field: part.slice(1), order: 'desc' }
         : { field: part, order: 'asc' },
     )
-/** Returns a sort as the text of an address. */
+/** Returns a sort as text for an address. */
 export const writeSort = (sort: readonly Sort[]): string =>
   sort.map(({ field, order }) => `${order === 'desc' ? '-' : ''}${field}`).join(',')
 /**

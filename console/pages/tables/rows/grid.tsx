@@ -102,7 +102,7 @@ export function Grid({
   const nearEnd = end >= rows.length
   useEffect(() => {
     if (nearEnd && more) onEnd?.()
-    // The dependencies also load a page that was skipped because other rows were being loaded.
+    // `onEnd` is a dependency, so a page skipped during other loading is loaded afterwards.
   }, [nearEnd, more, rows.length, onEnd === undefined])
 
   /** Scrolls so that a cell is visible beside the header and the row numbers. */

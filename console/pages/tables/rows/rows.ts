@@ -1,6 +1,6 @@
 /**
- * The loaded rows of a table. Changes of the table load the rows again, so other people's changes
- * appear.
+ * The loaded rows of a table. They are loaded again when the table changes, so other people's
+ * changes appear.
  *
  * Invariants:
  * R1. Rows of an older query never replace those of a newer one.
@@ -67,7 +67,7 @@ export function joinRows(known: readonly TableRow[], again: readonly TableRow[])
   return at < 0 ? [...again] : [...again, ...known.slice(at + 1).filter(({ id }) => !seen.has(id))]
 }
 
-/** The rows of one query. */
+/** Loads and holds the rows of one query. */
 export class RowStore {
   readonly #state = signal<Rows>({ rows: [], next: undefined, loading: true, known: false })
   readonly #project: string

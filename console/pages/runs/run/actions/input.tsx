@@ -1,4 +1,4 @@
-/** Editing an object: as a form, if its members are declared, or as JSON. */
+/** The editor of an object: a form if its members are declared, or else JSON. */
 
 import { useState } from 'preact/hooks'
 import type { FieldFault } from '../../../../api/client.ts'

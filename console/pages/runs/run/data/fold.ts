@@ -18,7 +18,7 @@ export interface WaitSpan {
   readonly kind: string
   readonly from: number
   to?: number
-  /** What the event says about the wait, such as `queue`, `targets` or `deadline`. */
+  /** Payload of the event that opened the wait, with members such as `queue` or `deadline`. */
   readonly facts: Payload
 }
 /** An attempt of a step. */

@@ -15,7 +15,7 @@ export interface Row {
   readonly status: string
   readonly from: number | undefined
   readonly to: number | undefined
-  /** The number of rows directly below; 0 for a row that cannot be opened. */
+  /** The number of rows directly below; 0 for a row that cannot be expanded. */
   readonly children: number
   readonly open: boolean
 }

@@ -37,7 +37,7 @@ const namesOf = (steps: readonly StepView[]): string => {
   return text.steps(names, steps.length - names.length)
 }
 
-/** Returns targets in words: names of people, and roles. */
+/** Returns the targets of a question as text: names of people, and roles. */
 export function targetsOf(targets: unknown, nameOf: (id: string) => string): string {
   const list = Array.isArray(targets) ? targets.map(String) : []
   return text.either(
