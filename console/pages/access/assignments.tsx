@@ -1,4 +1,4 @@
-/** Who has which role: giving a role and taking it. */
+/** Role assignments of a project, and the dialogs that add and revoke them. */
 
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
@@ -69,7 +69,7 @@ function GiveRole({
   )
 }
 
-/** The table of assignments. */
+/** Lists the role assignments, with actions that add and revoke them. */
 export function Assignments({
   project,
   items,

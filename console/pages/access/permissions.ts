@@ -1,10 +1,10 @@
-/** Permissions on actions, which roles name one by one or as a family. */
+/** Permissions to execute actions. A role lists single actions or patterns that end with `*`. */
 
 const ACTION = 'actions.execute.'
-/** Returns whether a permission is about actions. */
+/** Returns whether a permission allows the execution of actions. */
 export const isAction = (permission: string): boolean => permission.startsWith(ACTION)
 
-/** Reads permissions on actions from lines. The prefix may be omitted. */
+/** Reads action permissions separated by white space or commas. Their prefix may be omitted. */
 export const actionPermissionsOf = (lines: string): readonly string[] => [
   ...new Set(
     lines

@@ -1,4 +1,4 @@
-/** The dialog that adds or changes a person or a service, with the roles. */
+/** The dialog that adds or changes a person or a service, including the roles. */
 import { useState } from 'preact/hooks'
 import type { PrincipalRecord } from '../../../protocol/access/rows.ts'
 import { call } from '../../api/client.ts'
@@ -8,7 +8,7 @@ import { FormDialog } from '../../design/overlay.tsx'
 import { type Role, useRoles } from './roles-of.ts'
 import { accessText as text } from './text.ts'
 
-/** Boxes to choose roles. */
+/** Checkboxes for the roles of a principal. */
 const RoleChoice = ({
   roles,
   chosen,
@@ -40,7 +40,7 @@ const RoleChoice = ({
   </fieldset>
 )
 
-/** The dialog. Without `of`, it adds one. */
+/** Shows the dialog. Without `of`, it adds a principal. */
 export function PrincipalForm({
   project,
   person,
@@ -48,7 +48,7 @@ export function PrincipalForm({
   onClose,
 }: {
   readonly project: string
-  /** Whether it is a person; otherwise it is a service. */
+  /** Whether the principal is a person; otherwise it is a service. */
   readonly person: boolean
   readonly of?: PrincipalRecord
   readonly onClose: (changed?: PrincipalRecord) => void
@@ -61,7 +61,7 @@ export function PrincipalForm({
     of?.role_ids ?? (of ? [] : ['role_operator']),
   )
   const submit = async (): Promise<void> => {
-    // Only what was changed is sent, so that a concurrent change of something else is kept.
+    // Only changed fields are sent, so concurrent changes to other fields are kept.
     const changes = {
       ...(description !== (of?.description ?? '') && { description }),
       ...(chosen.join() !== (of?.role_ids ?? []).join() && { role_ids: [...chosen] }),

@@ -42,7 +42,7 @@ function Names({ of: { name, email, description, id } }: { readonly of: Principa
   )
 }
 
-/** Uses the people or the other principals of a project. */
+/** Loads the people, or the services and agents, of a project. */
 function usePrincipals(project: string, person: boolean): Listing<PrincipalRecord> {
   const kinds = { kinds: ['principal', 'assignment', 'role'] }
   const people = useList(
@@ -58,13 +58,13 @@ function usePrincipals(project: string, person: boolean): Listing<PrincipalRecor
   return person ? people : others
 }
 
-/** The list with its actions. */
+/** Lists the principals, with a search and a menu of actions for each. */
 export function Principals({
   project,
   person,
 }: {
   readonly project: string
-  /** Whether people are listed; otherwise services and agents are. */
+  /** Whether people are listed; otherwise services and agents are listed. */
   readonly person: boolean
 }) {
   const list = usePrincipals(project, person)

@@ -11,7 +11,7 @@ import { accessText as text } from './text.ts'
 
 type Permission = CallReply<'permission.list'>['items'][number]
 
-/** The dialog. Without `of`, it creates a role. */
+/** Shows the dialog. Without `of`, it creates a role. */
 export function RoleForm({
   project,
   of,

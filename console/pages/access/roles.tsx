@@ -1,4 +1,4 @@
-/** Roles: what each allows, and who has which. */
+/** The roles of a project: their permissions and their assignments. */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
@@ -112,7 +112,7 @@ function Matrix({
   )
 }
 
-/** The tab. */
+/** Shows the permissions of all roles, and the role assignments. */
 export function Roles({ project }: { readonly project: string }) {
   const roles = useRoles(project)
   const { state, reload } = useQuery('permission.list', { project })

@@ -1,4 +1,4 @@
-/** The secrets of a project. Values are written and never read. */
+/** The secrets of a project. Values can be written but not read. */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'

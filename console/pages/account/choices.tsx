@@ -1,4 +1,4 @@
-/** Choices of this browser, and the list of keyboard shortcuts. */
+/** Preferences of this browser, and the list of keyboard shortcuts. */
 import { type Column, DataTable } from '../../design/data-table.tsx'
 import { SelectField } from '../../design/field.tsx'
 import { routes } from '../../router/routes.ts'
@@ -67,7 +67,7 @@ const general: readonly Shortcut[] = [
   { keys: 'Enter', label: text.openItem },
 ]
 
-/** The tab with the shortcuts. */
+/** Lists the general shortcuts, those of registered commands, and those that open pages. */
 export function Shortcuts() {
   const pages = routes.flatMap(({ entry }) =>
     entry?.keys === undefined ? [] : [{ keys: entry.keys, label: entry.label }],

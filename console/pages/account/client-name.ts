@@ -1,4 +1,4 @@
-/** Names browsers for people. */
+/** Readable names of user agents. */
 
 const browsers: readonly (readonly [RegExp, string])[] = [
   [/Edg(?:e|A|iOS)?\/(\d+)/, 'Edge'],
@@ -16,7 +16,9 @@ const systems: readonly (readonly [RegExp, string])[] = [
   [/Linux/, 'Linux'],
 ]
 
-/** Returns a short name for a user agent, such as `Firefox 140, Linux`; otherwise the text. */
+/**
+ * Returns a short name such as `Firefox 140, Linux`; an unknown user agent is returned unchanged.
+ */
 export function clientName(userAgent: string): string {
   const browser = browsers.flatMap(([pattern, name]) => {
     const version = pattern.exec(userAgent)?.[1]

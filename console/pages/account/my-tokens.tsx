@@ -1,4 +1,4 @@
-/** The personal tokens of the person in one project. */
+/** The signed-in person's personal tokens in one project. */
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
@@ -59,7 +59,10 @@ function Tokens({ project }: { readonly project: string }) {
   )
 }
 
-/** The tab. The project is a query parameter. */
+/**
+ * Shows the tokens in the project that the query parameter `project` selects. By default, this is
+ * the first project in which the caller is a person.
+ */
 export function MyTokens() {
   const all = projects.value
   const wanted = place.value.query.get('project')

@@ -1,4 +1,4 @@
-/** Who is signed in, how, and with which permissions in which project. */
+/** The signed-in person: the method of signing in, and the permissions in each project. */
 import { useState } from 'preact/hooks'
 import type { ConsoleIdentity } from '../../../protocol/access/console-session.ts'
 import { Button } from '../../design/button.tsx'
@@ -66,7 +66,7 @@ function AddCredential({ onClose }: { readonly onClose: () => void }) {
   )
 }
 
-/** The tab. */
+/** Shows the current session, the organization role, and the projects with their permissions. */
 export function Overview() {
   const [adding, setAdding] = useState(false)
   const known = identity.value

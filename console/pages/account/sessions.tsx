@@ -15,7 +15,7 @@ import { accountText as text } from './text.ts'
 
 type Session = CallReply<'console_session.list'>['items'][number]
 
-/** The tab. */
+/** Lists the console sessions. One or all of them can be revoked. */
 export function Sessions() {
   const list = useList('console_session.list', { limit: 100 })
   const [revoking, setRevoking] = useState<Session | 'all'>()

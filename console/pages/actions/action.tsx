@@ -1,4 +1,4 @@
-/** The page of an action: trying it, its schemas, its calls and its definition. */
+/** The page of an action: a form that calls it, its schemas, its calls and its definition. */
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'

@@ -1,4 +1,4 @@
-/** The calls of an action that have ended. */
+/** The ended calls of an action. */
 import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { Badge, Empty, Failure, Skeleton, type Tone } from '../../design/states.tsx'

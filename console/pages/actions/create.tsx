@@ -10,7 +10,7 @@ import { go } from '../../router/router.ts'
 import { buildText } from '../build/text.ts'
 import { actionsText as text } from './text.ts'
 
-/** Shows a secret once, in a dialog that leads on. */
+/** Shows a new signing secret, which the service does not return again. */
 export const SecretDialog = ({
   secret,
   onClose,
@@ -29,7 +29,9 @@ export const SecretDialog = ({
   </Dialog>
 )
 
-/** Shows the dialog. It leads to the new action, after its secret was shown. */
+/**
+ * Shows the dialog. It opens the page of the new action, after showing its secret if it has one.
+ */
 export function CreateDialog({
   project,
   onClose,

@@ -51,7 +51,7 @@ function Secret({ project, name }: { readonly project: string; readonly name: st
   )
 }
 
-/** Shows the settings. */
+/** Shows the form with the definition; it is read-only without `project.edit`. */
 export function Settings({
   project,
   action,

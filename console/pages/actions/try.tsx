@@ -47,7 +47,7 @@ function Outcome({ result, project }: { readonly result: Result; readonly projec
   )
 }
 
-/** Shows the form and the result. */
+/** Shows the form and the result, or the reason why the caller cannot execute the action. */
 export function TryIt({ project, entry }: { readonly project: string; readonly entry: Entry }) {
   const input = useForm(entry.input_schema)
   const [timeout, setTimeoutText] = useState('')

@@ -1,25 +1,25 @@
-/** Words and marks for entries of the catalog of actions. */
+/** Labels and badges for entries of the catalog of actions. */
 import type { CallReply } from '../../api/client.ts'
 import { Badge } from '../../design/states.tsx'
 import { actionsText as text } from './text.ts'
 
-/** An entry of the catalog. */
+/** An action in the catalog, including built-in ones and those of the organization. */
 export type Entry = CallReply<'catalog.action'>
 
-/** Words for what performs an action. */
+/** Labels of the endpoint kinds. */
 export const kindWords: Readonly<Record<Entry['endpoint_kind'], string>> = {
   http: text.http,
   worker: text.worker,
   builtin: text.builtin,
 }
-/** Words for what defines an action. */
+/** Labels of the definition scopes. */
 export const scopeWords: Readonly<Record<Entry['definition_scope'], string>> = {
   project: text.project,
   organization: text.organization,
   platform: text.platform,
 }
 
-/** Whether an action can be called, and the properties that its definition declares. */
+/** Badges for the readiness of an action and for its declared annotations. */
 export const Marks = ({ entry }: { readonly entry: Entry }) => (
   <>
     {entry.readiness === 'ready' ? (

@@ -1,4 +1,6 @@
-/** The messaging bindings of an agent: in which conversations of accounts it answers. */
+/**
+ * The messaging bindings of an agent: the conversations of connected accounts in which it answers.
+ */
 
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
@@ -28,7 +30,7 @@ const answersOf = ({ dms, mentions, all_messages }: Binding): string =>
     .filter(Boolean)
     .join(' · ')
 
-/** The bindings of the agent `id`. */
+/** Lists the bindings of the agent `id`, and adds, changes and deletes them. */
 export function Bindings({ project, id }: { readonly project: string; readonly id: string }) {
   const { state, reload } = useQuery('agent.bindings', { project, id }, { kinds: ['agent'] })
   const [edited, setEdited] = useState<Binding | 'new'>()

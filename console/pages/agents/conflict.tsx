@@ -1,4 +1,7 @@
-/** Says that somebody else has saved fields of an agent that are being edited, and asks which stay. */
+/**
+ * Warns that somebody else has changed fields of an agent that are being edited, and asks which
+ * values to keep.
+ */
 import { Button } from '../../design/button.tsx'
 import { Notice } from '../../design/states.tsx'
 import { Differences } from '../../editor/differences.tsx'
@@ -7,8 +10,8 @@ import { agentsText as text } from './text.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Returns the names of the edited fields whose stored values differ from those with which the
- * editing began.
+ * Returns the names of the edited fields whose stored values have changed since their editing
+ * began.
  */
 export const conflictsOf = (changes: Fields, bases: Fields, stored: Fields): readonly string[] =>
   Object.keys(changes).filter(
@@ -30,7 +33,7 @@ const labels: Fields = {
 const shown = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? text.noValue)
 
-/** Shows the stored values, and the differences of the instructions. */
+/** Shows the stored values; for the instructions, a diff to the edited text. */
 export const Conflict = ({
   names,
   changes,
@@ -41,9 +44,9 @@ export const Conflict = ({
   readonly names: readonly string[]
   readonly changes: Fields
   readonly stored: Fields
-  /** Continues with the own values. */
+  /** Keeps the edited values. */
   readonly onKeep: () => void
-  /** Continues with the stored values. */
+  /** Replaces the edited values by the stored ones. */
   readonly onTake: () => void
 }) => (
   <Notice tone="warn">

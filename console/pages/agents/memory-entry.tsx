@@ -1,4 +1,4 @@
-/** The dialog that adds or changes an entry of the memory of an agent. */
+/** The dialog that adds or changes a memory entry of an agent. */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
@@ -8,7 +8,7 @@ import { Dialog } from '../../design/overlay.tsx'
 import { Failure } from '../../design/states.tsx'
 import { agentsText as text } from './text.ts'
 
-/** An entry of a memory. */
+/** A stored entry of an agent's memory. */
 export type MemoryEntry = CallReply<'memory.entries'>['items'][number]
 
 const KINDS = [
@@ -26,7 +26,7 @@ export function EntryDialog({
 }: {
   readonly project: string
   readonly agent: string
-  /** Absent: a new entry. */
+  /** The entry to change; absent for a new one. */
   readonly entry?: MemoryEntry
   readonly onClose: () => void
 }) {

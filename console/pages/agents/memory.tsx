@@ -1,4 +1,6 @@
-/** The memory of an agent as it changes: entries, their history, editing and forgetting. */
+/**
+ * The memory of an agent, updated live: its entries, their editing and deletion, and the history.
+ */
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, type CallReply, call } from '../../api/client.ts'
 import { useList, useQuery } from '../../api/query.ts'
@@ -16,7 +18,7 @@ import { EntryDialog, type MemoryEntry } from './memory-entry.tsx'
 import { agentsText as text } from './text.ts'
 
 type Change = CallReply<'memory.changes'>['items'][number]
-/** Pages of the history that are read at most. */
+/** Maximum number of pages of the history that are loaded. */
 const MAX_PAGES = 20
 
 const kindText: Readonly<Record<MemoryEntry['kind'], string>> = {
@@ -36,7 +38,7 @@ const reasons: Readonly<Record<Change['reason'], string>> = {
   soft_cap: text.byLimit,
 }
 
-/** The memory of the agent `id`. */
+/** Lists the memory entries of the agent `id`, with a search. */
 export function Memory({ project, id }: { readonly project: string; readonly id: string }) {
   const { query } = place.value
   const wanted = query.get('memory') ?? ''
@@ -145,7 +147,7 @@ export function Memory({ project, id }: { readonly project: string; readonly id:
   )
 }
 
-/** What happened to the memory, the newest first. The service lists the oldest first. */
+/** Changes of the memory, newest first. The service lists the oldest first. */
 function History({
   project,
   id,

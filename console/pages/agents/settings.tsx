@@ -1,6 +1,6 @@
 /**
- * The settings of an agent. Only changed fields are sent, so a change that another person makes to
- * other fields meanwhile is kept. For the same fields, the person decides which value stays.
+ * The settings of an agent. Only changed fields are sent, so concurrent changes to other fields are
+ * kept. If somebody else has changed the same field, the person decides which value to keep.
  */
 import { useEffect, useId, useState } from 'preact/hooks'
 import { type CallInput, type CallReply, call } from '../../api/client.ts'
@@ -46,7 +46,7 @@ const THRESHOLDS = [
   { value: 'xl', label: text.thresholdXl },
 ]
 
-/** The form. It calls `onDirty` with whether it has unsaved changes. */
+/** Shows the form. `onDirty` receives whether there are unsaved changes. */
 export function Settings({
   project,
   agent: loaded,
@@ -244,7 +244,7 @@ export function Settings({
   )
 }
 
-/** The fields for the place that generates the text of the agent, and its model. */
+/** The fields for the model route of the agent and for its model. */
 function ModelFields({
   project,
   now,

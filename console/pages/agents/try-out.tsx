@@ -1,4 +1,4 @@
-/** A session with an agent beside its settings. The session is in the address. */
+/** A session with an agent, shown beside its settings. The session id is in the address. */
 import { call } from '../../api/client.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Notice } from '../../design/states.tsx'
@@ -9,7 +9,7 @@ import { useSession } from '../sessions/conversation/followed.ts'
 import type { Agent } from './settings.tsx'
 import { agentsText as text } from './text.ts'
 
-/** The try-out of an agent. `dirty`: the settings have unsaved changes. */
+/** Starts and shows the session. `dirty` means that the settings have unsaved changes. */
 export function TryOut({
   project,
   agent,

@@ -22,7 +22,7 @@ import { artifactsText as text } from './text.ts'
 
 type Artifact = CallReply<'artifact.get'>
 
-/** Returns the address of the bytes. */
+/** Returns the path from which the content of an artifact is downloaded. */
 const contentOf = (project: string, id: string): string =>
   `/v1/projects/${encodeURIComponent(project)}/artifacts/${encodeURIComponent(id)}/content`
 
@@ -195,7 +195,7 @@ function Facts({ of, base }: { readonly of: Artifact; readonly base: string }) {
 }
 
 const PERIODS = [5, 15, 30, 60]
-/** A dialog that makes a link which reads the file without a credential. */
+/** The dialog that creates a link for reading the file without a credential. */
 function SignedLink({
   project,
   id,

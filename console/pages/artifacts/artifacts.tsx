@@ -30,7 +30,7 @@ const TYPES = [
   { value: 'audio/', label: text.audio },
   { value: 'video/', label: text.video },
 ]
-/** Limit of an installation without a limit. */
+/** The limit that the service reports if there is no quota. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 function QuotaBar({ of }: { readonly of: Quota }) {
@@ -97,7 +97,7 @@ function UploadLine({ of, base }: { readonly of: Upload; readonly base: string }
   )
 }
 
-/** Where an artifact comes from, in one cell. */
+/** The origin of an artifact: a link to its run, or a word for an upload. */
 function Origin({ of, base }: { readonly of: Artifact; readonly base: string }) {
   if (of.run_id === undefined) return <span class="soft">{text.person}</span>
   return (

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 import { ApiError, randomKey } from '../../api/client.ts'
 import { guardUnload } from '../../router/router.ts'
 
-/** A file that is uploaded in this tab. */
+/** One upload of this browser tab. */
 export interface Upload {
   readonly id: number
   readonly project: string
@@ -11,14 +11,14 @@ export interface Upload {
   readonly size: number
   readonly sent: number
   readonly state: 'waiting' | 'sending' | 'done' | 'failed'
-  /** Id of the artifact, once it exists. */
+  /** Id of the artifact after a successful upload. */
   readonly artifact?: string
   readonly error?: ApiError
 }
 
 const AT_ONCE = 2
 const MAX_NAME = 256
-/** The uploads of this tab, newest first. They go on while other pages are shown. */
+/** The uploads of this browser tab, newest first. They continue while other pages are shown. */
 export const uploads = signal<readonly Upload[]>([])
 
 const waiting: { readonly id: number; readonly file: File }[] = []
@@ -32,7 +32,7 @@ const change = (id: number, changes: Partial<Upload>): void => {
 
 /** Adds files to the uploads of a project. */
 export function uploadFiles(project: string, files: readonly File[]): void {
-  // The browser asks before a reload on all pages, because the uploads go on there.
+  // Uploads continue on other pages, so a reload asks for confirmation on every page.
   if (!isGuarded) guardUnload(() => waiting.length > 0 || running.size > 0)
   isGuarded = true
   for (const file of files) {
@@ -46,7 +46,7 @@ export function uploadFiles(project: string, files: readonly File[]): void {
   }
   next()
 }
-/** Ends an upload, or removes one that has ended from the list. */
+/** Aborts an upload if it has not ended, and removes it from the list. */
 export function dismissUpload(id: number): void {
   const at = waiting.findIndex((one) => one.id === id)
   if (at >= 0) waiting.splice(at, 1)
@@ -62,13 +62,13 @@ function next(): void {
   }
 }
 
-/** Sends a file. `fetch` reports no progress of requests, so this is an `XMLHttpRequest`. */
+/** Sends a file by `XMLHttpRequest`, because `fetch` does not report upload progress. */
 function send({ id, project, name }: Upload, file: File): void {
   const form = new FormData()
   form.set('name', name)
   form.set('size_bytes', String(file.size))
   if (file.type !== '') form.set('mime', file.type.split(';')[0] ?? '')
-  // The service reads the form as a stream, so the file is its last part.
+  // The service reads the form as a stream, so the file must be the last part.
   form.set('file', file)
   const request = new XMLHttpRequest()
   running.set(id, request)

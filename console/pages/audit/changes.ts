@@ -16,7 +16,7 @@ const isPair = (value: unknown): value is { readonly from?: unknown; readonly to
   Object.keys(value).length > 0 &&
   Object.keys(value).every((name) => name === 'from' || name === 'to')
 
-/** Returns a row per attribute; undefined if the changes have another form. */
+/** Returns a row per attribute; undefined if a change is not a pair of `from` and `to`. */
 export function changeRows(changes: AuditEntry['changes']): readonly ChangeRow[] | undefined {
   const rows: ChangeRow[] = []
   for (const [name, value] of Object.entries(changes ?? {})) {
@@ -31,7 +31,10 @@ const textOf = (value: unknown): string => {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '–')
   return isolate(text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text)
 }
-/** Returns the changes in one line, such as `name: a → b`; '' without changes. */
+/**
+ * Returns the changes in one line, such as `name: a → b`. If they are not pairs of `from` and `to`,
+ * only the names of the attributes are returned; '' without changes.
+ */
 export function changeSummary(changes: AuditEntry['changes']): string {
   const rows = changeRows(changes)
   if (!rows) return Object.keys(changes ?? {}).join(', ')

@@ -1,4 +1,4 @@
-/** One audit entry with all its facts. */
+/** The dialog with all details of an audit entry. */
 
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import { Button } from '../../design/button.tsx'
@@ -64,7 +64,7 @@ function Changes({ of }: { readonly of: AuditEntry['changes'] }) {
   )
 }
 
-/** The dialog. */
+/** Shows the entry. Its buttons open the adjacent entries, or filter by its resource or actor. */
 export function Entry({
   of,
   actorName,
@@ -74,7 +74,7 @@ export function Entry({
 }: {
   readonly of: AuditEntry
   readonly actorName: string
-  /** Ids of the entries before and after it in the list. */
+  /** Ids of the adjacent entries in the list. */
   readonly previous: string | undefined
   readonly next: string | undefined
   readonly onClose: () => void

@@ -1,4 +1,4 @@
-/** The filters of an audit log: in the address, and as a request has them. */
+/** The filters of an audit log, in the address and in requests. */
 import type { CallInput } from '../../api/client.ts'
 
 /** Names of the query parameters. */
@@ -24,7 +24,8 @@ const periods: Readonly<Record<string, number>> = {
 
 /**
  * Returns the filters of a request.
- * @param now Unix milliseconds, rounded down to a minute so that equal filters are equal requests.
+ * @param now Unix milliseconds. It is rounded down to a minute, so equal filters within a minute
+ * give equal requests.
  */
 export function filtersOf(
   query: URLSearchParams,
@@ -51,7 +52,7 @@ export function filtersOf(
   }
 }
 
-/** The types of resources that entries have. */
+/** The resource types of audit entries. */
 export const resourceTypes: readonly string[] = [
   'action',
   'action_secret',

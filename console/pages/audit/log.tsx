@@ -26,10 +26,10 @@ const tones: Readonly<Record<AuditEntry['action'], Tone>> = {
   update: 'info',
   delete: 'bad',
 }
-/** Maximum number of entries in a file. */
+/** Maximum number of entries in an exported file. */
 const EXPORTED = 20_000
 const PAGE = 200
-/** Kinds of records whose changes are audited, without those that change all the time. */
+/** Changes of these kinds reload the log of a project. Kinds that change constantly are omitted. */
 const AUDITED: QueryOptions = {
   kinds: [
     ...['action', 'agent', 'assignment', 'blueprint', 'channel', 'environment', 'key', 'loop'],
@@ -39,7 +39,7 @@ const AUDITED: QueryOptions = {
 }
 
 type Filters = Omit<CallInput<'audit.list'>, 'limit'>
-/** Loads all entries that match, at most `EXPORTED`. */
+/** Loads all entries that match the filters, at most `EXPORTED`. */
 async function loadAll(
   project: string | undefined,
   filters: Filters,
@@ -100,7 +100,7 @@ function Export({
   )
 }
 
-/** The page. Without a project, it is the log of the organization. */
+/** Shows the log of a project; without `project`, that of the organization. */
 export function AuditLog({ project }: { readonly project?: string }) {
   const { query } = place.value
   const key = filterNames.map((name) => query.get(name) ?? '').join('\n')
@@ -124,7 +124,7 @@ export function AuditLog({ project }: { readonly project?: string }) {
   const openId = query.get('entry')
   const at = items.findIndex(({ id }) => id === openId)
   const opened = items[at]
-  // Keys of the organization act as principals that no project lists.
+  // Organization keys act as principals that no project lists.
   const keys =
     useQuery(
       'key.list_organization',

@@ -1,9 +1,9 @@
-/** Saves a text as a file of the browser. */
+/** Downloads of generated text. */
 
-/** Milliseconds after which the browser has read the text. */
+/** Time in milliseconds after which the browser should have read the text. */
 const READ_MS = 60_000
 
-/** Offers a text as a download. */
+/** Offers a text as a download; `type` is its media type. */
 export function saveFile(name: string, type: string, text: string): void {
   const address = URL.createObjectURL(new Blob([text], { type }))
   const link = document.createElement('a')

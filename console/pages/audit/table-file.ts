@@ -1,4 +1,4 @@
-/** Audit entries as a file. */
+/** Audit entries as CSV or JSON Lines. */
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 
 const columns = [
@@ -21,8 +21,8 @@ const columns = [
 ] as const
 
 /**
- * Returns a cell of a CSV file (RFC 4180). Spreadsheets run texts that begin like a formula, so an
- * apostrophe precedes these.
+ * Returns a field of a CSV file (RFC 4180). Text that a spreadsheet would evaluate as a formula is
+ * prefixed with an apostrophe.
  */
 function quoted(value: unknown): string {
   const plain = value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
@@ -30,7 +30,7 @@ function quoted(value: unknown): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** Returns entries as CSV with a header. */
+/** Returns entries as CSV with a header line. */
 export const csvOf = (entries: readonly AuditEntry[]): string =>
   [
     columns.join(','),

@@ -1,4 +1,4 @@
-/** Applies a blueprint from files: the plan is shown first, and exactly this plan is applied. */
+/** Applies a blueprint from files: shows the plan first, and then applies exactly this plan. */
 import { useEffect, useState } from 'preact/hooks'
 import type { ApplyResult } from '../../../protocol/blueprints/schema.ts'
 import { ApiError, call } from '../../api/client.ts'
@@ -18,7 +18,7 @@ import { Upload } from './upload.tsx'
 const INCLUDED = ['plan', 'drift', 'orphans', 'further_types'] as const
 
 interface Choices {
-  /** Index of the blueprint among those of the files. */
+  /** Index of the selected blueprint among those in the files. */
   readonly at: number
   readonly protect: '' | 'on' | 'off'
   readonly prune: boolean
@@ -65,7 +65,10 @@ export default function ApplyPage({ params }: PageProps) {
       ...(choices.prune && { prune: true }),
       ...more,
     })
-  /** Runs a request, and keeps its refusal. */
+  /**
+   * Shows the step `running` during a request, and `failed` with the error if the service refuses
+   * it.
+   */
   const attempt = async (running: Step, after: () => Promise<Step>, failed: Step) => {
     setStep(running)
     setError(undefined)
@@ -95,7 +98,7 @@ export default function ApplyPage({ params }: PageProps) {
       }),
       { kind: 'planned', result: planned },
     )
-  // A plan belongs to the files and choices that it was made from.
+  // A plan is valid only for the files and choices from which it was made.
   useEffect(() => {
     setStep({ kind: 'none' })
     setError(undefined)

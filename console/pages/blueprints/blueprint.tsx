@@ -100,7 +100,7 @@ export default function BlueprintPage({ params }: PageProps) {
   }
   const { state, reload } = useQuery('blueprint.bindings', input, { kinds: bindingKinds })
   const [asked, setAsked] = useState<'protect' | 'delete'>()
-  // Without a namespace or key, the service lists the bindings of all.
+  // Without a namespace or key, the service lists the bindings of all blueprints.
   const bindings = state.value.data?.items.filter(
     (one) => (one.namespace ?? '') === namespace && (one.blueprint_key ?? '') === key,
   )

@@ -5,7 +5,7 @@ import { bindingKinds } from './binding-kinds.ts'
 import { fieldText } from './groups.ts'
 import { blueprintsText as text } from './text.ts'
 
-/** The tab. */
+/** Lists the changed and deleted resources, with the values of their changed fields. */
 export function Drift({
   project,
   namespace,

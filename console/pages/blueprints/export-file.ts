@@ -4,7 +4,7 @@ import { showDone } from '../../design/notify.ts'
 import { saveFile } from '../audit/save-file.ts'
 import { blueprintsText as text } from './text.ts'
 
-/** Loads the export and saves it as JSON, which can be applied as it is. */
+/** Loads the export and saves it as JSON, which can be applied without changes. */
 export async function exportFile(
   project: string,
   { namespace, key }: { readonly namespace: string; readonly key: string },

@@ -1,4 +1,4 @@
-/** Bindings as blueprints, and values of fields as texts. */
+/** Groups bindings by blueprint, and formats and sorts the changes of a plan. */
 import type { Binding, Change } from '../../../protocol/blueprints/schema.ts'
 
 /** The bindings of one blueprint. */
@@ -8,7 +8,7 @@ export interface Group {
   readonly bindings: readonly Binding[]
 }
 
-/** Groups bindings by their blueprint, by namespace and key. */
+/** Groups bindings by blueprint, sorted by namespace and key. */
 export function groupsOf(bindings: readonly Binding[]): readonly Group[] {
   const groups = new Map<string, Binding[]>()
   for (const binding of bindings) {
@@ -25,7 +25,7 @@ export function groupsOf(bindings: readonly Binding[]): readonly Group[] {
     .sort((a, b) => a.namespace.localeCompare(b.namespace) || a.key.localeCompare(b.key))
 }
 
-/** Returns the address of a blueprint. */
+/** Returns the path of the page of a blueprint. */
 export const groupHref = (
   project: string,
   { namespace, key }: Pick<Group, 'namespace' | 'key'>,
@@ -41,7 +41,7 @@ export function protectionOf(bindings: readonly Binding[]): 'all' | 'some' | 'no
   return count === 0 ? 'none' : count === bindings.length ? 'all' : 'some'
 }
 
-/** Returns the value of a field as a text for a comparison; '' for an absent one. */
+/** Returns the value of a field as text for a diff; '' if it is absent. */
 export const fieldText = (value: unknown): string =>
   value === undefined
     ? ''

@@ -1,4 +1,4 @@
-/** A plan: what an apply changes, with the fields before and after side by side. */
+/** A plan: the changes of an apply, with a diff of each changed field. */
 import { useState } from 'preact/hooks'
 import type { ApplyResult, Change, FieldDifference } from '../../../protocol/blueprints/schema.ts'
 import { Button } from '../../design/button.tsx'
@@ -16,7 +16,7 @@ const looks: Readonly<Record<Change['action'], { readonly tone: Tone; readonly w
   released: { tone: 'warn', word: text.release },
 }
 
-/** Fields with their values before and after. */
+/** Shows a diff of each changed field. */
 const Fields = ({ of }: { readonly of: readonly FieldDifference[] }) => (
   <div class="stack">
     {of.map(({ field, from, to }) => (
@@ -71,7 +71,7 @@ function ChangeLine({ of }: { readonly of: Change }) {
   )
 }
 
-/** The plan, or the outcome of an apply. */
+/** Shows a plan, or the outcome of an apply. Unchanged resources are hidden at first. */
 export function Plan({
   of: { changes, orphans = [] },
   prune,

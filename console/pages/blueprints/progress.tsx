@@ -1,11 +1,14 @@
-/** The progress of an apply: how many of the new resources are bound to the blueprint already. */
+/**
+ * The progress of an apply: how many created and adopted resources are already bound to the
+ * blueprint.
+ */
 
 import type { ApplyResult } from '../../../protocol/blueprints/schema.ts'
 import { useQuery } from '../../api/query.ts'
 import { bindingKinds } from './binding-kinds.ts'
 import { blueprintsText as text } from './text.ts'
 
-/** The bar, while the request runs. */
+/** Shows the progress bar while the plan is being applied. */
 export function Progress({
   project,
   identity: { namespace, key },

@@ -1,6 +1,6 @@
 /**
- * Reads uploaded files as blueprints, with the reader of the command line. A document may refer to
- * another uploaded file.
+ * Reads uploaded files as blueprints, with the same reader as the command line. A document may
+ * refer to another uploaded file.
  */
 import { merged, requestOf } from '../../../client/cli/blueprints/documents.ts'
 import { type Fault, faultText, placeText } from '../../../client/cli/blueprints/located.ts'
@@ -12,13 +12,13 @@ export interface UploadedFile {
   readonly path: string
   readonly text: string
 }
-/** A blueprint of the files. */
+/** A blueprint from the files. */
 interface ReadBlueprint {
   readonly request: ApplyRequest
-  /** Returns the place of a path of the request, such as `desk.yaml:3:5`. */
+  /** Returns the location in the files of a field of the request, such as `desk.yaml:3:5`. */
   readonly placeOf: (path: string) => string | undefined
 }
-/** The blueprints of files, and the faults of the files as texts. */
+/** The blueprints in the files, and the faults of the files as messages. */
 export interface ReadFiles {
   readonly blueprints: readonly ReadBlueprint[]
   readonly faults: readonly string[]
@@ -30,7 +30,7 @@ const folderOf = (path: string): string => {
   const end = path.lastIndexOf('/')
   return end < 0 ? '' : `/${path.slice(0, end)}`
 }
-/** Returns the path that a name means in a folder; undefined if it leaves the uploaded files. */
+/** Resolves a reference relative to a folder; undefined if it leads outside the uploaded files. */
 function resolved(folder: string, name: string): string | undefined {
   const parts = folder.split('/').filter((part) => part !== '')
   for (const part of name.split('/')) {
@@ -50,7 +50,7 @@ export const variablesOf = (lines: string): Readonly<Record<string, string>> =>
     }),
   )
 
-/** Reads files. Files that are not documents are only the targets of references. */
+/** Reads the documents among the files. Other files are read only if a document refers to them. */
 export function readFiles(
   files: readonly UploadedFile[],
   env: Readonly<Record<string, string>>,

@@ -1,19 +1,19 @@
-/** Chooses files or a folder, by button or by dropping them. */
+/** The field for choosing files or a folder, by button or drag and drop. */
 import { useRef, useState } from 'preact/hooks'
 import { Button } from '../../design/button.tsx'
 import type { UploadedFile } from './read-files.ts'
 import { blueprintsText as text } from './text.ts'
 
-/** Files of a folder that belong to a repository or an installation are not read. */
+/** Files in hidden folders, such as `.git`, and in `node_modules` are not read. */
 const SKIPPED = /(^|\/)(\.[^/]+|node_modules)\//
-/** Maximum size of a file in bytes, and of all files together. */
+/** Maximum size in bytes of one file and of all files together. */
 const FILE_BYTES = 4_194_304
 const ALL_BYTES = 16_777_216
 
 const pathOf = (file: File): string =>
   file.webkitRelativePath === '' ? file.name : file.webkitRelativePath
 
-/** Reads files of the browser as texts. */
+/** Reads the chosen files as text. Skipped and too large files are left out. */
 async function textsOf(files: readonly File[]): Promise<readonly UploadedFile[]> {
   let left = ALL_BYTES
   const read: UploadedFile[] = []
@@ -26,7 +26,7 @@ async function textsOf(files: readonly File[]): Promise<readonly UploadedFile[]>
   return read
 }
 
-/** The field. */
+/** Shows the field. `onFiles` receives the files with their texts. */
 export function Upload({
   count,
   onFiles,

@@ -1,4 +1,4 @@
-/** The checks of definitions that the service makes too, and the schemas for suggestions. */
+/** The checks of definitions, shared with the service, and the schemas for completion. */
 
 import { Closed } from '../../../protocol/common.ts'
 import { checkLoop } from '../../../protocol/loops/check.ts'

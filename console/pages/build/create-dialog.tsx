@@ -1,4 +1,4 @@
-/** The dialog that creates a record with a name from a template. */
+/** The dialog that creates a named record from a template. */
 import { useState } from 'preact/hooks'
 import { ApiError, type FieldFault } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
@@ -8,7 +8,7 @@ import { faultAt } from '../../form/value.ts'
 import { Templates } from './templates.tsx'
 import { buildText as text } from './text.ts'
 
-/** Shows the dialog. */
+/** Shows the dialog. The first template is selected at first. */
 export function CreateFromTemplate<T extends { id: string; label: string; hint: string }>({
   title,
   label,
@@ -17,10 +17,10 @@ export function CreateFromTemplate<T extends { id: string; label: string; hint: 
   onClose,
 }: {
   readonly title: string
-  /** Names the choice of a template. */
+  /** Label of the choice of a template. */
   readonly label: string
   readonly templates: readonly Readonly<T>[]
-  /** Creates the record. A refusal is shown at the name. */
+  /** Creates the record. Faults of the name or handle are shown at the field for the name. */
   readonly onCreate: (name: string, template: Readonly<T>) => Promise<void>
   readonly onClose: () => void
 }) {

@@ -1,6 +1,6 @@
 /**
- * The editor of a definition with its graph: checked as one types, with the changes since the last
- * saved version, in JSON or YAML.
+ * The editor of a definition in JSON or YAML, with its graph, checks while typing, and the changes
+ * since the last saved version.
  */
 import { useState } from 'preact/hooks'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
@@ -29,7 +29,7 @@ const stepsOf = (value: unknown): Steps | undefined => {
 }
 const none: readonly FieldFault[] = []
 
-/** Shows the editor. */
+/** Shows the editor. Unsaved changes are kept as a draft in the browser. */
 export function DefinitionEditor({
   draftKey,
   saved,
@@ -43,16 +43,16 @@ export function DefinitionEditor({
 }: {
   readonly draftKey: string
   readonly saved: unknown
-  /** Changes when the definition is saved. */
+  /** Identifies the saved version of the definition. */
   readonly version: string
-  /** Says that a newer version was saved meanwhile. */
+  /** Message for the case that a newer version has been saved meanwhile. */
   readonly newer: string
   readonly schema: Schema
   readonly check: ValueCheck
   /** Path of the definition in requests, such as `spec`. */
   readonly root?: string
   readonly editable: boolean
-  /** Saves the definition. Refusals are shown at their places. */
+  /** Saves the definition. The faults of a refusal are shown at their positions. */
   readonly onSave: (value: unknown) => Promise<void>
 }) {
   const definition = useDefinition(draftKey, saved, version)
@@ -65,7 +65,7 @@ export function DefinitionEditor({
   const save = async (): Promise<void> => {
     if (!isChanged || !editable) return
     if (isOutdated) return showProblem(newer)
-    // The check of the editor may not have seen the last change yet.
+    // The editor checks with a delay, so it may not have checked the last change.
     if (faultsOfText(definition.text, language, check).length > 0) return showProblem(text.fixFirst)
     try {
       await onSave(definition.read())

@@ -1,16 +1,16 @@
-/** The text of a definition while it is edited, and its place in the storage of the browser. */
+/** The text of a definition while it is edited, and its draft in the storage of the browser. */
 import { useState } from 'preact/hooks'
 import { converted, type Language, locate, write } from '../../editor/located.ts'
 import { useDraft } from '../../shell/drafts.ts'
 import { store, stored } from '../../shell/theme.ts'
 
-/** An edited text: its language, and the saved state from which the editing began. */
+/** An edited text: its language, and the saved version on which it is based. */
 export interface Draft {
   readonly base: string
   readonly language: Language
   readonly text: string
 }
-/** Reads a stored draft; undefined if there is none, or if it was cut. */
+/** Reads a stored draft; undefined if there is none or it is invalid. */
 export function readDraft(kept: string): Draft | undefined {
   if (kept === '') return undefined
   try {
@@ -32,21 +32,21 @@ export interface DefinitionText {
   /** The saved definition in the current language. */
   readonly savedText: string
   readonly isChanged: boolean
-  /** Whether the definition was saved by somebody else since the editing began. */
+  /** Whether another version was saved after the editing began. */
   readonly isOutdated: boolean
   setText(text: string): void
-  /** Returns whether the text could be converted. */
+  /** Converts the text to a language; returns false if it cannot be converted. */
   setLanguage(language: Language): boolean
-  /** Forgets the changes. */
+  /** Discards the draft. */
   discard(): void
-  /** Continues with the own text on top of the latest saved definition. */
+  /** Keeps the draft, and bases it on the latest saved version. */
   keep(): void
-  /** Returns the value of the text; undefined when it cannot be read. */
+  /** Returns the value of the text; undefined if the text is invalid. */
   read(): unknown
 }
 
 /**
- * Uses the text of a definition. Changes are kept in the browser until they are saved.
+ * Provides the text of a definition. Changes are kept in the browser until they are saved.
  * @param key identifies the definition among all drafts.
  * @param version changes when the definition is saved.
  */
@@ -85,7 +85,7 @@ export function useDefinition(key: string, saved: unknown, version: string): Def
   }
 }
 
-/** Returns a short text that differs for different values, to notice changes. */
+/** Returns a short hash of a value (32-bit FNV-1a over its JSON), for detecting changes. */
 export function fingerprint(value: unknown): string {
   let hash = 0x811c9dc5
   for (const character of JSON.stringify(value) ?? '')

@@ -1,6 +1,6 @@
-/** JSON objects that are written in text fields. */
+/** JSON objects that are typed in text fields. */
 
-/** Returns the object; an empty text is an empty object, anything else undefined. */
+/** Parses a JSON object. An empty text gives an empty object; any other text gives undefined. */
 export function jsonObject(text: string): Record<string, unknown> | undefined {
   if (text.trim() === '') return {}
   try {

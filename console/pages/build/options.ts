@@ -1,7 +1,7 @@
-/** The options of a start of a run as they are written, and their form in a request. */
+/** The options for starting a run, as typed and as members of a request. */
 import type { FieldFault } from '../../api/client.ts'
 
-/** Texts of the fields. */
+/** The typed texts of the fields; '' for an absent option. */
 export interface WrittenOptions {
   readonly priority: string
   readonly queue: string
@@ -16,7 +16,7 @@ export const noOptions: WrittenOptions = {
   idempotency_key: '',
   external_id: '',
 }
-/** The members of a request. */
+/** The options as members of a request. */
 export interface StartOptions {
   readonly priority?: number
   readonly queue?: string
@@ -25,7 +25,7 @@ export interface StartOptions {
   readonly external_id?: string
 }
 
-/** Returns the options, or the faults of what was written. Empty fields are left out. */
+/** Returns the options, or the faults of the typed texts. Empty fields are left out. */
 export function readOptions(
   written: WrittenOptions,
   messages: { readonly notWhole: string; readonly notObject: string },

@@ -1,4 +1,4 @@
-/** A table of runs, for the pages of what starts them. It follows changes. */
+/** A table of the runs of a workflow, a loop or an event, updated live. */
 import type { CallInput } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'

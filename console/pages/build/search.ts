@@ -1,6 +1,6 @@
-/** The search in lists that are loaded as a whole. */
+/** The search in lists that are loaded completely. */
 
-/** Whether all words of a search occur in one of the texts. */
+/** Returns whether each word of a search occurs in at least one of the texts. */
 export function matchesText(search: string, texts: readonly string[]): boolean {
   const content = texts.join('\n').toLowerCase()
   return search

@@ -1,11 +1,11 @@
-/** The fields for the options of a start of a run. */
+/** The fields for the options for starting a run. */
 import type { FieldFault } from '../../api/client.ts'
 import { TextArea, TextField } from '../../design/field.tsx'
 import { faultAt } from '../../form/value.ts'
 import type { WrittenOptions } from './options.ts'
 import { buildText as text } from './text.ts'
 
-/** Shows the fields, folded until one has a fault. */
+/** Shows the fields, collapsed unless one of them has a fault. */
 export function StartOptionFields({
   written,
   faults,

@@ -5,22 +5,22 @@ import { TextField } from '../../design/field.tsx'
 import { faultAt } from '../../form/value.ts'
 import { tagsText as text } from './tags-text.ts'
 
-/** A written pair. */
+/** A tag as typed; its key may still be empty. */
 export interface WrittenTag {
   readonly key: string
   readonly value: string
 }
-/** Returns the pairs of tags. */
+/** Returns tags as pairs for the fields. */
 export const writtenTags = (tags: Readonly<Record<string, string>> = {}): readonly WrittenTag[] =>
   Object.entries(tags).map(([key, value]) => ({ key, value }))
-/** Returns the tags of pairs; those without a key are left out. */
+/** Returns pairs as tags. Pairs without a key are left out. */
 export const tagsOf = (written: readonly WrittenTag[]): Record<string, string> =>
   Object.fromEntries(
     written.filter(({ key }) => key.trim() !== '').map(({ key, value }) => [key.trim(), value]),
   )
 const MAX_TAGS = 8
 
-/** Shows the pairs. */
+/** Shows a row for each pair, and a button that adds a pair up to `MAX_TAGS`. */
 export function TagFields({
   tags,
   faults,

@@ -1,6 +1,6 @@
 /** The choice of a template. */
 
-/** Shows templates as cards of which one is chosen. */
+/** Shows templates as cards, one of which is selected. */
 export const Templates = ({
   label,
   templates,

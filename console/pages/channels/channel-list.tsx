@@ -10,12 +10,12 @@ import { usePeople } from '../../people/people.ts'
 import { formatNumber } from '../../text/format.ts'
 import { channelsText as text } from './text.ts'
 
-/** Id of the link of a channel. */
+/** Returns the element id of the link to a channel. */
 const channelLink = (id: string): string => `channel-${id}`
-/** The shown name of a channel. Direct messages are named after their members. */
+/** Returns the name to show for a channel. `useDirectName` names direct messages. */
 export const nameOfChannel = ({ display_name, name }: Channel): string => display_name ?? name
 
-/** Returns the name of a direct message, once its members are known. */
+/** Returns the names of the other members of a direct message; undefined until they are loaded. */
 export function useDirectName(project: string, id: string | undefined): string | undefined {
   const { me, nameOf } = usePeople(project)
   const members = useQuery('channel.members', id ? { project, id, limit: 20 } : undefined).state

@@ -1,4 +1,4 @@
-/** One channel: its head, its messages, the composer, and the panel beside them. */
+/** One channel: its header, its messages, the composer, and the panel beside them. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Channel } from '../../../protocol/channels/schema.ts'
@@ -33,9 +33,9 @@ const PANELS: readonly { readonly id: string; readonly icon: IconName; readonly 
 const openPanel = (panel: string): void =>
   setQuery({ panel: place.peek().query.get('panel') === panel ? '' : panel, thread: '' })
 
-/** Pause in milliseconds after which reading is reported. */
+/** Delay in milliseconds before a new read position is sent. */
 const READ_PAUSE_MS = 400
-/** Moves the read marker of a member forward as the person reads. */
+/** Returns a function that moves the member's read marker forward, after a short delay. */
 function useReading(project: string, channel: Channel, me: string) {
   const sent = useRef(channel.message_seq - (channel.unread_count ?? channel.message_seq))
   const wanted = useRef(0)
@@ -58,7 +58,7 @@ function useReading(project: string, channel: Channel, me: string) {
   }
 }
 
-/** Says which agents are answering. */
+/** Shows which agents are answering. */
 function Working({ project, channel }: { readonly project: string; readonly channel: string }) {
   const { nameOf } = usePeople(project)
   const { data } = useQuery(
@@ -130,7 +130,7 @@ function Head({
   )
 }
 
-/** Why the person cannot write here, with what helps. */
+/** Explains why the person cannot write here, and offers to join if that is possible. */
 function Obstacle({
   project,
   channel,
@@ -165,7 +165,7 @@ function Obstacle({
   )
 }
 
-/** Shows a channel. It must have the channel's id as its key. */
+/** Shows a channel. The caller must set the channel's id as its `key`. */
 export function ChannelView({
   project,
   channel,

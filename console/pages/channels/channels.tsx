@@ -1,4 +1,4 @@
-/** The channels: the list, and the channel that the address names beside it. */
+/** The page of channels: the list, and beside it the channel that the address selects. */
 import { useState } from 'preact/hooks'
 import { useList, useQuery } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'

@@ -1,6 +1,6 @@
 /**
- * The field in which a message is written: with mentions, files and a draft that outlives a reload.
- * Files are uploaded as artifacts, which the metadata of the message names.
+ * The field for writing a message, with mentions, files, and a draft that survives a reload. Files
+ * are uploaded as artifacts and referenced in the metadata of the message.
  */
 import type { RefObject } from 'preact'
 import { useId, useRef, useState } from 'preact/hooks'
@@ -15,10 +15,10 @@ import { may } from '../../shell/session.ts'
 import { complete, type Mentionable, matching, mentionAt, referenceOf } from './mention.ts'
 import { channelsText as text } from './text.ts'
 
-/** Characters of a message, as the service limits them. */
+/** Maximum number of characters of a message, as in the service. */
 const MAX_CHARACTERS = 40_000
 
-/** Files that are attached to the message that is written. */
+/** Uploads files, and collects their references for the message that is being written. */
 function useUploads(project: string) {
   const [files, setFiles] = useState<readonly ArtifactReference[]>([])
   const [pending, setPending] = useState<readonly string[]>([])
@@ -69,7 +69,9 @@ const Attached = ({ uploads: { files, pending, remove } }: { readonly uploads: U
     </ul>
   )
 
-/** The completion of a mention: what is offered, and the keys that choose. */
+/**
+ * Completes mentions: provides the suggestions at the caret, and handles the keys that select one.
+ */
 function useMentions(
   people: readonly Mentionable[],
   value: string,
@@ -93,7 +95,7 @@ function useMentions(
       field.current?.setSelectionRange(next.caret, next.caret)
     })
   }
-  /** Handles a key; returns whether it was for the completion. */
+  /** Handles a key; returns whether the completion consumed it. */
   const onKey = (event: KeyboardEvent): boolean => {
     if (offered.length === 0) return false
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]

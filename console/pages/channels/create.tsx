@@ -54,7 +54,7 @@ function People({
   )
 }
 
-/** Creates a channel, or opens a direct message (`dm`), and goes there. */
+/** Creates a channel, or opens a direct message (`dm`), and shows it. */
 export function Create({
   project,
   dm,

@@ -1,16 +1,16 @@
 /**
- * The messages of a channel that are known, and the lines of the timeline. Pure.
+ * The loaded messages of a channel, and the lines of its timeline. Pure.
  *
  * Invariants:
- * F1. Messages are in the order of `seq`, each once. Known messages have no gap between them.
+ * F1. Messages are in the order of `seq`, each once, without gaps between them.
  * F2. A newer state of a message is never replaced by an older one.
  */
 import type { ChannelEventRecord, ChannelMessage } from '../../../protocol/channels/schema.ts'
 
-/** The known messages. */
+/** The messages that are loaded so far. */
 export interface Feed {
   readonly items: readonly ChannelMessage[]
-  /** Cursor of the next older page; undefined when the first message is known. */
+  /** Cursor of the next older page; undefined when the first message is loaded. */
   readonly older: string | undefined
 }
 export const emptyFeed: Feed = { items: [], older: undefined }
@@ -42,11 +42,11 @@ export const addPage = (
   older: string | undefined,
 ): Feed => ({ items: merged(feed.items, items), older })
 
-/** Adds or replaces one message, and counts a new reply at its root. */
+/** Adds or replaces one message. A new reply increases the number of replies of its root. */
 export function addMessage(feed: Feed, message: ChannelMessage): Feed {
   const isNew = !feed.items.some(({ id }) => id === message.id)
   const first = feed.items[0]
-  // An edited message of an older page is loaded with that page.
+  // A message before the loaded ones is loaded with its page.
   if (isNew && first && feed.older !== undefined && message.seq < first.seq) return feed
   const items = merged(feed.items, [message])
   const root = message.reply_to
@@ -67,17 +67,17 @@ export function addEvent(feed: Feed, { payload }: Pick<ChannelEventRecord, 'payl
   return message ? addMessage(feed, message) : feed
 }
 
-/** The messages outside of threads. */
+/** Returns the messages outside of threads. */
 export const rootsOf = ({ items }: Feed): readonly ChannelMessage[] =>
   items.filter(({ reply_to }) => reply_to === undefined)
-/** The known replies of a thread. */
+/** Returns the loaded replies of a thread. */
 export const repliesOf = ({ items }: Feed, root: string): readonly ChannelMessage[] =>
   items.filter(({ reply_to }) => reply_to === root)
-/** Returns the newest known reply of each thread, by the id of its root. */
+/** Returns the newest loaded reply of each thread, by the id of its root. */
 export const lastReplies = ({ items }: Feed): ReadonlyMap<string, ChannelMessage> =>
   new Map(items.flatMap((one) => (one.reply_to === undefined ? [] : [[one.reply_to, one]])))
 
-/** A line of the timeline. */
+/** A line of the timeline: a day, the marker before the first unread message, or a message. */
 export type Line =
   | { readonly kind: 'day'; readonly key: string; readonly at: string }
   | { readonly kind: 'unread'; readonly key: string }
@@ -93,10 +93,11 @@ const GROUP_MS = 5 * 60_000
 const dayOf = (at: string): string => new Date(at).toDateString()
 
 /**
- * Returns the lines of messages, grouped by day and author.
+ * Returns the lines of messages. A group of messages has one day, one author, and no pause longer
+ * than `GROUP_MS`.
  * @param readUpTo `seq` up to which the person had read when the channel was opened; undefined
- *   without a marker.
- * @param me the person, whose own messages are never unread.
+ * without a marker.
+ * @param me id of the person, whose own messages are never unread.
  */
 export function linesOf(
   messages: readonly ChannelMessage[],

@@ -1,4 +1,4 @@
-/** The members of a channel: who they are, adding, removing and leaving. */
+/** The members of a channel: the list, adding and removing members, and leaving. */
 
 import { useState } from 'preact/hooks'
 import type { Channel, ChannelMember } from '../../../protocol/channels/schema.ts'
@@ -54,7 +54,7 @@ function Add({
   )
 }
 
-/** The panel with the members. Direct messages have fixed members. */
+/** Shows the panel. The members of direct messages cannot be changed. */
 export function Members({
   project,
   channel,

@@ -1,20 +1,20 @@
 /** Completion of mentions while a message is written. Pure. */
 import type { ArtifactReference } from '../../../protocol/artifacts/reference.ts'
 
-/** Somebody who can be mentioned. */
+/** A principal that can be mentioned. */
 export interface Mentionable {
   readonly id: string
   readonly name: string
   readonly kind: 'user' | 'service' | 'agent' | 'system'
 }
-/** A mention that is being written: from `start`, the place of `@`, to the caret. */
+/** A mention that is being typed, from the `@` at index `start` to the caret. */
 export interface Mention {
   readonly start: number
   readonly typed: string
 }
 
 const BEGUN = /(?:^|[^\p{L}\p{N}_])@([\p{L}\p{N}_.-]*)$/u
-/** Returns the mention before the caret, or undefined when none is being written. */
+/** Returns the mention before the caret; undefined if none is being typed. */
 export function mentionAt(text: string, caret: number): Mention | undefined {
   const found = BEGUN.exec(text.slice(0, caret))
   const typed = found?.[1]
@@ -22,7 +22,10 @@ export function mentionAt(text: string, caret: number): Mention | undefined {
 }
 
 const MAX_OFFERED = 8
-/** Returns those whose name, or a word of it, begins with the text; agents are first. */
+/**
+ * Returns the principals whose name, or a word in it, begins with the text: agents first, at most
+ * `MAX_OFFERED`.
+ */
 export function matching(people: readonly Mentionable[], typed: string): readonly Mentionable[] {
   const wanted = typed.toLowerCase()
   return people
@@ -37,7 +40,7 @@ export function matching(people: readonly Mentionable[], typed: string): readonl
     .slice(0, MAX_OFFERED)
 }
 
-/** Returns the text with the mention completed, and the new place of the caret. */
+/** Returns the text with the mention completed, and the new position of the caret. */
 export function complete(
   text: string,
   { start, typed }: Mention,
@@ -48,7 +51,7 @@ export function complete(
   return { text: before + rest, caret: before.length }
 }
 
-/** The answer to an upload, as far as a reference needs it. */
+/** The members of an upload's reply that a reference needs. */
 interface Uploaded {
   readonly id: string
   readonly name: string
@@ -56,7 +59,7 @@ interface Uploaded {
   readonly size_bytes: number
   readonly sha256?: string
 }
-/** Returns the reference with which the metadata of a message names an uploaded file. */
+/** Returns the reference to an uploaded file, for the metadata of a message. */
 export const referenceOf = (file: Uploaded): ArtifactReference => ({
   type: 'artifact',
   id: file.id,

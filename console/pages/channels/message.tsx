@@ -1,4 +1,4 @@
-/** One message of a channel, with its files, its thread and what can be done with it. */
+/** One message of a channel, with its files, its thread and its actions. */
 import { type Signal, useComputed } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import {
@@ -20,26 +20,26 @@ import { setQuery } from '../../router/router.ts'
 import { formatBytes } from '../../text/format.ts'
 import { channelsText as text } from './text.ts'
 
-/** What all messages of a list share. */
+/** Context that all messages of a list share. */
 export interface Around {
   readonly project: string
   readonly me: string
   /** Whether the person may write in the channel. */
   readonly writable: boolean
-  /** The message whose actions are shown. */
+  /** Id of the message whose actions are shown; '' for none. */
   readonly active: Signal<string>
-  /** The message that is being edited. */
+  /** Id of the message that is being edited; '' for none. */
   readonly editing: Signal<string>
   readonly onChanged: (message: ChannelMessage) => void
   /** Whether threads can be opened from here. */
   readonly threads: boolean
 }
 
-/** Id of the element of a message. */
+/** Returns the element id of a message in the timeline or, with `thread`, in a thread. */
 export const elementId = (message: string, thread = false): string =>
   `${thread ? 'reply' : 'message'}-${message}`
 
-/** The first letters of a name, on a coloured ground. It is decoration. */
+/** A decorative badge with the first letter of a name, or with an icon for an agent. */
 export function Portrait({ name, agent }: { readonly name: string; readonly agent: boolean }) {
   const letters = [...name.trim()].slice(0, 1).join('').toUpperCase()
   return (
@@ -49,7 +49,7 @@ export function Portrait({ name, agent }: { readonly name: string; readonly agen
   )
 }
 
-/** Files that a message names. Their access is checked when they are read. */
+/** Files that a message references. Access to them is checked when they are downloaded. */
 function Files({
   project,
   files,
@@ -182,7 +182,7 @@ function Actions({
   )
 }
 
-/** A message. `head`: with its author and time. */
+/** Shows a message. Without `head`, the author is visible to screen readers only. */
 export function MessageLine({
   around,
   message,
@@ -193,9 +193,9 @@ export function MessageLine({
   readonly around: Around
   readonly message: ChannelMessage
   readonly head: boolean
-  /** The newest known reply of its thread. */
+  /** The newest loaded reply in its thread. */
   readonly last?: ChannelMessage | undefined
-  /** Whether a link leads to this message. */
+  /** Whether the address links to this message. */
   readonly marked?: boolean
 }) {
   const { project, threads, active, editing } = around

@@ -19,7 +19,7 @@ import { type Around, MessageLine } from './message.tsx'
 import { channelsText as text } from './text.ts'
 import type { Messages } from './use-messages.ts'
 
-/** The layout of a panel. */
+/** Frame of a panel, with its title and a button that closes it. */
 export function Panel({
   title,
   children,
@@ -54,7 +54,7 @@ export function Panel({
   )
 }
 
-/** The items of a list, or what is shown instead of them. */
+/** Shows the items of a list, with its loading, failed and empty states. */
 export function Items<T>({
   list,
   empty,
@@ -79,7 +79,7 @@ export function Items<T>({
   )
 }
 
-/** A message of a list, which leads to its place. */
+/** A message in a list of results, with a link to its place in the channel. */
 const Found = ({
   project,
   message,
@@ -111,7 +111,7 @@ const Found = ({
   )
 }
 
-/** The thread below a message. */
+/** Shows the thread of a message, and a composer for replies. */
 export function Thread({
   around,
   root,
@@ -132,7 +132,7 @@ export function Thread({
   useEffect(() => {
     loaded.value = false
     let over = false
-    // Replies may be older than the loaded part of the channel, so they are read by themselves.
+    // Replies may be older than the loaded part of the channel, so they are loaded separately.
     const load = async (): Promise<void> => {
       const at = { project, id: channel.id }
       const [first, page] = await Promise.all([
@@ -196,7 +196,7 @@ export function Thread({
 }
 const useActive = (): Signal<string> => useSignal('')
 
-/** Searches messages, in this channel or in all that the person can read. */
+/** Searches messages in this channel, or in all channels that the person can read. */
 export function Search({
   project,
   channel,
@@ -244,7 +244,7 @@ export function Search({
   )
 }
 
-/** The pinned messages. */
+/** Lists the pinned messages of a channel. */
 export function Pins({ project, channel }: { readonly project: string; readonly channel: string }) {
   const list = useList(
     'channel.messages',
@@ -272,7 +272,7 @@ const outcomes: Readonly<Record<string, readonly [string, Tone]>> = {
   failed: [text.failed, 'bad'],
   cancelled: [text.cancelled, 'neutral'],
 }
-/** What agents were asked here, and what came of it. */
+/** Lists the exchanges with agents in a channel, with their outcomes. */
 export function Exchanges({
   project,
   channel,

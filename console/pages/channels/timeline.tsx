@@ -1,6 +1,7 @@
 /**
- * The timeline of a channel. It shows the newest messages and grows upwards while the person scrolls
- * up. At the bottom it follows new messages; elsewhere the visible messages keep their place.
+ * The timeline of a channel. It shows the newest messages and grows upwards while the person
+ * scrolls up. At the bottom, it follows new messages; elsewhere, the visible messages keep their
+ * position.
  */
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
@@ -15,14 +16,14 @@ import { type Around, elementId, MessageLine, togglePin } from './message.tsx'
 import { channelsText as text } from './text.ts'
 import type { Messages } from './use-messages.ts'
 
-/** Messages that are in the document at first, and by which the timeline grows. */
+/** Number of messages that are rendered at first and added whenever the timeline grows. */
 const WINDOW = 100
-/** Distance in pixels from the end at which the person counts as being there. */
+/** Maximum distance in pixels from the end at which the timeline counts as scrolled to the end. */
 const NEAR = 40
-/** Distance from the top at which older messages are loaded. */
+/** Distance in pixels from the top at which older messages are loaded. */
 const AHEAD = 600
 
-/** What the position of the scroll area was before a change. */
+/** The scroll position before a change. `top` is the offset in pixels of the element `anchor`. */
 interface Held {
   atBottom: boolean
   anchor: string | undefined
@@ -65,7 +66,7 @@ function usePosition() {
   return { area, content, held, measure, restore }
 }
 
-/** Shows the messages. `onRead` is told the newest `seq` that the person has seen. */
+/** Shows the messages. `onRead` receives the newest `seq` that the person has seen. */
 export function Timeline({
   messages,
   around,
@@ -128,7 +129,7 @@ export function Timeline({
     }
   }, [newest, atBottom])
 
-  // A link to a message: it is loaded, shown and marked.
+  // Scrolls to the linked message once it is loaded.
   const target = feed.items.find(({ id }) => id === marked)
   const targetSeq = target?.seq
   useEffect(() => {
@@ -218,13 +219,13 @@ export function Timeline({
   )
 }
 
-/** Returns the index of the first message from this `seq` on. */
+/** Returns the index of the first message with at least this `seq`, or else the last index. */
 function indexOf(messages: readonly { readonly seq: number }[], seq: number): number {
   const index = messages.findIndex((one) => one.seq >= seq)
   return index < 0 ? Math.max(0, messages.length - 1) : index
 }
 
-/** Keys that walk through the messages and act on the focused one. */
+/** Adds keys that move through the messages and act on the active one. */
 function useMessageKeys(
   list: HTMLElement | null,
   around: Around,

@@ -1,6 +1,6 @@
 /**
- * The messages of one channel, loaded from the newest on and followed live. The first page is
- * loaded after the live data has begun, so that nothing is missed between them.
+ * The messages of one channel, loaded newest first and updated live. The first page is loaded after
+ * the live updates have started, so no message is missed.
  */
 import { type ReadonlySignal, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
@@ -11,10 +11,9 @@ import { addEvent, addMessage, addPage, emptyFeed, type Feed } from './feed.ts'
 
 const FIRST_PAGE = 100
 const PAGE = 200
-/** Pages that are loaded to reach a message, at most. */
+/** Maximum number of pages that are loaded to reach a message. */
 const MAX_PAGES = 25
 
-/** The state of the messages. */
 interface MessagesState {
   readonly feed: Feed
   readonly loaded: boolean
@@ -23,19 +22,19 @@ interface MessagesState {
   /** The channel was deleted, or the person has lost access. */
   readonly gone?: boolean
 }
-/** The messages of a channel that a component uses. */
+/** The messages of a channel, with functions that load more of them. */
 export interface Messages {
   readonly state: ReadonlySignal<MessagesState>
   /** Loads the next older page. */
   older(): Promise<void>
-  /** Loads older pages until the message is known. @returns whether it is. */
+  /** Loads older pages until the messages from `seq` on are loaded. @returns whether they are. */
   reach(seq: number): Promise<boolean>
   /** Shows a message that this browser has sent or changed. */
   add(message: ChannelMessage): void
   reload(): void
 }
 
-/** Uses the messages of a channel. The component must have the key of the channel. */
+/** Loads and follows the messages of a channel. The channel's id must be the component's `key`. */
 export function useMessages(project: string, id: string): Messages {
   const state = useSignal<MessagesState>({ feed: emptyFeed, loaded: false, loading: true })
   const request = useRef<AbortController>(undefined)
@@ -81,7 +80,7 @@ export function useMessages(project: string, id: string): Messages {
         state: ({ state: reached }) => {
           if (reached === 'waiting') begin()
           if (reached === 'live' && !followed) {
-            // What was loaded before may miss messages.
+            // A page that was loaded before the live updates started may miss messages.
             begun = false
             followed = true
             begin()

@@ -1,6 +1,6 @@
 /**
- * A log of the worker of an environment as live data: its newest lines, and what is added. A worker
- * that cannot answer is asked again when its environment has changed.
+ * Follows a log of an environment's worker: its newest lines, and then what is appended. After an
+ * error, the log is requested again when the environment has changed.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { LogName } from '../../../protocol/environments/schema.ts'
@@ -22,10 +22,10 @@ interface Added {
   readonly truncated?: boolean
 }
 
-/** Most characters that are kept. */
+/** Maximum number of characters that are kept. */
 const KEPT = 2_000_000
 
-/** Returns the text of a log after a frame. */
+/** Returns a log after a frame. Beyond `KEPT` characters, the oldest lines are dropped. */
 export function withFrame(
   { content, truncated }: LogText,
   { text, reset, truncated: cut = false }: Added,
@@ -53,7 +53,7 @@ export class FollowedLog {
     return this.#state
   }
 
-  /** Follows the log until the returned function is called. The text so far stays. */
+  /** Follows the log until the returned function is called. The text received so far is kept. */
   follow(): () => void {
     const stopChanges = onChange(this.#project, false, (kind, id) => {
       const concerns = kind === 'environment' && (id === undefined || id === this.#target)

@@ -1,4 +1,4 @@
-/** Exclusive use of an environment: beginning it, and ending it with its token. */
+/** Exclusive use of an environment: dialogs that acquire and release its lease. */
 import { useState } from 'preact/hooks'
 import { ApiError, call } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
@@ -15,7 +15,7 @@ interface Props {
   readonly onClose: () => void
 }
 
-/** Runs an action and keeps its refusal. */
+/** Returns the refusal of the last action, and a function that runs an action. */
 function useAction(): readonly [ApiError | undefined, (run: () => Promise<void>) => Promise<void>] {
   const [error, setError] = useState<ApiError>()
   return [
@@ -33,7 +33,7 @@ function useAction(): readonly [ApiError | undefined, (run: () => Promise<void>)
 }
 
 const PERIODS = [5, 15, 30, 60]
-/** The dialog that begins the exclusive use, and shows its token once. */
+/** The dialog that acquires or extends the lease. Only this dialog shows the token. */
 export function TakeDialog({ project, id, onClose }: Props) {
   const [minutes, setMinutes] = useState('15')
   const [token, setToken] = useState<string>()
@@ -77,7 +77,7 @@ export function TakeDialog({ project, id, onClose }: Props) {
   )
 }
 
-/** The dialog that ends the exclusive use. */
+/** The dialog that releases the lease. It asks for the token. */
 export function ReleaseDialog({ project, id, onClose }: Props) {
   const [token, setToken] = useState('')
   const [error, run] = useAction()

@@ -1,4 +1,4 @@
-/** The logs of the worker of an environment, live until the reader stops to follow them. */
+/** The logs of an environment's worker. They are updated live unless the reader stops following. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Button, IconButton } from '../../design/button.tsx'
 import { SelectField } from '../../design/field.tsx'

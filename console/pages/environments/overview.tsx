@@ -28,7 +28,7 @@ const Fact = ({
     </>
   )
 
-/** A link to a record of the project, when there is one. */
+/** A link to the page of a record. */
 const Linked = ({ href, id }: { readonly href: string; readonly id: string }) => (
   <a class="mono" href={`${href}/${encodeURIComponent(id)}`}>
     {id}

@@ -1,4 +1,4 @@
-/** The states of environments as colours. */
+/** States of environments with their tones, and tags and repositories as lines of text. */
 import type { Tone } from '../../design/states.tsx'
 
 /** Tones of the states of environments and of their workers. */
@@ -27,7 +27,7 @@ export const states = [
   'orphaned',
 ] as const
 
-/** Reads tags from lines such as `team=sales`. */
+/** Reads tags from lines such as `team=sales`. A line without `=` is a key with the value ''. */
 export const tagsOf = (value: string): Record<string, string> =>
   Object.fromEntries(
     value

@@ -1,9 +1,9 @@
-/** What an event has fitted when it was published. */
+/** The effect of an event at its publication. */
 import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
 import { Badge } from '../../design/states.tsx'
 import { eventsText as text } from './text.ts'
 
-/** Shows how many triggers and waits an event has fitted. */
+/** Shows how many triggers an event fired and how many waits it resumed. */
 export const Effect = ({
   event: { fired_triggers, resumed_waits },
 }: {

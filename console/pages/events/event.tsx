@@ -1,4 +1,4 @@
-/** The page of a published event: its content, and the runs that it has started. */
+/** The page of a published event: its content, and the runs that it started. */
 import { useQuery } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyButton } from '../../design/copy.tsx'

@@ -17,7 +17,7 @@ import { jsonObject, objectText } from '../build/object.ts'
 import { buildText } from '../build/text.ts'
 import { eventsText as text } from './text.ts'
 
-/** Shows the dialog, filled from another event if one is given. It leads to the event. */
+/** Shows the dialog, prefilled from the event `from`. It opens the page of the published event. */
 export function PublishDialog({
   project,
   from,

@@ -1,7 +1,7 @@
-/** The queries of the home page that the console may run before the page is loaded. */
+/** The queries of the home page that the console may send before the page is loaded. */
 import type { CallInput } from '../../api/client.ts'
 
-/** The input of `overview.get` for the period that is shown at first. */
+/** The input of `overview.get` for the last `minutes`; by default, for the initial period. */
 export const overviewInput = (project: string, minutes = 60): CallInput<'overview.get'> => ({
   project,
   minutes,

@@ -1,4 +1,4 @@
-/** The home page of a project: what runs, what waits, what has failed, and how fast work is done. */
+/** The home page of a project: running, waiting and failed work, throughput and latency. */
 import { useMemo } from 'preact/hooks'
 import type { CallReply } from '../../api/client.ts'
 import { useList, useQuery } from '../../api/query.ts'
@@ -25,7 +25,7 @@ const PERIODS = [
   { value: '10080', label: text.lastWeek },
 ]
 
-/** One number with its name, which leads to the records that it counts. */
+/** A labelled number that links to the records it counts. */
 function Figure({
   label,
   value,

@@ -1,4 +1,4 @@
-/** What operators and administrators can do with a question: links, withdrawing and deleting. */
+/** Actions of operators and administrators on a question: answer links, withdrawal and deletion. */
 import { useState } from 'preact/hooks'
 import { linkable } from '../../../protocol/interactions/resolve.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
@@ -30,7 +30,7 @@ function Links({ project, interaction, onClose }: Props & { readonly onClose: ()
       <ul class="stack close">
         {(made ?? targets.map((id) => ({ target_user_id: id, url: '' }))).map(
           ({ target_user_id: id, url }) => {
-            // A service without a public address returns links relative to its own.
+            // A service without a public address returns relative links.
             const address = url === '' ? '' : new URL(url, location.href).href
             return (
               <li key={id} class="row apart">

@@ -1,6 +1,6 @@
 /**
- * The form with which a target answers. What was entered outlives a reload. An answer cannot be
- * taken back, so keys only choose, and Ctrl-Enter or the button sends.
+ * The form with which a target answers. Entered values survive a reload. An answer cannot be
+ * withdrawn, so keys only select, and only Ctrl+Enter or the button sends.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Interaction, Question } from '../../../protocol/interactions/schema.ts'
@@ -14,12 +14,12 @@ import { type Command, useCommands } from '../../shell/shortcuts.ts'
 import { type Draft, type Entered, initialOf, pick, questionOf, readDraft } from './asked.ts'
 import { inboxText as text } from './text.ts'
 
-/** Key of the draft of an answer. */
+/** Returns the storage key of the draft of an answer. */
 export const draftKey = (id: string): string => `answer.${id}`
 const MAX_KEYS = 9
 const MAX_COMMENT = 16_384
 
-/** Sends by Ctrl-Enter, wherever the focus is on the page. */
+/** Calls `send` on Ctrl+Enter or Cmd+Enter anywhere on the page, unless a dialog is open. */
 export function useSendKey(send: () => void): void {
   const latest = useRef(send)
   latest.current = send
@@ -55,7 +55,7 @@ const choicesOf = (question: Question): readonly Choice[] =>
         key: index < MAX_KEYS ? String(index + 1) : undefined,
       }))
 
-/** Choices as large targets, each with its key. */
+/** Shows the choices as large targets. The first `MAX_KEYS` options also have a key. */
 function Choices({
   question,
   value,
@@ -98,7 +98,7 @@ function Choices({
   )
 }
 
-/** The form of an open question. `onAnswered` is called when the record may have changed. */
+/** Shows the form. `onAnswered` is called when the interaction may have changed. */
 export function AnswerForm({
   project,
   interaction,

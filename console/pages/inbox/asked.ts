@@ -1,15 +1,18 @@
-/** What an interaction asks, and of whom. Pure; the service decides again. */
+/** What an interaction asks, and of whom. Pure. The service checks everything again. */
 import { currentResponses, reviewersOf, satisfied } from '../../../protocol/interactions/resolve.ts'
 import type { Interaction, Question, Response } from '../../../protocol/interactions/schema.ts'
 
-/** What the person can do: answer, review, nothing, or nothing more because the answer was given. */
+/** What the person can do. `answered`: nothing more, because the person has already responded. */
 export type Part = 'answer' | 'review' | 'answered' | 'none'
 
 const OPEN: ReadonlySet<string> = new Set(['pending', 'in_review'])
-/** Returns whether an interaction still waits for somebody. */
+/** Returns whether an interaction still waits for an answer or a review. */
 export const isOpen = ({ status }: Pick<Interaction, 'status'>): boolean => OPEN.has(status)
 
-/** Returns the form of an answer. An interaction without a question accepts any text. */
+/**
+ * Returns the question. Without a `spec`, an approval asks for confirmation, and any other kind
+ * accepts any text.
+ */
 export const questionOf = ({ spec, kind }: Pick<Interaction, 'spec' | 'kind'>): Question =>
   spec ?? (kind === 'request_approval' ? { mode: 'confirm' } : { mode: 'input', multiline: true })
 
@@ -28,10 +31,10 @@ export function partOf(interaction: Interaction, me: string, mine: ReadonlySet<s
   return 'none'
 }
 
-/** A value that is entered. `undefined`: nothing was chosen yet. */
+/** An entered value. `undefined` means that nothing has been chosen yet. */
 export type Entered = boolean | string | readonly string[] | undefined
 
-/** Returns the value with which a form begins. */
+/** Returns the initial value of a form. */
 export function initialOf(question: Question): Entered {
   switch (question.mode) {
     case 'confirm':
@@ -45,7 +48,10 @@ export function initialOf(question: Question): Entered {
   }
 }
 
-/** Returns the value after the option with this number, counted from 0, was picked by its key. */
+/**
+ * Returns the value after the option at `index` was picked. In a multiple choice, the option is
+ * toggled.
+ */
 export function pick(question: Question, entered: Entered, index: number): Entered {
   const option = question.options?.[index]
   if (!option) return entered
@@ -64,7 +70,7 @@ export interface Draft {
   readonly value: Entered
   readonly comment: string
 }
-/** Reads a stored draft; undefined if there is none that fits the question. */
+/** Reads a stored draft; undefined if there is none or it does not fit the question. */
 export function readDraft(stored: string, question: Question): Draft | undefined {
   if (stored === '') return undefined
   try {
@@ -84,7 +90,7 @@ export function readDraft(stored: string, question: Question): Draft | undefined
   }
 }
 
-/** Returns an answer in words: labels of options instead of their values. */
+/** Returns an answer as text, with the labels of options; undefined for values of another type. */
 export function inWords(
   question: Question,
   value: unknown,
@@ -99,13 +105,16 @@ export function inWords(
   return undefined
 }
 
-/** Answers of earlier rounds and of this one, the newest round first. */
+/** Returns the answers of all rounds, newest round first, and oldest first within a round. */
 export const answersOf = ({ responses }: Pick<Interaction, 'responses'>): readonly Response[] =>
   [...responses].sort(
     (a, b) => (b.attempt ?? 1) - (a.attempt ?? 1) || a.responded_at.localeCompare(b.responded_at),
   )
 
-/** How many answers a question needs, and how many it has in this round. */
+/**
+ * Returns how many answers a question needs and has in this round. With enough answers, the two are
+ * equal.
+ */
 export function progressOf(interaction: Interaction): {
   readonly given: number
   readonly needed: number
@@ -123,18 +132,18 @@ export function progressOf(interaction: Interaction): {
     : { given: given.size, needed }
 }
 
-/** Returns an address that may be shown as a link, or undefined. */
+/** Returns a URL if its protocol is safe for a link; otherwise undefined. */
 export function safeUrl(url: string | undefined): string | undefined {
   if (url === undefined || !URL.canParse(url)) return undefined
   return ['http:', 'https:', 'mailto:'].includes(new URL(url).protocol) ? url : undefined
 }
-/** Returns the id of the session whose turn asked, if any. */
+/** Returns the id of the session whose turn asked the question, if any. */
 export const sessionOf = ({ consumer }: Pick<Interaction, 'consumer'>): string | undefined =>
   consumer.agent_tool?.session_id
 
 /**
- * Returns the item to select after a step in a list.
- * @param at index that the selected item had last, for an item that has left the list.
+ * Returns the id to select after a step in a list.
+ * @param at last index of the selected item, which is used if it has left the list.
  */
 export function stepTo(
   ids: readonly string[],

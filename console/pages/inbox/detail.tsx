@@ -21,7 +21,7 @@ interface Props {
   readonly interaction: Interaction
 }
 
-/** Says that another answer counts, and shows the one that was not sent. */
+/** Warns that the question was answered by somebody else or changed, and shows the unsent draft. */
 function Lost({ project, interaction }: Props) {
   const [stored, setStored] = useDraft(draftKey(interaction.id))
   const { nameOf } = usePeople(project)
@@ -48,7 +48,7 @@ function Lost({ project, interaction }: Props) {
   )
 }
 
-/** What the person can do now, or why nothing. */
+/** Shows what the person can do now, or why nothing can be done. */
 function Action({ project, interaction, reload }: Props & { readonly reload: () => void }) {
   const { me, mine, known } = usePeople(project)
   const part = partOf(interaction, me, mine)
@@ -107,7 +107,7 @@ function Values({ interaction }: { readonly interaction: Interaction }) {
 }
 
 /**
- * Shows a question and follows it.
+ * Shows a question, updated live.
  * @param props.onBack returns to the list, on narrow screens and by Escape.
  */
 export function Detail({

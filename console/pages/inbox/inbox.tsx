@@ -1,6 +1,6 @@
 /**
- * The inbox: the questions to the person, one of them in detail. The filter and the question are in
- * the address.
+ * The inbox: a list of questions, and one of them in detail. The filter and the id of the question
+ * are in the address.
  */
 import { useRef } from 'preact/hooks'
 import {
@@ -72,7 +72,7 @@ function Item({
           if (event.ctrlKey || event.metaKey || event.shiftKey) return
           event.preventDefault()
           setQuery({ id })
-          // Enter opens the question for answering; a click may be the start of reading on.
+          // Enter (`detail` 0) moves the focus to the answer; a click only selects the question.
           if (event.detail === 0) focusAnswer()
         }}
       >

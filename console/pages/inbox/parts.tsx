@@ -1,4 +1,4 @@
-/** Parts of a question that only show: its deadline, its values, who asked, and its history. */
+/** Read-only parts of a question: its deadline, values, origin and history. */
 import type { ComponentChildren } from 'preact'
 import { reviewersOf, roundOf } from '../../../protocol/interactions/resolve.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
@@ -17,7 +17,7 @@ interface Props {
 }
 
 const NEAR_DEADLINE_MS = 3_600_000
-/** How long a question can still be answered. It counts down. */
+/** Counts down the time in which a question can be answered. */
 export function Deadline({ at }: { readonly at: string }) {
   const left = Date.parse(at) - now.value
   return (
@@ -41,7 +41,7 @@ export const StatusBadge = ({ status }: Pick<Interaction, 'status'>) => (
   <Badge tone={statuses[status][1]}>{statuses[status][0]}</Badge>
 )
 
-/** A value that somebody answered, in words if possible. */
+/** Shows the value of an answer as text, or as a tree if it has no text form. */
 export function Answered({
   interaction,
   value,
@@ -53,7 +53,7 @@ export function Answered({
   return words === undefined ? <Tree value={value} /> : <p class="answer-text user-text">{words}</p>
 }
 
-/** The answers with their authors and comments. */
+/** Lists the answers with their authors and comments. */
 export function Answers({ project, interaction }: Props) {
   const answers = answersOf(interaction)
   const rounds = roundOf(interaction) > 1
@@ -87,7 +87,7 @@ const steps: Readonly<Record<Interaction['lifecycle'][number]['action'], string>
   cancelled: text.cancelled,
   expired: text.statusExpired,
 }
-/** What has happened to a question, oldest first. */
+/** Lists the steps in the life of a question, oldest first. */
 export const History = ({ project, interaction }: Props) => (
   <ol class="question-history">
     {interaction.lifecycle.map((one, index) => (
@@ -168,7 +168,7 @@ function Rule({ interaction }: { readonly interaction: Interaction }) {
   )
 }
 
-/** Who asked, for what, and who may answer. */
+/** Shows who asked, the related records, and who may answer. */
 export function Facts({ project, interaction }: Props) {
   const { created_by, created_at, run_id, signal_name, target_user_ids } = interaction
   const base = `/p/${encodeURIComponent(project)}`

@@ -16,7 +16,7 @@ const VERDICTS = [
   { verdict: 'request_changes', label: text.requestChanges, key: 'r', tone: 'bad' },
 ] as const
 
-/** The form of a question in review. */
+/** Shows the form. Asking for changes requires a comment. */
 export function ReviewForm({
   project,
   interaction: { id },

@@ -1,4 +1,4 @@
-/** What the runs of a loop have spent, and the limits of the loop. */
+/** The spending of a loop's runs, and the limits of the loop. */
 import { useMemo } from 'preact/hooks'
 import type { Loop } from '../../../protocol/loops/schema.ts'
 import { useList } from '../../api/query.ts'
@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000
 const PAGE = 100
 const usd = (credits: number): string => formatUsd(credits / 100)
 
-/** Shows the spending of the last 24 hours and the limits. */
+/** Shows the limits, and the spending of the runs that were created in the last 24 hours. */
 export function Budget({ project, loop }: { readonly project: string; readonly loop: Loop }) {
   const { limits = {}, concurrency = 'allow' } = loop
   const since = useMemo(() => new Date(Date.now() - DAY_MS).toISOString(), [loop.id])

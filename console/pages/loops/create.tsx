@@ -5,7 +5,7 @@ import { CreateFromTemplate } from '../build/create-dialog.tsx'
 import { loopTemplates } from './templates.ts'
 import { loopsText as text } from './text.ts'
 
-/** Shows the dialog. It leads to the new loop. */
+/** Shows the dialog. It opens the page of the new loop. */
 export const CreateDialog = ({
   project,
   onClose,

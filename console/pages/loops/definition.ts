@@ -2,23 +2,25 @@
 import type { Authored, Loop, Trigger } from '../../../protocol/loops/schema.ts'
 import { loopMembers } from '../build/checks.ts'
 
-/** Returns the members of a loop that its definition consists of. */
+/** Returns the members of a loop that belong to its definition. */
 export const definitionOf = (loop: Loop): Authored =>
   Object.fromEntries(
     loopMembers.flatMap((name) => (loop[name] === undefined ? [] : [[name, loop[name]]])),
   ) as Authored
 
-/** Values by which an update removes a member, by the type of the member. */
+/**
+ * Returns the empty value with which an update removes a member; undefined if it cannot be removed.
+ */
 function removal(before: unknown): unknown {
   if (Array.isArray(before)) return []
   return typeof before === 'object' ? {} : typeof before === 'string' ? '' : undefined
 }
-/** Members that have a default instead of being absent. */
+/** Members that are reset to a default instead of being removed. */
 const defaults: Readonly<Record<string, unknown>> = { concurrency: 'allow' }
 
 /**
  * Returns the members of an update that turns one definition into another. Unchanged members are
- * left out, because each given member makes the next version.
+ * left out, because each member of an update creates a new version.
  */
 export function changesOf(before: Authored, after: Authored): Partial<Authored> {
   const changes = loopMembers.flatMap((name): [string, unknown][] => {
@@ -31,13 +33,15 @@ export function changesOf(before: Authored, after: Authored): Partial<Authored> 
   return Object.fromEntries(changes) as Partial<Authored>
 }
 
-/** What is known about a trigger besides its definition, in the order of the definition. */
+/**
+ * The state of a trigger apart from its definition. Lists of it have the order of the definition.
+ */
 export interface Standing {
   readonly id: string
   readonly key?: string
   readonly next_fire_at?: string
 }
-/** Returns the state of a trigger: that of its key, or else that of its position. */
+/** Finds the state of a trigger by its key; without a key, by its position. */
 export const standingOf = <S extends Standing>(
   trigger: Trigger,
   index: number,
@@ -49,7 +53,7 @@ export const standingOf = <S extends Standing>(
       : undefined
     : standings.find(({ key }) => key === trigger.key)
 
-/** Whether requests to an HTTP trigger need a signature. */
+/** Returns whether requests to an HTTP trigger need a signature. */
 export function isSigned({ settings }: Loop, trigger: Trigger, index: number): boolean {
   const secrets = settings?.['http_triggers']
   if (typeof secrets !== 'object' || secrets === null) return false
@@ -59,7 +63,8 @@ export function isSigned({ settings }: Loop, trigger: Trigger, index: number): b
 
 /**
  * Returns the command that fires an HTTP trigger.
- * @param product name of the product, which is that of the headers unless it is Baton.
+ * @param product name of the product. It is part of the header's name, except that `Baton` becomes
+ * `Service`.
  */
 export function curlOfTrigger(address: string, signed: boolean, product: string): string {
   if (!signed)
@@ -71,7 +76,7 @@ export function curlOfTrigger(address: string, signed: boolean, product: string)
   const brand = product === 'Baton' ? 'Service' : product
   return [
     `BODY='{"example": true}'`,
-    // The secret is the base64 text of 32 bytes, which are the key.
+    // The secret encodes the 32 bytes of the key in base64.
     `KEY=$(printf %s "$SIGNING_SECRET" | base64 -d | od -An -vtx1 | tr -d ' \\n')`,
     `SIGNATURE=$(printf %s "$BODY" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$KEY" | sed 's/.* //')`,
     [

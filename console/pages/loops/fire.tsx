@@ -13,7 +13,7 @@ import { jsonObject } from '../build/object.ts'
 import { buildText } from '../build/text.ts'
 import { loopsText as text } from './text.ts'
 
-/** Shows the dialog. It leads to the run. */
+/** Shows the dialog. It opens the page of the started run. */
 export function FireDialog({
   project,
   loop,

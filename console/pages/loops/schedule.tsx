@@ -5,14 +5,17 @@ import { Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { loopsText as text } from './text.ts'
 
-/** A schedule as triggers have it. */
+/** The schedule of a trigger. */
 export interface WrittenSchedule {
   readonly cron?: string | undefined
   readonly interval?: string | undefined
   readonly timezone?: string | undefined
 }
 
-/** Shows the times; nothing while the schedule has a fault. `first` is a known next time. */
+/**
+ * Shows the next times; nothing while the schedule is invalid. `first` is the next time if it is
+ * already known.
+ */
 export function NextTimes({
   project,
   schedule: { cron, interval, timezone },

@@ -1,4 +1,4 @@
-/** The settings of a loop that need no new version. */
+/** The settings of a loop that can be changed without a new version. */
 import { useState } from 'preact/hooks'
 import type { Loop } from '../../../protocol/loops/schema.ts'
 import { ApiError, call, type FieldFault } from '../../api/client.ts'
@@ -13,7 +13,7 @@ import { jsonObject, objectText } from '../build/object.ts'
 import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
 import { loopsText as text } from './text.ts'
 
-/** Shows the settings. */
+/** Shows the form; it is read-only without `project.edit`. */
 export function Settings({ project, loop }: { readonly project: string; readonly loop: Loop }) {
   const [name, setName] = useState(loop.name)
   const [description, setDescription] = useState(loop.description ?? '')

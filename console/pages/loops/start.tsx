@@ -16,7 +16,7 @@ import { loopsText as text } from './text.ts'
 
 const isDeclared = (declared: object | undefined): boolean => Object.keys(declared ?? {}).length > 0
 
-/** Shows the dialog. It leads to the run. */
+/** Shows the dialog. It opens the page of the started run. */
 export function StartDialog({
   project,
   loop,

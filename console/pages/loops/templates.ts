@@ -1,8 +1,8 @@
-/** Loops that work at once, with which a new loop can begin. */
+/** Complete definitions from which a new loop can be created. */
 import type { Authored, Trigger } from '../../../protocol/loops/schema.ts'
 import { loopsText as text } from './text.ts'
 
-/** A template. */
+/** A template. `definition` returns the members with which the loop is created. */
 export interface LoopTemplate {
   readonly id: string
   readonly label: string
@@ -17,7 +17,7 @@ const startedBy = (trigger: Trigger) => () => ({ steps: steps(), triggers: [trig
 /** The time zone of the browser. */
 const here = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 
-/** The templates. */
+/** One template for each way to start a loop. Each has a single step that sleeps for 1 s. */
 export const loopTemplates: readonly LoopTemplate[] = [
   {
     id: 'schedule',

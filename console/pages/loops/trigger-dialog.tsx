@@ -15,7 +15,7 @@ import { loopsText as text } from './text.ts'
 import { type TriggerFields, triggerOf, writtenTrigger } from './trigger-fields.ts'
 import { kindWords } from './words.ts'
 
-/** Shows the dialog. `index` is the place of the trigger in the loop. */
+/** Shows the dialog. `index` is the position of the trigger in the loop. */
 export function TriggerDialog({
   project,
   trigger,

@@ -1,7 +1,7 @@
-/** The fields of the dialog for triggers, and the trigger that they describe. */
+/** Converts a trigger to the fields of its dialog, and back. */
 import type { Trigger } from '../../../protocol/loops/schema.ts'
 
-/** What is written in the fields; '' means absent. */
+/** The typed values of the fields; '' means absent. */
 export interface TriggerFields {
   readonly kind: Trigger['kind']
   readonly enabled: boolean
@@ -18,7 +18,7 @@ export interface TriggerFields {
 
 const here = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 
-/** Returns the fields of a trigger, or those of a new one. */
+/** Returns the fields of a trigger; without one, the fields for a new trigger. */
 export function writtenTrigger(trigger: Trigger | undefined): TriggerFields {
   const config = (trigger?.config ?? {}) as Readonly<Record<string, string | undefined>>
   return {
@@ -28,7 +28,7 @@ export function writtenTrigger(trigger: Trigger | undefined): TriggerFields {
     name: trigger?.name ?? '',
     cron: config['cron'] ?? '',
     interval: config['interval'] ?? '',
-    // A new schedule follows the clock of its author.
+    // A new schedule uses the time zone of its author.
     timezone: config['timezone'] ?? (trigger ? '' : here()),
     event_type: config['event_type'] ?? '',
     source_id: config['source_id'] ?? '',
@@ -45,7 +45,10 @@ const given = <K extends string>(
     names.flatMap((name) => (fields[name].trim() === '' ? [] : [[name, fields[name].trim()]])),
   ) as Partial<Record<K, string>>
 
-/** Returns the trigger that the fields describe. Other members of the old trigger stay. */
+/**
+ * Returns the trigger that the fields describe. The concurrency settings of the old trigger are
+ * kept.
+ */
 export function triggerOf(fields: TriggerFields, old: Trigger | undefined): Trigger {
   const { concurrency_policy, max_concurrent_runs } = old ?? {}
   const common = {
@@ -59,7 +62,7 @@ export function triggerOf(fields: TriggerFields, old: Trigger | undefined): Trig
       return {
         kind: 'schedule',
         ...common,
-        // A time zone belongs to a pattern.
+        // A time zone applies only to a cron pattern.
         config: given(
           fields,
           fields.cron === '' && fields.interval !== ''

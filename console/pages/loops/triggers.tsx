@@ -1,4 +1,4 @@
-/** The triggers of a loop: what starts its runs, when, and what came of it. */
+/** The triggers of a loop with their state, and the dialogs that edit and fire them. */
 import { useEffect, useState } from 'preact/hooks'
 import { type Loop, type Trigger, triggerKey } from '../../../protocol/loops/schema.ts'
 import { type CallReply, call } from '../../api/client.ts'
@@ -175,7 +175,7 @@ function TriggerLine({
   )
 }
 
-/** Shows the triggers. Each change makes the next version of the loop. */
+/** Shows the triggers. Each change creates a new version of the loop. */
 export function Triggers({ project, loop }: { readonly project: string; readonly loop: Loop }) {
   const { triggers = [], id } = loop
   const { state, reload } = useQuery('loop.triggers', { project, id }, { kinds: ['loop', 'event'] })
@@ -186,7 +186,7 @@ export function Triggers({ project, loop }: { readonly project: string; readonly
   const next = Math.min(
     ...standings.map(({ next_fire_at }) => Date.parse(next_fire_at ?? '')).filter(Number.isFinite),
   )
-  // When a schedule has fired, its next time is asked for.
+  // After a schedule has fired, its next time is loaded.
   const isPast = Number.isFinite(next) && next + 2000 < now.value
   useEffect(() => {
     if (isPast) reload()

@@ -1,4 +1,4 @@
-/** Words for states, kinds and policies of loops. */
+/** Labels of the states, trigger kinds and concurrency policies of loops. */
 import type { Loop, Trigger } from '../../../protocol/loops/schema.ts'
 import type { Tone } from '../../design/states.tsx'
 import { loopsText as text } from './text.ts'
@@ -8,18 +8,18 @@ const statuses: Readonly<Record<string, readonly [string, Tone]>> = {
   paused: [text.paused, 'warn'],
   draft: [text.draft, 'neutral'],
 }
-/** Returns the word and the tone of a status. */
+/** Returns the label and the tone of a status. */
 export const statusOf = (status: string): readonly [string, Tone] =>
   statuses[status] ?? [status, 'neutral']
 
-/** The words of the kinds of triggers. */
+/** Labels of the kinds of triggers. */
 export const kindWords: Readonly<Record<Trigger['kind'], string>> = {
   http: text.kindHttp,
   schedule: text.kindSchedule,
   event: text.kindEvent,
   manual: text.kindManual,
 }
-/** The effect of a start while a run is active. */
+/** Labels of what a start does while another run is active. */
 export const policyWords: Readonly<Record<NonNullable<Loop['concurrency']>, string>> = {
   allow: text.allow,
   queue: text.queue,

@@ -1,9 +1,9 @@
-/** Follows the records of the organization, which belong to no project. */
+/** Follows changes of the organization's records, which belong to no project. */
 import { useEffect, useRef } from 'preact/hooks'
 import { live } from '../../api/live.ts'
 import type { LiveChanges } from '../../live/live.ts'
 
-/** Milliseconds in which several changes count as one. */
+/** Time in milliseconds over which changes are combined into one reload. */
 const GATHERED_MS = 500
 
 /** Calls `reload` after a record of one of these kinds has changed. */
@@ -25,7 +25,7 @@ export function useOrganizationChanges(kinds: readonly string[], reload: () => v
           const { changes } = data as LiveChanges
           if (changes.some(({ kind }) => kind === '*' || kinds.includes(kind))) reloadSoon()
         },
-        // What has changed since an answer and before this state is not sent.
+        // Changes that were made before the live updates started are not sent.
         state: ({ state }) => {
           if (state === 'live') reloadSoon()
         },

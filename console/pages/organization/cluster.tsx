@@ -12,7 +12,7 @@ import { organizationText as text } from './text.ts'
 
 type Cluster = CallReply<'cluster.get'>
 
-/** No stream tells of changes of the installation, so the page asks again after this time. */
+/** Refresh interval in milliseconds. No stream reports changes of the installation. */
 const REFRESH_MS = 5000
 
 const nodeColumns: readonly Column<Cluster['nodes'][number]>[] = [

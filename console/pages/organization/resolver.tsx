@@ -15,7 +15,7 @@ import { resolverText as text } from './resolver-text.ts'
 
 type Resolver = CallReply<'resolver.get'>
 
-/** Sends a form and keeps the refusal. */
+/** Returns a function that sends a form, and the refusal of the last attempt. */
 function useSending(send: () => Promise<unknown>) {
   const { error, attempt, faultOf } = useRefusal()
   const submit = async (): Promise<void> => {

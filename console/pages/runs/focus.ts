@@ -1,7 +1,5 @@
 /** Keeps the focus in the page when the control that had it disappears. */
 
-/**
- * Gives the focus to the first element that a selector names, after the page was rendered.
- */
+/** Focuses the first element that matches a selector, after the page has been rendered. */
 export const focusPart = (selector: string): void =>
   void setTimeout(() => document.querySelector<HTMLElement>(selector)?.focus())

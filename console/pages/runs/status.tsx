@@ -23,10 +23,10 @@ const labels: Readonly<Record<string, string>> = {
   cancelled: text.cancelled,
   skipped: text.skipped,
 }
-/** Returns the word for a status. */
+/** Returns the label of a status. */
 export const statusLabel = (status: string): string => labels[status] ?? status
 
-/** Shows a status. */
+/** Shows the label of a status in its tone. */
 export const StatusBadge = ({ status }: { readonly status: string }) => (
   <Badge tone={toneOf(status)}>{statusLabel(status)}</Badge>
 )

@@ -1,12 +1,13 @@
-/** The agents of a project by id, for lists and for the names of agents. */
+/** The agents of a project, for lists and for looking up their names. */
 import { useEffect } from 'preact/hooks'
 import type { ApiError, CallReply } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
 
-/** A record of an agent. */
 export type AgentRecord = CallReply<'agent.list'>['items'][number]
 
-/** Uses all agents of a project. `loaded` is false until the first of them have arrived. */
+/**
+ * Loads all agents of a project, page by page. `loaded` is false until the first page has arrived.
+ */
 export function useAgents(project: string): {
   readonly agents: readonly AgentRecord[]
   readonly loaded: boolean

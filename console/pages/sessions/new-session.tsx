@@ -10,7 +10,7 @@ import { go } from '../../router/router.ts'
 import type { AgentRecord } from './agents.ts'
 import { sessionsText as text } from './text.ts'
 
-/** Asks for the agent and the title of a session, starts it and shows it. */
+/** Asks for the agent and the title of a session, starts it and opens its page. */
 export function NewSession({
   project,
   agents,
@@ -19,7 +19,7 @@ export function NewSession({
 }: {
   readonly project: string
   readonly agents: readonly AgentRecord[]
-  /** Id of the agent that is chosen at first. */
+  /** Id of the agent that is selected at first. */
   readonly agent: string
   readonly onClose: () => void
 }) {

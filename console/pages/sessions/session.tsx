@@ -1,4 +1,4 @@
-/** The page of a session: the conversation, its details, and what can be done with it. */
+/** The page of a session: the conversation, its details, and its actions. */
 import { useEffect, useState } from 'preact/hooks'
 import { channelOfKey } from '../../../protocol/channels/exchange.ts'
 import { type CallReply, call } from '../../api/client.ts'
@@ -22,10 +22,10 @@ import { sessionsText as text } from './text.ts'
 type SessionDetail = CallReply<'session.get'>
 type Asked = 'rename' | 'delete' | undefined
 
-/** Width from which the details are shown beside the conversation at first. */
+/** Media query: if it matches, the details are at first shown beside the conversation. */
 const WIDE = '(min-width: 80rem)'
 
-/** Returns whether the window is wide, also after its size has changed. */
+/** Returns whether the window is wide, updated when its size changes. */
 function useWide(): boolean {
   const [wide, setWide] = useState(() => matchMedia(WIDE).matches)
   useEffect(() => {

@@ -49,12 +49,13 @@ const LIMIT = 50
 export const nameOf = ({ title, session_key }: Pick<Session, 'title' | 'session_key'>): string =>
   title || session_key
 
-/** Returns the request of the list for the filters in the address. */
+/** Returns the filters in the address, and the request of the list for them. */
 function useFilters(project: string) {
   const { query } = place.value
   const value = (name: (typeof FILTERS)[number]): string => query.get(name) ?? ''
   const span = periods[value('since')]
-  // A period ends when it is chosen, so that an unchanged filter is an unchanged request.
+  // The start of a period is computed only when it is chosen, so an unchanged filter gives an
+  // unchanged request.
   const since = useMemo(
     () => (span === undefined ? undefined : new Date(Date.now() - span).toISOString()),
     [span],

@@ -1,4 +1,4 @@
-/** The settings of a project as a form has them, and what a form has changed. */
+/** The settings of a project in a form, and the changes that were made in it. */
 import type { Project } from '../../../protocol/projects/rows.ts'
 
 /** All settings; an absent text is ''. */
@@ -23,7 +23,7 @@ export const settingsOf = (project: Project): Settings => ({
   attachments: project.attachments ?? true,
 })
 
-/** Returns the members that differ, as a request to change the project has them. */
+/** Returns the settings that differ, as members of an update. */
 export const changedSettings = (saved: Settings, shown: Settings): Partial<Settings> =>
   Object.fromEntries(
     Object.entries(shown).filter(([name, value]) => value !== saved[name as keyof Settings]),

@@ -15,7 +15,7 @@ import { settingsText as text } from './text.ts'
 
 type Project = CallReply<'project.get'>
 
-/** The form. */
+/** Shows the form; it is read-only without `project.admin`. */
 export function General({
   of,
   project,

@@ -8,7 +8,7 @@ import { FormDialog } from '../../design/overlay.tsx'
 import { Notice } from '../../design/states.tsx'
 import { settingsText as text } from './text.ts'
 
-/** Names of the kinds of hosts. */
+/** Labels of the kinds of hosts. */
 export const kindName: Readonly<Record<HostKind, string>> = {
   github_app: text.github,
   gitlab: text.gitlab,
@@ -48,7 +48,7 @@ const fields: Readonly<Record<HostKind, readonly Shown[]>> = {
 }
 const DEFAULT_URL = { github_app: 'https://github.com', gitlab: 'https://gitlab.com', token: '' }
 
-/** The dialog. `of` is the host to replace. */
+/** Shows the dialog. `of` is the host to replace; without it, a host is added. */
 export function HostForm({
   project,
   of,

@@ -14,7 +14,7 @@ import { settingsText as text } from './text.ts'
 
 type Host = CallReply<'repository_host.list'>['items'][number]
 
-/** The tab. */
+/** Lists the repository hosts, and lets administrators add, replace and remove them. */
 export function Hosts({ project }: { readonly project: string }) {
   const { state, reload } = useQuery(
     'repository_host.list',

@@ -5,7 +5,7 @@ import { Time } from '../../design/time.tsx'
 import { formatBytes, formatNumber } from '../../text/format.ts'
 import { settingsText as text } from './text.ts'
 
-/** The tab. */
+/** Shows the used storage, the limit if there is one, and the number of artifacts. */
 export function Storage({ project }: { readonly project: string }) {
   const { state, reload } = useQuery('artifact.quota', { project }, { kinds: ['artifact'] })
   return (

@@ -12,13 +12,13 @@ import { identity, signIn } from '../../shell/session.ts'
 import { returnTarget } from './return-target.ts'
 import { signInText as text } from './text.ts'
 
-/** Returns why signing in with the provider has failed, in words. */
+/** Returns the message for the error code of a failed sign-in with the provider. */
 function failureText(code: string): string {
   const known = Object.hasOwn(text, code) ? text[code as keyof typeof text] : undefined
   return typeof known === 'string' ? known : text.failed
 }
 
-/** The page for signing in. */
+/** Shows the page. A one-time code in the address is used at once. */
 export function SignIn() {
   const [key, setKey] = useState('')
   const [fault, setFault] = useState<string>()
@@ -40,7 +40,7 @@ export function SignIn() {
   }
   useEffect(() => {
     if (!code) return
-    // The code is valid once, and does not belong into the history.
+    // The code can be used only once, and must not stay in the history of the browser.
     history.replaceState(history.state, '', location.pathname + location.search)
     void enter({ code })
   }, [])

@@ -9,7 +9,7 @@ import { Badge } from '../../design/states.tsx'
 import { tablesText as text } from './text.ts'
 import { editedText, typedValue } from './values.ts'
 
-/** A column while it is edited: its default is a text. */
+/** A column that is being edited. `standard` is its default as text. */
 export interface EditedColumn extends Omit<Column, 'default'> {
   readonly key: number
   readonly standard: string
@@ -17,12 +17,12 @@ export interface EditedColumn extends Omit<Column, 'default'> {
   readonly known: boolean
 }
 let last = 0
-/** Returns a column for the editor. */
+/** Returns a column in the form that the editor uses. */
 export const editedColumn = (column: Column, known: boolean): EditedColumn => {
   const { default: value, ...rest } = column
   return { ...rest, key: ++last, standard: editedText(value, column.type), known }
 }
-/** Returns the columns of a schema, or the fault of a default by the index of its column. */
+/** Returns the columns of a schema, or the faults of their defaults by column index. */
 export function columnsOf(
   edited: readonly EditedColumn[],
 ): { readonly columns: Column[] } | { readonly faults: ReadonlyMap<number, string> } {
@@ -59,7 +59,7 @@ export function ColumnsEditor({
   readonly onColumns: (columns: readonly EditedColumn[]) => void
   readonly identity: string
   readonly secondary?: TableSchema['secondary_key_column']
-  /** Whether the table has no rows, so that types may change. */
+  /** Whether the table has no rows. Only then can types of existing columns change. */
   readonly isEmpty: boolean
   readonly faults?: ReadonlyMap<number, string> | undefined
   readonly error?: ApiError | undefined

@@ -20,7 +20,7 @@ import { editedText, typedValue } from './values.ts'
 
 type Texts = Readonly<Record<string, string>>
 
-/** Returns the values that differ from those before, or the faults of the texts. */
+/** Returns the values of the changed texts, or the faults of the texts. */
 function changesOf(
   schema: TableSchema,
   texts: Texts,
@@ -38,7 +38,7 @@ function changesOf(
   return Object.keys(faults).length > 0 ? { faults } : { changes }
 }
 
-/** Whether the faults of an error are shown at the fields of columns. */
+/** Whether at least one fault of an error is shown at the field of a column. */
 const isShown = (faultOf: FaultOf, { columns }: TableSchema): boolean =>
   columns.some(({ name }) => faultOf(`data.${name}`) !== undefined)
 
@@ -85,7 +85,7 @@ function RowField({
   )
 }
 
-/** The dialog for a new row. */
+/** Shows the dialog for a new row, filled with the defaults of the columns. */
 export function NewRow({
   project,
   id,
@@ -146,7 +146,7 @@ export function NewRow({
   )
 }
 
-/** The dialog of an existing row. */
+/** Shows the dialog of an existing row, read-only unless `editable`. */
 export function OpenRow({
   project,
   id,

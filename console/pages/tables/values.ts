@@ -3,7 +3,7 @@ import { textOf, valueIn } from '../../../client/cli/tables/columns.ts'
 import type { Column, ColumnType } from '../../../protocol/tables/schema.ts'
 import { tablesText } from './text.ts'
 
-/** Number of characters of a value that a cell shows. */
+/** Maximum number of characters of a value that a cell shows. */
 const SHOWN = 200
 
 /** Returns the text of a value for a cell; '' for a value that is missing. */
@@ -18,16 +18,19 @@ export const editedText = (value: unknown, type: ColumnType): string =>
     ? JSON.stringify(value, undefined, 2)
     : (textOf(value, type) ?? '')
 
-/** Whether a value is edited in a field with several lines. */
+/** Returns whether a value is edited in a multi-line field. */
 export const isLong = (value: unknown, type: ColumnType): boolean =>
   type === 'object' ||
   type === 'array' ||
   (typeof value === 'object' && value !== null) ||
   (typeof value === 'string' && (value.length > SHOWN || value.includes('\n')))
 
-/** A value that a person has typed, or what is wrong with it. */
+/** A value that a person has typed, or the fault of the text. */
 export type Typed = { readonly value: unknown } | { readonly fault: string }
-/** Returns the value of a text. An empty text means that there is no value (null). */
+/**
+ * Returns the value of a typed text. An empty text gives null, or a fault if the column is
+ * required.
+ */
 export function typedValue(
   text: string,
   { type, required }: Pick<Column, 'type' | 'required'>,

@@ -1,4 +1,4 @@
-/** The deliveries of a webhook with their attempts; the opened one is in the address. */
+/** The deliveries of a webhook with their attempts. The id of the opened one is in the address. */
 import { type CallReply, call } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
@@ -136,7 +136,7 @@ function Opened({
   )
 }
 
-/** The section. */
+/** Lists the deliveries, with a filter by status. */
 export function Deliveries({ project, id }: { readonly project: string; readonly id: string }) {
   const list = useList(
     'webhook.deliveries',

@@ -8,10 +8,10 @@ import { eventsOf } from './events-text.ts'
 import { webhooksText as text } from './text.ts'
 
 export type Webhook = CallReply<'webhook.get'>
-/** Families of events that are offered. */
+/** Event types and families of event types that are offered. */
 const OFFERED = ['run.*', 'run.failed', 'interaction.*', 'session.*', 'loop.*', 'check.*']
 
-/** The dialog. Without `of`, it creates a webhook. */
+/** Shows the dialog. Without `of`, it creates a webhook. */
 export function WebhookForm({
   project,
   of,

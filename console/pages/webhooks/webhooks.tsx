@@ -15,7 +15,7 @@ import { Listed } from '../access/listed.tsx'
 import { webhooksText as text } from './text.ts'
 import { type Webhook, WebhookForm } from './webhook-form.tsx'
 
-/** Shows whether a webhook delivers. */
+/** Shows whether a webhook is enabled and has a URL. */
 export const WebhookState = ({ of: { enabled, url } }: { readonly of: Webhook }) =>
   enabled ? (
     url === '' ? (

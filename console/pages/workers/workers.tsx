@@ -1,4 +1,6 @@
-/** Workers and queues: what waits, who takes it, and what each worker has in work. */
+/**
+ * Workers and queues: waiting jobs, the workers that can take them, and the jobs of each worker.
+ */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
@@ -26,7 +28,7 @@ const tones: Readonly<Record<Worker['state'], Tone>> = {
   ended: 'neutral',
 }
 
-/** What the open jobs of a line need: an action, a model or an environment. */
+/** Returns what the open jobs of a line need: an action, a model or an environment. */
 const lineName = ({ action_name, provider, model, environment_id }: Queue['lines'][number]) =>
   action_name ?? (model === undefined ? (environment_id ?? '–') : `${provider ?? ''} ${model}`)
 

@@ -6,7 +6,7 @@ import { CreateFromTemplate } from '../build/create-dialog.tsx'
 import { templates } from './templates.ts'
 import { workflowsText as text } from './text.ts'
 
-/** Shows the dialog. It leads to the new workflow. */
+/** Shows the dialog. It opens the page of the new workflow. */
 export const CreateDialog = ({
   project,
   onClose,

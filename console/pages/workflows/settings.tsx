@@ -1,4 +1,4 @@
-/** The name and the other settings of a workflow that need no new version. */
+/** The settings of a workflow that can be changed without a new version. */
 import { useState } from 'preact/hooks'
 import type { Workflow } from '../../../protocol/workflows/rows.ts'
 import { ApiError, call, type FieldFault } from '../../api/client.ts'
@@ -11,7 +11,7 @@ import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
 import { buildText } from '../build/text.ts'
 import { workflowsText as text } from './text.ts'
 
-/** Shows the settings. */
+/** Shows the form; it is read-only without `project.edit`. */
 export function Settings({
   project,
   workflow,

@@ -1,4 +1,4 @@
-/** Definitions that run at once, with which a new workflow can begin. */
+/** Complete definitions from which a new workflow can be created. */
 import type { Spec } from '../../../protocol/workflows/spec.ts'
 import { workflowsText as text } from './text.ts'
 

@@ -1,8 +1,8 @@
-/** The choices of when a key or token expires. */
+/** Choices for the expiry of a key or token. */
 import { accessText as text } from '../text.ts'
 
 const DAY_MS = 86_400_000
-/** Values are days; '' means never. */
+/** Values are lifetimes in days; '' means no expiry. */
 export const expiryChoices = [
   { value: '90', label: text.days(90) },
   { value: '7', label: text.days(7) },
@@ -11,6 +11,6 @@ export const expiryChoices = [
   { value: '', label: text.never },
 ] as const
 
-/** Returns the member `expires_at` of a request for a choice, or nothing for never. */
+/** Returns the member `expires_at` of a request for a choice; no member if it never expires. */
 export const expiryOf = (days: string, now: number): { readonly expires_at?: string } =>
   days === '' ? {} : { expires_at: new Date(now + Number(days) * DAY_MS).toISOString() }

@@ -1,4 +1,4 @@
-/** A table of API keys or personal tokens, with revocation after a question. */
+/** A table of API keys or personal tokens. Revocation asks for confirmation. */
 import { useState } from 'preact/hooks'
 import type { ApiKey } from '../../../../protocol/access/rows.ts'
 import { Button } from '../../../design/button.tsx'
@@ -15,9 +15,9 @@ const Expiry = ({ at }: { readonly at: string | undefined }) => {
 }
 
 /**
- * The table.
- * @param further columns after the name.
- * @param revoke revokes a key; absent if the person may not.
+ * Shows keys or tokens with their prefix, last use and expiry.
+ * @param further additional columns, after the name.
+ * @param revoke revokes a key; absent if the person may not revoke keys.
  */
 export function KeyTable({
   label,

@@ -12,7 +12,7 @@ import { KeyTable } from './key-table.tsx'
 import { type CreatedKey, NewKey } from './new-key.tsx'
 import { ShownOnce, whoAmI } from './shown-once.tsx'
 
-/** The list of keys. */
+/** Lists the keys. The query parameter `new` opens the dialog that creates one. */
 export function Keys({ project }: { readonly project: string }) {
   const list = useList('key.list', { project, limit: 100 }, { kinds: ['key'] })
   const roles = useRoles(project)

@@ -12,7 +12,7 @@ import { expiryChoices, expiryOf } from './expiry.ts'
 /** A created key, with its value. */
 export type CreatedKey = CallReply<'key.create'>
 
-/** The dialog. */
+/** Shows the dialog. `onClose` receives the created key, or nothing after a cancellation. */
 export function NewKey({
   project,
   onClose,
@@ -38,7 +38,7 @@ export function NewKey({
         project,
         name,
         ...(principal_id !== undefined && { principal_id }),
-        // A service that the key brings into being has more roles than the chosen one.
+        // The role limits the key, unless the service was just created with exactly this role.
         ...(role !== '' &&
           (principal !== '' || principal_id === undefined) && {
             scope_role_id: role,
@@ -47,7 +47,10 @@ export function NewKey({
       }),
     )
   }
-  /** Creates the service with the chosen role, if the person may; once, also if the key fails. */
+  /**
+   * Creates a service with the chosen role; returns undefined if the person may not. A retry after
+   * a failed key creation reuses the service.
+   */
   const newService = async (): Promise<string | undefined> => {
     if (!may('project.admin')) return undefined
     if (born.current?.name !== name || born.current.role !== role) {

@@ -9,7 +9,7 @@ import { expiryChoices, expiryOf } from './expiry.ts'
 /** A created token, with its value. */
 export type CreatedToken = CallReply<'me.create_token'>
 
-/** The dialog. `create` sends the request. */
+/** Shows the dialog. `create` sends the request, and `onClose` receives its result. */
 export function NewToken({
   create,
   onClose,

@@ -1,4 +1,4 @@
-/** The personal tokens of one person, in a dialog that the address names. */
+/** A dialog with the personal tokens of one person, whose id is in the address. */
 import { useState } from 'preact/hooks'
 import { call } from '../../../api/client.ts'
 import { useList, useQuery } from '../../../api/query.ts'
@@ -11,7 +11,7 @@ import { KeyTable } from './key-table.tsx'
 import { type CreatedToken, NewToken } from './new-token.tsx'
 import { ShownOnce, whoAmI } from './shown-once.tsx'
 
-/** The dialog. `id` is the id of the person. */
+/** Lists, creates and revokes the tokens of the person `id`. */
 export function PersonTokens({
   project,
   id,

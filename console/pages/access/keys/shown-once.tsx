@@ -5,7 +5,7 @@ import { Dialog } from '../../../design/overlay.tsx'
 import { Notice } from '../../../design/states.tsx'
 import { accessText as text } from '../text.ts'
 
-/** The dialog with the value. `example` is a command in which `$BATON_KEY` stands for it. */
+/** Shows the value in a dialog. `example` is a command that uses it. */
 export const ShownOnce = ({
   title,
   value,
@@ -34,6 +34,6 @@ export const ShownOnce = ({
   </Dialog>
 )
 
-/** Returns a command that asks who a key is. */
+/** Returns a `curl` command that requests the identity of a key. */
 export const whoAmI = (project: string, key: string): string =>
   `curl -H "Authorization: Bearer ${key}" ${location.origin}/v1/projects/${encodeURIComponent(project)}/me`

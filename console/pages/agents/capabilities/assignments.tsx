@@ -92,7 +92,7 @@ function Assigned({
   readonly assign: (ids: string[]) => Promise<void>
 }) {
   const mayEdit = may('project.edit')
-  // Arrow keys walk through the list, so a choice alone assigns nothing.
+  // The arrow keys change the selection, so only the button assigns what is selected.
   const [chosen, setChosen] = useState('')
   const known = new Map(all?.map((one) => [one.id, one]))
   const free = all?.filter(({ id }) => !ids?.includes(id)) ?? []

@@ -79,7 +79,7 @@ export default function SkillsPage({ params }: PageProps) {
         onChange={({ currentTarget }) => {
           const [chosen] = currentTarget.files ?? []
           if (chosen) void importFile(chosen).catch(showError)
-          // So that the same file can be chosen again.
+          // Allows the same file to be selected again.
           currentTarget.value = ''
         }}
       />

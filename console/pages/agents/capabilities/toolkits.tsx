@@ -1,4 +1,7 @@
-/** The toolkits of a project: sets of rules that name actions. The edited one is in the address. */
+/**
+ * The toolkits of a project: sets of rules that select actions. The address contains the id of the
+ * edited one.
+ */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../../api/client.ts'
 import { useQuery } from '../../../api/query.ts'

@@ -8,12 +8,12 @@ import { ApiError, call, randomKey } from '../../../api/client.ts'
 import type { FileStart } from '../../../preview/preview.tsx'
 import { environmentsText as text } from '../text.ts'
 
-/** An environment of a project. */
+/** Identifies an environment in a project. */
 export interface Workspace {
   readonly project: string
   readonly id: string
 }
-/** An entry of a folder. */
+/** A file or folder. `path` is relative to the workspace, `size` in bytes. */
 export interface Entry {
   readonly path: string
   readonly dir: boolean
@@ -21,12 +21,14 @@ export interface Entry {
   readonly modified_at: string
 }
 
-/** Seconds to wait for one action; the environment may have to be started first. */
+/** Timeout of an action in seconds. The environment may have to be started first. */
 const TIMEOUT = 120
 /** Maximum number of bytes that one action writes. */
 const WRITE = 262_144
 
-/** Executes an action. @throws ApiError if the service or the environment refuses it. */
+/**
+ * Executes an action and returns its output. @throws ApiError if it is refused, fails or times out.
+ */
 async function act(
   { project, id }: Workspace,
   action_name: string,
@@ -44,12 +46,12 @@ async function act(
     : new ApiError(422, 'action_failed', text.refused(error ?? text.unknown))
 }
 
-/** A folder with its entries: folders first, then by name. */
+/** The entries of a folder: folders first, each kind sorted by name. */
 export interface Folder {
   readonly entries: readonly Entry[]
   readonly note?: string
 }
-/** Lists a folder; '' is the workspace. */
+/** Lists a folder; '' is the root of the workspace. */
 export async function listFolder(of: Workspace, path: string): Promise<Folder> {
   const { entries = [], note } = (await act(of, 'environment.files.list', {
     ...(path !== '' && { path }),
@@ -61,7 +63,7 @@ export async function listFolder(of: Workspace, path: string): Promise<Folder> {
   return { entries: sorted, ...(note !== undefined && { note }) }
 }
 
-/** Reads at most `most` bytes of a file. `advanced` receives the number of bytes read. */
+/** Reads at most `most` bytes of a file. `advanced` receives the number of bytes read so far. */
 export async function readFile(
   of: Workspace,
   path: string,

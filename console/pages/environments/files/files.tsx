@@ -28,7 +28,11 @@ const LIST = 'actions.execute.environment.files.list'
 const nameOf = (path: string): string => path.split('/').at(-1) ?? path
 const folderOf = (path: string): string => path.split('/').slice(0, -1).join('/')
 
-/** @param props.connected whether the worker runs, so that reading files starts nothing. */
+/**
+ * Shows the files. While the worker is not connected, they are loaded only on request.
+ * @param props.connected whether the worker is connected, so that loading does not have to start
+ * it.
+ */
 export function FilesPart({
   project,
   id,

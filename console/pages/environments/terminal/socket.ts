@@ -9,7 +9,7 @@ import {
   terminalLimits,
 } from '../../../../protocol/workers/terminals.ts'
 
-/** What a page learns of a terminal. */
+/** Callbacks that a terminal calls. */
 export interface TerminalEvents {
   opened(): void
   /** Shows output. The promise resolves when it was shown. */
@@ -17,7 +17,7 @@ export interface TerminalEvents {
   /** Called once. `code` is the exit code of the program; without it, `message` is the reason. */
   ended(how: { readonly code: number } | { readonly message?: string }): void
 }
-/** An open terminal. */
+/** Controls an open terminal. */
 export interface Terminal {
   write(bytes: Uint8Array): void
   resize(columns: number, rows: number): void
@@ -26,7 +26,7 @@ export interface Terminal {
 
 const bytesOf = (base64: string): Uint8Array =>
   Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0))
-/** At most `terminalLimits.chunk` bytes, which one call of `fromCharCode` takes. */
+/** Encodes at most `terminalLimits.chunk` bytes, few enough for one call of `fromCharCode`. */
 const base64Of = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes))
 
 /** Opens a terminal. The browser sends the cookie of the console session with the upgrade. */
@@ -84,7 +84,7 @@ export function openTerminal(
       )
     }
   }
-  // The exit is reported after the output before it.
+  // The end is reported after all output before it has been shown.
   socket.onclose = () => void showing.then(() => end({}))
   return {
     write(bytes) {

@@ -6,15 +6,15 @@
  * CSSOM, which the policy permits. Preact is not affected, because it calls `createElementNS`.
  */
 
-/** Sets an attribute. A method of the spans of a terminal. */
+/** Replaces `setAttribute` of the spans of a terminal. */
 function setAttribute(this: HTMLElement, name: string, value: string): void {
   if (name === 'style') this.style.cssText = value
   else Element.prototype.setAttribute.call(this, name, value)
 }
 
 /**
- * Changes how a document creates elements.
- * @returns a function that undoes this.
+ * Permits styles on the elements that a document creates.
+ * @returns a function that reverts the change.
  */
 export function permitTerminalStyles(page: Document): () => void {
   const nonce = page.documentElement.dataset['nonce'] ?? ''
@@ -26,6 +26,6 @@ export function permitTerminalStyles(page: Document): () => void {
     return element
   }
   Object.defineProperty(page, 'createElement', { value: createElement, configurable: true })
-  // The method of the prototype is visible again without the own property.
+  // Deleting the own property restores the method of the prototype.
   return () => void Reflect.deleteProperty(page, 'createElement')
 }

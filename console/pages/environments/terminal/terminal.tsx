@@ -15,7 +15,7 @@ type State =
   | { readonly is: 'opening' | 'open' }
   | { readonly is: 'ended'; readonly reason: string }
 
-/** Returns the colours of the console as xterm.js needs them. */
+/** Returns the colours of the console in the form that xterm.js accepts. */
 function colours(): Record<string, string> {
   const probe = document.createElement('i')
   document.body.append(probe)
@@ -41,7 +41,10 @@ function colours(): Record<string, string> {
   return found
 }
 
-/** @param props.hidden while another part of the page is shown; the terminal stays open. */
+/**
+ * Shows a terminal, which is opened on request.
+ * @param props.hidden whether another tab is shown; the terminal stays open.
+ */
 export function TerminalPart({
   project,
   id,

@@ -17,7 +17,7 @@ import { runsText } from '../text.ts'
 import { type Difference, differences, pairSteps, type StepPair, timeOf } from './diff.ts'
 import { compareText as text } from './text.ts'
 
-/** Length of a text above which it is shown as a tree, which cuts it. */
+/** Texts with more characters are shown as a tree, which truncates them. */
 const SHORT = 200
 type Detail = CallReply<'run.get'>
 

@@ -1,7 +1,7 @@
 /** Differences of two JSON values, and of the steps of two runs. It needs no browser. */
 import type { RunStep } from '../../../../protocol/runs/schema.ts'
 
-/** A place in which two values differ. `undefined`: the value has no such member. */
+/** A difference between two values. `undefined` means that a value does not have the member. */
 export interface Difference {
   /** Names and indices, separated by dots; '' for the whole value. */
   readonly path: string
@@ -9,7 +9,7 @@ export interface Difference {
   readonly b: unknown
 }
 
-/** Most differences that are looked for, and the depth to which values are compared in detail. */
+/** Maximum number of differences, and maximum depth to which members are compared one by one. */
 const MAX_DIFFERENCES = 500
 const DEEPEST = 50
 
@@ -18,7 +18,9 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isAlike = (a: unknown, b: unknown): boolean =>
   isObject(a) && isObject(b) && Array.isArray(a) === Array.isArray(b)
 
-/** Returns the places in which two values differ, in the order of `a` and then of `b`. */
+/**
+ * Returns the differences of two values, with the members of `a` before those that only `b` has.
+ */
 export function differences(a: unknown, b: unknown): readonly Difference[] {
   const found: Difference[] = []
   const visit = (path: string, left: unknown, right: unknown, depth: number): void => {

@@ -1,12 +1,12 @@
-/** How far an action on many runs has come. It needs no browser. */
+/** The progress of an action on many runs. It needs no browser. */
 
-/** How far an action has come. `refused`: numbers of refused runs by message. */
+/** The progress of an action. `refused`: the number of refused runs by error message. */
 export interface BulkProgress {
   readonly done: number
   readonly ok: number
   readonly refused: ReadonlyMap<string, number>
 }
-/** The result of one run. */
+/** The result of an action on one run. */
 export interface BulkResult {
   readonly ok: boolean
   readonly error?: { readonly code: string; readonly message: string }

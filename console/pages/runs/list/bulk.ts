@@ -4,22 +4,22 @@ import { addResults, type BulkProgress, type BulkResult } from './bulk-progress.
 import type { RunFilter } from './filters.ts'
 
 export type BulkAction = 'cancel' | 'retry' | 'resume'
-/** The statuses of runs on which an action can act. */
+/** The statuses of runs to which an action applies. */
 export const applicable: Readonly<Record<BulkAction, readonly string[]>> = {
   cancel: ['queued', 'running', 'suspended'],
   retry: ['failed'],
   resume: ['suspended'],
 }
-/** What an action acts on. */
+/** The runs to act on, by id or by filter. */
 export type BulkObject = { readonly ids: readonly string[] } | { readonly filter: RunFilter }
 
-/** Number of runs of one request. */
+/** Maximum number of runs per request. */
 const AT_ONCE = 200
 
 /**
- * Acts on runs, in parts, and reports the progress after each part.
- * @param signal ends the action after the current part.
- * @throws ApiError if a whole part is refused.
+ * Acts on runs in batches, and reports the progress after each batch.
+ * @param signal stops the action after the current batch.
+ * @throws ApiError if a whole batch is refused.
  */
 export async function actOn(
   project: string,

@@ -14,13 +14,16 @@ import { actOn, applicable, type BulkAction, type BulkObject } from './bulk.ts'
 import type { BulkProgress } from './bulk-progress.ts'
 import { listText as text } from './text.ts'
 
-/** Most runs of a preview that are shown. */
+/** Maximum number of runs that the preview shows. */
 const SHOWN = 5
 
 const titles = { cancel: text.cancelRuns, retry: text.retryRuns, resume: text.resumeRuns }
 const hints = { cancel: text.cancelHint, retry: text.retryHint, resume: text.resumeHint }
 
-/** How many runs an action will act on, with the first of them. */
+/**
+ * The number of runs on which an action will act, with some of them. `skipped`: the number of
+ * selected runs to which the action does not apply.
+ */
 interface Preview {
   readonly count: number
   readonly more: boolean
@@ -29,7 +32,7 @@ interface Preview {
 }
 
 /**
- * Asks before an action on many runs, and performs it.
+ * Asks for confirmation of an action on many runs, and performs it.
  * @param props.object the selected runs, or the filter.
  */
 export function BulkDialog({
@@ -51,7 +54,7 @@ export function BulkDialog({
   const [progress, setProgress] = useState<BulkProgress>()
   const [state, setState] = useState<'asking' | 'acting' | 'ended' | 'stopped'>('asking')
   const abort = useRef(new AbortController())
-  // A reload would leave the rest of the runs as they are.
+  // A reload would stop the action before the remaining runs.
   useEffect(() => guardUnload(() => state === 'acting'), [state])
   useEffect(() => {
     if ('runs' in object) {

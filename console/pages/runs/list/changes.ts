@@ -1,6 +1,6 @@
 /**
- * Follows the runs of a project for a list of them: known runs change at once, and the list is
- * asked to load again when runs appear or end.
+ * Follows the runs of a project for a list: listed runs are updated at once, and the list is
+ * reloaded when runs appear or end.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
@@ -11,19 +11,19 @@ export interface RunChange {
   readonly status: string
   readonly at: string
 }
-/** What has happened since the list was loaded. */
+/** The changes of runs since the list was loaded. */
 export interface RunChanges {
   /** The newest status of a run, or undefined when it has not changed. */
   of(id: string): RunChange | undefined
-  /** Grows when something has changed. */
+  /** Increases with each change. */
   readonly version: ReadonlySignal<number>
   /** Number of runs that the list does not show yet, at most `MAX_NEWS`. */
   readonly news: ReadonlySignal<number>
-  /** Forgets what has happened, because the list was loaded again. */
+  /** Discards the changes, after the list was loaded again. */
   forget(): void
 }
 
-/** The number of unseen runs up to which they are counted, so that an open list does not grow. */
+/** Maximum number of unseen runs that are counted. It limits the memory that an open list uses. */
 export const MAX_NEWS = 1000
 const RENDER_MS = 250
 const RELOAD_MS = 1000
@@ -36,9 +36,10 @@ interface Frame {
 }
 
 /**
- * Uses the changes of runs in a list.
+ * Follows the changes of runs for a list.
  * @param knows returns whether the list shows a run.
- * @param reload loads the list again; called at most once per second, and only while `reloads`.
+ * @param reloads returns whether the list may be loaded again.
+ * @param reload loads the list again; called at most once per second.
  */
 export function useRunChanges(
   project: string,

@@ -12,7 +12,7 @@ import type { RunChange } from './changes.ts'
 import { listText as text } from './text.ts'
 import type { Names } from './toolbar.tsx'
 
-/** A run as a line shows it: its record, and what has changed since. */
+/** A run for a line of the list: its record, and its change since the record was loaded. */
 export interface ShownRun {
   readonly run: Run
   readonly change: RunChange | undefined
@@ -41,7 +41,7 @@ export const definitionOf = ({ run, names }: Pick<ShownRun, 'run' | 'names'>): s
       ? runsText.inline
       : (names.get(run.definition_id) ?? run.definition_id)
 
-/** The columns after that of the name, in their order. */
+/** The columns after the name, in display order. */
 export const columns: readonly Column[] = [
   {
     name: 'workflow',
@@ -113,14 +113,14 @@ export const columns: readonly Column[] = [
   },
 ]
 const byDefault = ['workflow', 'started', 'duration', 'queue', 'initiator', 'error']
-/** Returns the names of the columns to show. */
+/** Returns the names of the columns to show, in display order; by default, those of `byDefault`. */
 export const chosenColumns = (stored: readonly string[] | undefined): readonly string[] =>
   columns.map(({ name }) => name).filter((name) => (stored ?? byDefault).includes(name))
 
-/** Shows the status of a run. */
+/** Shows the newest known status of a run. */
 export const StatusCell = (shown: ShownRun) => <StatusBadge status={statusOf(shown)} />
 
-/** Chooses the columns. */
+/** Shows the dialog that chooses the columns. */
 export function ColumnsDialog({
   chosen,
   onChoose,

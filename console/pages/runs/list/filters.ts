@@ -4,7 +4,7 @@
  */
 import type { CallInput } from '../../../api/client.ts'
 
-/** Number of runs that are loaded at once. */
+/** Number of runs per page. */
 const PAGE = 200
 /** Names of filters with one value. */
 const singleFilters = [
@@ -28,9 +28,8 @@ const listFilters = ['status', 'waiting_on'] as const
 
 type Single = (typeof singleFilters)[number]
 type List = (typeof listFilters)[number]
-/** The name of a filter. */
 export type FilterName = Single | List
-/** Filters as `run.list` and `run.bulk` take them. */
+/** Filters as parameters of `run.list` and `run.bulk`. */
 export type RunFilter = { readonly [N in Single]?: string } & {
   readonly [N in List]?: string[]
 }
@@ -40,7 +39,7 @@ export interface RunSort {
   readonly order: 'asc' | 'desc'
 }
 
-/** Returns the filters that a query names. */
+/** Returns the filters in the query of an address. */
 export function filterOf(query: URLSearchParams): RunFilter {
   const filter: Record<string, string | string[]> = {}
   for (const name of singleFilters) {
@@ -54,13 +53,13 @@ export function filterOf(query: URLSearchParams): RunFilter {
   return filter as RunFilter
 }
 
-/** Returns the order that a query names; newest first by default. */
+/** Returns the order in the query of an address; newest first by default. */
 export const sortOf = (query: URLSearchParams): RunSort => ({
   by: query.get('sort') === 'ended' ? 'ended' : 'created',
   order: query.get('order') === 'asc' ? 'asc' : 'desc',
 })
 
-/** Returns the input of `run.list` for the first runs that a query of the address asks for. */
+/** Returns the input of `run.list` for the first page of the query of an address. */
 export function listInput(project: string, query: URLSearchParams): CallInput<'run.list'> {
   const { by, order } = sortOf(query)
   return {
@@ -73,8 +72,8 @@ export function listInput(project: string, query: URLSearchParams): CallInput<'r
 }
 
 /**
- * Returns the query parameters of filters and an order. All parameters of filters are named, so
- * that those that are absent are removed.
+ * Returns the query parameters for filters and an order. Absent filters are '', which removes them
+ * from the address.
  */
 export function queryOf(
   filter: Readonly<Record<string, unknown>>,
@@ -90,19 +89,21 @@ export function queryOf(
   return query
 }
 
-/** Returns the active filters as pairs of name and value; the search text is left out. */
+/**
+ * Returns the active filters as pairs of name and value, without the search text and the status.
+ */
 export const activeFilters = (filter: RunFilter): readonly (readonly [FilterName, string])[] =>
   (Object.entries(filter) as [FilterName, string | string[]][])
     .filter(([name]) => name !== 'q' && name !== 'status')
     .map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value])
 
-/** Returns a time as the value of a field for date and time, in local time. */
+/** Returns a time as the value of a `datetime-local` field, in local time; '' if it is invalid. */
 export function localTime(iso: string | undefined): string {
   const at = iso === undefined ? Number.NaN : Date.parse(iso)
   if (Number.isNaN(at)) return ''
   return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
-/** Returns the ISO time of a value of such a field; '' if it is incomplete. */
+/** Returns the value of a `datetime-local` field as ISO time; '' if it is incomplete. */
 export function isoTime(local: string): string {
   const at = new Date(local).getTime()
   return Number.isNaN(at) ? '' : new Date(at).toISOString()

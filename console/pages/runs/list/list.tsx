@@ -1,4 +1,6 @@
-/** The list of runs of a project: live, with filters, saved views, columns and actions on many. */
+/**
+ * The list of runs of a project, updated live, with filters, saved views, columns and bulk actions.
+ */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Run } from '../../../../protocol/runs/schema.ts'
 import { useList, useQuery } from '../../../api/query.ts'
@@ -26,7 +28,7 @@ import { listText as text } from './text.ts'
 import { FilterDialog, Filters } from './toolbar.tsx'
 
 const LINE = 42
-/** Below this scroll position in pixels, the newest runs are in sight. */
+/** Scroll position in pixels below which the newest runs are visible. */
 const AT_TOP = 60
 const narrow = matchMedia('(max-width: 45rem)')
 const COMMAND = `npm run baton -- run start --definition-id <workflow> --input '{}'`

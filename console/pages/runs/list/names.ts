@@ -1,8 +1,8 @@
-/** The names of workflows, loops and principals of a project, for lists that have only their ids. */
+/** The names of workflows and principals of a project, for lists that have only their ids. */
 import { useMemo } from 'preact/hooks'
 import { useList, useQuery } from '../../../api/query.ts'
 
-/** Uses the names by id. Ids of records that are not among the first of their kind have none. */
+/** Loads names by id, of the first 200 workflows and the first 200 principals. */
 export function useNames(project: string): ReadonlyMap<string, string> {
   const workflows = useList('workflow.list', { project, limit: 200 }, { kinds: ['workflow'] }).state
     .value.items

@@ -7,8 +7,9 @@ export interface Positions<T> {
 }
 
 /**
- * Returns the positions. The map of the list before is extended, and must no longer be used, if the
- * list only has become longer. So a further page of a long list costs as much as that of a short one.
+ * Returns the positions. If the list has only become longer, the map of `before` is extended and
+ * must no longer be used. A further page of a long list therefore costs no more than that of a
+ * short one.
  */
 export function positionsOf<T extends { readonly id: string }>(
   items: readonly T[],

@@ -1,4 +1,4 @@
-/** The choices of the person for lists of runs, stored with the account. */
+/** The person's preferences for lists of runs, stored with the account. */
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, call } from '../../../api/client.ts'
 import { useQuery } from '../../../api/query.ts'
@@ -7,8 +7,8 @@ import { showError } from '../../../design/notify.ts'
 const CONFLICT = 409
 
 /**
- * Uses the columns that the person has chosen; undefined while they are the default ones.
- * @returns the names of the columns, and a function that stores others.
+ * Loads the chosen columns; undefined while the default ones apply.
+ * @returns the names of the columns, and a function that stores a new choice.
  */
 export function useColumns(
   project: string,
@@ -21,7 +21,7 @@ export function useColumns(
   useEffect(() => setChosen(undefined), [project])
   const save = async (next: readonly string[]): Promise<void> => {
     setChosen(next)
-    // Another tab may change other preferences at the same time.
+    // Another tab may change other preferences at the same time, so a conflict is retried.
     for (let attempt = 0; attempt < 3; attempt++) {
       const { preferences, version } = await call('me.preferences', { project })
       const { runs = {}, ...rest } = preferences as { runs?: object }

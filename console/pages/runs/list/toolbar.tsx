@@ -22,7 +22,7 @@ import {
 import { listText as text } from './text.ts'
 
 const TYPING_MS = 300
-/** The control that has the focus after an active filter was removed. */
+/** Selector of the control that receives the focus after an active filter was removed. */
 const MORE = '.more-filters button'
 const statuses = ['queued', 'running', 'suspended', 'completed', 'failed', 'cancelled']
 const kinds: readonly Choice[] = [
@@ -56,10 +56,10 @@ const labels: Readonly<Record<Exclude<FilterName, 'q' | 'status'>, string>> = {
   waiting_on: text.waitingOn,
 }
 
-/** Names of workflows and loops by id. */
+/** Names of records by id. */
 export type Names = ReadonlyMap<string, string>
 
-/** Search, statuses, and the active filters. */
+/** Shows the search, the statuses and the active filters. */
 export function Filters({
   filter,
   sort,

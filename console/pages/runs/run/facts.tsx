@@ -1,4 +1,4 @@
-/** The main facts of a run below its title, and why it has failed. */
+/** The main facts of a run below its title, and the reason for its failure. */
 
 import type { ComponentChildren } from 'preact'
 import { useQuery } from '../../../api/query.ts'
@@ -135,7 +135,7 @@ function Starter({ project, detail }: { readonly project: string; readonly detai
   )
 }
 
-/** Says why a run has failed, with the step to look at. */
+/** Shows why a run failed, with a link to the failed step. */
 export function Failed({
   steps,
   detail,

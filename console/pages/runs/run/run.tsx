@@ -1,4 +1,4 @@
-/** The page of one run: what it does, why it waits, and what one can do about it. */
+/** The page of one run: its progress, the reasons why it waits, and the actions on it. */
 
 import { useMemo, useState } from 'preact/hooks'
 import { useQuery } from '../../../api/query.ts'

@@ -13,7 +13,7 @@ import { Markdown } from '../../../markdown/markdown.tsx'
 import { Artifacts, FileBlock, type Place } from './files.tsx'
 import { conversationText as text } from './text.ts'
 
-/** A part that is rendered once it has been opened. */
+/** A collapsible part whose content is rendered only while it is open. */
 function Folded({
   label,
   open = false,

@@ -1,6 +1,6 @@
 /**
- * The field for messages: a draft that outlives reloads, files, messages that are added to the turn
- * in progress, and cancelling the turn.
+ * The field for messages, with a draft that survives reloads, files, messages that are added to the
+ * turn in progress, and cancellation of the turn.
  */
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -35,7 +35,7 @@ const states: Readonly<Record<string, string>> = {
   waiting: text.waitingTurn,
 }
 
-/** The field for messages to a session. */
+/** Shows the field, the turn in progress, messages that the agent has not read yet, and files. */
 export function Composer(props: ComposerProps) {
   const { project, session_id, agent, followed, field, announce, onSent } = props
   const [draft, setDraft] = useDraft(`session.${project}.${session_id}`)
@@ -74,7 +74,7 @@ export function Composer(props: ComposerProps) {
         if (user_message) followed.add('message.upsert', user_message)
         followed.add('turn.upsert', turn)
       }
-      // What was written while the message was sent stays.
+      // Text that was typed while the message was being sent is kept.
       if (field.current?.value.trim() === content) setDraft('')
       onSent()
     } catch (error) {
@@ -267,7 +267,7 @@ function FileButton({ onFiles }: { readonly onFiles: (files: readonly File[]) =>
         aria-label={text.files}
         onChange={({ currentTarget }) => {
           onFiles([...(currentTarget.files ?? [])])
-          // So that the same file can be chosen again.
+          // Allows the same file to be selected again.
           currentTarget.value = ''
         }}
       />
@@ -278,7 +278,7 @@ function FileButton({ onFiles }: { readonly onFiles: (files: readonly File[]) =>
   )
 }
 
-/** Accepts files that are dropped anywhere on the page, and says so while they are dragged. */
+/** Accepts files that are dropped anywhere on the page, and shows a hint while they are dragged. */
 function Drop({ uploads }: { readonly uploads: Uploads }) {
   const [over, setOver] = useState(false)
   const add = useRef(uploads.add)

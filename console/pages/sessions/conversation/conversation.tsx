@@ -21,7 +21,7 @@ import { useTurnFacts } from './turn-facts.ts'
 /** Distance in pixels from the end within which the view follows new content. */
 const NEAR = 80
 
-/** Keeps the end of a scrolled element in view while it was in view, and knows whether it is. */
+/** Keeps a scroll area at its end unless the person has scrolled away (`away`). */
 function useEnd(frame: RefObject<HTMLDivElement | null>, version: number) {
   const [away, setAway] = useState(false)
   const near = useRef(true)
@@ -42,7 +42,7 @@ function useEnd(frame: RefObject<HTMLDivElement | null>, version: number) {
     const element = frame.current
     if (!element) return
     const first = element.querySelector<HTMLElement>('[data-id]')?.dataset['id'] ?? ''
-    // Earlier messages appear above what is in view.
+    // Earlier messages are inserted above the visible ones, which keep their position.
     const { height, first: known } = before.current
     if (near.current) element.scrollTop = element.scrollHeight
     else if (known !== '' && first !== known) element.scrollTop += element.scrollHeight - height

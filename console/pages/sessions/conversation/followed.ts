@@ -1,8 +1,8 @@
 /**
- * The transcript of a session as live data: the fold of `client/transcript/fold.ts`, whose changes
- * are shown together at most every `PAUSE_MS`.
+ * The transcript of a session as live data: the fold of `client/transcript/fold.ts`. Changes are
+ * shown in batches, at most one every `PAUSE_MS`.
  *
- * Invariant: a transcript contains what the service has sent, and nothing that the page invented.
+ * Invariant: a transcript contains only what the service has sent.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
@@ -12,7 +12,7 @@ import { live } from '../../../api/live.ts'
 import type { LiveFrame, LiveStatus } from '../../../live/live.ts'
 
 const PAUSE_MS = 40
-/** Messages that one request for earlier messages loads. */
+/** Number of messages per request for earlier messages. */
 const EARLIER = 50
 
 export class FollowedSession {
@@ -28,7 +28,7 @@ export class FollowedSession {
     this.#project = project
     this.#id = id
   }
-  /** Grows whenever the transcript has changed. */
+  /** Increases whenever the transcript changes. */
   get version(): ReadonlySignal<number> {
     return this.#version
   }
@@ -58,7 +58,7 @@ export class FollowedSession {
       this.#later = undefined
     }
   }
-  /** Applies a record of an answer, unless the stream has already delivered the record. */
+  /** Applies a record from a reply, unless the stream has already delivered the record. */
   add(event_type: 'message.upsert' | 'turn.upsert', record: { readonly id: string }): void {
     const { rows, turns } = this.transcript
     if ((event_type === 'message.upsert' ? rows : turns).has(record.id)) return

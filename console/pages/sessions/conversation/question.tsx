@@ -42,7 +42,7 @@ function outcomeOf(interaction: Interaction, nameOf: (id: string) => string | un
   }
 }
 
-/** Shows a question. `answered` is called with its new state, `done` for the focus. */
+/** Shows a question. `answered` receives its new state, and `done` is called to move the focus. */
 export function QuestionView({
   interaction,
   project,

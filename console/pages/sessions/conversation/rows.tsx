@@ -26,7 +26,7 @@ const speakers: Readonly<Record<Exclude<TranscriptMessage['role'], 'assistant' |
     compaction: text.compaction,
   }
 
-/** Links to what has opened a turn: a run, or a message of a channel. */
+/** Links to the origin of a turn: a run, or the session's channel. */
 function Origin({
   turn,
   project,
@@ -44,10 +44,10 @@ function Origin({
   return null
 }
 
-/** The principal of turns that the service itself has requested. */
+/** The principal of turns that the service itself requested. */
 const SERVICE = 'system'
 
-/** Names who has written a message of the role `user`. */
+/** Shows who wrote a message of the role `user`. */
 function Sender({
   message: { metadata, turn_index },
   place: { project, session_id },
@@ -67,7 +67,7 @@ function Sender({
 }
 
 /**
- * A message. `asker`: the principal that has requested its turn, once it is known. `channel`: the
+ * Shows a message. `asker`: the principal that requested its turn, once it is known. `channel`: the
  * id of the channel to which the session belongs.
  */
 export function MessageRow({
@@ -144,7 +144,7 @@ const reasons: Readonly<Record<string, string>> = {
   storage_error: text.storage_error,
   session_gone: text.session_gone,
 }
-/** Returns why a turn failed, in words. */
+/** Returns the reason for the failure of a turn, as text. */
 function reasonOf({ error_message, error_type }: TranscriptTurn): string {
   const known = error_type === undefined ? undefined : own(reasons, error_type)
   const said = error_message ?? known ?? error_type ?? text.noReason
@@ -153,7 +153,7 @@ function reasonOf({ error_message, error_type }: TranscriptTurn): string {
     : designText.detailed(said, error_type)
 }
 
-/** The end of a turn: its outcome, its duration and what it has used. */
+/** Shows the end of a turn: its outcome, duration, usage and cost. */
 export function EndRow({
   turn,
   milli,

@@ -1,6 +1,6 @@
 /**
- * What the transcript does not say of turns: who has asked for each, and what it has cost. A turn is
- * read when it appears and once more when it has ended, many turns with one request.
+ * Facts about turns that the transcript does not contain: who asked for each, and its cost. A turn
+ * is read when it appears and again when it has ended. One request reads many turns.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
@@ -14,11 +14,14 @@ export interface TurnFacts {
   readonly milli?: number | undefined
 }
 
-/** Most turns of a request. */
+/** Maximum number of turns per request. */
 const MAX_TURNS = 100
-/** Milliseconds for which turns are collected, and after which a list that lags is read again. */
+/**
+ * Time in milliseconds over which turns are collected, and after which a list that lags is read
+ * again.
+ */
 const PAUSE_MS = 300
-/** Reads of a turn that the list does not have yet, or not as ended. */
+/** Maximum number of reads of a turn that the list does not have yet, or does not have as ended. */
 const READS = 4
 
 const isOver = ({ status }: Pick<TranscriptTurn, 'status'>): boolean => settledTurns.has(status)
@@ -39,7 +42,7 @@ class FactsOfTurns {
   get facts(): ReadonlySignal<ReadonlyMap<string, TurnFacts>> {
     return this.#facts
   }
-  /** Reads what is not known of the turns. */
+  /** Reads the turns whose facts are missing or were read before their end. */
   want(turns: Iterable<TranscriptTurn>): void {
     for (const turn of turns) {
       const read = this.#read.get(turn.id)
@@ -90,7 +93,7 @@ class FactsOfTurns {
   }
 }
 
-/** Uses the facts of the turns of a conversation. */
+/** Loads the facts of the turns of a conversation. `version` changes with the transcript. */
 export function useTurnFacts(
   project: string,
   session_id: string,

@@ -45,7 +45,7 @@ function keptOf(draft: string): readonly Kept[] {
 }
 let keys = 0
 
-/** Uses the files for the next message of a session. `announce` tells screen readers. */
+/** Manages the files for the next message of a session. `announce` reports to screen readers. */
 export function useUploads(
   project: string,
   session_id: string,

@@ -1,4 +1,4 @@
-/** The details of a session: its record, what it has used, its tools and its definition. */
+/** The details of a session: its record, its usage, its tools and its definition. */
 import { useState } from 'preact/hooks'
 import { channelOfKey } from '../../../../protocol/channels/exchange.ts'
 import type { CallReply } from '../../../api/client.ts'
@@ -158,7 +158,7 @@ export function Details({
   )
 }
 
-/** A part whose content is loaded when it is opened. */
+/** A collapsible part whose content is rendered only while it is open. */
 function Opened({
   label,
   children,

@@ -19,10 +19,13 @@ import { Time } from '../../../design/time.tsx'
 import { formatBytes } from '../../../text/format.ts'
 import { sessionsText as text } from '../text.ts'
 
-/** Milliseconds after which the address of a saved file is released. */
+/** Time in milliseconds after which the object URL of a saved file is revoked. */
 const RELEASE_MS = 60_000
 
-/** Saves bytes as a file. Their type is dropped, so that they are never shown as a document. */
+/**
+ * Saves bytes as a file. Their media type is replaced, so the browser never shows them as a
+ * document.
+ */
 function save(bytes: Blob, name: string): void {
   const href = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }))
   const link = document.createElement('a')
@@ -59,7 +62,7 @@ export function WorkspaceFilesPanel({
     let isShown = true
     files.allowed().then(
       (answer) => isShown && setAllowed(answer),
-      // The check is repeated with the next message.
+      // The check is repeated when `changed` changes.
       () => {},
     )
     return () => {

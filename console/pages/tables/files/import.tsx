@@ -84,7 +84,7 @@ function Chooser({ onFile }: { readonly onFile: (file: File | undefined) => Prom
   )
 }
 
-/** What has been imported. */
+/** The progress of an import, in rows. */
 interface Progress {
   readonly done: number
   readonly total: number
@@ -294,7 +294,7 @@ function Mapped({
   )
 }
 
-/** Returns a refusal that names the lines of the file instead of the positions in the request. */
+/** Returns an error that refers to lines of the file instead of positions in the request. */
 function located(error: unknown, rows: readonly PlannedRow[]): unknown {
   if (!(error instanceof ApiError)) return error
   const fields = error.fields.map(({ field, message }) => {

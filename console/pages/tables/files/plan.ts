@@ -5,7 +5,7 @@ import type { Column, ColumnType, TableSchema } from '../../../../protocol/table
 import { type CsvRecord, readCsv } from '../../../preview/csv.ts'
 import { own } from '../../../text/own.ts'
 
-/** A CSV file that was read. */
+/** A parsed CSV file: its name, the fields of its header, and its records. */
 export interface CsvFile {
   readonly name: string
   readonly head: readonly string[]
@@ -19,8 +19,8 @@ export function readFile(name: string, text: string): CsvFile | undefined {
 }
 
 /**
- * Where each column of the file goes, by position: to a column of the table, to a new column, or
- * nowhere ('').
+ * The target of each column of the file, by position: a column of the table, a new column (`NEW`),
+ * or none ('').
  */
 export type Mapping = readonly string[]
 /** Marks a column that the import adds to the table. */
@@ -49,7 +49,9 @@ export function newColumns(file: CsvFile, schema: TableSchema): ReadonlyMap<numb
   }
   return found
 }
-/** Returns the mapping that the names suggest. */
+/**
+ * Maps columns to columns of the same name. Case and punctuation are ignored if no name is equal.
+ */
 export function suggested(file: CsvFile, schema: TableSchema): Mapping {
   const free = new Set(schema.columns.map(({ name }) => name))
   const take = (name: string | undefined): string => {
@@ -69,13 +71,13 @@ export interface PlannedRow {
   readonly line: number
   readonly data: Readonly<Record<string, unknown>>
 }
-/** The rows that fit, and what is wrong with the others. */
+/** The valid rows, and the faults of the others. */
 export interface ImportPlan {
   readonly rows: readonly PlannedRow[]
   readonly faults: readonly { readonly line: number; readonly message: string }[]
 }
 
-/** Converts the records to rows. */
+/** Converts the records to rows. Records with faults are left out. */
 export function planImport(
   file: CsvFile,
   mapping: Mapping,
@@ -109,7 +111,7 @@ export function planImport(
 
 const BULK_ROWS = 500
 const BULK_SIZE = 1_000_000
-/** Divides rows into requests that are not too large. */
+/** Divides rows into requests of at most `BULK_ROWS` rows and about `BULK_SIZE` characters. */
 export function bulksOf(rows: readonly PlannedRow[]): PlannedRow[][] {
   const bulks: PlannedRow[][] = []
   let [bulk, size]: [PlannedRow[], number] = [[], 0]

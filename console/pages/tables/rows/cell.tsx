@@ -8,7 +8,7 @@ import { tablesText as text } from '../text.ts'
 import { typedValue } from '../values.ts'
 import { memberFault } from './save.ts'
 
-/** Where the grid goes after an edit. */
+/** Where the grid moves after an edit. */
 export type After = 'down' | 'next' | 'previous' | 'stay'
 
 /**
@@ -36,7 +36,7 @@ export function CellEditor({
   const busy = useRef(false)
   const id = useId()
   useEffect(() => guardUnload(() => value !== initial), [value])
-  // The next key must reach the field, so the focus is set before the browser continues.
+  // The focus is set synchronously, so the next key press reaches the field.
   useLayoutEffect(() => {
     field.current?.focus({ preventScroll: true })
     if (field.current instanceof HTMLInputElement) field.current.select()

@@ -6,7 +6,7 @@ import { Dialog } from '../../../design/overlay.tsx'
 import { setQuery } from '../../../router/router.ts'
 import { tablesText as text } from '../text.ts'
 
-/** Chooses the columns. `chosen`: the shown ones; at least one stays. */
+/** Shows the dialog. `chosen` contains the visible columns, the last of which cannot be hidden. */
 export function ColumnsDialog({
   columns,
   chosen,

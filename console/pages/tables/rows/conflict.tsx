@@ -1,4 +1,4 @@
-/** The dialog for changes of a row that another change has overtaken. */
+/** The dialog for changes to a row that somebody else has changed or deleted meanwhile. */
 
 import { useState } from 'preact/hooks'
 import { Button } from '../../../design/button.tsx'
@@ -10,7 +10,7 @@ import { shownText } from '../values.ts'
 import type { TableRow } from './rows.ts'
 import { type Conflict, saveRow } from './save.ts'
 
-/** Asks which values stay. */
+/** Asks which values to keep. */
 export function ConflictDialog({
   project,
   conflict: first,
@@ -18,7 +18,7 @@ export function ConflictDialog({
 }: {
   readonly project: string
   readonly conflict: Conflict
-  /** Called with the row as it is stored then; undefined when it was deleted. */
+  /** Receives the stored row after the decision; undefined if it was deleted. */
   readonly onEnd: (row: TableRow | undefined) => void
 }) {
   const [{ stored, changes }, setConflict] = useState(first)

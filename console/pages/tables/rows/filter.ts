@@ -1,6 +1,6 @@
 /**
- * The filter and the sort of a table, as the address and the menus have them, and their translation
- * to queries. Pure.
+ * The filter and the sort of a table in the address and in the menus, and their translation to
+ * queries. Pure.
  */
 
 import { fieldOf, type QueryField } from '../../../../protocol/tables/query.ts'
@@ -13,7 +13,7 @@ import type { RowQuery } from './rows.ts'
 const operators = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'set', 'unset'] as const
 /** An operator of the menus. `set` and `unset`: the row has a value, or has none. */
 export type Operator = (typeof operators)[number]
-/** A condition as a person states it. `text` is not used by `set` and `unset`. */
+/** A condition as entered. `text` is ignored for `set` and `unset`. */
 export interface Condition {
   readonly field: string
   readonly operator: Operator
@@ -25,7 +25,7 @@ export interface Sort {
   readonly order: 'asc' | 'desc'
 }
 
-/** Returns the operators that a type has. */
+/** Returns the operators that apply to a type. */
 export const operatorsOf = (type: ColumnType): readonly Operator[] =>
   type === 'object' || type === 'array'
     ? ['set', 'unset']
@@ -41,7 +41,7 @@ export const fieldsOf = (schema: TableSchema): QueryField[] =>
     ),
   ].flatMap((name) => fieldOf(schema, name) ?? [])
 
-/** Reads the conditions of an address; what is not valid is left out. */
+/** Reads the conditions in an address; invalid ones are left out. */
 export function readConditions(text: string): Condition[] {
   let list: unknown
   try {
@@ -57,13 +57,13 @@ export function readConditions(text: string): Condition[] {
       : []
   })
 }
-/** Returns conditions as the text of an address; '' for none. */
+/** Returns conditions as text for an address; '' for none. */
 export const writeConditions = (list: readonly Condition[]): string =>
   list.length === 0
     ? ''
     : JSON.stringify(list.map(({ field, operator, text }) => [field, operator, text]))
 
-/** The filter of a query, and what is wrong with conditions, by their index. */
+/** The filter of a query, and the faults of its conditions by index. */
 export interface Filter {
   readonly filter: Readonly<Record<string, unknown>>
   readonly faults: ReadonlyMap<number, string>
@@ -95,7 +95,7 @@ export function filterOf(list: readonly Condition[], schema: TableSchema): Filte
   return { filter, faults }
 }
 
-/** Reads the sort of an address, such as `-amount,customer`. */
+/** Reads the sort in an address, such as `-amount,customer`. */
 export const readSort = (text: string): Sort[] =>
   text
     .split(',')
@@ -105,7 +105,7 @@ export const readSort = (text: string): Sort[] =>
         ? { field: part.slice(1), order: 'desc' }
         : { field: part, order: 'asc' },
     )
-/** Returns a sort as the text of an address. */
+/** Returns a sort as text for an address. */
 export const writeSort = (sort: readonly Sort[]): string =>
   sort.map(({ field, order }) => `${order === 'desc' ? '-' : ''}${field}`).join(',')
 /**
@@ -124,7 +124,7 @@ export function toggledSort(sort: readonly Sort[], field: string, add: boolean):
   return at < 0 ? [...sort, ...next] : [...sort.slice(0, at), ...next, ...sort.slice(at + 1)]
 }
 
-/** The query of an address, its conditions, and what is wrong with them. */
+/** The query in an address, its conditions, and their faults by index. */
 export interface AskedRows {
   readonly query: RowQuery
   readonly conditions: readonly Condition[]
@@ -132,7 +132,7 @@ export interface AskedRows {
   readonly faults: Filter['faults']
 }
 const modes = ['keyword', 'semantic', 'hybrid'] as const
-/** Returns the query that the parameters `filter`, `sort`, `q` and `mode` of an address name. */
+/** Returns the query for the parameters `filter`, `sort`, `q` and `mode` of an address. */
 export function rowQueryOf(parameters: URLSearchParams, schema: TableSchema): AskedRows {
   const conditions = readConditions(parameters.get('filter') ?? '')
   const { filter, faults } = filterOf(conditions, schema)
@@ -150,7 +150,7 @@ export function rowQueryOf(parameters: URLSearchParams, schema: TableSchema): As
   }
 }
 
-/** Returns the columns that the parameter `columns` of an address names; all by default. */
+/** Returns the columns in the parameter `columns` of an address; all columns by default. */
 export function columnsOf(
   parameters: URLSearchParams,
   { columns }: TableSchema,
@@ -160,7 +160,7 @@ export function columnsOf(
   return chosen.length > 0 ? chosen : columns
 }
 
-/** Returns the conditions of a filter, as a saved view has it; other operators are left out. */
+/** Returns the conditions of the filter of a saved view; other operators are left out. */
 export const conditionsOf = (filter: unknown): readonly Condition[] =>
   Object.entries(filter ?? {}).flatMap(([field, wish]: [string, unknown]) =>
     Object.entries(typeof wish === 'object' && wish !== null ? wish : { $eq: wish }).flatMap(
@@ -172,7 +172,7 @@ export const conditionsOf = (filter: unknown): readonly Condition[] =>
     ),
   )
 
-/** What a saved view of the rows of a table stores. The filter has the members of queries. */
+/** Returns the content of a saved view of the rows of a table. */
 export const viewOf = (
   table_id: string,
   { query: { filter, search }, sort }: AskedRows,
@@ -186,7 +186,7 @@ export const viewOf = (
   },
   columns: columns.split(',').filter((name) => name !== ''),
 })
-/** Returns the parameters of an address that show a saved view; without one, all rows. */
+/** Returns the parameters of an address for a saved view; without one, for all rows. */
 export function parametersOf(view?: {
   readonly id: string
   readonly filter?: Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 /**
  * The rows of a table as a grid that is used like a spreadsheet. Only visible cells are in the
- * document. The grid itself keeps the focus and names its active cell (`aria-activedescendant`), so
- * the focus is not lost when a cell leaves the document.
+ * document. The grid itself keeps the focus and refers to its active cell
+ * (`aria-activedescendant`), so the focus is not lost when a cell leaves the document.
  */
 
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
@@ -19,7 +19,7 @@ import type { TableRow } from './rows.ts'
 
 const LINE = 34
 const NUMBERS = 64
-/** Pixels beyond the visible part for which columns are rendered. */
+/** Distance in pixels from the visible part within which columns are rendered too. */
 const BEYOND = 300
 
 interface Editing {
@@ -28,7 +28,10 @@ interface Editing {
   readonly initial: string
 }
 
-/** @param props.store stores a value of a cell; it throws an `ApiError` when the service refuses. */
+/**
+ * Shows the grid.
+ * @param props.store stores a value of a cell; it throws an `ApiError` when the service refuses.
+ */
 export function Grid({
   label,
   columns,
@@ -70,7 +73,7 @@ export function Grid({
   const lefts = [0]
   for (const [index, { type }] of columns.entries())
     lefts.push((lefts[index] ?? 0) + (index === 0 ? NUMBERS : 0) + widthOf(type))
-  // lefts[i] is the left edge of the grid's column i; the numbers are column 0.
+  // For i > 0, lefts[i] is the right edge of the grid's column i. Column 0 has the row numbers.
   const leftOf = (col: number): number =>
     col === 0 ? 0 : col === 1 ? NUMBERS : (lefts[col - 1] ?? 0)
   const width = lefts.at(-1) ?? NUMBERS
@@ -99,10 +102,10 @@ export function Grid({
   const nearEnd = end >= rows.length
   useEffect(() => {
     if (nearEnd && more) onEnd?.()
-    // A page that was not loaded, because other rows were loaded at that time, is loaded afterwards.
+    // `onEnd` is a dependency, so a page skipped during other loading is loaded afterwards.
   }, [nearEnd, more, rows.length, onEnd === undefined])
 
-  /** Scrolls so that a cell is visible next to the head and the numbers. */
+  /** Scrolls so that a cell is visible beside the header and the row numbers. */
   const reveal = ({ row, col }: CellPlace): void => {
     const element = frame.current
     if (!element) return
@@ -131,7 +134,7 @@ export function Grid({
   const ended = (after: After, goOn: boolean): void => {
     const { row, col } = active
     setEditing(undefined)
-    // After a click elsewhere, the focus stays there.
+    // After a click outside of the grid, the focus stays there.
     const inside = frame.current?.contains(document.activeElement)
     if (after !== 'stay' || inside) frame.current?.focus({ preventScroll: true })
     if (after === 'down' && row + 1 < rows.length) activate({ row: row + 1, col })

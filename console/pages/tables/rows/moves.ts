@@ -1,11 +1,10 @@
 /** How keys move in a grid, as in a spreadsheet. Pure. */
 
-/** A cell. Row -1 is the head; column 0 has the numbers of the rows. */
+/** A cell. Row -1 is the header; column 0 has the numbers of the rows. */
 export interface CellPlace {
   readonly row: number
   readonly col: number
 }
-/** A pressed key. */
 export interface PressedKey {
   readonly key: string
   readonly ctrl: boolean
@@ -47,7 +46,9 @@ export function movedTo(
   }
 }
 
-/** Returns the next cell for Tab, which goes on in the next row at the end of a row. */
+/**
+ * Returns the next cell for Tab, or the previous one for `step` -1. It wraps to the adjacent row.
+ */
 export function nextCell({ row, col }: CellPlace, step: 1 | -1, cols: number): CellPlace {
   const next = col + step
   if (next >= cols) return { row: row + 1, col: 1 }

@@ -1,6 +1,6 @@
 /**
- * The loaded rows of a table. Changes of the table load the rows again, so other people's changes
- * appear.
+ * The loaded rows of a table. They are loaded again when the table changes, so other people's
+ * changes appear.
  *
  * Invariants:
  * R1. Rows of an older query never replace those of a newer one.
@@ -30,7 +30,7 @@ export interface Rows {
 }
 
 const PAGE = 200
-/** Number of rows that a change loads again. Rows after them are loaded again at a reload. */
+/** Maximum number of rows that are loaded again after a change. Later rows stay as they are. */
 const REFRESHED = 1000
 const PAUSE_MS = 1000
 
@@ -59,7 +59,7 @@ interface RowsPage {
   readonly signal?: AbortSignal
 }
 
-/** Joins rows that were loaded again with those that were known after them. */
+/** Joins reloaded rows with the known rows that follow them. */
 export function joinRows(known: readonly TableRow[], again: readonly TableRow[]): TableRow[] {
   const last = again.at(-1)?.id
   const at = known.findIndex(({ id }) => id === last)
@@ -67,7 +67,7 @@ export function joinRows(known: readonly TableRow[], again: readonly TableRow[])
   return at < 0 ? [...again] : [...again, ...known.slice(at + 1).filter(({ id }) => !seen.has(id))]
 }
 
-/** The rows of one query. */
+/** Loads and holds the rows of one query. */
 export class RowStore {
   readonly #state = signal<Rows>({ rows: [], next: undefined, loading: true, known: false })
   readonly #project: string
@@ -84,7 +84,7 @@ export class RowStore {
   get state(): ReadonlySignal<Rows> {
     return this.#state
   }
-  /** Loads the rows again that are loaded, or the first page. */
+  /** Loads the known rows again, up to about `REFRESHED`; without known rows, the first page. */
   reload = (): Promise<void> =>
     this.#run(async (signal) => {
       const { rows: known, next: before } = this.#state.peek()
@@ -111,7 +111,7 @@ export class RowStore {
       return { rows, next: page.next_cursor }
     })
   }
-  /** Loads again soon, because the table has changed. */
+  /** Schedules a reload, because the table has changed. */
   changed = (): void => {
     this.#later ??= setTimeout(
       () => {
@@ -121,7 +121,7 @@ export class RowStore {
       Math.max(0, this.#loadedAt + PAUSE_MS - Date.now()),
     )
   }
-  /** Puts a row as the service has answered it. */
+  /** Replaces a row by the newer state that the service returned. */
   put(row: TableRow): void {
     const { rows } = this.#state.peek()
     this.#state.value = {
@@ -160,7 +160,7 @@ export class RowStore {
   }
 }
 
-/** Uses the rows of a query in a component. */
+/** Loads and follows the rows of a query while a component is shown. */
 export function useRows(project: string, id: string, query: RowQuery): RowStore {
   const store = useMemo(
     () => new RowStore(project, id, query),

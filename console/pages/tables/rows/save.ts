@@ -2,7 +2,7 @@
 import { ApiError, call } from '../../../api/client.ts'
 import type { TableRow } from './rows.ts'
 
-/** Changes of a row that another change has overtaken. */
+/** Changes to a row that somebody else has changed or deleted meanwhile. */
 export interface Conflict {
   /** The row as it is now; undefined when it was deleted. */
   readonly stored: TableRow | undefined
@@ -12,7 +12,7 @@ export interface Conflict {
 /**
  * Changes members of a row; null removes one.
  * @param row the row as the person has seen it.
- * @throws ApiError if the service refuses the change for another reason than a conflict.
+ * @throws ApiError if the service refuses the change, but the row was not changed or deleted.
  */
 export async function saveRow(
   project: string,
@@ -30,12 +30,12 @@ export async function saveRow(
       if (fault instanceof ApiError && fault.status === 404) return undefined
       throw fault
     })
-    // The conflict has another reason, which the error states.
+    // The row is unchanged, so the conflict has another reason, which the error states.
     if (stored?.version === version) throw error
     return { conflict: { stored, changes } }
   }
 }
 
-/** Returns the first fault that the service names for a member of a row. */
+/** Returns the first fault of a member of a row. */
 export const memberFault = (error: ApiError, name: string): string | undefined =>
   error.fields.find(({ field }) => field === `data.${name}`)?.message

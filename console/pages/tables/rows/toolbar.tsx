@@ -23,10 +23,13 @@ const MODES = [
   { value: 'semantic', label: text.semantic },
   { value: 'hybrid', label: text.hybrid },
 ]
-/** Time in milliseconds after the last key at which a search begins. */
+/** Delay in milliseconds between the last key press and the search. */
 const PAUSE_MS = 300
 
-/** @param props.asked what the address asks for; `columns` are the shown columns. */
+/**
+ * Shows the toolbar.
+ * @param props.asked the query in the address; `columns` contains the visible columns.
+ */
 export function Toolbar({
   project,
   id,

@@ -1,4 +1,4 @@
-/** The dialogs that act on a run. Faults that the service names are shown at their fields. */
+/** The dialogs that act on a run. Faults of fields are shown at the fields. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { ApiError, call, type FieldFault, randomKey } from '../../../../api/client.ts'
@@ -16,7 +16,7 @@ import { ObjectField } from './input.tsx'
 import { readObject, writeObject } from './json.ts'
 import { actionText as text } from './text.ts'
 
-/** What a dialog needs. `done` is called after the request has succeeded. */
+/** Common properties of the dialogs. `done` is called after the request has succeeded. */
 interface DialogProps {
   readonly project: string
   readonly id: string
@@ -96,7 +96,7 @@ const Reason = ({
 )
 const reasonOf = (reason: string) => (reason.trim() === '' ? {} : { reason: reason.trim() })
 
-/** Asks before a run is cancelled. */
+/** Asks for confirmation, and cancels the run. */
 export function CancelDialog({ project, id, onClose, done }: DialogProps) {
   const [reason, setReason] = useState('')
   return (
@@ -117,7 +117,7 @@ export function CancelDialog({ project, id, onClose, done }: DialogProps) {
   )
 }
 
-/** Asks before a waiting run goes on. */
+/** Asks for confirmation, and resumes the waiting run. */
 export function ResumeDialog({ project, id, onClose, done }: DialogProps) {
   const [reason, setReason] = useState('')
   return (
@@ -137,7 +137,9 @@ export function ResumeDialog({ project, id, onClose, done }: DialogProps) {
   )
 }
 
-/** Retries a failed run in place. `from` is the key of the first step to repeat; '' the failed one. */
+/**
+ * Retries a failed run in place, from the step with the key `from` on; '' means the failed step.
+ */
 export function RetryDialog({
   project,
   id,
@@ -347,7 +349,7 @@ export function AgainDialog({
   )
 }
 
-/** Asks for the run to compare with. */
+/** Asks for the run to compare with, and opens the comparison. */
 export function CompareDialog({ project, id, onClose }: Omit<DialogProps, 'done'>) {
   const [other, setOther] = useState('')
   return (

@@ -1,4 +1,4 @@
-/** Editing an object: as a form, if its members are declared, or as JSON. */
+/** The editor of an object: a form if its members are declared, or else JSON. */
 
 import { useState } from 'preact/hooks'
 import type { FieldFault } from '../../../../api/client.ts'
@@ -24,7 +24,7 @@ const ofField = (faults: readonly FieldFault[], path: string): string | undefine
     .join(' ') || undefined
 
 /**
- * A field for a JSON object. `value` is the text of the object, also while it is not valid.
+ * A field for a JSON object. `value` is the text of the object, even if it is invalid.
  * @param props.path path of the object in the request, such as `input`.
  */
 export function ObjectField({
@@ -132,7 +132,7 @@ function Member({
   return <JsonMember {...shared} type={type} shown={shown} onValue={read} />
 }
 
-/** Keeps what is typed, because an unfinished JSON text is read as a text. */
+/** A field for JSON. It keeps the typed text, because incomplete JSON is read as a string. */
 function JsonMember({
   type,
   shown,

@@ -1,7 +1,7 @@
 /** Reads JSON that a person has typed. It needs no browser. */
 import { actionText as text } from './text.ts'
 
-/** An object, or why the text is none. */
+/** A parsed object, or the reason why the text is not an object. */
 export type Typed =
   | { readonly value: Readonly<Record<string, unknown>>; readonly fault?: undefined }
   | { readonly value?: undefined; readonly fault: string }
@@ -22,7 +22,10 @@ export function readObject(typed: string): Typed {
 /** Returns an object as text with indentation; an absent one is `{}`. */
 export const writeObject = (value: unknown): string => JSON.stringify(value ?? {}, undefined, 2)
 
-/** Reads the text of a field as a value of a declared type; undefined for no value. */
+/**
+ * Reads the text of a field as a value of a declared type; undefined for an empty text. A text that
+ * is not a valid number or JSON is returned unchanged.
+ */
 export function readValue(type: string | undefined, typed: string): unknown {
   if (typed === '') return undefined
   if (type === 'number' || type === 'integer')

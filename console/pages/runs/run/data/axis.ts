@@ -30,8 +30,8 @@ export const rangeOf = (from: number, to: number): TimeRange => ({
 /**
  * Returns a range that is zoomed around a point.
  * @param factor above 1 shows less time, below 1 more.
- * @param at position in the range that keeps its place, from 0 to 1.
- * @param whole the range that is never left.
+ * @param at position in the range that stays fixed, from 0 to 1.
+ * @param whole the range that the result does not exceed.
  */
 export function zoom(range: TimeRange, factor: number, at: number, whole: TimeRange): TimeRange {
   const length = range.to - range.from
@@ -39,7 +39,7 @@ export function zoom(range: TimeRange, factor: number, at: number, whole: TimeRa
   const from = range.from + (length - next) * at
   return within({ from, to: from + next }, whole)
 }
-/** Returns a range that is moved by a part of its length. */
+/** Returns a range that is moved by the fraction `by` of its length, without leaving `whole`. */
 export function pan(range: TimeRange, by: number, whole: TimeRange): TimeRange {
   const length = range.to - range.from
   return within({ from: range.from + length * by, to: range.to + length * by }, whole)
@@ -50,12 +50,12 @@ function within({ from, to }: TimeRange, whole: TimeRange): TimeRange {
   return { from: begin, to: begin + length }
 }
 
-/** Returns the position of a time in a range: 0 at its begin, 1 at its end, beyond outside. */
+/** Returns the position of a time in a range: 0 at its start, 1 at its end. */
 const positionOf = (at: number, { from, to }: TimeRange): number => (at - from) / (to - from)
 
 /**
  * Returns the marks of an axis as offsets from `origin` in milliseconds, with their positions.
- * @param most maximum number of marks.
+ * @param most maximum number of intervals between marks.
  */
 export function marksOf(
   range: TimeRange,
@@ -71,12 +71,12 @@ export function marksOf(
   return marks
 }
 
-/** A visible bar: its begin and width as percentages of the axis. */
+/** A visible bar: its start and width as percentages of the axis. */
 export interface Bar {
   readonly left: number
   readonly width: number
 }
-/** Returns the visible part of a span, or undefined when nothing of it is visible. */
+/** Returns the visible part of a span; undefined if no part is visible. */
 export function barOf(from: number, to: number, range: TimeRange): Bar | undefined {
   if (to < range.from || from > range.to) return undefined
   const left = Math.max(0, positionOf(from, range))

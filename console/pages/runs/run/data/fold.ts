@@ -2,8 +2,9 @@
  * Folds the records of steps and the events of a run into the state that the page shows. It needs
  * no browser.
  *
- * Invariant: records and events may arrive in any order and more than once. An event that is older
- * than the record of its step adds spans of time, but never changes the state of the step.
+ * Invariant: records may arrive before or after events, and both may arrive repeatedly. Events
+ * arrive in the order of their sequences. An event that is older than the record of its step adds
+ * spans of time, but never changes the state of the step.
  */
 import type { RunEventRecord, RunStep } from '../../../../../protocol/runs/schema.ts'
 import type { WaitingOn } from '../../../../../protocol/runs/waiting.ts'
@@ -17,7 +18,7 @@ export interface WaitSpan {
   readonly kind: string
   readonly from: number
   to?: number
-  /** What the event says about the wait, such as `queue`, `targets` or `deadline`. */
+  /** Payload of the event that opened the wait, with members such as `queue` or `deadline`. */
   readonly facts: Payload
 }
 /** An attempt of a step. */
@@ -52,7 +53,7 @@ export interface StepView {
   waitingOn?: WaitingOn
   readonly waits: WaitSpan[]
   readonly attempts: AttemptSpan[]
-  /** Branches or items of a step that has them. */
+  /** Numbers of the branches or items of a step that has them. */
   branches?: { total: number; done: number; failed: number }
   /** Time of the newest record or event whose state is applied. */
   at: number
@@ -68,13 +69,13 @@ const count = (value: unknown): number | undefined =>
 const timeOf = (value: string | undefined): number | undefined =>
   value === undefined ? undefined : Date.parse(value)
 
-/** What the page knows of a run from its steps and events. */
+/** The state of a run, folded from its steps and events. */
 export class RunFold {
   readonly steps = new Map<string, StepView>()
   /** The events, oldest first. */
   readonly events: RunEventRecord[] = []
   readonly types = new Set<string>()
-  /** The status by the newest event; undefined before the first. */
+  /** The status according to the events; undefined before the first one that changes it. */
   status: string | undefined
   /** Time of `status` in Unix milliseconds. */
   statusAt = 0
@@ -87,7 +88,7 @@ export class RunFold {
   addRecords(records: readonly RunStep[]): void {
     for (const record of records) this.#addRecord(record)
   }
-  /** Applies events of the timeline. Events that are already known are ignored. */
+  /** Applies events of the timeline, oldest first. Events that were already applied are ignored. */
   addEvents(events: readonly RunEventRecord[]): void {
     for (const event of events) {
       if (event.sequence <= this.#newest) continue
@@ -180,13 +181,13 @@ const runStatus: Readonly<Record<string, string>> = {
   cancelled: 'cancelled',
 }
 
-/** Ends what is open in a step. */
+/** Ends the open waits and attempts of a step. */
 function close(view: StepView, at: number): void {
   for (const wait of view.waits) wait.to ??= at
   for (const attempt of view.attempts) attempt.to ??= at
 }
 
-/** Adds to the spans of a step what an event says. */
+/** Updates the spans of a step from an event. */
 function span(view: StepView, type: string, payload: Payload, at: number): void {
   switch (type) {
     case 'step.started':
@@ -254,7 +255,7 @@ const stepStatus: Readonly<Record<string, string>> = {
   'step.skipped': 'skipped',
 }
 
-/** Changes the state of a step as an event says. */
+/** Updates the state of a step from an event. */
 function state(view: StepView, type: string, payload: Payload, at: number): void {
   const status = stepStatus[type]
   if (status !== undefined) {

@@ -16,10 +16,10 @@ import { hasEnded, RunFold } from './fold.ts'
 /** The record of a run with its definition and the reason why it waits. */
 export type RunDetail = Reply<Api['run.get']>
 
-/** What the page of a run shows. */
+/** The data of the page of a run, updated live. */
 export interface LiveRun {
   readonly fold: RunFold
-  /** Grows when `fold` has changed. Components read it to be rendered again. */
+  /** Increases whenever `fold` changes. Components read it to be rendered again. */
   readonly version: ReadonlySignal<number>
   readonly detail: Query<RunDetail>
   /** Whether the records of the steps were loaded. */
@@ -30,13 +30,15 @@ export interface LiveRun {
   refresh(): void
 }
 
-/** Time in milliseconds between two renderings, and between two requests for the record. */
+/** Minimum time in milliseconds between two renderings, and between two requests for the record. */
 const RENDER_MS = 100
 const RELOAD_MS = 2000
-/** Steps with their reasons for waiting are loaded again for runs with at most so many steps. */
+/** Maximum number of steps with which a run's steps are loaded again after events. */
 const RELOADED_STEPS = 300
 
-/** Calls a function at most once per period, at last after the newest request. */
+/**
+ * Returns a function that calls `run` at most once per period, and always after the last request.
+ */
 function throttled(run: () => void, period: number) {
   let timer: ReturnType<typeof setTimeout> | undefined
   let before = 0
@@ -56,13 +58,13 @@ function throttled(run: () => void, period: number) {
   }
 }
 
-/** Uses the data of a run in a page. */
+/** Loads and follows the data of a run. */
 export function useLiveRun(project: string, id: string): LiveRun {
   const detail = useQuery(
     'run.get',
     { project, id },
     {
-      // What else can change the reason why a run waits.
+      // Changes of these kinds can also change the reason why a run waits.
       kinds: ['worker', 'interaction', 'environment'],
     },
   )
@@ -94,7 +96,7 @@ export function useLiveRun(project: string, id: string): LiveRun {
   }
   useEffect(() => void loadSteps(), [parts])
   const round = followed.value
-  // The many events of a large run would delay the steps, which are shown without them.
+  // The steps are loaded first, because the many events of a large run would delay them.
   const ready = loaded.value || error.value !== undefined
   useEffect(() => {
     if (!ready) return undefined
@@ -114,7 +116,7 @@ export function useLiveRun(project: string, id: string): LiveRun {
       stop()
     }
   }, [parts, round, ready])
-  // A job that a worker claims changes no record that is followed.
+  // A worker's claim of a job changes no record that is followed, so the record is polled.
   const reason = detail.state.value.data?.waiting_on?.kind
   const ofJobs = reason === 'worker' || reason === 'lease'
   useEffect(() => {
@@ -131,7 +133,7 @@ export function useLiveRun(project: string, id: string): LiveRun {
     state.value = 'connecting'
     followed.value++
   }
-  // Only a failed run can go on after its end, by a retry.
+  // Only a failed run can continue after its end, by a retry.
   const failed = detail.state.value.data?.status === 'failed'
   useEffect(() => {
     if (!ended || !failed) return undefined
@@ -177,7 +179,7 @@ function followRun(
     waiting = []
     fold.addEvents(events)
     version.value++
-    // Events that happened before the page was opened are in the record that it loads.
+    // The record that the page loads already includes events from before the page was opened.
     on(
       undefined,
       events.some(({ created_at }) => Date.parse(created_at) > began - RELOAD_MS),
@@ -188,13 +190,14 @@ function followRun(
     { project, topic: 'run', target: id, ...(after !== undefined && { after }) },
     {
       frame: ({ data, cursor }) => {
-        // Output of a model while it is generated has no cursor. The session shows it.
+        // Frames with partial output of a model have no cursor. Only the page of the session shows
+        // them.
         if (cursor === undefined) return
         waiting.push(data as RunEventRecord)
         render.ask()
       },
       state: ({ state }) => {
-        // Frames before the end are applied before the state is.
+        // Frames that arrived before the end are applied before this state.
         if (state === 'ended') setTimeout(() => on(state, true), RENDER_MS)
         else on(state, false)
       },

@@ -1,12 +1,12 @@
 /**
- * Arranges the steps of a run as rows: branches and items are below their step and can be folded.
- * It needs no browser.
+ * Arranges the steps of a run as rows. Branches and items are below their step and can be
+ * collapsed. It needs no browser.
  */
 import type { StepView } from './fold.ts'
 
 /** A row: a step, or a branch or item with its steps below it. */
 export interface Row {
-  /** The key of the step, or the key of the branch: the prefix of the keys of its steps. */
+  /** The key of the step or branch. The key of a branch is the common prefix of its steps' keys. */
   readonly id: string
   readonly label: string
   /** The step; absent for a branch or item. */
@@ -15,7 +15,7 @@ export interface Row {
   readonly status: string
   readonly from: number | undefined
   readonly to: number | undefined
-  /** The number of rows directly below; 0 for a row that cannot be opened. */
+  /** The number of rows directly below; 0 for a row that cannot be expanded. */
   readonly children: number
   readonly open: boolean
 }
@@ -37,8 +37,8 @@ interface Place {
 const branching: ReadonlySet<string> = new Set(['for_each', 'parallel'])
 
 /**
- * Returns the place of a step below a step with branches; undefined for a step of the run itself.
- * @param top the keys of the steps of the run itself, if they are known.
+ * Returns the place of a step below a step with branches; undefined for a top-level step.
+ * @param top the keys of the top-level steps, if they are known.
  */
 export function placeOf(
   key: string,
@@ -57,7 +57,7 @@ export function placeOf(
   return undefined
 }
 
-/** The number of branches up to which a step is open at first. */
+/** Maximum number of branches with which a step is expanded at first. */
 const OPEN_UP_TO = 12
 const least = (values: readonly (number | undefined)[]): number | undefined => {
   let found: number | undefined
@@ -66,13 +66,13 @@ const least = (values: readonly (number | undefined)[]): number | undefined => {
   return found
 }
 
-/** The steps of a run as a tree. */
+/** The steps of a run, grouped by branch below the steps that have branches. */
 export class StepTree {
   readonly #top: StepView[] = []
   readonly #below = new Map<string, Map<string, Branch>>()
   readonly #seen = new Set<string>()
 
-  /** Takes new steps into the tree. Known steps keep their places. */
+  /** Adds new steps to the tree. Known steps stay in their branches. */
   update(steps: ReadonlyMap<string, StepView>, top?: ReadonlySet<string>): void {
     if (steps.size === this.#seen.size) return
     for (const [key, step] of steps) {
@@ -95,22 +95,23 @@ export class StepTree {
     this.#top.sort(byStart)
   }
 
-  /** Returns the branches of a step, in their order. */
+  /** Returns the branches of a step: items by index, other branches in order of appearance. */
   branchesOf(key: string): readonly Branch[] {
     const branches = [...(this.#below.get(key)?.values() ?? [])]
     return branches.every(({ name }) => /^\d+$/.test(name))
       ? branches.sort((a, b) => Number(a.name) - Number(b.name))
       : branches
   }
-  /** The steps of the run itself, in their order. */
+  /** The top-level steps, in the order of their starts. */
   get top(): readonly StepView[] {
     return this.#top
   }
 
   /**
    * Returns the visible rows.
-   * @param open the rows that were opened (true) or closed (false); others are open if they are few.
-   * @param itemName the label of an item of a `for_each` step, by its index.
+   * @param open the rows that were expanded (true) or collapsed (false). Other steps are expanded
+   * if they have few branches.
+   * @param itemName returns the label of an item of a `for_each` step, by its index.
    */
   rows(open: ReadonlyMap<string, boolean>, itemName: (index: string) => string): Row[] {
     const rows: Row[] = []
@@ -118,7 +119,7 @@ export class StepTree {
       const count = this.#below.get(step.key)?.size ?? 0
       const isOpen = open.get(step.key) ?? count <= OPEN_UP_TO
       rows.push(rowOf(step, 0, step.name ?? step.key, count, isOpen))
-      // Thousands of branches are brought into their order only when they are shown.
+      // There can be thousands of branches, so they are sorted only when they are shown.
       if (!isOpen) continue
       for (const branch of this.branchesOf(step.key))
         this.#branch(rows, step, branch, open, itemName)
@@ -173,7 +174,7 @@ const rowOf = (
   open,
 })
 
-/** The status of a branch, from its steps: the one that needs attention most. */
+/** Returns the status of a branch: the status among its steps that most needs attention. */
 export function statusOf(steps: readonly Pick<StepView, 'status'>[]): string {
   for (const status of ['failed', 'running', 'suspended', 'cancelled', 'pending'])
     if (steps.some((step) => step.status === status)) return status

@@ -1,17 +1,20 @@
-/** The bars of a row of the timeline: work, waits and the begins of attempts. */
+/** The bars of a row of the timeline: work, waits and the starts of attempts. */
 
 import { toneOf } from '../../status.tsx'
 import { barOf, type TimeRange } from '../data/axis.ts'
 import type { WaitSpan } from '../data/fold.ts'
 import type { Row } from '../data/tree.ts'
 
-/** Kinds of waits in which something else works: they are shown in another colour. */
+/** Kinds of waits during which other work is in progress. They have a different colour. */
 const elsewhere: ReadonlySet<string> = new Set(['run', 'agent', 'branches'])
-/** A job is work, so its wait is not marked. */
+/**
+ * Returns the style of a wait. A wait for a worker includes the work of the job, so it is not
+ * marked.
+ */
 const looks = ({ kind }: WaitSpan): string | undefined =>
   kind === 'worker' ? undefined : elsewhere.has(kind) ? 'elsewhere' : 'idle'
 
-/** Shows the visible bars of a row. `now` is the end of what has not ended. */
+/** Shows the visible bars of a row. Bars that have not ended extend to `now`. */
 export function Bars({
   row: { step, from, to, status },
   range,

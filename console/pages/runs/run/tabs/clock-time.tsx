@@ -1,4 +1,4 @@
-/** The time of day to the millisecond, for lists of what happened shortly after each other. */
+/** The time of day to the millisecond, for lists of events that follow each other closely. */
 import { formatExact } from '../../../../text/format.ts'
 import { locale } from '../../../../text/language.ts'
 

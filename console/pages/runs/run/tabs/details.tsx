@@ -1,4 +1,4 @@
-/** The facts of a run, and what is linked to it. */
+/** The facts of a run, and links to related records. */
 
 import type { ComponentChildren } from 'preact'
 import { useList } from '../../../../api/query.ts'

@@ -1,4 +1,4 @@
-/** The events of a run, replayed from the beginning and live: a list and the content of one. */
+/** The events of a run, from the first one on and live: a list, and the content of one event. */
 import { useMemo } from 'preact/hooks'
 import type { RunEventRecord } from '../../../../../protocol/runs/schema.ts'
 import { Button, IconButton } from '../../../../design/button.tsx'
@@ -24,7 +24,7 @@ const tones: Readonly<Record<string, Tone>> = {
 }
 const toneOf = (type: string): Tone => tones[type.slice(type.indexOf('.') + 1)] ?? 'neutral'
 
-/** The members of a payload that say most, in the order in which they are looked for. */
+/** The most informative members of a payload, in order of preference. */
 const namedBy = [
   'error',
   'error_message',
@@ -40,7 +40,7 @@ function summaryOf({ payload = {} }: RunEventRecord): string {
   return name === undefined ? '' : String(payload[name]).slice(0, 300)
 }
 
-/** Shows the events. Filters and the chosen event are in the address. */
+/** Shows the events. Filters and the sequence of the selected event are in the address. */
 export function Events({ run }: { readonly run: LiveRun }) {
   const version = run.version.value
   const { query } = place.value

@@ -1,6 +1,6 @@
 /**
  * Reads the lines that workers printed for a run: the newest ones, older ones on demand, and new
- * ones as they are printed. Lines are applied together.
+ * ones as they are printed. New lines are applied in batches.
  */
 import { signal } from '@preact/signals'
 import type { LogLevel, RunLogLine, RunLogPage } from '../../../../../protocol/jobs/logs.ts'
@@ -13,7 +13,7 @@ export interface LogFilter {
   readonly level?: LogLevel
   readonly contains?: string
 }
-/** What is known of the lines. `older`: there are lines before the first. */
+/** The loaded lines. `older`: there are lines before the first. */
 export interface LogState {
   readonly lines: readonly RunLogLine[]
   readonly older: boolean
@@ -21,12 +21,12 @@ export interface LogState {
   readonly error?: ApiError
 }
 
-/** Lines that are loaded together, and the most of one request. */
+/** Number of lines that are loaded together, and maximum number of lines per request. */
 const PAGE = 400
 const LIMIT = 200
 const RENDER_MS = 150
 
-/** The lines of a run under one filter. */
+/** Loads and follows the lines of a run that match one filter. */
 export class LogLines {
   readonly state = signal<LogState>({ lines: [], older: false, loading: true })
   readonly #ids: { readonly project: string; readonly id: string }
@@ -59,7 +59,7 @@ export class LogLines {
     let lines: RunLogLine[] = []
     try {
       let more = true
-      // Pages can be short, because the service stops reading after a while.
+      // Pages can be short, because the service limits the time that it reads.
       while (more && lines.length < PAGE) {
         const page = (await this.#read({
           order: 'desc',
@@ -84,7 +84,7 @@ export class LogLines {
     return (await send('GET', path, undefined, { signal: this.#abort.signal })).json()
   }
 
-  /** Follows the lines after the last one that is known. */
+  /** Follows the lines after the last loaded one. */
   #follow(): void {
     const after = this.state.peek().lines.at(-1)?.sequence ?? 0
     this.#stop = live().follow(

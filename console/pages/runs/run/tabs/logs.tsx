@@ -11,7 +11,7 @@ import { runText as text } from '../text.ts'
 import { ClockTime } from './clock-time.tsx'
 import { LogLines } from './log-lines.ts'
 
-/** Most lines that are in the document. */
+/** Maximum number of rendered lines. */
 const SHOWN = 2000
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 

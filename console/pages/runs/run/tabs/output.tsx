@@ -1,4 +1,4 @@
-/** What went into a run and what came out of it, with the place of an error. */
+/** The input and the output of a run, with the location of an error. */
 import type { ComponentChildren } from 'preact'
 import { Button } from '../../../../design/button.tsx'
 import { Notice } from '../../../../design/states.tsx'

@@ -42,7 +42,7 @@ function stateOf(steps: readonly StepView[], chosen: string): NodeState {
   return { tone: toneOf(status), label: counts.join(', '), current }
 }
 
-/** Shows the graph. `top` are the keys of the steps of the run itself. */
+/** Shows the graph. `top` contains the keys of the top-level steps. */
 export function RunGraph({
   project,
   run,

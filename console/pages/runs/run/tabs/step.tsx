@@ -1,4 +1,4 @@
-/** One step of a run: its state, its inputs and result, and what belongs to it. */
+/** One step of a run: its state, its inputs and result, and related records. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { Button, IconButton } from '../../../../design/button.tsx'
@@ -14,7 +14,7 @@ import type { StepView } from '../data/fold.ts'
 import type { LiveRun } from '../data/live-run.ts'
 import { runText as text } from '../text.ts'
 
-/** Shows the step with a key. `actions` are buttons for the step. */
+/** Shows the step with the key `stepKey`. `actions` returns buttons for it. */
 export function StepPanel({
   project,
   run,

@@ -1,6 +1,6 @@
 /**
- * The timeline of a run: its steps as rows with bars on an axis of time. Only the visible rows are
- * in the document.
+ * The timeline of a run: its steps as rows with bars on a time axis. Only the visible rows are in
+ * the document.
  */
 import { useMemo, useState } from 'preact/hooks'
 import { Button, IconButton, LinkButton } from '../../../../design/button.tsx'
@@ -17,8 +17,8 @@ import { Waterfall } from './waterfall.tsx'
 const problems: ReadonlySet<string> = new Set(['failed', 'suspended', 'running'])
 
 /**
- * Shows the timeline. The chosen step is in the address (`step`).
- * @param props.from begin of the run, in Unix milliseconds; `to` its end, or undefined.
+ * Shows the timeline. The key of the selected step is in the address (`step`).
+ * @param props.from start of the run, in Unix milliseconds; `to` is its end, or undefined.
  */
 export function Timeline({
   run,
@@ -27,7 +27,7 @@ export function Timeline({
   to,
 }: {
   readonly run: LiveRun
-  /** The keys of the steps of the run itself, if they are known. */
+  /** The keys of the top-level steps, if they are known. */
   readonly top: ReadonlySet<string> | undefined
   readonly from: number
   readonly to: number | undefined
@@ -120,7 +120,7 @@ const withoutProblems = (): string => {
   return `?${query}`
 }
 
-/** Returns all groups as open or closed. */
+/** Returns a map in which all groups are expanded or collapsed. */
 function openAll(tree: StepTree, open: boolean): ReadonlyMap<string, boolean> {
   const all = new Map<string, boolean>()
   for (const { key } of tree.top) {

@@ -1,6 +1,6 @@
 /**
- * The rows of the timeline on an axis of time. Only the visible rows are in the document, so the
- * frame has the focus and names the current row.
+ * The rows of the timeline on a time axis. Only the visible rows are in the document, so the frame
+ * keeps the focus and refers to the current row.
  */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Icon } from '../../../../design/icons.tsx'
@@ -15,7 +15,7 @@ import { runText as text } from '../text.ts'
 import { Bars } from './bars.tsx'
 
 const LINE = 30
-/** Greatest number of marks, and the width in pixels that a mark needs. */
+/** Maximum number of intervals between marks, and the width in pixels that each needs. */
 const MARKS = 7
 const MARK_WIDTH = 68
 
@@ -26,8 +26,8 @@ const hrefOf = (key: string): string => {
 }
 
 /**
- * Shows rows with their bars. Arrow keys move between rows, close and open groups; Enter shows a
- * step.
+ * Shows rows with their bars. The arrow keys move between rows and expand or collapse groups. Enter
+ * shows a step.
  */
 export function Waterfall({
   rows,
@@ -92,7 +92,7 @@ export function Waterfall({
     else if (top + 2 * LINE > element.scrollTop + element.clientHeight)
       element.scrollTop = top + 2 * LINE - element.clientHeight
   }
-  // The chosen step of a link may be far down.
+  // The step that a link selects may be far down.
   useEffect(() => {
     const index = rows.findIndex(({ id }) => id === chosen)
     if (index >= 0) show(index)
@@ -156,7 +156,7 @@ export function Waterfall({
   )
 }
 
-/** The axis with its marks. Dragging chooses a range. */
+/** The axis with its marks. Dragging selects a range. */
 function Axis({
   range,
   origin,

@@ -1,6 +1,6 @@
 /**
- * Says in words why a run makes no progress, and what a person can do about it, from the waits of
- * its steps and the reason that the service names. It needs no browser.
+ * Describes why a run makes no progress, and what a person can do about it, from the waits of its
+ * steps and the reason that the service reports. It needs no browser.
  */
 import type { WaitingOn } from '../../../../../protocol/runs/waiting.ts'
 import type { StepView, WaitSpan } from '../data/fold.ts'
@@ -20,7 +20,7 @@ export type NextStep =
 export interface Reason {
   /** A sentence without its final full stop. */
   readonly sentence: string
-  /** The service's own words, if they say more. */
+  /** The reason in the words of the service, if it reports one. */
   readonly detail?: string
   /** Unix milliseconds. */
   readonly since?: number
@@ -29,7 +29,7 @@ export interface Reason {
   readonly next?: NextStep
 }
 
-/** Most steps of the same reason that are named. */
+/** Maximum number of steps with the same reason that are named. */
 const NAMED = 3
 
 const namesOf = (steps: readonly StepView[]): string => {
@@ -37,7 +37,7 @@ const namesOf = (steps: readonly StepView[]): string => {
   return text.steps(names, steps.length - names.length)
 }
 
-/** Returns targets in words: names of people, and roles. */
+/** Returns the targets of a question as text: names of people, and roles. */
 export function targetsOf(targets: unknown, nameOf: (id: string) => string): string {
   const list = Array.isArray(targets) ? targets.map(String) : []
   return text.either(
@@ -52,7 +52,7 @@ interface Open {
   readonly wait: WaitSpan | undefined
   readonly on: WaitingOn | undefined
 }
-/** What waits are alike, so that one sentence says them all. */
+/** Returns a key that is equal for waits that one sentence can describe. */
 const alike = ({ step, wait, on }: Open): string => {
   const kind = on?.kind ?? wait?.kind ?? ''
   const facts = wait?.facts ?? {}
@@ -64,7 +64,7 @@ const alike = ({ step, wait, on }: Open): string => {
 }
 
 /**
- * Returns the reasons why a run makes no progress, the most urgent first.
+ * Returns the reasons why a run makes no progress, first those that a person can act on.
  * @param run the status, and the reason for the whole run.
  * @param nameOf returns the name of a principal.
  */
@@ -87,7 +87,7 @@ export function reasonsOf(
     if (step.status !== 'suspended') continue
     const wait = step.waits.findLast(({ to }) => to === undefined)
     const on = step.waitingOn ?? (waitingOn?.step_key === step.key ? waitingOn : undefined)
-    // A step with branches waits for them, and they say why.
+    // A step with branches waits only for them, so their own waits are the reasons.
     if ((wait?.kind ?? on?.kind) !== 'branches') open.push({ step, wait, on })
   }
   const groups = new Map<string, Open[]>()

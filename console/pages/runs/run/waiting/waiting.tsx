@@ -1,4 +1,4 @@
-/** Says at the top of a run why it makes no progress, and offers what a person can do. */
+/** A notice at the top of a run: why it makes no progress, and what a person can do about it. */
 import { useState } from 'preact/hooks'
 import type { WaitingOn } from '../../../../../protocol/runs/waiting.ts'
 import { useQuery } from '../../../../api/query.ts'
