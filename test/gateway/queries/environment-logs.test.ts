@@ -62,7 +62,8 @@ const timeOf = (run: () => void): number => {
   return performance.now() - began
 }
 
-const environment = { id: 'env_1', place: 'memory/one' }
+const ID = `env_${'0'.repeat(26)}`
+const environment = { id: ID, place: 'memory/one' }
 /** Executes the query with this record and this answer of the host. */
 async function query(
   answer: LogsAnswer | undefined,
@@ -74,7 +75,7 @@ async function query(
     now: () => Date.UTC(2026, 0, 1),
     settings: { key_prefix: 'bat' },
     ask: async (to: object) => {
-      t.strictSame(to, { project: 'prj_1', kind: 'environment', id: 'env_1' })
+      t.strictSame(to, { project: 'prj_1', kind: 'environment', id: ID })
       return record
     },
     environmentLogs: async (place: string, request: LogsRequest) => {
@@ -85,7 +86,7 @@ async function query(
   const found = await environmentLogQueries['environment.worker_logs']({
     world,
     project: 'prj_1',
-    input: { environment_id: 'env_1', ...input },
+    input: { environment_id: ID, ...input },
   } as unknown as LocalContext)
   return { found, asked }
 }
@@ -95,20 +96,20 @@ const read = async (answer: LogsAnswer, input = {}): Promise<WorkerLogs> =>
 t.test('a host of the place is asked, with defaults', async (t) => {
   const { found, asked } = await query({ content: `ready ${credentials[0]}\n`, truncated: false })
   t.strictSame(found, {
-    environment_id: 'env_1',
+    environment_id: ID,
     log_name: 'worker',
     content: 'ready [redacted]\n',
     truncated: false,
     fetched_at: '2026-01-01T00:00:00.000Z',
   })
-  t.match(asked, [{ place: 'memory/one', environment_id: 'env_1', log_name: 'worker', tail: 200 }])
+  t.match(asked, [{ place: 'memory/one', environment_id: ID, log_name: 'worker', tail: 200 }])
   t.ok((asked[0]?.max_bytes ?? 0) > 64_000)
 })
 
 t.test('without an environment, a place or an answer, the request is refused', async (t) => {
   const refusal = async (record?: object | null) => (await query(undefined, {}, record)).found
   t.match(await refusal(null), { refused: 'not_found' })
-  t.match(await refusal({ id: 'env_1' }), { refused: 'environment_worker_unavailable' })
+  t.match(await refusal({ id: ID }), { refused: 'environment_worker_unavailable' })
   t.match(await refusal(), { refused: 'environment_worker_unavailable' })
   t.match(await refusal(refuse('service_unavailable')), { refused: 'service_unavailable' })
 })
