@@ -1,4 +1,4 @@
-/** The controls of a form from a JSON Schema, one for each kind of value. */
+/** The controls of a form from a JSON Schema, one per kind of value. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
@@ -126,7 +126,7 @@ export function Control(props: ControlProps) {
 
 function NumberControl({ form, plan, value, path, required, onValue }: ControlProps) {
   const [written, setWritten] = useState(value === undefined ? '' : String(value))
-  // A text such as `1.` stays while it is written, although its number is written as `1`.
+  // A text such as `1.` stays during input, although its number is written as `1`.
   const shown =
     numberOf(written) === value ? written : value === undefined ? '' : String(value as number)
   return (
