@@ -29,7 +29,7 @@ export const about =
   'The console in Chromium: first views, scrolling through 100,000 runs, live pages, a soak, a run of 5,000 steps'
 /** The benchmark runs once, because its parts repeat the measurements that vary. */
 export const repeats = { standard: 1, quick: 1 }
-/** The benchmark needs Chromium. */
+/** Returns what must be installed before the benchmark can run. */
 export const missing = missingChromium
 
 const EVENTS_PER_SECOND = 200

@@ -10,7 +10,7 @@ export interface View {
   readonly path: string
   /** An element that exists only when the page shows its data. */
   readonly shown: string
-  /** The element that is clicked. */
+  /** The element that is clicked. `reaction` is an element that exists only after the click. */
   readonly control: string
   readonly reaction: string
 }

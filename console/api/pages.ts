@@ -89,7 +89,7 @@ const ids = new WeakMap<readonly unknown[], Set<unknown>>()
 
 /**
  * Appends a page to the list. An item that moved between pages while they were read is listed once.
- * Only the items of the new page are checked for duplicates, so a page of a long list stays cheap.
+ * Only the items of the new page are checked for duplicates.
  */
 export function addPage<T>(known: Known<T>, page: PageOf<T>): Known<T> {
   const { items: before, ends } = known

@@ -8,7 +8,10 @@ export type FaultOf = (field: string) => string | undefined
 interface Refusals {
   /** The refusal of the last attempt; undefined during an attempt and after a success. */
   readonly error: ApiError | undefined
-  /** Returns the fault of a field, such as `entries.token`, or of a part of it in the last attempt. */
+  /**
+   * Returns the fault that the last attempt reported for a field, such as `entries.token`, or for a
+   * part of it.
+   */
   readonly faultOf: FaultOf
   /** Runs an attempt. A refusal is kept in `error`. @throws any other error. */
   readonly attempt: (run: () => Promise<unknown>) => Promise<void>

@@ -33,7 +33,7 @@ export const Notice = ({
   </div>
 )
 
-/** Says that there is nothing here, why, and what to do next. */
+/** An empty state: states that there is no data, why, and what to do next. */
 export const Empty = ({
   icon = 'info',
   title,

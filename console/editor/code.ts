@@ -1,5 +1,5 @@
 /**
- * The code editor, on CodeMirror. This module is large and is loaded on demand.
+ * The code editor, based on CodeMirror. This module is large and is loaded on demand.
  *
  * Invariant: styles carry the nonce of the document, and colours come from the design tokens.
  */

@@ -127,8 +127,8 @@ export class Hub {
     const open = this.#newest?.open
     if (open?.size === flows.length && flows.every(({ id }) => open.has(id))) return
     const connection = new Connection(flows.map(({ id }) => id))
-    // Browsers limit the number of connections, so a newest one that has not settled is closed if
-    // an earlier one is still open.
+    // Browsers limit the number of connections. If an earlier one is still open, a newest one that
+    // has not settled is closed.
     if (this.#newest && this.#newest.unsettled.size > 0 && this.#earlier.size > 0)
       this.#newest.close()
     else if (this.#newest) this.#earlier.add(this.#newest)

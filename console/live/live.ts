@@ -13,15 +13,15 @@ import type { StreamSubscription } from '../../protocol/streams/rows.ts'
 /**
  * The topics.
  * - `run`: the timeline of the run `target` with the output of its models, from the beginning or
- * after a cursor. It ends with the run.
+ *   after a cursor. It ends with the run.
  * - `runs`: the feed of all runs of the project.
  * - `session`: the transcript of the session `target`, as `session.transcript_stream` sends it.
  * - `channel`: the events of the channel `target`.
  * - `changes`: the kinds and ids of changed records of the project, or of the organization if there
- * is no project, so that a page loads them again.
+ *   is no project, so that a page loads them again.
  * - `logs`: the lines that workers print for the run `target`, from the first or after a cursor.
  * - `environment_log`: a log of the worker of the environment `target`: its newest lines, and the
- * lines added later.
+ *   lines added later.
  */
 type LiveTopic = 'run' | 'runs' | 'session' | 'channel' | 'changes' | 'logs' | 'environment_log'
 
@@ -38,12 +38,12 @@ export interface LiveSubscription {
    * everything else with new frames.
    */
   readonly after?: LiveCursor
-  /** Which lines, for `logs` and `environment_log`. */
+  /** Selects the lines of `logs` and `environment_log`. */
   readonly filter?: NonNullable<StreamSubscription['filter']>
 }
 export type LiveCursor = number | string
 
-/** A frame of a subscription. `data` is the same as in the single stream of the topic. */
+/** A frame of a subscription. `data` is the same as in the separate stream of the topic. */
 export interface LiveFrame {
   /**
    * The event name, such as `run.completed`. Frames of the topic `changes` have the event
@@ -87,7 +87,7 @@ export interface LiveFault {
 export type LiveState = 'connecting' | 'live' | 'waiting' | 'refused' | 'ended'
 export interface LiveStatus {
   readonly state: LiveState
-  /** For `refused`. */
+  /** The reason for `refused`. */
   readonly fault?: LiveFault
 }
 /** The state of the connection that all subscriptions of a credential share. */

@@ -22,7 +22,7 @@ export type ToHub =
   | { readonly type: 'ping' }
   /** Connect at once, because the browser is online again or the person has signed in. */
   | { readonly type: 'retry' }
-  /** The tab is closed. */
+  /** The tab detaches, for example because it is closed. */
   | { readonly type: 'bye' }
 
 export interface KeyedFrame {

@@ -1,7 +1,7 @@
 /**
- * The side of the live data in a page: the subscriptions of the page and their cursors. It can
- * attach to another hub at any time, for example after the worker has ended or has dropped the
- * page, and each subscription resumes from its cursor.
+ * The page's side of the live data: the subscriptions of the page and their cursors. It can attach
+ * to another hub at any time, for example after the worker has ended or has dropped the page, and
+ * each subscription resumes from its cursor.
  */
 import type {
   Live,

@@ -1,4 +1,4 @@
-/** Unsent drafts of texts, which survive a reload and an upgrade. */
+/** Unsent drafts, which survive a reload and an upgrade. */
 import { useEffect, useState } from 'preact/hooks'
 import { store, stored } from './theme.ts'
 

@@ -5,7 +5,7 @@ const CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e]/g
 const ISOLATES = /[\u2066-\u2069]/g
 const ASCII = /^[\x20-\x7e]*$/
 
-/** Returns whether every isolate in a text is closed, and no other is. */
+/** Returns whether the isolates in a text are balanced. */
 function isBalanced(text: string): boolean {
   let depth = 0
   for (const [sign] of text.matchAll(ISOLATES)) {
