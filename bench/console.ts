@@ -1,7 +1,7 @@
 /**
- * Measures the console in Chromium, by the reports of the browser itself: the time until pages are
- * usable, the script of each frame while a long list is scrolled, the processor time of live pages,
- * how fast a large run opens, and whether pages grow during a soak.
+ * Benchmarks the console in Chromium with the browser's own measurements: the time until pages are
+ * usable, the script time of each frame while a long list is scrolled, the processor time of live
+ * pages, the time to open a large run, and the growth of pages during a soak.
  */
 import { rmSync } from 'node:fs'
 import { missingChromium, type Signed, startChromium } from './console/browser.ts'
@@ -27,13 +27,13 @@ import { whole } from './support/table.ts'
 
 export const about =
   'The console in Chromium: first views, scrolling through 100,000 runs, live pages, a soak, a run of 5,000 steps'
-/** One run of each: the parts repeat what varies. */
+/** The benchmark runs once, because its parts repeat the measurements that vary. */
 export const repeats = { standard: 1, quick: 1 }
-/** The benchmark needs Chromium. */
+/** Returns what must be installed before the benchmark can run. */
 export const missing = missingChromium
 
 const EVENTS_PER_SECOND = 200
-/** Maximum time in milliseconds until the views of all runs are built. */
+/** Maximum milliseconds until the server has started, with the views of all runs. */
 const READY_WITHIN = 600_000
 const SETTINGS = [
   ['fsync always', 'always'],
@@ -44,7 +44,7 @@ const amounts = (quick: boolean, seconds: number | undefined) =>
     ? { runs: 2000, steps: 2000, loads: 2, live: 4, soak: seconds ?? 12 }
     : { runs: 100_000, steps: 5000, loads: 10, live: 15, soak: seconds ?? 240 }
 
-/** Executes a run with a step per item, and returns its id. */
+/** Executes a run with `steps` steps, and returns its id. */
 async function largeRun(server: Baton, steps: number, say: Terms['say']): Promise<string> {
   let id = ''
   // The item of a `for_each` is a step; the `for_each` itself is one more.

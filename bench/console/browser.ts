@@ -1,6 +1,6 @@
 /**
  * Chromium for the benchmark of the console: signed-in browser contexts, the processes of the
- * pages, and what the browser's own protocol reports about them.
+ * pages, and measurements over the DevTools protocol.
  */
 import { readFileSync } from 'node:fs'
 import {
@@ -15,7 +15,7 @@ import { CHROMIUM_ARGS, chromiumPath } from '../../test/support/chromium.ts'
 import type { Target } from '../support/baton.ts'
 import { isRelevant, type TraceEvent } from './trace.ts'
 
-/** Maximum time until a page shows what is expected, in milliseconds. */
+/** Maximum milliseconds to wait for an expected state of a page. */
 export const PATIENCE = 60_000
 const VIEW = { width: 1440, height: 900 }
 
@@ -62,7 +62,7 @@ export async function startChromium({ port, key }: Target): Promise<Signed> {
   }
 }
 
-/** Whether a process belongs to the browser's own window, which is not shown, or has ended. */
+/** Whether a process has ended, or belongs to the browser's own window, which is not shown. */
 function isWindow(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('--top-chrome-webui')
@@ -94,8 +94,8 @@ const CATEGORIES = [
 const BUFFER_KB = 400_000
 
 /**
- * Traces a page while work is done. Returns its events, among them a mark with the name `mark` of
- * the page's main thread.
+ * Traces a page during `work`. Returns the relevant events, including the mark `mark` of the page's
+ * main thread.
  * @throws Error if the buffer of the browser was too small.
  */
 export async function traced(
@@ -130,14 +130,14 @@ export async function traced(
   return events
 }
 
-/** The size of a page after its garbage was collected. */
+/** The size of a page after garbage collection. */
 export interface PageSize {
-  /** Bytes of the heap of scripts that are in use. */
+  /** Used bytes of the JavaScript heap. */
   readonly heap: number
   readonly nodes: number
   readonly listeners: number
 }
-/** Collects the garbage of a page and returns what remains. */
+/** Collects the garbage of a page and returns the remaining size. */
 export async function sizeOf(cdp: CDPSession): Promise<PageSize> {
   // Objects that a first collection finalizes are freed by the second.
   for (let round = 0; round < 2; round++) await cdp.send('HeapProfiler.collectGarbage')

@@ -1,7 +1,4 @@
-/**
- * Pages that are open while runs start and end: the processor time of their processes, and their
- * long tasks.
- */
+/** Measures the processor time and the long tasks of open pages while runs start and end. */
 import type { BrowserContext, Page } from 'playwright-core'
 import { Http } from '../load/http.ts'
 import { follow } from '../load/sse.ts'
@@ -14,12 +11,12 @@ import { processesOf, type Signed } from './browser.ts'
 import { LONG } from './trace.ts'
 import { homeView, listView, runView, type View } from './views.ts'
 
-/** Events of a run of one step in the stream of its project. */
+/** Number of events that a run of one step adds to the stream of its project. */
 const EVENTS_PER_RUN = 10
-/** Milliseconds after which pages have settled. */
+/** Milliseconds to wait until opened pages have settled. */
 const SETTLED = 4000
 const SLOTS = 50
-/** Items of a run that is followed while it works. */
+/** Number of items of the run whose page is open during the measurement. */
 const ITEMS = 5000
 
 /** A load of runs that start and end. */
@@ -30,7 +27,7 @@ export interface LiveLoad {
 }
 /**
  * Starts runs of one step, so that the project has the given number of events per second.
- * @param name of the worker, which differs from that of the load before.
+ * @param name name of the worker, different from that of the previous load.
  */
 export async function startLoad(
   target: Target,
@@ -68,7 +65,7 @@ export async function startLoad(
   }
 }
 
-/** Starts a run that goes on for a long time, with about ten events per second of its own. */
+/** Starts a long run, which itself produces about ten events per second. */
 export function startLongRun(http: Http): Promise<string> {
   const nap = { id: 'nap', kind: 'sleep', config: { duration: '1s' } }
   const items = Array.from({ length: ITEMS }, (_, item) => item)
@@ -93,11 +90,11 @@ export async function openView(context: BrowserContext, url: string, view: View)
   return page
 }
 
-/** What open pages cost. */
+/** The cost of open pages. */
 export interface LiveCost {
-  /** Share of a core that the processes of pages and of the worker took. */
+  /** Share of a core that the processes of pages and of the worker used. */
   readonly renderers: number
-  /** Share of a core of the other processes of the browser, which draw and use the network. */
+  /** Share of a core that the other processes of the browser used, for drawing and the network. */
   readonly others: number
   readonly longTasks: number
   readonly eventsPerSecond: number

@@ -1,4 +1,4 @@
-/** The tables of the benchmark of the console, each with its goal beside the figures. */
+/** The tables of the benchmark of the console, with the goal of each figure. */
 import { median, percentile } from '../support/measure.ts'
 import { cell, ms, note, table, whole } from '../support/table.ts'
 import type { LiveCost } from './live.ts'
@@ -17,7 +17,7 @@ const worst = (values: readonly number[]): number => Math.max(...values)
 const halfAndWorst = (values: readonly number[]): string =>
   cell(whole(median(values)), whole(worst(values)))
 
-/** The loads of a page. */
+/** The measured loads of a page. */
 export interface Loads {
   readonly name: string
   readonly times: readonly Usable[]

@@ -10,23 +10,26 @@ import { listView } from './views.ts'
 
 /** Pixels per event of the wheel: more than the list is high, so each frame shows other runs. */
 const TURN = 2400
-/** Events of the wheel between two looks at the position. */
+/** Number of wheel events between two checks of the scroll position. */
 const BETWEEN = 10
 /** Milliseconds without any movement after which the measurement fails. */
 const STUCK = 60_000
-/** Positions of the mouse while the scroll bar is dragged, and the time between them. */
+/**
+ * Number of mouse positions while the scroll bar is dragged in one direction, and the milliseconds
+ * between them.
+ */
 const [MOVES, MOVE_MS] = [200, 16]
-/** Distance from the end of the scroll bar at which its thumb can be held, in pixels. */
+/** Distance from the end of the scroll bar at which its thumb can be grabbed, in pixels. */
 const HOLD = 22
 const MARK = 'bench-scroll'
 
-/** What was measured. */
+/** The measurements of scrolling through the list. */
 export interface Scrolled {
   readonly wheel: Frames
   readonly bar: Frames
   /** Number of runs in the list at the end. */
   readonly runs: number
-  /** Bytes of the heap of scripts with all of them. */
+  /** Used bytes of the JavaScript heap with all of these runs. */
   readonly heap: number
 }
 interface Position {
@@ -52,7 +55,8 @@ const positionOf = (page: Page): Promise<Position> =>
   })()`) as Promise<Position>
 
 /**
- * Turns the wheel until the list is at its end, with at least `runs` runs, or at its begin.
+ * Turns the wheel until the list is at its end, with at least `runs` runs, or, if `by` is negative,
+ * at its start.
  * @throws Error if the list does not move for a minute.
  */
 async function turn(page: Page, cdp: CDPSession, box: Box, by: number, runs: number) {
@@ -105,7 +109,7 @@ async function drag(
 
 /**
  * Scrolls through a list of runs.
- * @param runs the number of runs that the list has at least.
+ * @param runs minimum number of runs in the list.
  * @param options `quick`: the scroll bar is dragged at fewer positions. `query`: filters of the
  * list, such as `?status=failed`.
  */

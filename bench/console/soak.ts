@@ -1,6 +1,6 @@
 /**
- * A soak: pages stay open while runs start and end, and one page goes through the console again and
- * again. Whatever a page keeps for ever shows as growth of its heap, elements or listeners.
+ * A soak: pages stay open while runs start and end, and one page repeatedly visits the pages of the
+ * console. A leak shows as growth of the heap, elements or listeners of a page.
  */
 import type { CDPSession, Page } from 'playwright-core'
 import { pause } from '../support/measure.ts'
@@ -8,21 +8,21 @@ import { measuring, type PageSize, type Signed, sizeOf } from './browser.ts'
 import { openView } from './live.ts'
 import { homeView, listView, runView } from './views.ts'
 
-/** The most rows of measurements. */
+/** Maximum number of rows of measurements. */
 const MAX_ROWS = 12
-/** Milliseconds for which the visiting page stays on a page. */
+/** Milliseconds that the visiting page spends on each page. */
 const STAY = 300
 /**
- * Pages that are visited in turn, by their addresses below the project. After `/runs`, the newest
- * run is opened. The last one is the page that is measured.
+ * Paths below the project of the pages that are visited in turn. After `/runs`, the newest run is
+ * opened. The measurement takes place on the last page.
  */
 const VISITED = ['/runs', '/workflows', '/inbox', '/runs', '/workers', '/tables', '/agents', '']
-/** The least duration of a row in seconds, which is enough for all visits. */
+/** Minimum duration of an interval in seconds, which is enough for all visits. */
 const SHORTEST = 4
 
 /** The names of the pages, in the order of `SoakRow.sizes`. */
 export const SOAKED = ['list', 'list, scrolled down', 'run', 'home', 'visits'] as const
-/** The sizes of the pages at a time in seconds. */
+/** The sizes of the pages, `at` seconds after the start. */
 export interface SoakRow {
   readonly at: number
   readonly sizes: readonly PageSize[]
@@ -40,9 +40,9 @@ async function visitAll(page: Page): Promise<void> {
 }
 
 /**
- * Keeps the pages open for some seconds and measures them at the end of each interval. During the
- * first interval, which is not measured, caches are filled.
- * @param run a run that waits.
+ * Keeps the pages open for `seconds` and measures them at the end of each interval. The first
+ * interval fills caches and is not measured.
+ * @param run id of a waiting run.
  */
 export async function soak(
   { context: create, url }: Signed,

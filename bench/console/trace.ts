@@ -1,6 +1,6 @@
 /**
- * Statistics from trace events of Chromium: what the main thread of a page did in each frame. It
- * needs no browser.
+ * Statistics from trace events of Chromium: the work of a page's main thread in each frame. No
+ * browser is needed.
  *
  * Invariant: a part of work belongs to the frame in which it begins, with its whole duration, so a
  * long part is never divided among frames.
@@ -21,17 +21,17 @@ export interface Thread {
   readonly pid: number
   readonly tid: number
 }
-/** What a main thread did, in milliseconds. */
+/** The work of a main thread, in milliseconds. */
 export interface Frames {
   /** Script in each frame, with its garbage collection and the layout that it forces. */
   readonly script: readonly number[]
-  /** The same as processor time, without the time in which other threads had the core. */
+  /** The same in processor time, which excludes the time in which the thread was preempted. */
   readonly processor: readonly number[]
-  /** Style, layout and paint in each frame, beside the script. */
+  /** Style, layout and paint in each frame, except those that script forced. */
   readonly rendering: readonly number[]
-  /** The tasks of more than `LONG` ms. */
+  /** The durations of the tasks of more than `LONG` ms. */
   readonly longTasks: readonly number[]
-  /** The number of them that took more than `LONG` ms of processor time. */
+  /** The number of tasks that took more than `LONG` ms of processor time. */
   readonly busyTasks: number
 }
 
@@ -40,7 +40,7 @@ export const LONG = 50
 /** Duration of a frame in microseconds, at 60 frames per second. */
 const FRAME = 1e6 / 60
 
-/** The begin of a frame on the main thread. */
+/** The event at the start of a frame on the main thread. */
 const BEGIN = 'BeginMainThreadFrame'
 const TASK = 'RunTask'
 const scripts: ReadonlySet<string> = new Set([
@@ -85,13 +85,13 @@ export function threadOf(events: readonly TraceEvent[], mark: string): Thread {
   return { pid: found.pid, tid: found.tid }
 }
 
-/** A part of the work of a thread, which no other part contains. */
+/** A part of the work of a thread that no other part contains. */
 interface Part {
   readonly at: number
   readonly dur: number
   readonly tdur: number
 }
-/** Returns the events that are in no other event of the list, by time. */
+/** Returns the events that no other event of the list contains, sorted by time. */
 function outermost(events: readonly TraceEvent[]): Part[] {
   const parts: Part[] = []
   let end = Number.NEGATIVE_INFINITY
@@ -105,8 +105,8 @@ function outermost(events: readonly TraceEvent[]): Part[] {
 }
 
 /**
- * Returns the begins of the frames. Without a change the browser begins no frame, so longer pauses
- * are divided into frames of the usual duration.
+ * Returns the start times of the frames. The browser begins no frame without a change, so longer
+ * gaps are divided into frames of the usual duration.
  */
 function beginsOf(events: readonly TraceEvent[]): number[] {
   const known = events
@@ -121,7 +121,9 @@ function beginsOf(events: readonly TraceEvent[]): number[] {
   }
   return begins
 }
-/** Returns the sums of the parts that begin in each frame. Parts before the first are left out. */
+/**
+ * Returns the sums of the parts that begin in each frame. Parts before the first frame are omitted.
+ */
 function sums(begins: readonly number[], parts: readonly Part[], of: 'dur' | 'tdur'): number[] {
   const all = new Array<number>(begins.length).fill(0)
   let frame = -1
@@ -132,7 +134,7 @@ function sums(begins: readonly number[], parts: readonly Part[], of: 'dur' | 'td
   return all
 }
 
-/** Returns what a main thread did in each frame. */
+/** Returns the work of a main thread in each frame. */
 export function framesOf(events: readonly TraceEvent[], { pid, tid }: Thread): Frames {
   const own = events.filter((event) => event.pid === pid && event.tid === tid)
   const begins = beginsOf(own)

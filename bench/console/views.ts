@@ -1,6 +1,6 @@
 /**
- * The time until a page is usable: from the begin of the navigation until the page shows its data,
- * and until it has reacted to a click of the mouse that follows at once.
+ * The time until a page is usable: from the start of the navigation until the page shows its data,
+ * and until it has reacted to an immediate mouse click.
  */
 import type { BrowserContext, Page } from 'playwright-core'
 import { PATIENCE, type Signed } from './browser.ts'
@@ -10,7 +10,7 @@ export interface View {
   readonly path: string
   /** An element that exists only when the page shows its data. */
   readonly shown: string
-  /** What is clicked, and what exists only after the reaction. */
+  /** The element that is clicked. `reaction` is an element that exists only after the click. */
   readonly control: string
   readonly reaction: string
 }
@@ -36,15 +36,15 @@ export const runView = (id: string): View => ({
   reaction: '.waterfall-line.selected',
 })
 
-/** Milliseconds since the begin of the navigation. */
+/** Milliseconds since the start of the navigation. */
 export interface Usable {
   readonly shown: number
   readonly reacted: number
 }
 
 /**
- * Returns a script that looks in each frame whether the page shows its data and whether it has
- * reacted. It calls `benchSaid` after the frame that contains it is presented.
+ * Returns a script that checks in each frame whether the page shows its data and whether it has
+ * reacted. The script calls `benchSaid` after that frame has been presented.
  */
 const probe = ({ shown, control, reaction }: View): string => `(() => {
   let step = 'shown'
@@ -109,7 +109,10 @@ async function firstView(context: BrowserContext, url: string, view: View): Prom
   }
 }
 
-/** The loads of a view, each in a new context with an empty cache or all in one context. */
+/**
+ * Loads a view `count` times and returns the times. Cold loads each have a new context with an
+ * empty cache. Warm loads share a context whose cache was filled before.
+ */
 export async function loads(
   signed: Signed,
   view: View,

@@ -1,11 +1,11 @@
-/** Calls of the API as texts that work outside of the console. */
+/** Renders API calls as `curl`, CLI and TypeScript snippets. */
 import { requestOf } from './client.ts'
 
 /** Quotes a text for a POSIX shell. */
 export const shellQuote = (value: string): string =>
   /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`
 
-/** Returns a call as a `curl` command. The key is read from the environment. */
+/** Returns a call as a `curl` command. The command reads the key from `BATON_KEY`. */
 export function curlOf(
   name: string,
   input: Readonly<Record<string, unknown>>,
@@ -20,7 +20,7 @@ export function curlOf(
       : [`-H 'Content-Type: application/json'`, `-d ${shellQuote(JSON.stringify(body))}`]),
   ].join(' \\\n  ')
 }
-/** Returns a call as a command of the command line. */
+/** Returns a call as a command of the Baton CLI. */
 export function cliOf(name: string, input: Readonly<Record<string, unknown>>): string {
   const options = Object.entries(input).flatMap(([member, value]) =>
     value === undefined
@@ -31,9 +31,9 @@ export function cliOf(name: string, input: Readonly<Record<string, unknown>>): s
   )
   return ['npm run baton -- call', name, ...options].join(' ')
 }
-/** The module of the client library. */
+/** Module specifier of the client library. */
 const CLIENT = 'baton/client'
-/** Returns a call as a program in TypeScript. */
+/** Returns a call as a TypeScript program. The program reads the key from `BATON_KEY`. */
 export function typescriptOf(
   name: string,
   input: Readonly<Record<string, unknown>>,

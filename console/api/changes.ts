@@ -1,7 +1,6 @@
 /**
- * Tells queries which records of a project have changed: from the topic `changes` of the shared
- * stream, and for runs from the topic `runs`. One subscription per project and topic serves all
- * queries.
+ * Notifies queries of changed records of a project, from the topics `changes` and `runs` of the
+ * shared stream. All queries share one subscription per project and topic.
  */
 import type { LiveChanges, LiveFrame } from '../live/live.ts'
 import { live } from './live.ts'
@@ -17,7 +16,7 @@ interface Followed {
 const KEPT_MS = 2000
 const followed = new Map<string, Followed>()
 
-/** Calls the listeners with what a frame says. */
+/** Calls the listeners for each change in a frame. */
 function tell(source: Source, listeners: ReadonlySet<Listener>, { data }: LiveFrame): void {
   const changes =
     source === 'changes'
@@ -35,7 +34,7 @@ function follow(source: Source, project: string, listener: Listener): () => void
       { project, topic: source },
       {
         frame: (frame) => tell(source, listeners, frame),
-        // What has changed since an answer and before this state is not sent.
+        // Changes between the last answer and the start of the subscription are not sent.
         state: ({ state }) => {
           const kind = { live: '*', refused: 'refused' }[state as string]
           if (kind !== undefined) for (const one of [...listeners]) one(kind, undefined)
@@ -50,7 +49,7 @@ function follow(source: Source, project: string, listener: Listener): () => void
   return () => {
     listeners.delete(listener)
     if (listeners.size > 0) return
-    // The next page of the project, which is shown at once, uses the same subscription.
+    // The next page of the project often follows immediately and can reuse the subscription.
     setTimeout(() => {
       if (listeners.size > 0 || followed.get(name) !== known) return
       stop()
@@ -61,10 +60,11 @@ function follow(source: Source, project: string, listener: Listener): () => void
 
 /**
  * Calls the listener for every changed record of a project. The kind `*` means that changes may
- * have been missed, so everything must be loaded again; `refused` means that the person has lost the
- * permission to hear of changes. Without an id, any record of the kind may have changed.
- * @param runs whether runs matter, which have the kind `run`.
- * @returns a function that ends the calls.
+ * have been missed, so everything must be loaded again. The kind `refused` means that the
+ * subscription was refused, for example after a permission was revoked. Without an id, any record
+ * of the kind may have changed.
+ * @param runs whether to include runs, with the kind `run`.
+ * @returns a function that removes the listener.
  */
 export function onChange(project: string, runs: boolean, listener: Listener): () => void {
   const stops = [follow('changes', project, listener)]
@@ -74,7 +74,7 @@ export function onChange(project: string, runs: boolean, listener: Listener): ()
   }
 }
 
-/** Ends everything that is followed, before the live data of another session is opened. */
+/** Ends all subscriptions before the live data of another session is opened. */
 export function forgetChanges(): void {
   for (const { stop } of followed.values()) stop()
   followed.clear()

@@ -3,11 +3,11 @@
  * sends the cookie of the console session.
  *
  * Invariants:
- * C1. A request is repeated only if it cannot take effect twice. All attempts of a POST have one
- *     `Idempotency-Key`, also when a person tries the same request again after its attempts have
- *     failed. A PATCH has no key, so it is repeated only after answers that exclude an effect.
- * C2. When no answer says whether a change took effect, the error says so (`outcome_unknown`), and
- *     everything that is shown is loaded again.
+ * C1. A request is retried only if it cannot take effect twice. All attempts of a POST share one
+ *     `Idempotency-Key`, even if a person retries the same JSON request after all attempts went
+ *     unanswered. A PATCH has no key, so it is retried only after a 429.
+ * C2. If a PUT, PATCH or DELETE may have taken effect without an answer that confirms it, the error
+ *     has the code `outcome_unknown`, and everything that is shown is loaded again.
  */
 import type { Api } from '../../protocol/api.ts'
 import type { Input, Reply, Row } from '../../protocol/contract.ts'
@@ -52,7 +52,7 @@ export class ApiError extends Error {
     this.details = details
     this.requestId = requestId
   }
-  /** The faults of single fields. */
+  /** The faults of individual fields; empty if the answer lists none. */
   get fields(): readonly FieldFault[] {
     const { fields } = this.details
     return Array.isArray(fields) ? (fields as FieldFault[]) : []
@@ -69,16 +69,19 @@ export interface CallOptions {
 }
 
 const TRIES = 4
-/** The code of an answer that names none, such as that of a proxy. */
+/** Code of an error response without one, such as a response from a proxy. */
 const UNNAMED = 'internal_error'
 const FIRST_PAUSE_MS = 300
 const REPEATED: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
-/** Most keys that are kept for requests without an answer. */
+/** Maximum number of keys kept for unanswered requests. */
 const KEPT_KEYS = 100
-/** Keys of POST requests without an answer, by request, for the case that they are tried again. */
+/** Idempotency keys of unanswered POST requests, by path and body, for a later retry. */
 const openKeys = new Map<string, string>()
 
-/** Whether an error leaves open if the request took effect. A named 503 is a refusal. */
+/**
+ * Whether an error leaves the outcome of the request unknown. A 503 with a specific code is a
+ * refusal.
+ */
 const isLost = ({ status, code }: ApiError): boolean =>
   status === 0 ||
   status === 502 ||
@@ -103,7 +106,7 @@ export function whenForbidden(run: () => void): void {
   onForbidden = run
 }
 let onUnknown: () => void = () => {}
-/** Sets the function that is called when it is not known whether a change took effect. */
+/** Sets the function that is called when the outcome of a change is unknown. */
 export function whenUnknown(run: () => void): void {
   onUnknown = run
 }
@@ -149,8 +152,9 @@ const early = new Map<string, { readonly answer: Promise<unknown>; readonly end:
 const identityOf = (name: string, input: object): string => `${name} ${JSON.stringify(input)}`
 
 /**
- * Calls a query before the page that needs it is loaded. The first equal call within ten seconds
- * gets the answer. After a failure, that call sends its own request.
+ * Calls a query before the page that needs it is loaded. The first call with the same name and
+ * input within ten seconds receives the answer. If the early call fails before then, that call
+ * sends its own request.
  */
 export function callEarly<N extends CallName>(name: N, input: CallInput<N>): void {
   const id = identityOf(name, input as object)
@@ -166,9 +170,9 @@ export function callEarly<N extends CallName>(name: N, input: CallInput<N>): voi
 }
 
 /**
- * Calls an operation. Temporary failures are repeated.
+ * Calls an operation, with retries after temporary failures.
  * @throws ApiError if the service refuses the request or does not answer; the reason of the signal
- * if it aborts.
+ * if it is aborted.
  */
 export async function call<N extends CallName>(
   name: N,
@@ -192,10 +196,10 @@ export async function call<N extends CallName>(
 }
 
 /**
- * Sends a request and returns its successful answer. Temporary failures are repeated. `path` begins
- * with `/`, because requests go only to the service itself.
- * @param options `type` is the media type of the body; a form has none. `accept` is the wanted media
- * type, such as `text/event-stream`.
+ * Sends a request and returns its successful response, with retries after temporary failures.
+ * `path` begins with `/`, because requests go only to the service itself.
+ * @param options `type` is the media type of the body; a form has none. `accept` is the requested
+ * media type, such as `text/event-stream`.
  * @throws as `call`.
  */
 export async function send(
@@ -236,7 +240,7 @@ export async function send(
     if (same !== undefined) keep(same, lost ? used : undefined)
     if (error.status === 401) onSignedOut()
     if (error.status === 403) onForbidden()
-    // An earlier attempt has deleted the record.
+    // An earlier attempt, whose response was lost, deleted the record.
     if (method === 'DELETE' && unknown && error.status === 404)
       return new Response(null, { status: 204 })
     unknown ||= lost && method !== 'GET' && method !== 'POST'
@@ -259,7 +263,7 @@ export async function send(
   }
 }
 
-/** Keeps the key of a request without an answer, or forgets it. */
+/** Stores the key of an unanswered request. Without a key, removes the stored one. */
 function keep(request: string, key: string | undefined): void {
   openKeys.delete(request)
   if (key === undefined) return

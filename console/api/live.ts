@@ -1,6 +1,6 @@
 /**
- * The live data of this tab: one connection for all tabs of the browser, opened on first use. It is
- * in a SharedWorker, whose address the document names.
+ * The live data of this tab. One connection, opened on first use, serves all tabs of the browser.
+ * It runs in a SharedWorker, whose URL is in the attribute `data-worker` of the document.
  */
 import { signal } from '@preact/signals'
 import type { Live, LiveConnection } from '../live/live.ts'
@@ -17,7 +17,7 @@ interface TrustedTypes {
   ): { createScriptURL(address: string): string }
 }
 
-/** Returns the address of the worker in the form that the document's policy permits. */
+/** Returns the URL of the worker, as a trusted script URL if the browser has Trusted Types. */
 function workerAddress(): string | undefined {
   const address = document.documentElement.dataset['worker']
   const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }
@@ -30,7 +30,7 @@ let worker: string | undefined
 let opened: Live | undefined
 let owner = ''
 
-/** Ends all live data, for signing out. */
+/** Closes the live data, on sign-out or for another session. */
 export function forgetLive(): void {
   opened?.close()
   opened = undefined

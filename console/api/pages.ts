@@ -7,18 +7,18 @@ export interface PageOf<T> {
   readonly has_more?: boolean
   readonly next_cursor?: string
 }
-/** The end of a page among the items: its last item, and the cursor of the page after it. */
+/** The end of a page in the list: the id of its last item, and the cursor of the next page. */
 interface PageEnd {
   readonly id: unknown
   readonly next: string
 }
-/** The items that are known, and the cursor of the next page. */
+/** The loaded items, and the cursor of the next page. */
 export interface Known<T> {
   readonly items: readonly T[]
   readonly next: string | undefined
   readonly loading: boolean
   readonly error?: ApiError
-  /** Number of items that were asked for. Only the rest of a page may be known beyond it. */
+  /** Number of requested items. At most the remainder of a page is kept beyond it. */
   readonly wanted: number
   /** The known ends of pages, in the order of the items. */
   readonly ends: readonly PageEnd[]
@@ -38,9 +38,9 @@ const endOf = ({ items, next_cursor: next }: PageOf<unknown>): readonly PageEnd[
 
 /**
  * Returns the list after its first page was loaded again: the page, and the known items after the
- * page's last item. If that item was not known, the known items may be far away, so they are
- * dropped. A list that grows at its begin is cut at the end of a page, unless the next one is being
- * loaded, so that it does not grow for ever.
+ * page's last item. If that item was not known, there may be a gap, so the known items are dropped.
+ * A list that gains items at the top is cut at the end of a page, unless the next page is being
+ * loaded. Otherwise it would grow without limit.
  */
 export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
   const ends = endOf(page)
@@ -63,7 +63,7 @@ export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
   }
   return known.loading ? merged : cut(merged)
 }
-/** Removes the items after the first end of a page at which there are enough. */
+/** Removes the items after the first page end that leaves at least `wanted` items. */
 function cut<T>(known: Known<T>): Known<T> {
   const { items, wanted, ends } = known
   const places = new Map(ends.map(({ id }, place) => [id, place]))
@@ -81,12 +81,15 @@ function cut<T>(known: Known<T>): Known<T> {
   return known
 }
 
-/** The ids of lists that were extended. A set moves to the list's extension, so it is made once. */
+/**
+ * The item ids of each extended list. `addPage` moves the set to the longer list instead of
+ * building it again.
+ */
 const ids = new WeakMap<readonly unknown[], Set<unknown>>()
 
 /**
- * Returns the list with its next page. An item that was moved while the pages were read is in the
- * list once. The effort depends on the size of the page, so that long lists can be read on.
+ * Appends a page to the list. An item that moved between pages while they were read is listed once.
+ * Only the items of the new page are checked for duplicates.
  */
 export function addPage<T>(known: Known<T>, page: PageOf<T>): Known<T> {
   const { items: before, ends } = known

@@ -1,10 +1,11 @@
 /**
- * Keeps answers of queries as signals, so that pages show what is known at once and follow changes.
+ * Caches answers of queries as signals. Pages show a cached answer at once and follow changes.
  *
  * Invariants:
  * Q1. Equal queries share one entry and one request in flight.
  * Q2. The answer of an older request never replaces that of a newer one.
- * Q3. An entry without users is kept for going back, and the oldest ones are dropped.
+ * Q3. Entries without users are kept for back navigation. Beyond `UNUSED_KEPT`, the least recently
+ *     used are dropped.
  */
 import { computed, effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
@@ -28,12 +29,14 @@ export interface Loaded<T> {
 /** A query that a component uses. */
 export interface Query<T> {
   readonly state: ReadonlySignal<Loaded<T>>
-  /** Loads again. */
+  /** Loads the answer again. */
   reload(): void
 }
 /** Options of `useQuery`. */
 export interface QueryOptions {
-  /** Kinds of records; a change of one of them in the project of the query loads it again. */
+  /**
+   * Kinds of records. A change of such a record in the project of the query loads the answer again.
+   */
   readonly kinds?: readonly string[]
   /** Only changes of the record with this id, and changes that name no record, affect the query. */
   readonly id?: string | undefined
@@ -45,17 +48,17 @@ interface Entry {
   readonly input: Record<string, unknown>
   users: number
   request: AbortController | undefined
-  /** The next load because of a change. */
+  /** Timer of the load that a change scheduled. */
   later: ReturnType<typeof setTimeout> | undefined
   loadedAt: number
 }
 
 const UNUSED_KEPT = 60
-/** Changes load an answer at most this often, in milliseconds. */
+/** Minimum time between an answer and the next load caused by a change, in milliseconds. */
 const PAUSE_MS = 1000
 const entries = new Map<string, Entry>()
 
-/** Removes all answers. For signing out. */
+/** Removes all answers, on sign-out. */
 export function forgetAnswers(): void {
   forgetChanges()
   for (const { request } of entries.values()) request?.abort()
@@ -113,12 +116,12 @@ async function load(entry: Entry): Promise<void> {
   }
 }
 
-/** Loads because of a change, after the pause since the last answer. */
+/** Schedules a load after a change, at least `PAUSE_MS` after the last answer. */
 function scheduleLoad(entry: Entry): void {
   const wait = Math.max(0, entry.loadedAt + PAUSE_MS - Date.now())
   entry.later ??= setTimeout(() => {
     entry.later = undefined
-    // A request in flight may have been answered before the change.
+    // A request in flight is replaced, because its answer may predate the change.
     if (entry.users > 0) void load(entry)
   }, wait)
 }
@@ -185,7 +188,7 @@ export interface Listing<T> {
   more(): void
   /** Loads the first page again and keeps the others. */
   reload(): void
-  /** Loads the first page again and forgets the others, for a reader who is at the begin. */
+  /** Loads the first page again and drops the others, for a reader who is at the top. */
   restart(): void
 }
 
@@ -235,7 +238,7 @@ export function useList<N extends CallName>(
         ...input,
         cursor: next,
       } as CallInput<N>)) as unknown as PageOf<T>
-      // The page does not follow if the list was begun again meanwhile.
+      // The page does not follow if the list was restarted meanwhile.
       if (known.peek().next === next) known.value = addPage(known.peek(), page)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error

@@ -1,4 +1,4 @@
-/** The last refusal of a form's request, for its message and for the faults of its fields. */
+/** Keeps the last refusal of a form's request, for its message and the faults of its fields. */
 import { useState } from 'preact/hooks'
 import { ApiError } from './client.ts'
 
@@ -6,17 +6,20 @@ import { ApiError } from './client.ts'
 export type FaultOf = (field: string) => string | undefined
 /** What a form needs to show a refusal. */
 interface Refusals {
-  /** The refusal of the last attempt; undefined while it runs and after it has succeeded. */
+  /** The refusal of the last attempt; undefined during an attempt and after a success. */
   readonly error: ApiError | undefined
-  /** Returns the fault of a field, such as `entries.token`, or of a part of it in the last attempt. */
+  /**
+   * Returns the fault that the last attempt reported for a field, such as `entries.token`, or for a
+   * part of it.
+   */
   readonly faultOf: FaultOf
   /** Runs an attempt. A refusal is kept in `error`. @throws any other error. */
   readonly attempt: (run: () => Promise<unknown>) => Promise<void>
-  /** Forgets the refusal, when what was refused is discarded. */
+  /** Clears the refusal, for example when the rejected input is discarded. */
   readonly clear: () => void
 }
 
-/** Uses the refusals of one form. */
+/** Provides the refusal state of one form. */
 export function useRefusal(): Refusals {
   const [error, setError] = useState<ApiError>()
   return {

@@ -1,4 +1,4 @@
-/** Texts about requests that were not answered. */
+/** Messages for requests without an answer or without an error message. */
 import { messages } from '../text/messages.ts'
 
 export const apiText = messages('api', {

@@ -19,12 +19,15 @@ export interface Series {
   readonly values: readonly (number | null)[]
 }
 
-/** As in `chart.css`, which reserves the place. */
+/** Height in pixels. `chart.css` reserves the same height. */
 const HEIGHT = 180
 // The library is requested with the page, not when the first values have arrived.
 const library = loadPart('chart', () => import('uplot')).then(({ default: loaded }) => loaded)
 
-/** Returns the colour that the browser computes, because a canvas does not know `light-dark()`. */
+/**
+ * Returns the computed colour of a custom property, because a canvas does not support
+ * `light-dark()`.
+ */
 function computedColour(property: string): string {
   const probe = document.createElement('i')
   probe.style.color = `var(${property})`
@@ -34,7 +37,7 @@ function computedColour(property: string): string {
   return color
 }
 
-/** Returns the indices of values without a neighbour, which a line alone would not show. */
+/** Returns the indices of isolated values, which a line alone would not show. */
 const alone = (values: ArrayLike<number | null | undefined>): number[] =>
   Array.from(values).flatMap((value, index, all) =>
     value != null && all[index - 1] == null && all[index + 1] == null ? [index] : [],

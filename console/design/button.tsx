@@ -12,23 +12,26 @@ interface Look {
 }
 interface ButtonProps extends Look {
   readonly children: ComponentChildren
-  /** While a returned promise is pending, clicks have no effect. A rejection is shown. */
+  /** Clicks are ignored while a returned promise is pending. A rejection is shown as an error. */
   readonly onClick?: (event: MouseEvent) => unknown
   readonly submit?: boolean
   readonly disabled?: boolean
-  /** What the button does is in progress. Unlike a disabled one, the button keeps the focus. */
+  /**
+   * The operation of the button is in progress. Unlike a disabled button, a busy one keeps the
+   * focus.
+   */
   readonly busy?: boolean
   /** Why the button is disabled, or what it does. */
   readonly title?: string
   readonly shortcut?: string
-  /** For a button that is one of several views or switches something on and off. */
+  /** Whether a toggle button, or a button that selects a view, is pressed. */
   readonly pressed?: boolean
 }
 
 const classes = (kind: string | undefined, danger: boolean | undefined, icon = false): string =>
   ['button', kind, danger && 'danger', icon && 'icon'].filter(Boolean).join(' ')
 
-/** Runs the handler of a control and returns whether it is pending. */
+/** Wraps the click handler of a control and returns whether it is pending. */
 function usePending(onClick: ButtonProps['onClick'], busy = false) {
   const [isRunning, setPending] = useState(false)
   const pending = isRunning || busy
@@ -66,13 +69,13 @@ export function Button(props: ButtonProps) {
       onClick={run}
     >
       {icon && <Icon name={icon} />}
-      {/* The name of a record may be longer than the page is wide. */}
+      {/* The name of a record may be wider than the page. */}
       {typeof children === 'string' ? <span class="clip">{children}</span> : children}
     </button>
   )
 }
 
-/** A button that shows an icon alone. */
+/** A button that shows only an icon. */
 export function IconButton(
   props: Omit<ButtonProps, 'children' | 'title'> & {
     readonly icon: IconName

@@ -1,4 +1,4 @@
-/** Copying: a value, or a request as `curl`, command line and TypeScript. */
+/** Copies a value, or a request as `curl`, CLI or TypeScript. */
 
 import { cliOf, curlOf, typescriptOf } from '../api/call-text.ts'
 import type { CallInput, CallName } from '../api/client.ts'
@@ -27,7 +27,7 @@ export const CopyButton = ({
   />
 )
 
-/** Shows a text in a fixed width, with a button that copies it. */
+/** Shows a text in a monospaced font, with a button that copies it. */
 export const Code = ({ children }: { readonly children: string }) => (
   <div class="code-frame">
     <pre>

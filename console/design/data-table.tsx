@@ -10,7 +10,7 @@ export interface Column<T> {
   readonly number?: boolean
 }
 
-/** A table. It scrolls sideways by itself if it is too wide. */
+/** A table. It scrolls horizontally if it is too wide. */
 export function DataTable<T>({
   label,
   columns,
@@ -25,7 +25,7 @@ export function DataTable<T>({
 }) {
   const frame = useRef<HTMLElement>(null)
   const hasFocus = useRef(false)
-  // The table takes the focus when the line that had it is removed.
+  // The table receives the focus when the focused row is removed.
   useEffect(() => {
     if (hasFocus.current && document.activeElement === document.body)
       frame.current?.focus({ preventScroll: true })

@@ -1,4 +1,4 @@
-/** Fields of forms: a label, a control, a hint, and the fault that the service named. */
+/** Form fields: a label, a control, a hint, and the fault that the service reported. */
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { useId } from 'preact/hooks'
 import { Icon } from './icons.tsx'
@@ -8,7 +8,7 @@ interface FieldProps {
   readonly hint?: ComponentChildren
   /** Fault of the value, such as one of `ApiError.fields`. */
   readonly fault?: string | undefined
-  /** Hides the label from sight; screen readers still read it. */
+  /** Hides the label visually; screen readers still read it. */
   readonly unlabelled?: boolean
 }
 interface ControlProps {
@@ -53,7 +53,7 @@ export function Field({
   )
 }
 
-/** Attributes of a text control that pages set. */
+/** Attributes of a text control that a page can set. */
 interface TextAttributes {
   readonly name?: string
   readonly placeholder?: string
@@ -125,7 +125,7 @@ export const TextArea = ({
   />
 )
 
-/** A choice of a select field. */
+/** An option of a select field. */
 export interface Choice {
   readonly value: string
   readonly label: string
@@ -166,7 +166,7 @@ export const SelectField = ({
   />
 )
 
-/** A box to tick. */
+/** A checkbox with its label. */
 export const Checkbox = ({
   label,
   checked,
@@ -189,7 +189,7 @@ export const Checkbox = ({
   </label>
 )
 
-/** A field for a text to search. */
+/** A field for a search text. */
 export function SearchField({
   label,
   value,

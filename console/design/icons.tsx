@@ -1,4 +1,4 @@
-/** The icons, drawn as lines in a field of 24 by 24 units. */
+/** The icons, drawn as lines in a 24 × 24 view box. */
 
 const shapes = {
   home: 'M4 11l8-7 8 7v9h-5v-6H9v6H4z',
@@ -57,7 +57,7 @@ const shapes = {
 /** Names of the icons. */
 export type IconName = keyof typeof shapes
 
-/** Shows an icon. It is decoration; a control with an icon alone needs a label. */
+/** Shows an icon. It is decorative, so a control that shows only an icon needs a label. */
 export const Icon = ({ name }: { readonly name: IconName }) => (
   <svg class="icon-shape" viewBox="0 0 24 24" aria-hidden="true">
     <path d={shapes[name]} />

@@ -1,4 +1,4 @@
-/** Reports what has happened in short messages. Errors stay until they are closed. */
+/** Shows short messages about outcomes. Errors stay until they are closed. */
 import { signal } from '@preact/signals'
 import { ApiError } from '../api/client.ts'
 import { designText as text } from './text.ts'
@@ -26,14 +26,14 @@ function add(toast: Omit<Toast, 'id'>): number {
   return id
 }
 
-/** Reports a success for a few seconds. */
+/** Shows a success message for five seconds. */
 export function showDone(message: string): void {
   const id = add({ kind: 'good', message })
   setTimeout(() => closeToast(id), SHOWN_MS)
 }
 /**
- * Reports a failure until the user closes it. A cancelled request is not reported.
- * @param error an `ApiError` in the words of the service, or an error of the console.
+ * Shows a failure until the user closes it. A cancelled request is not shown.
+ * @param error an `ApiError` with the message of the service, or an error of the console.
  */
 export function showError(error: unknown): void {
   if (error instanceof DOMException && error.name === 'AbortError') return
@@ -48,7 +48,7 @@ export function showError(error: unknown): void {
   add({ kind: 'bad', message, ...(detail !== '' && { detail }) })
 }
 
-/** Reports what the user has to change, until the user closes it. */
+/** Shows a message about what the user has to change, until the user closes it. */
 export function showProblem(message: string): void {
   add({ kind: 'bad', message })
 }

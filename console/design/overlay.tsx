@@ -1,4 +1,4 @@
-/** Dialogs and menus, on the elements of the browser that keep and return the focus. */
+/** Dialogs and menus, based on native elements that manage the focus. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type FaultOf, useRefusal } from '../api/refusal.ts'
@@ -10,8 +10,8 @@ import { Failure } from './states.tsx'
 import { designText as text } from './text.ts'
 
 /**
- * A modal dialog, open while it is rendered. The browser asks before a reload that would lose what
- * was entered in its form.
+ * A modal dialog, open while it is rendered. After input in its form, the browser asks for
+ * confirmation before it unloads the page.
  */
 export function Dialog({
   title,
@@ -28,11 +28,11 @@ export function Dialog({
   const id = useId()
   const isEntered = useRef(false)
   useEffect(() => guardUnload(() => isEntered.current), [])
-  // Before the browser paints, so that keys that a person presses at once reach the dialog.
+  // Opens the dialog before the browser paints, so that the next key press reaches it.
   useLayoutEffect(() => {
     const dialog = element.current
     dialog?.showModal()
-    // A dialog with a form begins at its first field.
+    // In a dialog with a form, the first field receives the focus.
     dialog?.querySelector<HTMLElement>('form :is(input, textarea, select):enabled')?.focus()
     return () => dialog?.close()
   }, [])
@@ -64,7 +64,7 @@ export function Dialog({
   )
 }
 
-/** Asks before something that cannot be undone. */
+/** Asks for confirmation before an action that cannot be undone. */
 export function Confirm({
   title,
   children,
@@ -113,7 +113,7 @@ export interface MenuItem {
 }
 
 const GAP = 4
-/** A button that opens a list of actions. Arrow keys move in the list, Escape closes it. */
+/** A button that opens a list of actions. Arrow keys move within the list, Escape closes it. */
 export function Menu({
   label,
   icon = 'more',
@@ -123,7 +123,7 @@ export function Menu({
   readonly label: string
   readonly icon?: IconName
   readonly items: readonly MenuItem[]
-  /** Content of the button; the icon alone by default. */
+  /** Content of the button; by default only the icon. */
   readonly children?: ComponentChildren
 }) {
   const id = useId()
@@ -216,7 +216,7 @@ function Entry({ item, close }: { readonly item: MenuItem; readonly close: () =>
   )
 }
 
-/** A dialog with a form. A refusal is shown at the fields that it names, or else above them. */
+/** A dialog with a form. A refusal is shown above the fields, and its faults also at the fields. */
 export function FormDialog({
   title,
   action,
@@ -233,7 +233,7 @@ export function FormDialog({
   readonly wide?: boolean
   readonly danger?: boolean
   readonly disabled?: boolean
-  /** Sends the form. The caller closes the dialog when it is done. */
+  /** Sends the form. The caller closes the dialog after a success. */
   readonly onSubmit: () => Promise<unknown>
   readonly onClose: () => void
   readonly children: (faultOf: FaultOf) => ComponentChildren

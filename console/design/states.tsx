@@ -1,4 +1,4 @@
-/** The states of a page without its data: loading, empty and failed. Also badges and notices. */
+/** The states of a page without data: loading, empty and failed. Also badges and notices. */
 import type { ComponentChildren } from 'preact'
 import { Component } from 'preact'
 import { ApiError } from '../api/client.ts'
@@ -10,7 +10,7 @@ import { designText as text } from './text.ts'
 /** Tone of a badge or notice. */
 export type Tone = 'neutral' | 'good' | 'bad' | 'warn' | 'info' | 'accent'
 
-/** A short word on a coloured ground, such as a status. */
+/** A short text on a coloured background, such as a status. */
 export const Badge = ({
   tone = 'neutral',
   children,
@@ -33,7 +33,7 @@ export const Notice = ({
   </div>
 )
 
-/** Says that there is nothing here, why, and what to do next. */
+/** An empty state: states that there is no data, why, and what to do next. */
 export const Empty = ({
   icon = 'info',
   title,
@@ -50,7 +50,7 @@ export const Empty = ({
   </div>
 )
 
-/** Grey bars in the place of data that is being loaded. */
+/** Grey placeholder bars for data that is being loaded. */
 export const Skeleton = ({ lines = 4 }: { readonly lines?: number }) => (
   <div class="skeleton" role="status" aria-label={text.loading}>
     {Array.from({ length: lines }, (_, index) => (
@@ -59,7 +59,7 @@ export const Skeleton = ({ lines = 4 }: { readonly lines?: number }) => (
   </div>
 )
 
-/** The failure of a request, in the words of the service. */
+/** The failure of a request, with the message of the service. */
 export const Failure = ({
   error,
   retry,
@@ -79,7 +79,7 @@ export const Failure = ({
   </Notice>
 )
 
-/** Shows the data of a query, or its state. Old data stays visible while it is loaded again. */
+/** Shows the data of a query, or its state. Old data stays visible during a reload. */
 export function Show<T>({
   of: { data, error, loading },
   retry,
@@ -101,7 +101,7 @@ export function Show<T>({
   )
 }
 
-/** Contains a fault of the console in one part of the page. */
+/** An error boundary that limits an exception of the console to one part of the page. */
 export class Boundary extends Component<
   { readonly children: ComponentChildren },
   { readonly error?: unknown }

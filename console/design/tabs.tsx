@@ -1,4 +1,4 @@
-/** Tabs. The chosen tab is a query parameter of the address, so that a link can name it. */
+/** Tabs. The selected tab is a query parameter of the URL, so that a link can select it. */
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import { place, setQuery } from '../router/router.ts'
@@ -10,7 +10,7 @@ export interface Tab {
   readonly content: () => ComponentChildren
 }
 
-/** Shows one of several contents. Arrow keys move between the tabs. */
+/** Shows the content of the selected tab. Arrow keys move between the tabs. */
 export function Tabs({
   tabs,
   parameter = 'tab',

@@ -1,8 +1,8 @@
-/** Times, which follow the clock, and durations that still grow. */
+/** Relative times and running durations, which follow the clock. */
 import { signal } from '@preact/signals'
 import { formatDuration, formatExact, formatRelative, formatTime } from '../text/format.ts'
 
-/** The time in milliseconds. It advances every second while the tab is visible. */
+/** The current time in milliseconds. It is updated every second while the tab is visible. */
 export const now = signal(Date.now())
 setInterval(() => {
   if (document.visibilityState === 'visible') now.value = Date.now()

@@ -3,7 +3,7 @@ import { IconButton } from './button.tsx'
 import { closeToast, toasts } from './notify.ts'
 import { designText as text } from './text.ts'
 
-/** The place of the messages, shown once. */
+/** The container of the messages, rendered once per page. */
 export const Toasts = () => (
   <div class="toasts" role="status" aria-live="polite">
     {toasts.value.map(({ id, kind, message, detail }) => (

@@ -1,20 +1,22 @@
 /**
- * Shows JSON as a tree. Only opened parts are rendered, and long arrays and texts are cut, so that
- * any value can be shown.
+ * Shows JSON as a tree. Only opened parts are rendered, and long arrays, objects and texts are cut,
+ * so that any value can be shown.
  */
 import { useState } from 'preact/hooks'
 import { Button } from './button.tsx'
 import { CopyButton } from './copy.tsx'
 import { designText as text } from './text.ts'
 
-/** Number of members that are shown at first. */
+/** Number of members that are shown initially. */
 const MEMBERS = 100
-/** Number of characters of a text that are shown at first. */
+/** Number of characters of a text that are shown initially. */
 const CHARACTERS = 2000
-/** Depth at which a path is shown by itself, so that the page does not grow to the right. */
+/**
+ * Depth below which members are shown only on request, so that the page does not grow to the right.
+ */
 const DEEPEST = 40
 
-/** Shows a value of JSON. `open` is the number of levels that are open at first. */
+/** Shows a JSON value. `open` is the number of levels that are open initially. */
 export const Tree = ({ value, open = 1 }: { readonly value: unknown; readonly open?: number }) => (
   <div class="code-frame">
     <div class="tree">

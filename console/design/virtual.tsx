@@ -1,17 +1,17 @@
 /**
- * Long lists: only the visible lines are in the document. Lines have one height, so the position of
- * each follows from its index.
+ * Virtual lists: only the visible lines and a few around them are in the document. All lines have
+ * one height, so an index determines a position.
  */
 import type { ComponentChildren, CSSProperties } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { visibleRange } from './visible-range.ts'
 
-/** Time in milliseconds after which a line that was scrolled into view is in the document. */
+/** Milliseconds until a line that was scrolled into view has been rendered. */
 const FOCUS_MS = 50
 /** Browsers limit the height of an element; beyond this, positions are scaled. */
 const TALLEST = 8_000_000
 
-/** The content of a line: its cells, and the address that the whole line leads to. */
+/** The content of a line: its cells, and the URL to which the line links. */
 interface LineContent {
   readonly cells: readonly ComponentChildren[]
   readonly href?: string
@@ -19,7 +19,7 @@ interface LineContent {
 }
 
 /**
- * A list whose lines are rendered while they are visible.
+ * A list that renders only the lines near its visible range.
  * @param props.line height of a line in pixels; `columns` is a value of `grid-template-columns`.
  */
 export function VirtualList<T>({
@@ -44,15 +44,15 @@ export function VirtualList<T>({
   readonly head?: readonly ComponentChildren[]
   readonly keyOf: (item: T) => string
   /**
-   * Returns the content of a line. Its result is kept while the item and this function are the
-   * same, so it must not read signals by itself; components in its cells may.
+   * Returns the content of a line. Its result is cached while the item and this function are the
+   * same, so it must not read signals itself; components in its cells may.
    */
   readonly render: (item: T) => LineContent
-  /** Called when the end is near, to load more. */
+  /** Called when the last item is rendered, to load more. */
   readonly onEnd?: () => void
   /**
-   * Index of the line that keys have chosen. When it changes, the line is scrolled into view and its
-   * link receives the focus.
+   * Index of the line that was selected by keyboard. When its item changes, the line is scrolled
+   * into view and its link receives the focus.
    */
   readonly current?: number
 }) {
@@ -164,7 +164,7 @@ function Line<T>({
   readonly current: boolean
   readonly style: CSSProperties
 }) {
-  // While the list is scrolled, only new lines are rendered.
+  // During scrolling, only new lines call `render`.
   const { selected, content } = useMemo(() => {
     const { cells, href, selected = false } = render(item)
     const content = cells.map((cell, at) => (

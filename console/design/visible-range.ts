@@ -1,13 +1,13 @@
-/** Which lines of a long list are rendered. */
+/** Computes which lines of a long list are rendered. */
 
 /** Number of lines that are rendered before and after the visible ones. */
 const BEYOND = 8
 
 /**
- * Returns the range of lines to render: from `first`, up to and without `end`.
- * @param moved pixels since the lines were last rendered. Lines beyond the visible ones prepare the
- * next movement. When the list moves further than they reach, they would not be seen, and are left
- * out.
+ * Returns the range of lines to render, from `first` up to but excluding `end`.
+ * @param moved pixels scrolled since the last rendering. Extra lines before and after the visible
+ * ones prepare for the next scroll step. They are omitted if the last step was longer than their
+ * height, because they would be skipped.
  */
 export function visibleRange(
   scrolled: number,

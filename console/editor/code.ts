@@ -1,5 +1,5 @@
 /**
- * The code editor, on CodeMirror. This module is large and is loaded on demand.
+ * The code editor, based on CodeMirror. This module is large and is loaded on demand.
  *
  * Invariant: styles carry the nonce of the document, and colours come from the design tokens.
  */
@@ -48,7 +48,7 @@ const colours = HighlightStyle.define([
   { tag: tags.invalid, color: 'var(--bad)' },
 ])
 
-/** Extensions of every view of code, also without editing. */
+/** Extensions of every code view, including read-only ones. */
 export const look = (language: Language | 'text'): Extension => [
   EditorView.cspNonce.of(document.documentElement.dataset['nonce'] ?? ''),
   language === 'json' ? json() : language === 'yaml' ? yaml() : [],
@@ -58,7 +58,7 @@ export const look = (language: Language | 'text'): Extension => [
   EditorState.tabSize.of(2),
 ]
 
-/** How an editor is set up. Functions are called with the current text. */
+/** Options of an editor. */
 export interface CodeOptions {
   readonly parent: HTMLElement
   readonly label: string
@@ -71,14 +71,14 @@ export interface CodeOptions {
   readonly faults: (text: string) => readonly ShownFault[]
   readonly onText: (text: string) => void
   readonly onFaults: (faults: readonly ShownFault[]) => void
-  /** Ctrl-Enter or Command-Enter; also Ctrl-S. */
+  /** Called for Ctrl-Enter or Command-Enter, and for Ctrl-S or Command-S. */
   readonly onSubmit: () => void
 }
 /** An open editor. */
 export interface CodeEditor {
-  /** Replaces the text unless it is the same. */
+  /** Replaces the text unless it is equal. */
   setText(text: string): void
-  /** Checks again at once. */
+  /** Checks the text at once. */
   check(): void
   /** Puts the cursor at an offset. */
   goTo(offset: number): void
@@ -86,7 +86,7 @@ export interface CodeEditor {
   close(): void
 }
 
-/** Marks changes that the page has made itself. */
+/** Marks changes by `setText`, which `onText` does not report. */
 const external = Annotation.define<boolean>()
 
 const completions =
@@ -191,7 +191,7 @@ export function openCode(options: CodeOptions): CodeEditor {
         ...defaultKeymap,
         ...(readOnly ? [] : [indentWithTab]),
         {
-          // Escape stays in the editor, so that it does not close a dialog; Tab then leaves.
+          // Escape must not close a dialog around the editor. After Escape, Tab leaves the editor.
           key: 'Escape',
           run: (view) => {
             view.setTabFocusMode(2000)

@@ -1,4 +1,4 @@
-/** Shows the differences of two texts, on CodeMirror. This module is loaded on demand. */
+/** Shows the differences between two texts, with CodeMirror. This module is loaded on demand. */
 import { MergeView, unifiedMergeView } from '@codemirror/merge'
 import { EditorState } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
@@ -14,9 +14,9 @@ const fixed = (label: string) => [
 const collapseUnchanged = { margin: 3, minSize: 6 }
 
 /**
- * Opens the view of differences.
+ * Opens the comparison of two texts.
  * @param side whether the texts are side by side, for wide screens.
- * @returns a function that closes it.
+ * @returns a function that closes the comparison.
  */
 export function openComparison(
   parent: HTMLElement,

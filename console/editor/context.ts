@@ -1,25 +1,28 @@
 /**
  * Finds what is being written at a position of an incomplete JSON or YAML text: the path of the
- * members around it, and what these members already contain.
+ * enclosing members, and their contents so far.
  *
- * Invariant: the text is scanned once without recursion, and needs not be valid.
+ * Invariant: the text is scanned once, without recursion, and need not be valid.
  */
 import type { Language } from './located.ts'
 
 /** An object or array around a position. */
 export interface Level {
-  /** The key of the value below it that contains the position. */
+  /** The key of the member or item that contains the position. */
   key: string | undefined
   readonly isArray: boolean
-  /** Its members so far; those with a short text as value have this text. */
+  /**
+   * The member names, with the text of short scalar values if it is known. Members after the
+   * position are included.
+   */
   readonly members: Map<string, string | undefined>
 }
-/** What is written at a position. */
+/** The syntactic context of a position. */
 export interface Context {
   readonly kind: 'name' | 'value'
   /** From the outermost level to the innermost. For `value`, the last key is that of the value. */
   readonly levels: readonly Level[]
-  /** Offset at which the written word begins, after a quotation mark. */
+  /** Offset at which the word at the position begins, after a quotation mark. */
   readonly from: number
   /** Whether the word has an opening quotation mark. */
   readonly quoted: boolean
@@ -29,7 +32,7 @@ interface Scanned extends Level {
   index: number
   expects: 'name' | 'value'
   name: string
-  /** YAML: the column. */
+  /** The column of the level, in YAML. */
   readonly column: number
 }
 const level = (isArray: boolean, column = 0): Scanned => ({
@@ -50,7 +53,7 @@ const snapshot = (
   kind,
   from,
   quoted,
-  // The members are shared, so that those after the position are added while scanning goes on.
+  // The members are shared, so the scan adds those after the position too.
   levels: stack.map(({ key, isArray, members }) => ({ key, isArray, members })),
 })
 
@@ -156,7 +159,7 @@ function yamlContext(text: string, position: number): Context | undefined {
         if (/^[|>]/.test(value)) blockAbove = column
       } else if (here) {
         const isItem = top?.isArray === true && /^\s*-/.test(line)
-        // A word alone is the beginning of a name, or an item of a list of scalars.
+        // A single word is the start of a name, or an item of a list of scalars.
         if (isNew) stack.push((top = level(false, column)))
         if (top) top.key = undefined
         found = snapshot(stack, 'name', Math.min(wordAt, position), false)
@@ -168,7 +171,7 @@ function yamlContext(text: string, position: number): Context | undefined {
   return found
 }
 
-/** Returns what is written at a position; undefined outside of every object. */
+/** Returns the context of a position; undefined outside of every object or array. */
 export const contextAt = (
   text: string,
   position: number,

@@ -1,11 +1,11 @@
-/** The differences of two texts, side by side on wide screens. */
+/** The differences between two texts, side by side on wide screens. */
 import { useEffect, useRef } from 'preact/hooks'
 import { showError } from '../design/notify.ts'
 import { loadPart } from '../router/part.ts'
 import type { Language } from './located.ts'
 import { editorText as text } from './text.ts'
 
-/** Shows what has changed between two texts. */
+/** Shows the changes between two texts. */
 export function Differences({
   before,
   after,

@@ -1,6 +1,6 @@
 /**
  * An editor for JSON, YAML and plain text, with the faults of the text below it. A plain text field
- * is shown until the editor is loaded, and stays if it cannot be loaded.
+ * is shown until the editor is loaded, and remains if loading fails.
  */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { FieldFault } from '../api/client.ts'
@@ -24,15 +24,15 @@ export interface EditorProps {
   readonly language: Language | 'text'
   /** Schema for suggestions. */
   readonly schema?: Schema | undefined
-  /** Checks the value while it is written. */
+  /** Checks the parsed value during editing. */
   readonly check?: ValueCheck | undefined
-  /** Faults that the service has reported; their paths begin at the value. */
+  /** Faults that the service has reported, with paths relative to the value. */
   readonly faults?: readonly FieldFault[]
   readonly readOnly?: boolean
   readonly hint?: string
-  /** Number of lines that are visible at least. */
+  /** Minimum number of visible lines. */
   readonly rows?: number
-  /** Takes the height of its frame instead of that of the text. */
+  /** Fills the height of its container instead of fitting the text. */
   readonly fill?: boolean
   /** Called for Ctrl-Enter and Ctrl-S. */
   readonly onSubmit?: () => void
@@ -47,7 +47,7 @@ export function Editor(props: EditorProps) {
   const editor = useRef<CodeEditor | undefined>(undefined)
   const latest = useRef(props)
   latest.current = props
-  /** Texts that were written here and that the page has not yet returned as its value. */
+  /** Texts that were entered here and that the page has not yet passed back as `value`. */
   const written = useRef<string[]>([])
   const [isLoaded, setLoaded] = useState(false)
   const [faults, setFaults] = useState<readonly ShownFault[]>([])
@@ -93,7 +93,7 @@ export function Editor(props: EditorProps) {
     }
   }, [label, language, readOnly])
   useEffect(() => {
-    // A text that was written here must not replace what was written after it.
+    // A text that was entered here must not overwrite later input.
     const at = written.current.indexOf(value)
     written.current = written.current.slice(at + 1)
     if (at < 0) editor.current?.setText(value)

@@ -1,15 +1,18 @@
-/** The faults of a structured text: of its syntax, of a check of its value, and of the service. */
+/**
+ * The faults of a structured text: of its syntax, of its value, and those that the service
+ * reported.
+ */
 import type { FieldFault } from '../api/client.ts'
 import { type Language, locate, type TextFault } from './located.ts'
 
-/** A check of the value of a text. Paths of faults begin at the value: `steps[0].id`. */
+/** A check of a parsed value. Paths of faults are relative to the value, such as `steps[0].id`. */
 export type ValueCheck = (value: unknown) => readonly FieldFault[]
-/** A fault of a text; `field` is '' for faults of the syntax. */
+/** A fault with its position in the text. `field` is '' for syntax errors. */
 export interface ShownFault extends TextFault {
   readonly field: string
 }
 
-/** Returns the path within the value at `root` of a request; undefined for other fields. */
+/** Returns the path relative to the value at `root` of a request; undefined for other fields. */
 const withoutRoot = (field: string, root: string): string | undefined =>
   root === ''
     ? field
@@ -21,7 +24,9 @@ const withoutRoot = (field: string, root: string): string | undefined =>
           ? field.slice(root.length)
           : undefined
 
-/** Returns faults of a request that belong to the value at `root`, with paths below it. */
+/**
+ * Returns the faults of a request that belong to the value at `root`, with paths relative to it.
+ */
 export const faultsBelow = (faults: readonly FieldFault[], root: string): FieldFault[] =>
   faults.flatMap(({ field, message }) => {
     const path = withoutRoot(field, root)
@@ -30,7 +35,7 @@ export const faultsBelow = (faults: readonly FieldFault[], root: string): FieldF
 
 /**
  * Returns the faults of a text.
- * @param given faults that the service has reported; paths begin at the value.
+ * @param given faults that the service has reported, with paths relative to the value.
  */
 export function faultsOfText(
   text: string,

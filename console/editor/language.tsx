@@ -2,7 +2,7 @@
 import type { Language } from './located.ts'
 import { editorText as text } from './text.ts'
 
-/** Two buttons, of which one is chosen. */
+/** Two toggle buttons, one of which is pressed. */
 export const LanguageChoice = ({
   language,
   onLanguage,

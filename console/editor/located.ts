@@ -1,7 +1,7 @@
 /**
- * Reads JSON and YAML with the place of every member, so that faults can be shown where they are.
+ * Parses JSON and YAML with the position of every member, so that faults can be marked in the text.
  *
- * Invariant: any text is read without an exception; nesting and aliases are limited.
+ * Invariant: no text causes an exception; in YAML, nesting and aliases are limited.
  */
 import { jsonLanguage } from '@codemirror/lang-json'
 import { formatYaml, readYaml } from './yaml.ts'
@@ -13,23 +13,23 @@ export interface Range {
   readonly from: number
   readonly to: number
 }
-/** A fault of a text with its place. */
+/** A fault of a text with its range. */
 export interface TextFault extends Range {
   readonly message: string
 }
-/** A text that was read: its value, or why it has none. */
+/** The result of parsing a text: its value, or the fault that prevents it. */
 export type Located =
   | {
       readonly value: unknown
       /**
-       * Returns the place of a member, such as `steps[0].config`, or of the nearest one around it
-       * that exists.
+       * Returns the range of a member, such as `steps[0].config`, or of the nearest existing member
+       * around it.
        */
       readonly rangeOf: (path: string) => Range
     }
   | { readonly fault: TextFault }
 
-/** Returns the keys of a path such as `steps[0].config["a b"]` or `steps.0.config`. */
+/** Splits a path such as `steps[0].config["a b"]` or `steps.0.config` into keys. */
 export function keysOf(path: string): string[] {
   const keys: string[] = []
   const part = /\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|\.?([^.[\]]+)/gy
@@ -53,7 +53,7 @@ const valueIn = (property: Node): Node | undefined => {
   const last = property.lastChild
   return last && last.name !== 'PropertyName' && !last.type.isError ? last : undefined
 }
-/** Returns the member of an object or array, with the place that a fault of it is shown at. */
+/** Returns the member of an object or array, with the range at which its faults are shown. */
 function jsonMember(
   node: Node,
   key: string,
@@ -122,17 +122,17 @@ function firstError(text: string): Range {
   return { from: at, to: Math.min(text.length, at + 1) }
 }
 
-/** Reads a text. An empty text has no value. */
+/** Parses a text. An empty text is a fault in JSON, and null in YAML. */
 export const locate = (text: string, language: Language): Located =>
   language === 'json' ? readJson(text) : readYaml(text, keysOf)
 
-/** Writes a value as text in a language. */
+/** Formats a value as text in a language. */
 export const write = (value: unknown, language: Language): string =>
   language === 'json' ? JSON.stringify(value, undefined, 2) : formatYaml(value)
 
 /**
- * Returns a text in the other language; undefined if it cannot be read. Comments of YAML are lost
- * in JSON.
+ * Converts a text to the other language; undefined if it cannot be parsed. Comments of YAML are
+ * lost.
  */
 export function converted(text: string, from: Language, to: Language): string | undefined {
   if (from === to) return text

@@ -1,4 +1,4 @@
-/** The search within an editor: a panel with a text, and marks at its matches. */
+/** Search within an editor: a panel with a query, and highlighted matches. */
 import { type Extension, StateEffect, StateField, type Text } from '@codemirror/state'
 import {
   Decoration,

@@ -1,7 +1,7 @@
 /** Suggests names of members and values from a JSON Schema. */
 import type { Context, Level } from './context.ts'
 
-/** The part of JSON Schema that suggestions read. */
+/** The keywords of JSON Schema that suggestions use. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: string | readonly string[]
@@ -19,7 +19,7 @@ export interface Schema {
   readonly const?: unknown
   readonly default?: unknown
 }
-/** A suggestion. `value` is JSON for a value, and the name of a member otherwise. */
+/** A suggestion. `value` is JSON text for a value, or the name of a member. */
 export interface Suggestion {
   readonly value: string
   readonly type: 'name' | 'value'
@@ -31,7 +31,7 @@ export interface Suggestion {
 
 const MAX_ALTERNATIVES = 200
 
-/** Returns the schema that a reference within the document names. */
+/** Resolves a reference within the document. */
 function resolved(schema: Schema, root: Schema): Schema {
   let found: unknown = schema
   for (let hops = 0; hops < 20; hops++) {
@@ -52,7 +52,7 @@ function resolved(schema: Schema, root: Schema): Schema {
   return (found ?? {}) as Schema
 }
 
-/** Whether an alternative contradicts a constant that the written members already have. */
+/** Whether an alternative requires a constant that differs from an existing member. */
 const contradicts = ({ properties = {} }: Schema, members: Level['members']): boolean =>
   Object.entries(properties).some(([name, part]) => {
     const given = members.get(name)
@@ -102,13 +102,13 @@ const typeOf = (schema: Schema): string | undefined =>
           ? JSON.stringify(schema.const)
           : undefined
 
-/** Returns what may be written at a place, required members first. */
+/** Returns the suggestions for a position; for names, required members first. */
 export function suggest(root: Schema, { kind, levels }: Context): Suggestion[] {
   let current: readonly Schema[] = [root]
   const last = levels.at(-1)
   for (const one of levels) {
     const members = new Map(one.members)
-    // The value that is being written decides nothing yet.
+    // The value at the position is incomplete, so it excludes no alternative.
     if (one === last && one.key !== undefined) members.delete(one.key)
     const here = alternatives(current, root, one.isArray ? undefined : members)
     if (one === last && kind === 'name') return names(here, root, one)

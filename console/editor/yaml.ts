@@ -1,6 +1,6 @@
 /**
- * Reads and writes YAML in the browser. The parser recurses for each level of nesting, so the
- * nesting and the number of aliases are limited first.
+ * Parses and formats YAML in the browser. The parser recurses for each level of nesting, so nesting
+ * is limited before parsing, and aliases before their expansion.
  */
 import { isMap, isScalar, isSeq, Lexer, type Node, parseDocument, stringify } from 'yaml'
 import { nestedDeeperAt } from '../../protocol/rules/yaml-nesting.ts'
@@ -13,7 +13,7 @@ const rangeOf = (node: unknown): Range | undefined => {
   const range = (node as Node | null)?.range
   return range ? { from: range[0], to: range[1] } : undefined
 }
-/** Returns the member of a map or sequence, with the place that a fault of it is shown at. */
+/** Returns the member of a map or sequence, with the range at which its faults are shown. */
 function memberOf(node: unknown, key: string): { at?: Range; inner: unknown } | undefined {
   if (isSeq(node)) {
     const inner = node.items[Number(key)]
@@ -30,7 +30,7 @@ function memberOf(node: unknown, key: string): { at?: Range; inner: unknown } | 
 const firstOf = (node: unknown, at: Range): Range =>
   isMap(node) || isSeq(node) ? { from: at.from, to: at.from + 1 } : at
 
-/** Reads YAML 1.2. `keysOf` splits the path of a fault. */
+/** Parses YAML 1.2. `keysOf` splits the path of a fault. */
 export function readYaml(text: string, keysOf: (path: string) => readonly string[]): Located {
   const at = nestedDeeperAt(new Lexer().lex(text), MAX_NESTING)
   if (at !== undefined)
@@ -67,6 +67,6 @@ export function readYaml(text: string, keysOf: (path: string) => readonly string
   }
 }
 
-/** Writes a value as YAML, long texts as blocks. */
+/** Formats a value as YAML, with long texts as blocks. */
 export const formatYaml = (value: unknown): string =>
   stringify(value, { lineWidth: 100, aliasDuplicateObjects: false })

@@ -1,7 +1,7 @@
-/** Files that are dropped on a part of a page. Text and other content is left to the browser. */
+/** Files dropped on a part of a page. The browser handles text and other content. */
 import { useState } from 'preact/hooks'
 
-/** What an element needs to take files, and whether files are held over it. */
+/** The event handlers of a drop target, and whether files are dragged over it. */
 interface FileDrop {
   readonly over: boolean
   readonly target: {
@@ -12,9 +12,9 @@ interface FileDrop {
 }
 
 /**
- * Uses an element as a target of files.
- * @param allowed whether files are taken.
- * @param take called with the files of a drop.
+ * Makes an element a drop target for files.
+ * @param allowed whether files are accepted.
+ * @param take called with the dropped files.
  */
 export function useFileDrop(allowed: boolean, take: (files: readonly File[]) => void): FileDrop {
   const [over, setOver] = useState(false)

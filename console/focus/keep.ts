@@ -1,15 +1,15 @@
 /**
- * Keeps the keyboard focus in the page. A browser gives it to the body when the element that has it
- * disappears or is disabled: a row that was deleted, a form that was answered, a dialog that a key has
- * opened, or a button that has saved everything.
+ * Keeps the keyboard focus in the page. A browser moves it to the body when the focused element
+ * disappears or is disabled, for example when a row is deleted, a form is answered, a dialog
+ * replaces the focused element, or a button is disabled after saving.
  *
  * Invariants:
  * K1. The focus moves only after such a change, and only if the code of the page has not placed it.
- * K2. A person who has left an element by the pointer does not get the focus back.
+ * K2. An element that a person left by pointer does not regain the focus.
  */
 interface Focused {
   readonly element: Element
-  /** The elements around it, the nearest first. */
+  /** The ancestors of the element, the nearest first. */
   readonly around: readonly Element[]
 }
 
@@ -25,9 +25,9 @@ const isGone = ({ element }: Focused): boolean =>
 const FOCUSABLE = ':is(a[href], button, input, select, textarea, [tabindex]):not(:disabled)'
 
 /**
- * Returns the element that receives a lost focus: in an open dialog its first control; the control
- * before one that was disabled; otherwise a grid, list or region around the lost element, the
- * heading of the page, or its content.
+ * Returns the element that receives a lost focus. If the element was disabled, this is the
+ * focusable element before it. If it was removed, it is the first control of an open dialog,
+ * otherwise a grid, list or region around it, the heading of the page, or its content.
  */
 function nextTo({ element, around }: Focused): HTMLElement | null {
   const dialog = [...document.querySelectorAll<HTMLElement>('dialog[open]')].at(-1)
@@ -49,7 +49,7 @@ function nextTo({ element, around }: Focused): HTMLElement | null {
   return region ?? document.querySelector<HTMLElement>('main h1[tabindex], main')
 }
 
-/** Starts to keep the focus. Called once. */
+/** Starts to preserve the focus. Called once. */
 export function keepFocus(): void {
   let last: Focused | undefined
   let planned = false
@@ -62,14 +62,14 @@ export function keepFocus(): void {
   })
   addEventListener('focusout', () =>
     queueMicrotask(() => {
-      // An element that was left and can still have the focus was left on purpose.
+      // The element can still have the focus, so it was left on purpose.
       if (last && !isGone(last) && isLost()) last = undefined
     }),
   )
   new MutationObserver(() => {
     if (planned || !last || !isGone(last)) return
     planned = true
-    // The effects of components, which may place the focus, run after the next frame.
+    // The effects of components, which may set the focus, run after the next frame.
     requestAnimationFrame(() => setTimeout(place))
   }).observe(document.body, { childList: true, subtree: true, attributeFilter: ['disabled'] })
 }

@@ -1,4 +1,4 @@
-/** The controls of a form from a JSON Schema, one for each kind of value. */
+/** The controls of a form from a JSON Schema, one per kind of value. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
@@ -126,7 +126,7 @@ export function Control(props: ControlProps) {
 
 function NumberControl({ form, plan, value, path, required, onValue }: ControlProps) {
   const [written, setWritten] = useState(value === undefined ? '' : String(value))
-  // A text such as `1.` stays while it is written, although its number is written as `1`.
+  // Input such as `1.` is preserved during editing, although its number is formatted as `1`.
   const shown =
     numberOf(written) === value ? written : value === undefined ? '' : String(value as number)
   return (
@@ -162,7 +162,7 @@ function ObjectControl({ form, plan, value, path, required, onValue }: ControlPr
       required={needed}
       onValue={(next) => {
         const changed = withMember(value, name, next)
-        // An optional object without members is absent.
+        // An optional object without members is omitted.
         const isAbsent = !required && path !== '' && Object.keys(changed).length === 0
         onValue(isAbsent ? undefined : changed)
       }}

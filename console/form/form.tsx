@@ -1,5 +1,6 @@
 /**
- * A form from a JSON Schema, which can also be edited as JSON. `useForm` of `state.ts` has its state.
+ * A form from a JSON Schema, which can also be edited as JSON. `useForm` in `state.ts` creates its
+ * state.
  */
 import { useEffect, useRef } from 'preact/hooks'
 import { Notice } from '../design/states.tsx'
@@ -10,7 +11,7 @@ import type { FormState } from './state.ts'
 import { formText as text } from './text.ts'
 import { elsewhere } from './value.ts'
 
-/** Shows a form. `label` names it for screen readers and in the editor. */
+/** Shows a form. `label` is its name for screen readers and in the editor. */
 export function SchemaForm({ form, label }: { readonly form: FormState; readonly label: string }) {
   const frame = useRef<HTMLDivElement>(null)
   const { plan, value, asJson, mayChoose, faults, attempts } = form

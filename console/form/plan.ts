@@ -1,14 +1,14 @@
 /**
- * Chooses the controls of a form from a JSON Schema. Members that no control supports are edited as
- * JSON.
+ * Chooses the controls of a form from a JSON Schema. Members without a suitable control are edited
+ * as JSON.
  *
- * Invariant: the plan of any schema is finite, also of one that refers to itself.
+ * Invariant: the plan of any schema is finite, even if the schema refers to itself.
  */
 import { own } from '../text/own.ts'
 
-/** A JSON Schema as a form reads it. */
+/** A JSON Schema; its keywords are checked when they are read. */
 export type FormSchema = Readonly<Record<string, unknown>>
-/** One of several values. */
+/** An option of a control. */
 interface PlanChoice {
   readonly value: unknown
   readonly label: string
@@ -19,7 +19,7 @@ interface Common {
   readonly schema: FormSchema
   readonly initial: unknown
 }
-/** The control of a value. */
+/** The control of a value, with its label, hint and default. */
 export type Plan = Common &
   (
     | {
@@ -71,7 +71,7 @@ function resolved(schema: FormSchema, root: FormSchema): FormSchema {
   }
   return found
 }
-/** The alternatives of a schema without `null`, and whether null is one of them. */
+/** Removes `null` from the types or alternatives of a schema, if exactly one other remains. */
 function withoutNull(schema: FormSchema, root: FormSchema): FormSchema {
   const { type } = schema
   if (Array.isArray(type)) {
@@ -110,7 +110,7 @@ function choicesOf(schema: FormSchema): readonly PlanChoice[] | undefined {
   }
   return undefined
 }
-/** Keywords that make the control of an object incomplete. */
+/** Keywords that a control of an object cannot represent. */
 const CONDITIONS = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'patternProperties', 'dependentSchemas']
 
 const formats: Readonly<Record<string, 'email' | 'url' | 'date' | 'date-time' | 'long'>> = {
@@ -136,7 +136,7 @@ function ofText(schema: FormSchema): 'text' | 'long' | 'email' | 'url' | 'date' 
 
 /**
  * Returns the plan of a value.
- * @param name shown when the schema has no title.
+ * @param name label if the schema has no title.
  */
 export function planOf(given: FormSchema, name: string, root = given, depth = 0): Plan {
   const schema = withoutNull(resolved(given, root), root)
@@ -187,7 +187,7 @@ export function planOf(given: FormSchema, name: string, root = given, depth = 0)
   }
 }
 
-/** Returns the value with which a form begins: the defaults of the schema. */
+/** Returns the initial value of a form: the defaults and constants of the schema. */
 export function initialOf(plan: Plan): unknown {
   if (plan.initial !== undefined) return plan.initial
   if (plan.control !== 'object') return undefined

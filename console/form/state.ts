@@ -1,4 +1,6 @@
-/** The state of a form from a JSON Schema: its value, the form in which it is edited, its faults. */
+/**
+ * The state of a form from a JSON Schema: its value, whether it is edited as JSON, and its faults.
+ */
 import { useMemo, useState } from 'preact/hooks'
 import { checkValue } from '../../protocol/rules/json-schema/validate.ts'
 import type { FieldFault } from '../api/client.ts'
@@ -12,21 +14,23 @@ export interface FormState {
   readonly plan: Plan
   readonly schema: FormSchema
   readonly value: unknown
-  /** Whether the value is edited as JSON; always, when there are no controls for it. */
+  /** Whether the value is edited as JSON; always true if there are no controls for it. */
   readonly asJson: boolean
   readonly mayChoose: boolean
-  /** The text while the value is edited as JSON. */
+  /** The JSON text of the value. */
   readonly source: string
-  /** Faults; their paths begin at the value. */
+  /** Faults, with paths relative to the value. */
   readonly faults: readonly FieldFault[]
-  /** Grows with each refused attempt, so that the first fault receives the focus. */
+  /** Increases with each refused attempt, so that the first fault receives the focus. */
   readonly attempts: number
   setValue(value: unknown): void
   setSource(source: string): void
   setJson(asJson: boolean): void
-  /** Marks a part whose JSON text cannot be read. */
+  /** Sets the fault of a part whose JSON text cannot be parsed; undefined clears it. */
   setBroken(path: string, message: string | undefined): void
-  /** Returns the value if it fits the schema; otherwise shows the faults. */
+  /**
+   * Returns the value if it matches the schema; otherwise shows the faults and returns undefined.
+   */
   take(): { readonly value: unknown } | undefined
   /** Shows the faults of the service that belong to the value at `root` of the request. */
   report(faults: readonly FieldFault[], root: string): void
@@ -38,8 +42,8 @@ const written = (value: unknown): string =>
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 /**
- * Returns what was entered when the schema has changed meanwhile, for example because somebody has
- * saved the workflow: the members that the new schema declares too.
+ * Returns the input that remains after the schema has changed, for example because somebody saved
+ * the workflow: the members that the new schema also declares.
  */
 function keptValue(entered: unknown, { properties }: FormSchema, start: unknown): unknown {
   if (!isObject(entered) || !isObject(start) || !isObject(properties)) return start
@@ -50,7 +54,7 @@ function keptValue(entered: unknown, { properties }: FormSchema, start: unknown)
 /**
  * Creates the state of a form.
  * @param schema undefined means any object.
- * @param first the first value instead of the defaults of the schema.
+ * @param first initial value, in place of the defaults of the schema.
  */
 export function useForm(schema: FormSchema | undefined, first?: unknown): FormState {
   const known = useMemo(() => schema ?? { type: 'object' }, [JSON.stringify(schema)])
@@ -94,7 +98,7 @@ export function useForm(schema: FormSchema | undefined, first?: unknown): FormSt
       try {
         setEdited({ of: plan, value: next.trim() === '' ? undefined : JSON.parse(next) })
       } catch {
-        // The text stays as it is, and `take` refuses it.
+        // The text stays unchanged, and `take` refuses it.
       }
     },
     setJson: (next) => {

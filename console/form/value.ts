@@ -1,4 +1,4 @@
-/** Values of forms: changes of members, and faults by their places. */
+/** Values of forms: changes of members, faults by path, and conversions of dates and numbers. */
 
 import { below } from '../../protocol/rules/workflow-check/path.ts'
 import type { FieldFault } from '../api/client.ts'
@@ -15,7 +15,7 @@ export function withMember(value: unknown, name: string, member: unknown): Membe
   return member === undefined ? rest : { ...rest, [name]: member }
 }
 
-/** Returns whether a form can show a value, so that nothing of it is hidden or lost. */
+/** Whether a form can show a value completely. Otherwise, parts of it would be hidden or lost. */
 export function canShow(plan: Plan, value: unknown): boolean {
   if (value === undefined) return true
   switch (plan.control) {
@@ -36,7 +36,9 @@ export function canShow(plan: Plan, value: unknown): boolean {
   }
 }
 
-/** Returns the places at which a form shows faults; those of JSON include everything below. */
+/**
+ * Returns the paths at which a form shows faults. A place with `deep` includes all paths below it.
+ */
 function placesOf(
   plan: Plan,
   value: unknown,
@@ -58,7 +60,7 @@ function placesOf(
 const isBelow = (field: string, path: string): boolean =>
   path === '' || field.startsWith(`${path}.`) || field.startsWith(`${path}[`)
 
-/** Returns the faults that no control of a form shows. */
+/** Returns the faults that no control of the form shows. */
 export function elsewhere(
   faults: readonly FieldFault[],
   plan: Plan,
@@ -71,7 +73,7 @@ export function elsewhere(
       !places.some(({ path, deep }) => path === field || (deep && isBelow(field, path))),
   )
 }
-/** Returns the messages of the faults at a place, joined; undefined for none. */
+/** Returns the joined messages of the faults at a path; undefined if there are none. */
 export function faultAt(
   faults: readonly FieldFault[],
   path: string,
@@ -81,7 +83,7 @@ export function faultAt(
   return found.length === 0 ? undefined : found.map(({ message }) => message).join('; ')
 }
 
-/** Returns local date and time for `datetime-local`, from RFC 3339. */
+/** Converts an RFC 3339 time to the local time of `datetime-local`; '' if it is not a time. */
 export function localTime(value: string): string {
   const at = new Date(value)
   if (Number.isNaN(at.getTime())) return ''
@@ -89,12 +91,12 @@ export function localTime(value: string): string {
   const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
   return `${day}T${two(at.getHours())}:${two(at.getMinutes())}`
 }
-/** Returns RFC 3339 of a local date and time; undefined for none. */
+/** Converts a local time to RFC 3339; undefined if it is empty or not a time. */
 export function utcTime(local: string): string | undefined {
   const at = new Date(local)
   return local === '' || Number.isNaN(at.getTime()) ? undefined : at.toISOString()
 }
-/** Returns a number that was written; another text stays a text, which the check refuses. */
+/** Parses an entered number. Other text is returned unchanged, and the schema check refuses it. */
 export function numberOf(text: string): number | string | undefined {
   const trimmed = text.trim()
   if (trimmed === '') return undefined

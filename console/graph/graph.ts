@@ -1,13 +1,16 @@
 /**
- * Turns the steps of a workflow into a graph, and places it. Steps follow each other; a step with
- * branches or items is a frame around their steps. Placing needs `@dagrejs/dagre`, which is loaded
- * on demand.
+ * Turns the steps of a workflow into a graph and computes its layout. Steps follow each other; a
+ * step with branches or items is a frame around their steps. The layout needs `@dagrejs/dagre`,
+ * which is loaded on demand.
  */
 import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 
-/** A node: a step, with the id by which states are given. */
+/** A node: one step. */
 export interface GraphNode {
-  /** `a` for a step, `a/b` for a step of items, `a/branch/b` for a step of a branch. */
+  /**
+   * `a` for a step, `a/b` for a step of items, `a/branch/b` for a step of a branch, `cleanup/a` for
+   * a step of the cleanup. States are assigned by this id.
+   */
   readonly id: string
   readonly label: string
   readonly kind: string
@@ -19,7 +22,7 @@ export interface GraphNode {
   /** Ids of the nodes that follow. */
   readonly next: readonly string[]
 }
-/** A frame around the steps of a step, of its branches, or of the cleanup. */
+/** A frame around a step with its items or branches, or around the cleanup. */
 interface GraphFrame {
   readonly id: string
   readonly label: string
@@ -30,17 +33,17 @@ export interface Graph {
   readonly nodes: readonly GraphNode[]
   readonly frames: readonly GraphFrame[]
 }
-/** A place in pixels: the corner at the top left, width and height. */
+/** A rectangle in pixels: its top left corner, width and height. */
 interface Box {
   readonly x: number
   readonly y: number
   readonly width: number
   readonly height: number
 }
-/** A graph with its places. */
+/** A graph with its layout. */
 export interface PlacedGraph extends Graph {
   readonly boxes: ReadonlyMap<string, Box>
-  /** The lines between nodes, as points. */
+  /** The edges between nodes, as points. */
   readonly lines: readonly {
     readonly from: string
     readonly to: string
@@ -131,7 +134,7 @@ export function graphOf({ steps, cleanup = [] }: Pick<Spec, 'steps' | 'cleanup'>
 /** Size of a node in pixels. */
 const nodeSize = { width: 208, height: 56 } as const
 
-/** Places a graph from top to bottom. */
+/** Computes the layout of a graph from top to bottom. */
 export async function placeGraph(graph: Graph): Promise<PlacedGraph> {
   const { graphlib, layout } = await import('@dagrejs/dagre')
   const drawn = new graphlib.Graph({ compound: true })

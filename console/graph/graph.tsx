@@ -1,6 +1,6 @@
 /**
  * Shows the graph of a workflow. The nodes are a list of links or texts in the order of the
- * definition, so that screen readers and the keyboard have the same content as the picture.
+ * definition, so that screen readers and the keyboard reach all nodes.
  */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
@@ -14,7 +14,7 @@ import { graphText as text } from './text.ts'
 /** The state of a node. */
 export interface NodeState {
   readonly tone: Tone
-  /** In words, such as `completed, 1.2 s`. */
+  /** The state in words, such as `completed, 1.2 s`. */
   readonly label: string
   readonly current?: boolean
 }
@@ -39,8 +39,8 @@ const scaled = (view: View, factor: number, x: number, y: number): View => {
 
 /**
  * Shows the steps of a workflow.
- * @param props.states the states by the ids of nodes (`GraphNode.id`).
- * @param props.hrefOf returns the address that a node leads to.
+ * @param props.states the states by node id (`GraphNode.id`).
+ * @param props.hrefOf returns the URL to which a node links.
  */
 export function WorkflowGraph({
   spec,
@@ -126,7 +126,7 @@ function Canvas({
       const [x, y] = [event.clientX - (around?.left ?? 0), event.clientY - (around?.top ?? 0)]
       setView((now) => scaled(now, Math.exp(-event.deltaY / 400), x, y))
     }
-    // Only a listener that is not passive can keep the page from scrolling.
+    // Only a non-passive listener can prevent the page from scrolling.
     element?.addEventListener('wheel', turn, { passive: false })
     return () => element?.removeEventListener('wheel', turn)
   }, [])
@@ -163,7 +163,7 @@ function Canvas({
           run()
         }}
         onFocusIn={({ target }) => {
-          // The browser scrolls the frame to a focused node; the picture moves instead.
+          // The browser would scroll the frame to a focused node. The graph is moved instead.
           const element = frame.current
           if (!element || target === element) return
           element.scrollTo(0, 0)

@@ -1,6 +1,6 @@
 /**
- * One request of the multiplexed stream, from its start to its end. It does not reconnect; `hub.ts`
- * decides what follows.
+ * One request of the multiplexed stream, from start to end. It does not reconnect; `hub.ts` decides
+ * whether to.
  */
 import {
   readStream,
@@ -14,8 +14,8 @@ import type { LiveFault, LiveSubscription } from './live.ts'
 import type { LiveCredential, LivePorts } from './messages.ts'
 
 /**
- * How a connection ended. `refused`: the service refused the request; `faults` are those of single
- * subscriptions, by their position. `pause`: the time in milliseconds that the service requests
+ * How a connection ended. `refused`: the service refused the request; `faults` are the faults of
+ * individual subscriptions, by index. `pause`: the time in milliseconds that the service requests
  * before the next attempt.
  */
 export type ConnectionEnd =
@@ -28,7 +28,7 @@ const SILENCE = 45_000
 export class Connection {
   /** The ids of the subscriptions that have neither been refused nor ended, in order. */
   readonly open: Set<string>
-  /** The ids of the subscriptions about which nothing was received yet. */
+  /** The ids of the subscriptions for which nothing has been received yet. */
   readonly unsettled: Set<string>
   readonly #abort = new AbortController()
 
@@ -45,7 +45,7 @@ export class Connection {
   }
 
   /**
-   * Sends the request and passes on the frames that arrive together.
+   * Sends the request and passes on the received frames in batches.
    * @returns how the connection ended; undefined after `close`.
    */
   async run(
@@ -92,11 +92,11 @@ function faultOf(status: number, text: string): LiveFault {
     const { error } = JSON.parse(text) as { readonly error: LiveFault }
     if (typeof error.code === 'string') return error
   } catch {
-    // A proxy has answered.
+    // The body is not an error of the service, for example because a proxy has answered.
   }
   return { code: status === 401 ? 'unauthorized' : 'internal', message: `Status ${status}` }
 }
-/** Returns the faults of single subscriptions in the refusal of a request. */
+/** Returns the faults of individual subscriptions in the refusal of a request. */
 function single({ code, details }: LiveFault): ReadonlyMap<number, LiveFault> {
   const fields = (details?.['fields'] ?? []) as readonly { field: string; message: string }[]
   return new Map(

@@ -2,17 +2,17 @@
  * A flow: one subscription at the service, and the tabs that receive its frames.
  *
  * Invariants:
- * L1. A listener receives each frame with a cursor once and in order. While two connections overlap,
- *     both may deliver a flow with numeric cursors. Each delivers everything after a cursor that
- *     the flow has reached, so the frames beyond the highest cursor are the missing ones.
- * L2. A flow whose position cannot be compared (a session, or a flow without a cursor) takes
+ * L1. A listener receives each frame with a cursor once and in order. While two connections
+ *     overlap, both may deliver a flow with numeric cursors. Each delivers everything after a
+ *     cursor that the flow had reached, so only frames beyond the highest cursor are new.
+ * L2. A flow whose positions cannot be compared (a session, or a flow without a cursor) accepts
  *     frames from one connection only: the newest that was requested for it.
  * L3. A listener joins a flow only if the flow delivers everything after the listener's cursor.
  */
 import type { StreamMessage } from '../../client/streams/read.ts'
 import type { LiveCursor, LiveFrame, LiveStatus, LiveSubscription } from './live.ts'
 
-/** A follow of a tab. */
+/** The receiver of one subscription of a tab. */
 export interface Listener {
   frame(frame: LiveFrame): void
   status(status: LiveStatus, cursor?: LiveCursor): void
@@ -23,10 +23,13 @@ interface Joined {
   skip: number
 }
 
-/** Topics whose frames all have comparable cursors, so that a listener may join at any time. */
+/**
+ * Topics whose frames all have comparable cursors, so that a listener without a cursor may join at
+ * any time.
+ */
 const PLAIN: ReadonlySet<string> = new Set(['runs', 'channel', 'changes'])
 
-/** Returns what identifies the sequence of a subscription, without its cursor. */
+/** Returns the key of the sequence of a subscription. The cursor is not part of the key. */
 export const sequenceOf = ({ project, topic, target, filter }: LiveSubscription): string =>
   JSON.stringify([topic, project ?? null, target ?? null, filter ?? null])
 
@@ -37,13 +40,18 @@ export class Flow {
   readonly #listeners = new Map<Listener, Joined>()
   /** The position that all listeners have reached. */
   #cursor: LiveCursor | undefined
-  /** The connections whose frames are taken (L2), and the one of the last frame. */
+  /**
+   * The connections whose frames are accepted (L2), and the source of the last frame with a cursor.
+   */
   #sources = new WeakSet<object>()
   #last: object | undefined
-  /** Whether nothing was delivered yet, not even the start. */
+  /** Whether nothing has been received yet, not even `subscription.started`. */
   #pristine = true
   #status: LiveStatus = { state: 'connecting' }
-  /** The number of the last chunk of model output and the connection that delivered it, by job. */
+  /**
+   * By job: the sequence number of the last chunk of model output, and the connection that
+   * delivered it.
+   */
   readonly #chunks = new Map<string, { readonly sequence: number; readonly by: object }>()
 
   constructor(id: string, subscription: LiveSubscription) {
@@ -80,25 +88,25 @@ export class Flow {
     this.#listeners.delete(listener)
   }
 
-  /** Prepares for a connection, and returns the cursor with which it is requested. */
+  /** Registers a connection as a source, and returns the subscription to request on it. */
   request(connection: object): LiveSubscription {
     const { after: _, ...rest } = this.#subscription
     if (typeof this.#cursor !== 'number') this.#sources = new WeakSet()
     this.#sources.add(connection)
     return this.#cursor === undefined ? rest : { ...rest, after: this.#cursor }
   }
-  /** Returns whether the frames of a connection are taken. */
+  /** Returns whether the frames of a connection are accepted. */
   accepts(connection: object): boolean {
     return this.#sources.has(connection)
   }
 
-  /** The service has begun to send the flow. */
+  /** Handles the start of the subscription at the service. */
   started(cursor: LiveCursor | undefined): void {
     this.#pristine = false
     this.#cursor ??= cursor
     this.tell({ state: 'live' })
   }
-  /** Sets the state, and tells the listeners if it differs. */
+  /** Sets the state, and notifies the listeners if it has changed. */
   tell(status: LiveStatus): void {
     if (this.#status.state === status.state) return
     this.#status = status
@@ -122,12 +130,18 @@ export class Flow {
     for (const joined of this.#listeners.values())
       if (typeof cursor !== 'number' || cursor > joined.skip) joined.listener.frame(frame)
   }
-  /** Several frames of one event have the same cursor, and arrive over the same connection. */
+  /**
+   * Whether a frame was delivered before. Several frames of one event share a cursor and arrive
+   * over the same connection.
+   */
   #repeats(cursor: LiveCursor, connection: object): boolean {
     if (typeof cursor !== 'number' || typeof this.#cursor !== 'number') return false
     return cursor < this.#cursor || (cursor === this.#cursor && connection !== this.#last)
   }
-  /** The numbers of chunks begin again when a job is repeated, but not on another connection. */
+  /**
+   * Whether another connection has delivered a chunk already. On the same connection, a smaller
+   * number is the start of a new attempt of the job.
+   */
   #repeatsChunk(event: string, data: StreamMessage['data'], by: object): boolean {
     const { job_id, sequence } = data
     if (event !== 'generation.delta' || typeof sequence !== 'number') return false

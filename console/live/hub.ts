@@ -1,13 +1,15 @@
 /**
- * The hub of one credential: it owns the connection that all tabs share, and decides which
- * subscriptions it has and when it is opened again.
+ * The hub of one credential: it owns the connection that all tabs share, and decides about its
+ * subscriptions and when it is reopened.
  *
  * Invariants:
- * H1. Changes of the set of subscriptions result in a new connection with the cursors so far. The
- *     earlier connection is closed once the new one has answered for all of its subscriptions and
- *     `OVERLAP` has passed, so that output of models is not interrupted.
- * H2. A lost connection is opened again after growing pauses with jitter, or at once on `retry`.
- *     Every flow resumes from its cursor, so nothing is missed or repeated (`flow.ts`).
+ * H1. A change of the set of subscriptions results in a new connection, which resumes from the
+ *     current cursors. Output of models is not interrupted, because the earlier connection stays
+ *     open for `OVERLAP` after the new one has answered for all of its subscriptions, or after
+ *     `MAX_OVERLAP`.
+ * H2. A lost connection is reopened after growing pauses with jitter, after the pause that the
+ *     service requested, or at once on `retry`. Every flow resumes from its cursor, so no frame
+ *     with a cursor is missed or repeated (`flow.ts`).
  * H3. Without a listener there is no connection.
  */
 import type { StreamMessage } from '../../client/streams/read.ts'
@@ -19,11 +21,14 @@ import type { LiveCredential, LivePorts } from './messages.ts'
 
 /** Milliseconds for which changes of the set of subscriptions are collected. */
 const DEBOUNCE = 50
-/** Milliseconds for which an earlier connection stays open beside a new one. */
+/** Milliseconds for which an earlier connection stays open after a new one has settled. */
 const OVERLAP = 300
-/** The same, if the new connection has not answered for all of its subscriptions. */
+/**
+ * Milliseconds after which a new connection counts as settled, even without answers for all of its
+ * subscriptions.
+ */
 const MAX_OVERLAP = 5000
-/** Pauses in milliseconds before a new attempt. */
+/** First and longest pause before a new attempt, in milliseconds and before jitter. */
 const PAUSE = { first: 250, last: 15_000 } as const
 
 export class Hub {
@@ -55,7 +60,7 @@ export class Hub {
     return this.#state
   }
 
-  /** Follows a subscription, together with equal ones if possible. */
+  /** Adds a listener to a subscription. An equal subscription is shared if possible. */
   follow(subscription: LiveSubscription, listener: Listener): void {
     const { after } = subscription
     const sequence = sequenceOf(subscription)
@@ -76,20 +81,20 @@ export class Hub {
     this.#flows.delete(flow.id)
     this.#schedule()
   }
-  /** Connects at once if the connection is lost. */
+  /** Reconnects at once if the connection is lost. */
   retry(): void {
     if (!this.#waiting || this.#flows.size === 0) return
     this.#failures = 0
     this.#after(0)
   }
-  /** Ends everything. */
+  /** Removes all subscriptions and closes all connections. */
   close(): void {
     this.#places.clear()
     this.#flows.clear()
     this.#open()
   }
 
-  /** Opens a new connection soon, unless an attempt is already planned. */
+  /** Opens a connection after `DEBOUNCE`, unless an attempt is already scheduled. */
   #schedule(): void {
     if (!this.#cancel) this.#after(DEBOUNCE)
   }
@@ -103,7 +108,10 @@ export class Hub {
     this.#changed(state)
   }
 
-  /** Opens a connection, unless the newest one has exactly the wanted subscriptions. */
+  /**
+   * Opens a connection, unless the newest one has exactly the wanted subscriptions. Without any,
+   * closes all connections.
+   */
   #open(): void {
     this.#cancel?.()
     this.#cancel = undefined
@@ -119,7 +127,8 @@ export class Hub {
     const open = this.#newest?.open
     if (open?.size === flows.length && flows.every(({ id }) => open.has(id))) return
     const connection = new Connection(flows.map(({ id }) => id))
-    // Browsers open only a few connections, so there are at most two.
+    // Browsers limit the number of connections. If an earlier one is still open, a newest one that
+    // has not settled is closed.
     if (this.#newest && this.#newest.unsettled.size > 0 && this.#earlier.size > 0)
       this.#newest.close()
     else if (this.#newest) this.#earlier.add(this.#newest)
@@ -147,7 +156,7 @@ export class Hub {
       )
       .then((end) => end && this.#ended(connection, flows, end))
   }
-  /** The newest connection has answered for all of its subscriptions. */
+  /** Schedules the end of earlier connections, once the newest one has settled. */
   #settled(): void {
     this.#failures = 0
     for (const one of this.#earlier) {
@@ -169,8 +178,8 @@ export class Hub {
     this.#after((end.pause ?? backoff) * (0.5 + this.#ports.random()))
   }
   /**
-   * The service has refused the request: because of single subscriptions, which are refused so that
-   * the others can go on, or as a whole.
+   * Handles a refused request. If the service refused individual subscriptions, only these end, and
+   * the others are requested again. Otherwise all of them end.
    */
   #refused(
     flows: readonly Flow[],
@@ -203,15 +212,15 @@ export class Hub {
       this.#merge(flow)
     }
   }
-  /** Ends a flow, because it was refused or, without a fault, is complete. */
+  /** Ends a flow that was refused or, without a fault, is complete. */
   #finish(flow: Flow, fault: LiveFault | undefined): void {
     this.#flows.delete(flow.id)
     for (const listener of flow.listeners) this.#places.delete(listener)
     flow.tell(fault ? { state: 'refused', fault } : { state: 'ended' })
-    // A subscription beyond the limit may have waited for a place.
+    // A subscription beyond the limit may be waiting.
     if (this.#flows.size >= SUBSCRIPTIONS_PER_STREAM) this.#schedule()
   }
-  /** Moves the listeners of a flow to an older flow with the same sequence, once they may join. */
+  /** Moves the listeners of a flow to an older flow with the same sequence, if they may join it. */
   #merge(flow: Flow): void {
     const { cursor } = flow
     if (typeof cursor !== 'number') return

@@ -17,15 +17,15 @@ import type { StreamSubscription } from '../../protocol/streams/rows.ts'
  * - `runs`: the feed of all runs of the project.
  * - `session`: the transcript of the session `target`, as `session.transcript_stream` sends it.
  * - `channel`: the events of the channel `target`.
- * - `changes`: names the records of the project, or of the organization without a project, that
- *   have changed, so that a page loads them again.
+ * - `changes`: the kinds and ids of changed records of the project, or of the organization if there
+ *   is no project, so that a page loads them again.
  * - `logs`: the lines that workers print for the run `target`, from the first or after a cursor.
- * - `environment_log`: a log of the worker of the environment `target`: its newest lines, and what
- *   is added.
+ * - `environment_log`: a log of the worker of the environment `target`: its newest lines, and the
+ *   lines added later.
  */
 type LiveTopic = 'run' | 'runs' | 'session' | 'channel' | 'changes' | 'logs' | 'environment_log'
 
-/** What a page follows. */
+/** A sequence of frames that a page follows. */
 export interface LiveSubscription {
   /** Id or handle of the project. Only `changes` may omit it, which means the organization. */
   readonly project?: string
@@ -33,18 +33,22 @@ export interface LiveSubscription {
   /** Id of the run, session, channel or environment. Absent for `runs` and `changes`. */
   readonly target?: string
   /**
-   * The cursor after which frames are sent: a number, for sessions a text. Without it, a run begins
-   * at its start, a session with the newest part of its transcript, everything else now.
+   * The cursor after which frames are sent: a number, or a text for sessions. Without it, a run and
+   * its logs begin at the start, a session and an environment log with their newest part, and
+   * everything else with new frames.
    */
   readonly after?: LiveCursor
-  /** Which lines, for `logs` and `environment_log`. */
+  /** Selects the lines of `logs` and `environment_log`. */
   readonly filter?: NonNullable<StreamSubscription['filter']>
 }
 export type LiveCursor = number | string
 
-/** A frame of a subscription. `data` is the same as in the single stream of the topic. */
+/** A frame of a subscription. `data` is the same as in the separate stream of the topic. */
 export interface LiveFrame {
-  /** The event name, such as `run.completed`. `changes` has one: `changes`, with `Changes`. */
+  /**
+   * The event name, such as `run.completed`. Frames of the topic `changes` have the event
+   * `changes`, with `LiveChanges` as data.
+   */
   readonly event: string
   /** The position after the frame. Absent from frames after which a client cannot resume. */
   readonly cursor?: LiveCursor
@@ -83,7 +87,7 @@ export interface LiveFault {
 export type LiveState = 'connecting' | 'live' | 'waiting' | 'refused' | 'ended'
 export interface LiveStatus {
   readonly state: LiveState
-  /** For `refused`. */
+  /** The reason for `refused`. */
   readonly fault?: LiveFault
 }
 /** The state of the connection that all subscriptions of a credential share. */
@@ -93,7 +97,7 @@ export interface LiveConnection {
   readonly fault?: LiveFault
 }
 
-/** The functions of a page that follows something. They are called asynchronously. */
+/** The callbacks of a page for one subscription. They are called asynchronously. */
 export interface LiveListener {
   frame(frame: LiveFrame): void
   /** Called with each new state, and first with `connecting`. */
@@ -102,7 +106,7 @@ export interface LiveListener {
 
 /** The live data of one credential. */
 export interface Live {
-  /** Follows something until the returned function is called. */
+  /** Follows a subscription until the returned function is called. */
   follow(subscription: LiveSubscription, listener: LiveListener): () => void
   /** The current state of the connection. */
   readonly connection: LiveConnection
@@ -119,8 +123,7 @@ export interface LiveOptions {
   /** Base address of the service; by default the origin of the page. */
   readonly url?: string
   /**
-   * Headers of every request, such as `Authorization`. Cookies are sent to the same origin in any
-   * case.
+   * Headers of every request, such as `Authorization`. Cookies are always sent to the same origin.
    */
   readonly headers?: Readonly<Record<string, string>>
   /**

@@ -1,7 +1,7 @@
 /** The messages between a tab and the hub that owns the connection. They are plain data. */
 import type { LiveConnection, LiveCursor, LiveFrame, LiveStatus, LiveSubscription } from './live.ts'
 
-/** What a connection is opened with. Tabs with equal credentials share one. */
+/** The credential of a connection. Tabs with equal credentials share a connection. */
 export interface LiveCredential {
   /** Base address of the service, without a trailing slash. */
   readonly url: string
@@ -9,7 +9,7 @@ export interface LiveCredential {
   readonly identity: string
 }
 
-/** `key` is chosen by the tab, and unique in the tab. */
+/** Messages of a tab. `key` is chosen by the tab, and unique in the tab. */
 export type ToHub =
   /** The first message of a tab. */
   | { readonly type: 'hello'; readonly credential: LiveCredential }
@@ -22,7 +22,7 @@ export type ToHub =
   | { readonly type: 'ping' }
   /** Connect at once, because the browser is online again or the person has signed in. */
   | { readonly type: 'retry' }
-  /** The tab is closed. */
+  /** The tab detaches, for example because it is closed. */
   | { readonly type: 'bye' }
 
 export interface KeyedFrame {
@@ -35,12 +35,12 @@ export type FromHub =
       readonly type: 'status'
       readonly key: number
       readonly status: LiveStatus
-      /** For `live`: the cursor from which the frames follow. */
+      /** For `live`: the cursor after which frames follow. */
       readonly cursor?: LiveCursor
     }
   | { readonly type: 'connection'; readonly connection: LiveConnection }
   | { readonly type: 'pong' }
-  /** The hub does not know the tab (any more), so the tab must say hello again. */
+  /** The hub does not know the tab, so the tab must send `hello` again. */
   | { readonly type: 'gone' }
 
 /** The hub's end of the port of a tab. */

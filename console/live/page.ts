@@ -1,7 +1,7 @@
 /**
- * The end of the live data in a page: it knows what the page follows and how far each has come. So
- * it can attach to another hub at any time, for example when the worker has ended or has dropped
- * the page, and each subscription resumes from its cursor.
+ * The page's side of the live data: the subscriptions of the page and their cursors. It can attach
+ * to another hub at any time, for example after the worker has ended or has dropped the page, and
+ * each subscription resumes from its cursor.
  */
 import type {
   Live,
@@ -21,7 +21,10 @@ export interface HubPort {
 /** Opens a port to a hub. `receive` is called with its messages until `close`. */
 export type Attach = (receive: (message: FromHub) => void) => HubPort
 
-/** Milliseconds between two pings, and pings without an answer after which the hub is left. */
+/**
+ * Milliseconds between two pings, and the number of unanswered pings after which the page attaches
+ * again.
+ */
 const PING = 20_000
 const UNANSWERED = 2
 
@@ -66,7 +69,7 @@ export class PageLive implements Live {
     return this.#connection
   }
 
-  /** Attaches to a hub, and leaves the earlier one. */
+  /** Attaches to a hub, after detaching from the previous one. */
   attach(): void {
     if (this.#closed) return
     this.detach()
@@ -78,7 +81,7 @@ export class PageLive implements Live {
     for (const [key, follow] of this.#follows) if (!isOver(follow)) this.#send(key, follow)
     this.#ping()
   }
-  /** Leaves the hub. Nothing arrives until `attach`. */
+  /** Detaches from the hub. No messages are received until `attach`. */
   detach(): void {
     this.#stopPings()
     const port = this.#port
@@ -101,13 +104,16 @@ export class PageLive implements Live {
     this.#watchers.add(on)
     return () => void this.#watchers.delete(on)
   }
-  /** Refused subscriptions are tried again, because the credential may have changed. */
+  /**
+   * Connects at once, and requests refused subscriptions again, because the credential may have
+   * changed.
+   */
   retry(): void {
     for (const [key, follow] of this.#follows)
       if (follow.status?.state === 'refused') this.#send(key, follow)
     this.wake()
   }
-  /** Ends the pause after a lost connection, because the browser is online again. */
+  /** Ends the pause after a lost connection, for example when the browser is online again. */
   wake(): void {
     this.#port?.send({ type: 'retry' })
   }

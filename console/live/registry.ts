@@ -1,16 +1,19 @@
 /**
  * The tabs of a browser and the hubs that they share: one hub for each credential. A SharedWorker
- * has one registry; a page without workers has its own.
+ * has one registry; a page without a SharedWorker has its own.
  *
- * Invariant: a tab that has not sent anything for `MISSED` checks is dropped with its subscriptions.
- * Browsers run the timers of hidden pages once a minute at least. A page that was frozen for longer
- * hears `gone` at its next ping, and says hello again.
+ * Invariant: a tab that has not sent anything for `MISSED` checks is dropped with its
+ * subscriptions. Browsers run the timers of hidden pages at least once a minute. A page that was
+ * frozen for longer receives `gone` for its next ping, and sends `hello` again.
  */
 import type { Listener } from './flow.ts'
 import { Hub } from './hub.ts'
 import type { FromHub, KeyedFrame, LivePorts, TabPort, ToHub } from './messages.ts'
 
-/** Milliseconds between two checks, and the number of checks without a message of a live tab. */
+/**
+ * Milliseconds between two checks, and the number of checks without a message after which a tab is
+ * dropped.
+ */
 const CHECK = 50_000
 const MISSED = 3
 
@@ -126,7 +129,7 @@ export class Registry {
     tab.listeners.delete(key)
     if (listener) tab.shared.hub.unfollow(listener)
   }
-  /** Sends a message after the frames that wait. */
+  /** Sends a message after the pending frames. */
   #send(tab: Tab, message: FromHub): void {
     this.#flush(tab)
     tab.port.send(message)

@@ -8,7 +8,7 @@ import { Registry } from './registry.ts'
 
 const registry = new Registry(browserPorts)
 
-// The types of the page are used, which lack this event of workers.
+// The file is compiled with the DOM types, which lack this event of workers.
 addEventListener('connect', (event) => {
   const [port] = (event as MessageEvent).ports
   if (!port) return

@@ -1,6 +1,6 @@
 /**
- * The principals, agents and roles of a project by id, so that pages can show names. Lists contain
- * at most 200 of each; `Who` reads others one by one.
+ * The principals, agents and roles of a project by id, so that pages can show names. The lists are
+ * limited to 200 entries each; `Who` loads other principals individually.
  */
 import { useMemo } from 'preact/hooks'
 import type { Agent } from '../../protocol/agents/schema.ts'
@@ -8,32 +8,34 @@ import { useQuery } from '../api/query.ts'
 import { current, identity } from '../shell/session.ts'
 import { peopleText as text } from './text.ts'
 
-/** Somebody who can be named: a principal or an agent. */
+/** A principal or agent with its name. */
 interface Somebody {
   /** Id of the principal; for an agent, the id of the agent. */
   readonly id: string
   readonly name: string
   readonly kind: 'user' | 'service' | 'agent' | 'system'
 }
-/** The people of a project, as far as they are known. */
+/** The principals, agents and roles of a project that have been loaded. */
 export interface People {
-  /** Active people, services and agents, by name. */
+  /** Active people and services, and all agents, sorted by name. */
   readonly all: readonly Somebody[]
   readonly agents: readonly Agent[]
-  /** Whether the lists have arrived. */
+  /** Whether the lists of principals and agents have arrived. */
   readonly known: boolean
   /** Returns the name of a principal or agent, or of a target such as `role:Operator`. */
   nameOf(id: string): string | undefined
-  /** The id of the person in this project. */
+  /** The id of the person's principal in this project; '' if unknown. */
   readonly me: string
-  /** The names under which the person is asked: the own id, and `role:…` for each role. */
+  /**
+   * The interaction targets that include the person: the principal id, and `role:…` for each role.
+   */
   readonly mine: ReadonlySet<string>
 }
 
 const ROLE = 'role:'
 const LIMIT = 200
 
-/** Uses the people of a project. All components share the requests. */
+/** Loads the people of a project. All components share the requests. */
 export function usePeople(project: string): People {
   const principals = useQuery(
     'principal.list',

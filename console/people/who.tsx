@@ -1,8 +1,8 @@
-/** Shows who somebody is: the name, and the id on hover. */
+/** Shows the name of somebody, with the id on hover. */
 import { useQuery } from '../api/query.ts'
 import { usePeople } from './people.ts'
 
-/** Shows the name of a principal, an agent or a target of a question. */
+/** Shows the name of a principal, an agent or a target of an interaction. */
 export function Who({ project, id }: { readonly project: string; readonly id: string }) {
   const { nameOf, known } = usePeople(project)
   const name = nameOf(id)

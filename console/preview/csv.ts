@@ -1,9 +1,9 @@
-/** Reads CSV (RFC 4180) in the browser. Pure. */
+/** Parses CSV (RFC 4180) in the browser. Pure. */
 
 /** A record, and the line on which it begins; the first line is 1. */
 export interface CsvRecord {
   readonly line: number
-  /** Fields; undefined for an empty field without quotation marks, which has no value. */
+  /** Fields. An empty field without quotation marks is undefined. */
   readonly fields: readonly (string | undefined)[]
 }
 
@@ -15,8 +15,8 @@ function separatorOf(text: string): string {
 }
 
 /**
- * Returns the records of a text. Empty lines are skipped. A quoted field that does not end takes
- * the rest of the text.
+ * Parses the records of a text. Empty lines are skipped. An unterminated quoted field extends to
+ * the end of the text.
  * @param most maximum number of records.
  */
 export function readCsv(
@@ -64,7 +64,9 @@ export function readCsv(
   }
   return records
 }
-/** Returns the end of an unquoted field: the next separator, line break, or end of the text. */
+/**
+ * Returns the end offset of an unquoted field: the next separator, line break, or end of the text.
+ */
 function endOf(text: string, from: number, separator: string): number {
   let at = from
   while (at < text.length && text[at] !== separator && text[at] !== '\n' && text[at] !== '\r') at++
@@ -72,7 +74,7 @@ function endOf(text: string, from: number, separator: string): number {
 }
 
 const NEEDS_QUOTES = /^$|[",\r\n]|^\s|\s$/
-/** Returns a record as a line of CSV. An empty text is quoted, and undefined is an empty field. */
+/** Formats a record as a line of CSV. An empty text is quoted, and undefined is an empty field. */
 export const csvLine = (fields: readonly (string | undefined)[]): string =>
   fields
     .map((field) =>

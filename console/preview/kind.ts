@@ -1,4 +1,4 @@
-/** How the bytes of a file are shown, decided by its media type and its name. Pure. */
+/** Chooses how a file is shown, by its media type and its name. Pure. */
 
 import { own } from '../text/own.ts'
 
@@ -61,8 +61,8 @@ const general: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns how a file is shown. The media type decides; the name decides if the type is a general
- * one or is not known.
+ * Returns how a file is shown, by its media type, or by its name if the type is generic or not
+ * known.
  * @param mime media type without parameters; '' if unknown.
  */
 export function previewKind(mime: string, name: string): PreviewKind {
@@ -79,13 +79,13 @@ export function previewKind(mime: string, name: string): PreviewKind {
   return found ?? (type.startsWith('text/') || type.endsWith('+xml') ? 'text' : 'none')
 }
 
-/** Media types of images by ending, for files whose media type is unknown. */
+/** Media types of images whose ending differs from the subtype. */
 const imageTypes: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
   jpg: 'image/jpeg',
   ico: 'image/x-icon',
 }
-/** Returns the media type with which a browser decodes the bytes of an image, sound or video. */
+/** Returns the media type of the blob with which a browser shows a file. */
 export function mediaTypeOf(kind: PreviewKind, mime: string, name: string): string {
   if (mime.startsWith(`${kind}/`)) return mime
   if (kind === 'pdf') return 'application/pdf'
@@ -99,7 +99,7 @@ export function looksLikeText(bytes: Uint8Array): boolean {
   const start = bytes.subarray(0, 4096)
   if (start.includes(0)) return false
   try {
-    // A character may be cut at the end, which a stream tolerates.
+    // The last character may be cut, which the option `stream` tolerates.
     new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: true })
     return true
   } catch {

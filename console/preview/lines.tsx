@@ -6,9 +6,9 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { visibleRange } from '../design/visible-range.ts'
 import { previewText as text } from './text.ts'
 
-/** Height of a line in pixels, as in `preview.css`. */
+/** Height of a line in pixels, the same as in `preview.css`. */
 const LINE = 20
-/** Number of characters of a line that are shown. */
+/** Maximum number of characters shown per line. */
 const MAX_CHARACTERS = 4000
 /** Browsers limit the height of an element. */
 const MAX_LINES = 350_000

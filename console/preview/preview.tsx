@@ -1,6 +1,7 @@
 /**
- * Shows the bytes of a file. Content is never part of the document of the console: pictures, sound
- * and PDF have blob addresses, HTML is in a frame without scripts, and everything else is text.
+ * Shows the bytes of a file. Content is never inserted into the document of the console as HTML:
+ * images, audio, video and PDF use blob URLs, HTML is in a frame without scripts, and everything
+ * else is rendered from its text.
  *
  * Invariant: no more than the limit of the kind is loaded.
  */
@@ -22,7 +23,7 @@ import { previewText as text } from './text.ts'
 /** The beginning of a file. */
 export interface FileStart {
   readonly bytes: Uint8Array<ArrayBuffer>
-  /** Whether these are all bytes of the file. */
+  /** Whether `bytes` is the whole file. */
   readonly complete: boolean
 }
 /** Loads at most `most` bytes of a file. @throws ApiError if the service refuses. */
@@ -30,13 +31,16 @@ export type LoadFile = (most: number, signal: AbortSignal) => Promise<FileStart>
 
 const MIB = 1_048_576
 const TEXT_LIMIT = 2 * MIB
-/** Number of characters above which Markdown is shown as text, because it is laid out at once. */
+/**
+ * Number of characters above which Markdown is shown as plain text, because it is laid out as a
+ * whole.
+ */
 const MARKDOWN_LIMIT = 200_000
 const MEDIA_LIMIT = 64 * MIB
 const asMedia: ReadonlySet<PreviewKind> = new Set(['image', 'audio', 'video', 'pdf'])
 const hasTwoViews: ReadonlySet<PreviewKind> = new Set(['markdown', 'json', 'csv', 'html'])
 
-/** Loads and shows a file. `version` changes when its bytes have changed. */
+/** Loads and shows a file. `version` changes when the bytes of the file have changed. */
 export function Preview({
   name,
   mime = '',
@@ -84,7 +88,7 @@ export function Preview({
   )
 }
 
-/** Returns an address of the bytes that lives as long as the component. */
+/** Returns a blob URL of the bytes, which is revoked with the component. */
 function useBlobAddress(bytes: Uint8Array<ArrayBuffer>, type: string): string {
   const address = useMemo(() => URL.createObjectURL(new Blob([bytes], { type })), [bytes, type])
   useEffect(() => () => URL.revokeObjectURL(address), [address])
@@ -111,14 +115,14 @@ function Media({
   if (kind === 'video')
     // biome-ignore lint/a11y/useMediaCaption: files have no captions
     return <video class="preview-media" src={address} controls aria-label={label} />
-  // Browsers show PDF in a program of their own, and not in a sandboxed frame. The blob has the type
-  // of PDF, so it is never parsed as HTML.
+  // Browsers show PDF in a viewer of their own, which does not work in a sandboxed frame. The blob
+  // has the media type of PDF, so it is never parsed as HTML.
   if (navigator.pdfViewerEnabled)
     return <iframe class="preview-frame" src={address} title={label} />
   return <Empty title={text.noPdf} />
 }
 
-/** A file that is text, in its own form or as lines. */
+/** A text file, rendered in its format or as plain lines. */
 function Words({
   kind,
   name,
@@ -203,7 +207,10 @@ function parse(value: string): { readonly value: unknown } | undefined {
   }
 }
 
-/** The frame has an own, opaque origin and no scripts, and inherits the policy of the console. */
+/**
+ * The frame has an opaque origin and no scripts, and inherits the content security policy of the
+ * console.
+ */
 function HtmlFrame({ value }: { readonly value: string }) {
   const bytes = useMemo(() => new TextEncoder().encode(value), [value])
   const address = useBlobAddress(bytes, 'text/html; charset=utf-8')

@@ -1,6 +1,6 @@
-/** Patterns of addresses, such as `/p/:project/runs/:id`. */
+/** Patterns of URL paths, such as `/p/:project/runs/:id`. */
 
-/** Returns the parameters of a path that matches a pattern, or undefined. */
+/** Returns the decoded parameters of a path that matches a pattern; otherwise undefined. */
 export function matchPath(
   pattern: string,
   path: string,

@@ -1,6 +1,6 @@
 /**
- * Loads the parts of the program that are loaded on demand. After an upgrade of the service, the
- * files of an open page are gone: the page then reloads once for each part.
+ * Loads the parts of the program that are loaded on demand. An upgrade of the service removes the
+ * files of an open page. The page then reloads once for each part.
  *
  * Invariants:
  * P1. The page reloads only while the service answers. Otherwise the person would lose the page.
@@ -8,7 +8,9 @@
  */
 import { shellText as text } from '../shell/text.ts'
 
-/** A part could not be loaded, although the page was reloaded. Its message is for the person. */
+/**
+ * A part could not be loaded, although the page was reloaded. The message is shown to the person.
+ */
 export class MissingPart extends Error {
   constructor() {
     super(text.updated)
@@ -16,7 +18,7 @@ export class MissingPart extends Error {
   }
 }
 
-/** Begins the names of entries that say for which parts this tab was reloaded. */
+/** Prefix of the session storage keys of parts for which this tab was reloaded. */
 const RELOADED = 'console.reloaded.'
 /** Milliseconds between two attempts to reach a service that does not answer. */
 const PAUSE_MS = 1000
@@ -33,9 +35,10 @@ async function untilServed(): Promise<void> {
 
 /**
  * Loads a part.
- * @param name names the part, and does not depend on the version.
- * @param isWanted returns whether the person still waits for the part; asked before the reload.
- * @returns the module. The promise stays open when the page reloads, or the part is not wanted.
+ * @param name identifies the part, independently of the version.
+ * @param isWanted returns whether the person still waits for the part; called before the reload.
+ * @returns the module. The promise stays pending if the page reloads or the part is no longer
+ * wanted.
  * @throws MissingPart if a reload did not help.
  */
 export async function loadPart<T>(

@@ -1,4 +1,4 @@
-/** What a row of the table of pages declares. */
+/** The declaration of a page in the route table. */
 import type { ComponentType } from 'preact'
 import type { IconName } from '../design/icons.tsx'
 import type { PageProps } from '../shell/page.tsx'
@@ -13,8 +13,8 @@ export interface Route {
   readonly path: string
   readonly load: () => Promise<PageModule>
   /**
-   * Calls the queries whose answers the page shows first. It is used when the console begins with
-   * this page, so that they run while the page is loaded.
+   * Calls the first queries of the page. It is called when the console is opened at this page, so
+   * that the queries run while the module of the page is loaded.
    */
   readonly early?: (params: Readonly<Record<string, string>>, query: URLSearchParams) => void
   /** Permission in the project, such as `project.view`. */
@@ -24,7 +24,7 @@ export interface Route {
     readonly group: string
     readonly label: string
     readonly icon: IconName
-    /** Keys that open the page, such as `g r`. */
+    /** Shortcut that opens the page, such as `g r`. */
     readonly keys?: string
   }
 }

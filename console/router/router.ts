@@ -1,8 +1,8 @@
 /**
- * The place that the console shows, as a signal of the browser's address. Every state that a link
- * can name is in the address.
+ * The current place in the console, as a signal that follows the browser's URL. All state that a
+ * link can contain is in the URL.
  *
- * Invariant: the address changes only through `go`, a link or the browser's own buttons, and `place`
+ * Invariant: the URL changes only through `go`, a link or the browser's own buttons, and `place`
  * follows it.
  */
 import { signal } from '@preact/signals'
@@ -20,21 +20,23 @@ const current = (): Place => ({
 /** The current place. */
 export const place = signal<Place>(current())
 
-/** Functions that return a question when leaving the page would lose something. */
+/** Functions that return a question if leaving the page would lose something. */
 const guards = new Set<() => string | undefined>()
 /**
- * Asks before the page is left while something would be lost, such as changes of a form.
- * @param question returns the question for the user, or undefined when the page may be left.
- * @returns a function that ends this.
+ * Asks for confirmation before the page is left, if something would be lost, such as changes of a
+ * form.
+ * @param question returns the question for the user, or undefined if the page may be left.
+ * @returns a function that removes the guard.
  */
 export function guardLeaving(question: () => string | undefined): () => void {
   guards.add(question)
   return () => void guards.delete(question)
 }
 /**
- * Lets the browser ask before the tab is closed or reloaded, without asking at changes of the place.
+ * Lets the browser ask for confirmation before the tab is closed or reloaded. Navigation within the
+ * console does not ask.
  * @param isNeeded returns whether something would be lost.
- * @returns a function that ends this.
+ * @returns a function that removes the guard.
  */
 export function guardUnload(isNeeded: () => boolean): () => void {
   const ask = (event: BeforeUnloadEvent): void => {
@@ -53,7 +55,7 @@ const openQuestion = (): string | undefined => {
 }
 
 /**
- * Goes to an address of the console.
+ * Goes to a URL of the console.
  * @param options `replace` replaces the current entry of the history; `keep` keeps the scroll
  * position, for a changed filter or tab.
  */
@@ -89,7 +91,11 @@ export function setQuery(
   })
 }
 
-/** Follows the browser's buttons and clicks on links of the console. */
+/**
+ * Handles the browser's history buttons, clicks on links of the console, and the unloading of the
+ * page.
+ * @param isOurs returns whether a path belongs to the console.
+ */
 export function startRouter(isOurs: (path: string) => boolean): void {
   history.scrollRestoration = 'manual'
   addEventListener('popstate', ({ state }) => {

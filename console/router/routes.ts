@@ -1,6 +1,6 @@
 /**
- * The table of pages: address, module, place in the navigation, and the permission without which
- * the page is not offered. A page is added by a row in the file of its area.
+ * The table of pages: URL pattern, module, navigation entry, and the permission that the page
+ * requires. A page is added by a row in the file of its area.
  */
 
 import { accessRoutes } from './access.ts'
@@ -24,7 +24,7 @@ export const routes: readonly Route[] = [
   ...accessRoutes,
 ]
 
-/** The first parts of the addresses of the console. All other addresses belong to the service. */
+/** Paths of the console. All other paths belong to the service. */
 const OURS = /^\/($|p\/|sign-in$|account($|\/)|organization($|\/))/
-/** Returns whether an address is one of the console. */
+/** Returns whether a path belongs to the console. */
 export const isConsolePath = (path: string): boolean => OURS.test(path)

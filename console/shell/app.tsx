@@ -1,4 +1,4 @@
-/** The whole console: the page for signing in, or the frame with the current page. */
+/** The whole console: the sign-in page, or the frame with the current page. */
 import { useEffect } from 'preact/hooks'
 import { LinkButton } from '../design/button.tsx'
 import { Boundary, Empty, Skeleton } from '../design/states.tsx'
@@ -18,7 +18,10 @@ import { store, stored } from './theme.ts'
 
 const LAST_PROJECT = 'console.project'
 
-/** The address `/`: leads to the project that was visited last, or to the list of projects. */
+/**
+ * The page at `/`: redirects to the last visited project, otherwise to the first one. Without a
+ * project, shows a notice.
+ */
 function Start() {
   const last = stored(LAST_PROJECT)
   const target = projects.value.find(({ handle }) => handle === last) ?? projects.value[0]
@@ -36,14 +39,14 @@ function Start() {
   )
 }
 
-/** The keys that lead to pages. */
+/** Registers the keyboard shortcuts of the pages. */
 function usePageKeys(): void {
   const current = project.value
   const own = routes.flatMap(({ path, entry, permission }): Command[] => {
     if (!entry?.keys || (path.startsWith('/p/') && current === '')) return []
     if (permission && path.startsWith('/p/') && !may(permission)) return []
     const href = fillPath(path, { project: current })
-    // Without a label, the palette does not list the page twice.
+    // An empty label hides the command in the palette, which already lists the page.
     return [{ id: href, label: '', keys: entry.keys, run: () => go(href) }]
   })
   useCommands(own, [current, own.length])

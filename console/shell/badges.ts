@@ -1,7 +1,7 @@
-/** Numbers beside entries of the navigation, such as that of waiting questions. */
+/** Numbers beside entries of the navigation, such as the number of waiting questions. */
 import { signal } from '@preact/signals'
 
-/** Numbers by the pattern of the page, such as `/p/:project/inbox`. 0 shows nothing. */
+/** Numbers by the pattern of the page, such as `/p/:project/inbox`. 0 is not shown. */
 export const badges = signal<Readonly<Record<string, number>>>({})
 
 /** Sets the number beside an entry of the navigation. */

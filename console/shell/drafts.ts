@@ -1,12 +1,12 @@
-/** Texts that a person has begun and not sent. They outlive a reload and an upgrade. */
+/** Unsent drafts, which survive a reload and an upgrade. */
 import { useEffect, useState } from 'preact/hooks'
 import { store, stored } from './theme.ts'
 
-/** Longest draft that is kept, in characters. */
+/** Maximum length of a stored draft, in characters. */
 const MAX_CHARACTERS = 100_000
 
 /**
- * Uses a text that is kept in the browser under a key until it is cleared.
+ * Keeps a draft in the browser's storage under a key until it is cleared.
  * @returns the text, and a function that changes it; '' clears it.
  */
 export function useDraft(key: string): readonly [string, (text: string) => void] {

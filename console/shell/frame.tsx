@@ -83,7 +83,7 @@ function ProjectMenu() {
   )
 }
 
-/** Says that live data is not arriving. */
+/** Indicates that the connection for live data is not established. */
 function Connection() {
   const { state } = connection.value
   if (state === 'live' || state === 'idle') return null

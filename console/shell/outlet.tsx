@@ -1,4 +1,4 @@
-/** Shows the page of the current place, and loads its module first. */
+/** Loads the module of the current page, and shows the page. */
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Button, LinkButton } from '../design/button.tsx'
@@ -24,9 +24,8 @@ function routeOfPath(path: string) {
 }
 
 /**
- * Begins to load the module and the data of the first page, before it is known who is signed in.
- * The data is loaded only if somebody was signed in before. A failure is handled when the page is
- * shown.
+ * Preloads the module and the data of the first page, before it is known who is signed in. The data
+ * is loaded only if somebody was signed in before. A failure is handled when the page is shown.
  */
 export function preloadPage(path: string, query: URLSearchParams): void {
   const found = routeOfPath(path)
@@ -35,7 +34,9 @@ export function preloadPage(path: string, query: URLSearchParams): void {
   route.load().catch(() => {})
   if (wasSignedIn()) route.early?.(params, query)
 }
-/** Uses the module of a page: undefined while it is loaded, or a failure. */
+/**
+ * Loads the module of a page. Returns undefined while it is loaded, or the error if it is missing.
+ */
 function usePageModule(route: Route | undefined): ComponentType<PageProps> | Error | undefined {
   const [missing, setMissing] = useState<{ readonly route: Route; readonly error: Error }>()
   const [, setCount] = useState(0)

@@ -5,17 +5,17 @@ import { place } from '../router/router.ts'
 import { isolate } from '../text/isolate.ts'
 import { shellText as text } from './text.ts'
 
-/** What every page receives: the parameters of its address. */
+/** The properties of every page: the parameters of its URL. */
 export interface PageProps {
   readonly params: Readonly<Record<string, string>>
 }
-/** A link of the path to a page. */
+/** A breadcrumb: a link to a parent page. */
 export interface Crumb {
   readonly label: string
   readonly href: string
 }
 
-/** The path for which a heading has received the focus last. */
+/** The path whose heading last received the focus. */
 let announced = location.pathname
 
 /**
@@ -35,7 +35,7 @@ export function Page({
   readonly heading?: ComponentChildren
   readonly crumbs?: readonly Crumb[]
   readonly actions?: ComponentChildren
-  /** Uses the whole height, for pages with own scrolling parts. */
+  /** Uses the whole height, for pages with their own scrollable areas. */
   readonly full?: boolean
   readonly children: ComponentChildren
 }) {

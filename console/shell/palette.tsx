@@ -1,4 +1,4 @@
-/** The command palette: pages, commands of the current page, and projects, found by typing. */
+/** The command palette: a searchable list of pages, commands of the current page, and projects. */
 import { signal } from '@preact/signals'
 import { useId, useMemo, useRef, useState } from 'preact/hooks'
 import { Icon, type IconName } from '../design/icons.tsx'

@@ -1,8 +1,8 @@
-/** Permissions as roles spell them. */
+/** Matches permissions against the granted permissions of roles. */
 
 /**
  * Returns whether a granted permission, which may end in a wildcard, covers another one. The brand
- * before a granted permission is ignored.
+ * prefix of the granted permission is ignored.
  */
 export function covers(granted: string, wanted: string): boolean {
   const plain =

@@ -1,9 +1,9 @@
-/** How well an entry of the command palette fits what was typed. */
+/** Ranks entries of the command palette for a typed text. */
 
 /**
- * Returns the rank of an entry; the smallest fits best. 0: the label begins with the text, 1: a word
- * of it does, 2: it contains the text, 3: its characters occur in the label in their order, 4: they do
- * so in the label and the hint together. Undefined: it does not fit.
+ * Returns the rank of an entry; lower is better. 0: the label starts with the text, 1: a later word
+ * of the label does, 2: the label contains the text, 3: the label contains its characters in order,
+ * 4: label and hint together contain its characters in order. Undefined: no match.
  */
 export function rankOf(typed: string, label: string, hint: string): number | undefined {
   const wanted = typed.trim().toLowerCase()
@@ -15,7 +15,7 @@ export function rankOf(typed: string, label: string, hint: string): number | und
   return isSubsequence(wanted, `${text} ${hint.toLowerCase()}`) ? 4 : undefined
 }
 
-/** Returns whether the characters of one text occur in another in their order. */
+/** Returns whether a text contains the characters of another one in order. Spaces are ignored. */
 function isSubsequence(wanted: string, text: string): boolean {
   let at = 0
   for (const letter of wanted.replaceAll(' ', '')) {

@@ -1,14 +1,16 @@
-/** Moving through the lines of a list with the keys `j` and `k`; Enter opens the focused line. */
+/**
+ * Keyboard navigation in a list: `j` and `k` move between the rows, Enter opens the focused row.
+ */
 import { useRef } from 'preact/hooks'
 import { type Command, useCommands } from './shortcuts.ts'
 import { shellText as text } from './text.ts'
 
-/** Marks the link of a line. */
+/** Attribute that marks the link of a row. */
 export const rowLink = { 'data-row': '' }
 
 /**
- * Offers the keys while a list is shown.
- * @returns the reference of the element that contains the links marked with `rowLink`.
+ * Registers the keys while a list is shown.
+ * @returns the ref of the element that contains the links marked with `rowLink`.
  */
 export function useRowKeys<E extends HTMLElement>() {
   const frame = useRef<E>(null)

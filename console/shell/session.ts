@@ -1,5 +1,5 @@
 /**
- * Who is signed in, what the person may do in the current project, and which project that is.
+ * The signed-in person, the current project, and the person's permissions in it.
  *
  * Invariant: permissions decide only what is offered. The service checks every request itself.
  */
@@ -15,23 +15,23 @@ import { store, stored } from './theme.ts'
 
 const SESSION = '/v1/auth/console/session'
 
-/** Who is signed in, and the ways of signing in; undefined until it is known. */
+/** The signed-in person, and the ways of signing in; undefined until the session is loaded. */
 export const identity = signal<ConsoleIdentity | undefined>(undefined)
-/** Whether somebody is signed in; undefined until it is known. */
+/** Whether somebody is signed in; undefined until the session is loaded. */
 export const signedIn = computed(() => identity.value?.signed_in)
 /** The projects that the person can enter, by name. */
 export const projects = computed(() => identity.value?.projects ?? [])
-/** The handle or id in the address of the current project; '' outside of projects. */
+/** The handle or id of the current project in the URL; '' outside of projects. */
 export const project = computed(
   () => /^\/p\/([^/]+)/.exec(place.value.path)?.[1]?.replace(/.+/, decodeURIComponent) ?? '',
 )
-/** The current project as the session sees it, with the person's principal and permissions. */
+/** The current project in the session, with the person's principal and permissions. */
 export const current = computed(() =>
   projects.value.find(({ handle, id }) => project.value === handle || project.value === id),
 )
-/** The project of the address that was looked for again and not found. */
+/** The project in the URL that was still missing after the session was reloaded. */
 const notFound = signal('')
-/** Whether the person may not enter the project of the address, or it does not exist. */
+/** Whether the project in the URL does not exist, or is not accessible to the person. */
 export const isShutOut = computed(
   () =>
     signedIn.value === true &&
@@ -42,12 +42,15 @@ export const isShutOut = computed(
 )
 
 const SIGNED_IN = 'console.signed-in'
-/** Whether somebody was signed in when this browser asked last. Its cookie cannot be read. */
+/**
+ * Whether somebody was signed in when this browser last loaded the session. Scripts cannot read the
+ * cookie.
+ */
 export const wasSignedIn = (): boolean => stored(SIGNED_IN) !== undefined
 
 let loads = 0
 /**
- * Loads who is signed in. The answer of an older request never replaces that of a newer one.
+ * Loads the session. The answer of an older request never replaces that of a newer one.
  * @throws ApiError if the service does not answer.
  */
 export async function loadSession(): Promise<void> {
@@ -59,14 +62,14 @@ export async function loadSession(): Promise<void> {
   identity.value = known
 }
 
-/** Goes to the page for signing in, which returns to the current place. */
+/** Goes to the sign-in page, which returns to the current place afterwards. */
 function askToSignIn(): void {
   const { pathname, search } = location
   if (pathname === '/sign-in') return
   go(`/sign-in?return=${encodeURIComponent(pathname + search)}`, { replace: true })
 }
 
-/** Forgets the person and all data of the person. */
+/** Clears the identity and all loaded data of the person. */
 function forget(): void {
   const known = identity.peek()
   if (known) identity.value = { signed_in: false, ways: known.ways }
@@ -74,30 +77,30 @@ function forget(): void {
   forgetLive()
 }
 
-/** Loads the permissions again. A service that does not answer changes nothing. */
+/** Loads the session with its permissions again. If the request fails, nothing changes. */
 async function refresh(): Promise<void> {
   const rights = (): string => JSON.stringify(projects.peek())
   const before = rights()
   try {
     await loadSession()
     if (signedIn.peek() === false) forget()
-    // What was refused may be permitted now.
+    // Refused subscriptions may be permitted now.
     else if (rights() !== before) live().retry()
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
   }
 }
-/** Kinds of records that decide what a person may do. */
+/** Kinds of changes that may affect the person's permissions. */
 const OF_PERMISSIONS: ReadonlySet<string> = new Set(['assignment', 'principal', 'role', 'refused'])
 /**
- * Milliseconds after a change at which the permissions are loaded. The gateway that answers may
- * learn of the change later than this page.
+ * Delays in milliseconds between a change and the reloads of the session. The gateway that answers
+ * may apply the change later than this page learns of it.
  */
 const RELOADS_MS = [200, 2000]
 
 /**
- * Asks for signing in when the session has ended, and loads the permissions again when they may have
- * changed. Called once.
+ * Goes to the sign-in page when the session has ended, and loads the permissions again when they
+ * may have changed. Called once.
  */
 export function followSession(): void {
   let planned: readonly ReturnType<typeof setTimeout>[] = []
@@ -126,7 +129,7 @@ export function followSession(): void {
       if (OF_PERMISSIONS.has(kind)) refreshSoon()
     })
   })
-  // A project that is not known may have been created since the session was loaded.
+  // An unknown project may have been created since the session was loaded.
   effect(() => {
     const name = project.value
     if (!signedIn.value || current.value || name === '' || notFound.peek() === name) return

@@ -12,17 +12,21 @@ export interface Command {
   readonly id: string
   readonly label: string
   readonly icon?: IconName
-  /** A key, such as `r`, or keys in sequence, such as `g r`. It works outside of text fields. */
+  /** A key, such as `r`, or keys in sequence, such as `g r`. Ignored in text fields and dialogs. */
   readonly keys?: string
   readonly run: () => void
 }
 
-/** The commands of the parts that are shown. */
+/** The commands of all mounted components. */
 export const commands = signal<readonly Command[]>([])
 
-/** Offers commands while a component is shown. `changes` lists what the commands depend on. */
+/**
+ * Registers commands while a component is mounted. `changes` lists the dependencies of the
+ * commands.
+ */
 export function useCommands(own: readonly Command[], changes: readonly unknown[]): void {
-  // Before the browser paints, so that the keys of a part work as soon as it is visible.
+  // Registered before the browser paints, so that the keys work as soon as the component is
+  // visible.
   useLayoutEffect(() => {
     commands.value = [...commands.peek(), ...own]
     return () => {

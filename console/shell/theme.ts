@@ -4,7 +4,7 @@ import { effect, signal } from '@preact/signals'
 /** `system` follows the setting of the operating system. */
 export type Theme = 'system' | 'light' | 'dark'
 
-/** Reads a value that an earlier visit stored; undefined if storage is not available. */
+/** Reads a stored value; undefined if there is none or storage is not available. */
 export function stored(key: string): string | undefined {
   try {
     return localStorage.getItem(key) ?? undefined
@@ -18,7 +18,7 @@ export function store(key: string, value: string | undefined): void {
     if (value === undefined) localStorage.removeItem(key)
     else localStorage.setItem(key, value)
   } catch {
-    // A browser without storage forgets the value, which is acceptable.
+    // Without storage, the value is lost with the page, which is acceptable.
   }
 }
 

@@ -5,13 +5,13 @@ import { overviewInput } from '../pages/home/first.ts'
 import { setBadge } from './badges.ts'
 import { may, project } from './session.ts'
 
-/** Keeps the number beside the inbox of the current project. */
+/** Updates the number beside the inbox of the current project. */
 export function useWaitingQuestions(): void {
   const current = project.value
   const wanted = current !== '' && may('project.view')
   const { state } = useQuery(
     'overview.get',
-    // That of the home page, so that both share the request.
+    // The input is the same as on the home page, so that both share the request.
     wanted ? overviewInput(current) : undefined,
     { kinds: ['interaction'] },
   )

@@ -17,7 +17,7 @@ const exact = new Intl.DateTimeFormat(locale, {
 /** Returns a number with separators. */
 export const formatNumber = (value: number): string => number.format(value)
 
-/** Returns names as alternatives, such as `Ann or Bob`. */
+/** Returns names joined as alternatives, such as `Ann or Bob`. */
 export const formatList = (names: readonly string[]): string => alternatives.format(names)
 
 /** Returns an amount of money in US dollars, with more digits for small amounts. */
@@ -78,11 +78,12 @@ export function formatTime(at: number, now: number): string {
   const today = new Date(now).toDateString() === date.toDateString()
   return today ? clock.format(date) : `${day.format(date)}, ${clock.format(date)}`
 }
-/** Returns the day of a time in full. */
+/** Returns the full date of a time, with the day of the week. */
 export const formatDay = (at: number): string => longDay.format(new Date(at))
 /**
- * Returns a mark of an axis of time: the day if the marks are at least a day apart, else the time.
- * @param step distance of the marks in milliseconds.
+ * Returns the label of a tick on a time axis: the day if the ticks are at least a day apart, else
+ * the time.
+ * @param step distance between ticks in milliseconds.
  */
 export const formatMark = (at: number, step: number): string =>
   (step >= 86_400_000 ? monthDay : step < 60_000 ? clockSeconds : clock).format(new Date(at))

@@ -1,11 +1,11 @@
-/** Texts of users inside sentences of the console. */
+/** Isolates texts of users inside sentences of the console. */
 
-/** Characters that change the direction of the text after them, without those of isolates. */
+/** Characters that control the direction of text, except isolates. */
 const CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e]/g
 const ISOLATES = /[\u2066-\u2069]/g
 const ASCII = /^[\x20-\x7e]*$/
 
-/** Returns whether every isolate of a text ends inside of it. */
+/** Returns whether the isolates in a text are balanced. */
 function isBalanced(text: string): boolean {
   let depth = 0
   for (const [sign] of text.matchAll(ISOLATES)) {

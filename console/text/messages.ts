@@ -1,10 +1,10 @@
 /**
- * The texts of the console. Each page declares its texts in English, in its `text.ts`. Another
- * language is a folder of files with the same texts, which is loaded before the first page when the
- * person reads it (`language.ts`).
+ * The texts of the console. Each page declares its texts in English, in its `text.ts`. Each other
+ * language is a folder with translations of the same texts. It is loaded before the first page if
+ * it is the language of the page (`language.ts`).
  *
- * Invariant: a text of a user inside a sentence does not affect the direction of its words, because
- * every text that a sentence receives is isolated here.
+ * Invariant: a text of a user does not affect the direction of the sentence around it, because
+ * every text value of a sentence is isolated here.
  */
 import { isolate } from './isolate.ts'
 import { type Language, language } from './language.ts'
@@ -15,7 +15,7 @@ export { plural } from './plural.ts'
 type Text = string | ((...values: never[]) => string)
 /** The texts of one part of the console, by name. */
 export type Texts = Readonly<Record<string, Text>>
-/** The texts of a part in any language: the same names, and functions of the same values. */
+/** The texts of a part in any language: the same names, and functions with the same parameters. */
 export type Translated<T extends Texts> = {
   readonly [N in keyof T]: T[N] extends (...values: infer V) => string
     ? (...values: V) => string
@@ -29,8 +29,8 @@ const translations: {
 } = {
   de: () => import('./de/all.ts'),
 }
-// Parts are declared while modules are evaluated, so the language must be there before. A page
-// without its language is better than no page.
+// Parts are declared while modules are evaluated, so the translation must be loaded first. If it
+// cannot be loaded, the page is in English.
 const translation: Translation =
   language === 'en'
     ? {}

@@ -1,12 +1,12 @@
-/** Numbers with nouns, by the plural rules of the language. */
+/** Numbers with nouns, according to the plural rules of the language. */
 import { locale } from './language.ts'
 
 const number = new Intl.NumberFormat(locale)
 const rules = new Intl.PluralRules(locale)
 
 /**
- * Returns a number with the form of a noun that belongs to it: `plural(2, 'run', 'runs')`.
- * @param further the forms of languages that have more than two, such as `few` and `many`.
+ * Returns a number with the matching form of a noun: `plural(2, 'run', 'runs')`.
+ * @param further additional forms, such as `few` and `many`, for languages with more than two.
  */
 export const plural = (
   count: number,

@@ -1,6 +1,6 @@
 /**
- * Saved views of a list: filters, order and columns under a name. A page says what a view stores
- * and how it is applied.
+ * Saved views of a list: filters, order and columns under a name. Each page defines what a view
+ * stores and how it is applied.
  */
 import { useState } from 'preact/hooks'
 import { type CallInput, type CallReply, call } from '../api/client.ts'
@@ -18,10 +18,10 @@ import { viewsText as text } from './text.ts'
 
 /** A saved view of a list. */
 export type SavedView = CallReply<'saved_view.list'>['items'][number]
-/** What a view stores. */
+/** The content of a view. */
 export type Shown = Pick<CallInput<'saved_view.create'>, 'filter' | 'sort' | 'columns'>
 
-/** A menu of the saved views, with the functions to save and manage them. */
+/** A menu of the saved views, with entries to save and manage them. */
 export function Views({
   project,
   list,
@@ -35,12 +35,15 @@ export function Views({
   readonly list: SavedView['list']
   /** Which views of the list belong to the page; all by default. */
   readonly of?: (view: SavedView) => boolean
-  /** The name of the list without a view. */
+  /** The label of the list without a view. */
   readonly none: string
-  /** Id of the view in the address; ''. */
+  /** Id of the view in the URL; '' if there is none. */
   readonly current: string
   readonly shown: Shown
-  /** Shows a view; undefined: the list without a view. `saved`: it is shown already. */
+  /**
+   * Applies a view; undefined means the list without a view. `saved` is true if the view was saved
+   * from the current list.
+   */
   readonly onApply: (view: SavedView | undefined, saved: boolean) => void
 }) {
   const views = useQuery('saved_view.list', { project, list, limit: 200 })

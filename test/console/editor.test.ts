@@ -1,4 +1,4 @@
-/** What the editor knows about a text: places of faults, suggestions, and conversions. */
+/** The analysis of texts by the editor: positions of faults, suggestions, and conversions. */
 import fc from 'fast-check'
 import t from 'tap'
 import { contextAt } from '../../console/editor/context.ts'
@@ -85,7 +85,7 @@ t.test('faults of the service are shown once, below their root', async (t) => {
   )
 })
 
-/** Returns the suggestions at the sign `|` of a text. */
+/** Returns the suggestions at the position that `|` marks in a text. */
 function suggested(marked: string, language: Language): string[] {
   const position = marked.indexOf('|')
   const found = contextAt(marked.replace('|', ''), position, language)

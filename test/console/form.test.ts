@@ -1,4 +1,4 @@
-/** Forms from JSON Schemas: which controls they have, and what their values are. */
+/** Forms from JSON Schemas: their controls and their values. */
 import fc from 'fast-check'
 import t from 'tap'
 import { initialOf, type Plan, planOf } from '../../console/form/plan.ts'

@@ -1,6 +1,6 @@
 /**
- * The languages of the console: which one is chosen, and that every text of the catalogue exists in
- * every language with the same placeholders.
+ * The languages of the console: which one is selected, and that every text of the catalogue exists
+ * in every language with the same placeholders.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { build } from 'esbuild'
 import t from 'tap'
 import type { Texts } from '../../console/text/messages.ts'
 
-// The modules are loaded in English, whatever the language of this machine is.
+// The modules are loaded in English, regardless of the language of this machine.
 Object.defineProperty(globalThis, 'navigator', {
   value: { languages: ['en-US'] },
   configurable: true,
@@ -56,11 +56,14 @@ async function catalogue(folder: string): Promise<{ english: Parts; [language: s
   return import(pathToFileURL(outfile).href)
 }
 
-/** The values that a placeholder gets: they are readable in every language. */
+/** Values for placeholders. Every language formats them in the same way. */
 const values = [21, 32, 43, 54]
 const forms: readonly ((value: number) => unknown)[] = [Number, String, (value) => [String(value)]]
 type Placed = (...given: unknown[]) => string
-/** Returns which placeholders each of the functions uses, for the first form that all accept. */
+/**
+ * Returns which placeholders each of the functions uses, with the first type of argument that all
+ * of them accept.
+ */
 function placeholders(functions: readonly Placed[]): readonly string[] {
   for (const form of forms)
     try {
@@ -69,9 +72,9 @@ function placeholders(functions: readonly Placed[]): readonly string[] {
         return values.filter((value) => shown.includes(String(value))).join()
       })
     } catch {
-      // The function expects another form.
+      // The functions expect another type of argument.
     }
-  // Functions that mix forms, such as names and their number.
+  // Some functions mix types, such as names and their number.
   return functions.map((text) => {
     const shown = text(['21'], ...values.slice(1))
     return values.filter((value) => shown.includes(String(value))).join()

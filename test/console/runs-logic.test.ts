@@ -1,4 +1,4 @@
-/** The axis of time, filters, typed JSON, differences and the graph of a workflow. */
+/** The time axis, filters, typed JSON, differences and the graph of a workflow. */
 import t from 'tap'
 import { graphOf, placeGraph } from '../../console/graph/graph.ts'
 import { differences, pairSteps } from '../../console/pages/runs/compare/diff.ts'

@@ -5,7 +5,10 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** The headless shell needs half of the processor time of Chromium, which also draws its own window. */
+/**
+ * Names of executables, preferred ones first. The headless shell needs half of the processor time
+ * of Chromium, because Chromium also draws its own window.
+ */
 const names = [
   'chromium-headless-shell',
   'chromium',

@@ -1,12 +1,12 @@
 /**
  * Inspects a page of the console from inside, for tests with hostile content: whether a text was
- * executed, became an address, moves the words around it, or makes the page too wide. Injected into
- * the page, where it is the global `inspect`. The texts have marks, see
+ * executed, became a URL, affects the direction of words around it, or makes the page too wide.
+ * Injected into the page as part of the global `inspection`. The texts have marks, see
  * `test/scenarios/console/hostile/texts.ts`.
  */
 
 const CONTROLS = /[\u202a-\u202e\u2066-\u2069\u061c\u200e\u200f]/g
-/** A control that opens a direction which the text does not close. */
+/** Bidirectional controls that stay in effect until they are closed. */
 const OPEN = /[\u202a-\u202e\u2066\u2067]/
 const LETTERS = /\p{L}{2,}/u
 const ADDRESSES = new Set(
@@ -18,14 +18,14 @@ const SPOKEN = ['title', 'aria-label', 'aria-description', 'alt', 'placeholder',
 const MARK = /q(\d+)q/g
 
 let executed = 0
-/** What the hostile texts call if they are executed. */
+/** Called by the hostile texts if they are executed. */
 function hacked(): void {
   executed++
 }
 Object.defineProperty(globalThis, 'hacked', { value: hacked })
 Object.defineProperty(HTMLElement.prototype, 'hacked', { value: hacked })
 
-/** What an inspection found. */
+/** The result of an inspection. */
 export interface Findings {
   readonly faults: readonly string[]
   /** Marks of the fields that the page shows. */
@@ -46,7 +46,7 @@ function wordsAround(text: string): string {
   if (first < 0) return ''
   const before = text.slice(0, first)
   const last = [...text.matchAll(/z\d+z/g)].at(-1)
-  // Names of files have an ending, and long texts are filled.
+  // File names end with an extension, and long texts with filler.
   const after = last ? text.slice(last.index + last[0].length).replace(/^(\.\w+|W+)+/, '') : ''
   // The text may be part of a JSON text or of a longer text of the same field.
   // It may also be the name of a binding, which the service composes.
@@ -74,7 +74,7 @@ function checkAddress(element: Element, name: string, value: string, faults: str
     faults.push(`another origin: ${at}`)
 }
 
-/** Returns the element whose content has a direction of its own. */
+/** Returns the nearest ancestor that isolates the direction of its content. */
 function isolating(node: Node): Element {
   for (let at = node.parentElement; at; at = at.parentElement) {
     const { display, unicodeBidi } = getComputedStyle(at)
@@ -83,7 +83,7 @@ function isolating(node: Node): Element {
   }
   return document.documentElement
 }
-/** Returns the other text in an element, without the parts that have a direction of their own. */
+/** Returns the rest of an element's text, without parts that are isolated themselves. */
 function besides(element: Element, node: Node): string {
   const parts: string[] = []
   const walk = (at: Node): void => {
@@ -101,7 +101,7 @@ function checkDirections(faults: string[]): void {
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const { data, parentElement } = node as Text
     if (!parentElement || !OPEN.test(data)) continue
-    // Editors and terminals show lines of one text, and have their own treatment of controls.
+    // Editors and terminals show lines of one text, and handle such controls themselves.
     if (parentElement.closest('.cm-editor, .xterm, textarea, script, style')) continue
     if (parentElement.checkVisibility?.() === false) continue
     const around = wordsAround(data)
@@ -143,7 +143,7 @@ function checkLayout(faults: string[]): void {
   }
 }
 
-/** Inspects the document as it is. */
+/** Inspects the current state of the document. */
 export function look(): Findings {
   const faults: string[] = []
   const seen = new Set<number>()

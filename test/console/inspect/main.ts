@@ -1,4 +1,4 @@
-/** The entry of the inspection, which a browser test bundles and injects into pages. */
+/** The entry point of the inspection, which a browser test bundles and injects into pages. */
 import { look } from './inspect.ts'
 import { settle, walk } from './walk.ts'
 

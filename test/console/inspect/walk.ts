@@ -1,12 +1,12 @@
 /**
  * Uses every control of a page of the console, for tests with hostile content: tabs, folded parts,
- * menus, and the dialogs that buttons and menus open. Nothing is confirmed. The page is inspected
+ * menus, and the dialogs that buttons and menus open. No dialog is confirmed. The page is inspected
  * after each step.
  */
 import { type Findings, look } from './inspect.ts'
 
 const frame = (): Promise<unknown> => new Promise(requestAnimationFrame)
-/** Waits until the page has its data, and was drawn since. */
+/** Waits until the page shows its data, for about 60 frames at most. */
 export async function settle(): Promise<void> {
   await frame()
   for (let n = 0; n < 60 && document.querySelector('.skeleton, button[aria-busy=true]'); n++)
@@ -20,10 +20,10 @@ const labelOf = (element: Element): string =>
   (element.getAttribute('aria-label') || element.getAttribute('title') || element.textContent)
     .replaceAll(/[\u2066-\u2069]/g, '')
     .trim()
-/** Kinds of buttons that are the same on every page, and are used once. */
+/** Labels of buttons that are the same on every page. Each is used once. */
 const everywhere = new Set(['Copy as', 'Copy', 'Copy the id'])
 const usedOnce = new Set<string>()
-/** A name of a button that is the same for the buttons of all lines of a list. */
+/** Returns a label without names of records, so that it is equal for all lines of a list. */
 const kindOf = (element: Element): string => labelOf(element).replace(/\S*q\d+q[\s\S]*|: .*/, '…')
 const isUsable = (element: HTMLElement): boolean =>
   element.checkVisibility() && !element.matches(':disabled, [aria-disabled=true]')
@@ -35,14 +35,14 @@ function closeAll(): void {
     menu.hidePopover()
 }
 
-/** What was found on the way, with the steps that led there. */
+/** The findings of a walk, and its number of steps. */
 export interface Walked extends Findings {
   readonly steps: number
 }
 
 /**
- * Walks through the page that is shown.
- * @param most greatest number of buttons that are used in each tab; 0 uses only tabs.
+ * Walks through the current page.
+ * @param most maximum number of buttons that are used in each tab; 0 uses only tabs.
  */
 export async function walk(most: number): Promise<Walked> {
   const faults = new Set<string>()

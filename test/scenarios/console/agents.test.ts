@@ -1,7 +1,7 @@
 /**
  * The pages of agents, toolkits and skills in a real browser: an agent is created, changed, tried
- * out beside its settings and given tools; its memory changes by itself; bindings, refusals, unsaved
- * changes and readers. Skipped without Chromium.
+ * out beside its settings and given tools; changes of its memory appear live; bindings, refusals,
+ * unsaved changes and readers. Skipped without Chromium.
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'

@@ -14,7 +14,7 @@ import { dataOf, insertAll, tableOf } from '../support/tables.ts'
 
 await inBrowser(t, tryOut)
 
-/** Refused requests are errors in the log of the browser too. */
+/** Removes refused requests, which the browser also logs as errors. */
 const unexpected = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of (400|403|404|409|422)/.test(fault))
 
@@ -59,14 +59,14 @@ async function tryOut(browser: Browser): Promise<void> {
     await grid.getByLabel('paid').waitFor()
     await page.keyboard.press('Escape')
     t.equal(dataOf(await rowOf(id, 'A-000'))['amount'], 7)
-    // Pages of rows are loaded on the way down.
+    // Scrolling down loads further pages of rows.
     await page.keyboard.press('Control+End')
     await page.getByText('250 rows', { exact: true }).waitFor()
     await page.keyboard.press('Control+Home')
     const other = await rowOf(id, 'A-000')
     await s.ok('row.update', { id, row_id: other?.['id'], data: { customer: 'Changed elsewhere' } })
     await grid.getByText('Changed elsewhere').waitFor()
-    // A view keeps the filter and the columns, and the address shows them.
+    // A view stores the filter and the columns, and the URL contains them.
     await page.getByRole('button', { name: 'Filter' }).click()
     await page.getByLabel('Value').fill('A-001')
     await page.getByRole('button', { name: 'Columns', exact: true }).click()
@@ -213,7 +213,7 @@ async function tryOut(browser: Browser): Promise<void> {
     ])
     await dropFiles(page.locator('.drop'), [
       { name: 'dropped.txt', type: 'text/plain', content: 'dropped' },
-      // A file of the type PDF is never parsed as HTML.
+      // A file with the media type of PDF is never parsed as HTML.
       { name: 'odd.pdf', type: 'application/pdf', content: html },
     ])
     const list = page.getByRole('table')

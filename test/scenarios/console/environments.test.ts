@@ -12,7 +12,7 @@ import { dropFiles, faultsOf, inBrowser } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { person } from '../support/people.ts'
 
-/** A program that repeats what it is sent in colours, and ends with the code 4 after `q`. */
+/** A program that echoes its input in colour, and exits with the code 4 after `q`. */
 const openEcho: OpenTerminal = async () => {
   let data: (bytes: Uint8Array) => void = () => {}
   let exit: (how: { exit_code: number }) => void = () => {}
@@ -137,7 +137,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.type('hello')
     const typed = screen.getByText('hello')
     await typed.waitFor()
-    // The policy would block the style, which would be a fault of the page.
+    // If the content security policy blocked the style, the browser would log an error.
     await screen.locator('span[style*="color"]', { hasText: 'hello' }).waitFor()
     // The terminal stays open while another part of the page is shown.
     await page.getByRole('tab', { name: 'Overview' }).click()
@@ -209,5 +209,5 @@ async function tryOut(browser: Browser): Promise<void> {
   })
 }
 
-// The scripted actions above are complete before the tests begin.
+// Called last, so that the scripted actions above are initialized before the tests begin.
 await inBrowser(t, tryOut)

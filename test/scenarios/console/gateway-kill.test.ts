@@ -1,7 +1,7 @@
 /**
- * The gateway of a console with several open tabs is killed and started again, and later replaced by
- * another version. The tabs say that the connection is lost, come back by themselves, and show
- * everything once; drafts and positions stay. Skipped without Chromium.
+ * The gateway of a console with several open tabs is killed and restarted, and later replaced by
+ * another version. The tabs report the lost connection, reconnect, and show everything once. Drafts
+ * and positions are kept. Skipped without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
@@ -32,7 +32,7 @@ async function tryOut(browser: Browser): Promise<void> {
   const [url = '', other = ''] = ports.map((port) => `http://127.0.0.1:${port}`)
   await it.node('back', 'gateway,shards,views,executor', ports[1])
   let front = await it.node('front', 'gateway', ports[0])
-  /** Calls the API at the gateway that stays. */
+  /** Calls the API through the gateway that keeps running. */
   const call = async (method: string, path: string, body?: Json): Promise<Json> => {
     const given = await fetch(`${other}/v1/projects/default${path}`, {
       method,
@@ -137,7 +137,7 @@ async function tryOut(browser: Browser): Promise<void> {
       },
     })
     for (const word of ['Late one', 'Late two']) await send(word)
-    // A page whose module was not loaded yet is opened while no service answers.
+    // A page whose module has not been loaded yet is opened while no service answers.
     await home.getByRole('link', { name: 'Tables', exact: true }).click()
     front = await it.node('front', 'gateway', ports[0])
     for (const tab of tabs) await lost(tab).waitFor({ state: 'detached' })
@@ -221,7 +221,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await page.goBack()
       t.equal(await field.inputValue(), 'A draft for the channel')
 
-      // The file is missing for good.
+      // The file is still missing after the reload.
       await page.unroute('**/*')
       await page.goto(`${url}/p/default`)
       documents = 0
@@ -243,7 +243,7 @@ async function tryOut(browser: Browser): Promise<void> {
   )
 
   t.test('the pages have no fault of their own', async (t) => {
-    // The browser logs requests that were not answered, and modules that were not loaded.
+    // The browser logs requests without an answer, and modules that could not be loaded.
     t.strictSame(
       faults.filter((fault) => !/Failed to load resource|Failed to fetch|MissingPart/.test(fault)),
       [],

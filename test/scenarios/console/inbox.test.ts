@@ -11,12 +11,12 @@ import { people, person } from '../support/people.ts'
 
 await inBrowser(t, tryOut)
 
-/** Errors except those that the browser logs for refused requests. */
+/** Removes refused requests, which the browser also logs as errors. */
 const unexpected = (faults: readonly string[]): readonly string[] =>
   faults.filter((fault) => !/status of (403|404|409)/.test(fault))
 const badge = (page: Page, count: number) =>
   page.locator('.side-link', { hasText: 'Inbox' }).getByText(String(count), { exact: true })
-/** Waits for the title of the tab. */
+/** Waits until the title of the tab begins with a text. */
 const titled = (page: Page, start: string) =>
   page.evaluate(`new Promise((done) => {
     const check = () =>

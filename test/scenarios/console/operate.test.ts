@@ -10,7 +10,7 @@ import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser } from '../support/browser.ts'
 import { memberOf, signedIn } from '../support/console.ts'
 
-/** Refused requests are also errors in the log of the browser. */
+/** Removes refused requests, which the browser also logs as errors. */
 const unexpected = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of 4\d\d/.test(fault))
 const line = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })

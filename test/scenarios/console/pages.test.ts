@@ -20,7 +20,7 @@ import { layoutDifference, layoutOf } from './picture.ts'
 import { takePictures } from './pictures/take.ts'
 
 const LAYOUTS = join(import.meta.dirname, 'layouts.json')
-/** Share of cells that may differ: lists of other records, times and fonts. */
+/** Tolerated share of differing cells, because records, times and fonts differ. */
 const TOLERATED = 0.12
 const accept = process.env['PICTURES'] === 'accept'
 const docs = process.env['PICTURES'] === 'docs'
@@ -29,7 +29,7 @@ const views = [
   { name: 'light', dark: false, width: 1280, height: 800 },
   { name: 'dark', dark: true, width: 390, height: 844 },
 ]
-/** Returns the record that the last slot of a route names. */
+/** Returns the id of the record for the last parameter of a route. */
 function recordOf(path: string, place: Place, action: string): string {
   const named: Readonly<Record<string, string>> = {
     runs: place.run,

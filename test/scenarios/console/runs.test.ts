@@ -10,7 +10,7 @@ import { person } from '../support/people.ts'
 const s = await service()
 t.teardown(() => s.stop())
 
-/** Refused requests are also errors in the log of the browser. */
+/** Removes refused requests, which the browser also logs as errors. */
 const unexpected = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of 4\d\d/.test(fault))
 const start = (name: string, spec: object, more: object = {}): Promise<Found> =>
@@ -143,7 +143,7 @@ await inBrowser(t, async (browser) => {
     await line(page, 'all').getByText('Completed').waitFor({ state: 'attached' })
     t.strictSame(await faultsOf(page), [], 'no accessibility violation')
 
-    // The page is loaded again in the middle.
+    // The page is reloaded while the run waits.
     await page.reload()
     await page.getByRole('button', { name: 'Send the signal' }).click()
     await page.getByLabel('Payload').fill('{"by":')

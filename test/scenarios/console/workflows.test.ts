@@ -14,7 +14,10 @@ await inBrowser(t, tryOut)
 
 const project = 'default'
 const nap = { id: 'nap', kind: 'sleep', config: { duration: '0s' } }
-/** The log contains requests that were refused on purpose, or repeated because of load. */
+/**
+ * Removes requests that were refused on purpose or retried because of load. The browser logs both
+ * as errors.
+ */
 const own = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of (4\d\d|503)/.test(fault))
 
@@ -29,8 +32,8 @@ async function write(page: Page, text: string): Promise<void> {
 }
 
 /**
- * Saves until the outcome is visible. A save is not repeated after a temporary refusal of a busy
- * service, so a person saves again.
+ * Saves until the outcome is visible. The console does not retry a save that a busy service refuses
+ * temporarily, so the test saves again, as a person would.
  */
 async function saveUntil(outcome: Locator, save: () => Promise<void>): Promise<void> {
   for (let tries = 0; tries < 5 && !(await outcome.isVisible()); tries++) {
@@ -139,7 +142,7 @@ async function tryOut(browser: Browser): Promise<void> {
     })
     t.ok(await saved.isVisible(), 'the version is saved')
     await editor.focus()
-    // The first Escape clears the selection that the search has made.
+    // The first Escape clears the selection of the search.
     await page.keyboard.press('Escape')
     await page.keyboard.press('Escape')
     await page.keyboard.press('Tab')

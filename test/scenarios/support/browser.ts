@@ -45,7 +45,7 @@ export const untilTrue = (page: Page, condition: string): Promise<unknown> =>
   page.evaluate(
     `(async () => { while (!(${condition})) await new Promise(requestAnimationFrame) })()`,
   )
-/** Drops files on an element, as from another program. `content` is text. */
+/** Drops files on an element, like a drag from another program. `content` is text. */
 export async function dropFiles(
   target: Locator,
   files: readonly { readonly name: string; readonly type: string; readonly content: string }[],

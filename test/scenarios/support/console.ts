@@ -74,8 +74,8 @@ export async function signedIn(
 }
 
 /**
- * Returns the addresses in the table of pages. They are read from its source, because its modules
- * need a browser.
+ * Returns the URL patterns of all pages. They are read from the source of the route table, because
+ * its modules need a browser.
  */
 export function pagePaths(): string[] {
   const router = join(import.meta.dirname, '../../../console/router')
@@ -88,7 +88,7 @@ export function pagePaths(): string[] {
   })
 }
 
-/** Goes to a path as a link of the console does, and waits until the page has its data. */
+/** Navigates to a path in the way of a link, and waits until the page has its data. */
 export async function visit(page: Page, path: string): Promise<void> {
   await page.evaluate(`(() => {
     const link = document.createElement('a')

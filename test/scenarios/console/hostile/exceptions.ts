@@ -1,6 +1,6 @@
 /**
- * Fields that need a body of their own to hold a hostile value, and fields that hold none. A new
- * field that the service accepts is filled without an entry here.
+ * Fields that accept a hostile value only in a special body, and fields that accept none. A new
+ * field that accepts hostile values needs no entry here.
  */
 import type { RowName } from '../../../../protocol/api.ts'
 import type { Place } from '../../../hostile/support/rows.ts'
@@ -8,8 +8,8 @@ import type { Service } from '../../../support/service.ts'
 import { hostileJson, hostileText } from './texts.ts'
 
 /**
- * Names of fields whose form leaves no room for markup, by reason. The service refuses every hostile
- * value of them.
+ * Names of fields whose format has no room for markup, by reason. The service refuses every hostile
+ * value for them.
  */
 const closedNames: Readonly<Record<string, string>> = {
   'names something that exists': `action_name after agent agent_id app_id definition_id
@@ -25,7 +25,7 @@ const closedNames: Readonly<Record<string, string>> = {
     runtime_version secondary_key_column signal_name source step_key`,
   'is a secret, which is never shown': 'api_token private_key',
 }
-/** Single fields, with the row that refuses them, by reason. */
+/** Individual fields that refuse hostile values, as row and path, by reason. */
 const closedPlaces: Readonly<Record<string, readonly string[]>> = {
   'belongs to people, and the test has a service key': [
     'me.create_token name',
@@ -59,19 +59,19 @@ const closedPlaces: Readonly<Record<string, readonly string[]>> = {
 }
 const names = new Set(Object.values(closedNames).flatMap((list) => list.split(/\s+/)))
 const places = new Set(Object.values(closedPlaces).flat())
-/** Whether a field is known to hold no hostile value. */
+/** Whether a field is known to accept no hostile value. */
 export const isClosed = (row: RowName, path: string): boolean =>
   places.has(`${row} ${path}`) ||
   names.has(path.split('.').findLast((name) => name !== 'any') ?? '')
-/** All exceptions, to find those that are not needed any more. */
+/** All exceptions, so that a test can find obsolete ones. */
 export const exceptions = { names, places }
 
-/** Mark of the first field that is filled here. The following fields have the next numbers. */
+/** The marks of the fields that are filled here begin after this number. */
 const FIRST = 800_000
 
 /**
- * Fills the fields that need certain other fields.
- * @returns the fields, as the row and the path.
+ * Fills the fields that require certain other fields.
+ * @returns the fields, each as row and path.
  */
 export async function fillByHand(s: Service, place: Place): Promise<string[]> {
   const filled: string[] = []

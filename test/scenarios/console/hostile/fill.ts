@@ -1,9 +1,9 @@
 /**
- * Writes hostile values into every field that a client can set, as the schemas of the endpoint table
- * declare them. The fields of one row are written together as far as they do not exclude each
- * other, so that few records have all of them.
+ * Writes hostile values to every field that clients can set according to the schemas of the
+ * endpoint table. Fields of a row that do not exclude each other are written in one request, so
+ * that few records contain all of them.
  *
- * Invariant: every field is accepted with a hostile value, or refused with all of them.
+ * Invariant: for every field, the service either accepts a hostile value or refuses all of them.
  */
 import { api, type RowName } from '../../../../protocol/api.ts'
 import { type Row, routeOf } from '../../../../protocol/contract.ts'
@@ -13,7 +13,7 @@ import { type Place, placedPath, queryFor } from '../../../hostile/support/rows.
 import type { Service } from '../../../support/service.ts'
 import { choicesFor } from './texts.ts'
 
-/** A field, its mark, and the values that are still to be tried. */
+/** A field, its mark, the values to try, and the number of values tried. */
 interface Field {
   readonly site: TextPlace
   readonly mark: number
@@ -36,8 +36,8 @@ export interface Filled {
 }
 
 /**
- * Returns a name of a field that is the same for all rows that set the field: those that create a
- * record and those that change it, and every place of a step or a definition.
+ * Returns a key of a field that is equal for all rows that set the field: rows that create a
+ * record, rows that change it, and every place of a step or a definition.
  */
 function fieldOf(site: TextPlace): string {
   const path = pathOf(site)
@@ -52,11 +52,11 @@ const pathOf = (site: TextPlace): string =>
   site.path.map((name) => (name === '*' ? 'any' : name)).join('.')
 const hole = (mark: number): string => `q${mark}q`
 
-/** Returns a body of the row with a hole for each field. */
+/** Returns a body of the row with a placeholder for the value of each field. */
 function template(row: RowName, fields: readonly Field[], place: Place): object {
   const base = baseOf(row, place)
   const body = fields.reduce((made, { site, mark }) => site.put(hole(mark), made, place), base)
-  // `put` adds these for other rows that need them.
+  // `put` adds these members, which only other rows need.
   const added = ['agent_id', 'workflow_id'].filter(
     (name) => !(name in base) && !fields.some(({ site }) => site.path[0] === name),
   )
@@ -78,8 +78,8 @@ function groupsOf(row: RowName, fields: readonly Field[], place: Place): Field[]
 }
 
 /**
- * Whether a field is tried. The others do not belong to a record, or belong to the caller's own
- * access, or are the fields of other rows: a blueprint consists of bodies of other rows.
+ * Whether a field is written. The others do not belong to a record, belong to the caller's own
+ * access, or are part of other rows: the resources of a blueprint are bodies of other rows.
  */
 const isWritten = ({ row, path: [first] }: TextPlace): boolean =>
   api[row].verb === 'command' &&
@@ -87,7 +87,10 @@ const isWritten = ({ row, path: [first] }: TextPlace): boolean =>
   (api[row] as Row).shape.alias === undefined &&
   !/^(mcp|stream|device|oauth_origins)\./.test(row) &&
   !(row === 'blueprint.apply' && first === 'resources')
-/** Rows that end what other rows need. They come last. */
+/**
+ * Returns 1 for rows that end or change records that other rows need, which are sent last; 0
+ * otherwise.
+ */
 const endsRecord = (row: RowName): number =>
   Number(/cancel|respond|review|delete|release|detach|revoke|_many|bulk|update|replace/.test(row))
 
@@ -160,7 +163,7 @@ export async function fillAll(s: Service, place: Place): Promise<Filled> {
   return { accepted, refused, made, requests }
 }
 
-/** Returns the names of the fields in a refusal, without the indices of lists. */
+/** Returns the field names in a refusal, without list indices. */
 function namedFields(body: Readonly<Record<string, unknown>>): string[] {
   const { details } = (body['error'] ?? {}) as { details?: { fields?: { field?: unknown }[] } }
   return (details?.fields ?? []).map(({ field }) =>

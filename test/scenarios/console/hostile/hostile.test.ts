@@ -1,8 +1,8 @@
 /**
  * Hostile content in every field that a page of the console shows. The fields are those that the
- * schemas of the endpoint table declare. Every page is used with all of its tabs, menus and dialogs:
- * nothing is executed, loaded from elsewhere or moved, and the page keeps its width. Skipped without
- * Chromium.
+ * schemas of the endpoint table declare. Every page is used with all of its tabs, menus and
+ * dialogs. Nothing may be executed, loaded from another origin or displaced, and the page must keep
+ * its width. Skipped without Chromium.
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'
@@ -22,16 +22,19 @@ import { ESCAPES, files, HUGE_TEXT, hostileTerminal, hostileWorkspace } from './
 import { hostileJson, hostileText } from './texts.ts'
 import { watched } from './watch.ts'
 
-/** Number of fields that the pages show at least. */
+/** Minimum number of fields that the pages must show. */
 const MIN_SHOWN = 120
-/** Processor time in seconds that a page with a text of a megabyte may need, with all its tabs. */
+/** Maximum processor time in seconds of a page with a text of a megabyte, with all its tabs. */
 const MOST_SECONDS = 2
 const NARROW = { width: 390, height: 844 }
 const WIDE = { width: 1280, height: 800 }
 
 await inBrowser(t, tryOut)
 
-/** Returns the records that a page with an id in its address shows: those of a place, and new ones. */
+/**
+ * Returns the ids of the records to open on a page with an id in its URL: the record of the place,
+ * and new ones.
+ */
 function recordsOf(
   path: string,
   place: Place,
@@ -128,7 +131,7 @@ async function tryOut(browser: Browser): Promise<void> {
 
   t.test('files of every kind, and texts of a megabyte', async (t) => {
     const artifacts = artifactClient(s.url, s.key)
-    // The frame of an HTML file has no scripts and loads nothing, which the browser reports.
+    // The browser logs that the frame of an HTML file blocks scripts and requests.
     const browsing = await watched(browser, s, /status of 4\d\d|sandboxed|Content Security Policy/)
     const addresses: string[] = []
     for (const [ending, type, bytes] of files) {

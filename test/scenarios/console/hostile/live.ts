@@ -3,8 +3,8 @@ import type { OpenTerminal, WorkerTerminal } from '../../../../client/worker/ter
 import { BIDI, HTML, hostileText } from './texts.ts'
 
 /**
- * Output of a terminal that would set the title, write to the clipboard, add links, ask for answers
- * and move the cursor far away.
+ * Output of a terminal that attempts to set the title, write to the clipboard, add links, request
+ * answers and move the cursor far away.
  */
 export const ESCAPES = [
   '\u001b]0;hacked title\u0007\u001b]2;hacked title\u0007',
@@ -15,7 +15,7 @@ export const ESCAPES = [
   '\u001b]1337;File=inline=1:PHN2Zz4=\u0007\u001bP1$r0m\u001b\\',
 ].join('')
 
-/** A terminal that prints hostile output, and repeats what it is sent. */
+/** A terminal that prints hostile output and echoes its input. */
 export function hostileTerminal(heard: string[]): OpenTerminal {
   return async () => {
     let data: (bytes: Uint8Array) => void = () => {}
@@ -39,7 +39,7 @@ export function hostileTerminal(heard: string[]): OpenTerminal {
   }
 }
 
-/** Actions of a workspace with one file of a hostile name and content. */
+/** Actions of a workspace that contains one file with a hostile name and content. */
 export const hostileWorkspace = {
   'environment.files.list': ({ path = '' }: { readonly path?: unknown }) => ({
     path: path === '' ? '.' : path,
@@ -62,17 +62,17 @@ export const hostileWorkspace = {
 const SVG =
   '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="parent.hacked()">' +
   '<script>parent.hacked()</script><image href="https://evil.invalid/i.png"/></svg>'
-/** The head of a PNG that claims 60,000 by 60,000 pixels, without its pixels. */
+/** The header of a PNG that declares 60,000 by 60,000 pixels, without pixel data. */
 const HUGE = Buffer.concat([
   Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'),
   Buffer.from('0000ea600000ea600802000000', 'hex'),
   Buffer.from('00000000', 'hex'),
 ])
-/** Number of characters of the longest texts. */
+/** Number of filler characters in the longest texts. */
 export const HUGE_TEXT = 900_000
 const long = (head: string): string => head + 'W'.repeat(HUGE_TEXT)
 
-/** Files by their media type and the end of their name. */
+/** Hostile files: the end of the name, the media type and the bytes. */
 export const files: readonly (readonly [ending: string, mime: string, bytes: Buffer])[] = [
   [
     'page.html',

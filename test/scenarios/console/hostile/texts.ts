@@ -1,7 +1,7 @@
 /**
- * Hostile values for the fields that the console shows. Every text contains the mark of its field,
- * `q12q`, at its beginning and `z12z` at its end. A page can therefore say which fields it shows,
- * and whether a text affects the words around it.
+ * Hostile values for the fields that the console shows. Every text contains the mark of its field:
+ * `q12q` at its start and `z12z` at its end. The marks reveal which fields a page shows, and
+ * whether a text affects the words around it.
  */
 import type { TextKind } from '../../../hostile/corpus/texts.ts'
 
@@ -9,23 +9,23 @@ import type { TextKind } from '../../../hostile/corpus/texts.ts'
 export const HTML =
   '<img src=x onerror=hacked()><script>hacked()</script></script><svg/onload=hacked()>' +
   '<iframe srcdoc="<script>parent.hacked()</script>"></iframe><style>*{display:none}</style>'
-/** Links and images of Markdown that must not become links and images. */
+/** Markdown links and images with script, data and foreign URLs. */
 const LINKS =
   '[a](javascript:hacked()) ![b](https://evil.invalid/b.png) <https://evil.invalid/> ' +
   '[c](data:text/html,<script>hacked()</script>) [d](//evil.invalid) [e](vbscript:hacked())'
-/** Unclosed controls of direction, characters of no width, and a right-to-left word. */
+/** Unclosed bidirectional controls, zero-width characters, and a right-to-left word. */
 export const BIDI = '\u202Egnp.exe\u2066\u2067\u200F\u200B\uFEFF\u05E9\u05DC\u05D5\u05DD'
-/** Emoji with joiners, a flag, and a letter under many combining marks. */
+/** Joined emoji, a flag, and a letter with many combining marks. */
 const SIGNS = `👩‍👩‍👧‍👦🏳️‍🌈🇩🇪e${'\u0301\u0335'.repeat(20)}`
 const WORD = 'W'.repeat(300)
 
-/** Number of characters of the longest text in ordinary fields. */
+/** Maximum number of characters of a hostile text. */
 const LONGEST = 4000
 const marked = (mark: number, content: string, longest: number): string => {
   const end = ` z${mark}z`
   return `q${mark}q${content.slice(0, Math.max(0, longest - end.length - `q${mark}q`.length))}${end}`
 }
-/** Returns hostile text of a field, of at most `longest` characters. */
+/** Returns a hostile text for a field, of at most `longest` and at most `LONGEST` characters. */
 export function hostileText(mark: number, longest = LONGEST): string {
   const most = Math.min(longest, LONGEST)
   if (most < 200) return marked(mark, ` ${BIDI}<b onclick=hacked()>${HTML}`, most)
@@ -33,9 +33,9 @@ export function hostileText(mark: number, longest = LONGEST): string {
   return marked(mark, parts, most)
 }
 
-/** Number of levels of a deep value. The service accepts 64 levels of a whole body. */
+/** Number of nested levels of a deep value. The service accepts 64 levels in a whole body. */
 const DEEP = 40
-/** Returns a hostile JSON value: deep, with numbers at their limits and names of prototypes. */
+/** Returns a hostile JSON value: deep, with extreme numbers and with names of prototype members. */
 export const hostileJson = (mark: number): Record<string, unknown> => ({
   text: hostileText(mark),
   [`<b onclick=hacked()>${BIDI}`]: 1,
@@ -54,7 +54,7 @@ export const hostileJson = (mark: number): Record<string, unknown> => ({
  */
 export function choicesFor(kind: TextKind, mark: number, longest: number | undefined): string[] {
   const text = hostileText(mark, longest)
-  // Fields that permit only some characters.
+  // For fields that permit only some characters.
   const plain = marked(mark, `<b onclick=hacked()>${HTML}`, Math.min(longest ?? 100, 100))
   const names = [`q${mark}q`, `q${mark}q.constructor`, 'constructor', '__proto__']
   const texts = [text, plain].map((one) => JSON.stringify(one))

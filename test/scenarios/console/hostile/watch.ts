@@ -9,7 +9,7 @@ import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core'
 import type { Service } from '../../../support/service.ts'
 import { signedIn, visit } from '../../support/console.ts'
 
-/** What was found on a page, as `test/console/inspect/walk.ts` reports it. */
+/** The findings on a page, as `test/console/inspect/walk.ts` reports them. */
 interface Walked {
   readonly faults: readonly string[]
   readonly seen: readonly number[]
@@ -23,11 +23,11 @@ export interface Watched {
    * dialogs. The faults name the path.
    */
   walk(path: string, most: number): Promise<Walked>
-  /** Inspects the page as it is. */
+  /** Inspects the current state of the page. */
   look(where: string): Promise<readonly string[]>
-  /** Seconds of processor time that the page has spent so far. */
+  /** Seconds of processor time that the page has used so far. */
   spent(): Promise<number>
-  /** Faults outside of the document, from now on. */
+  /** Returns the faults outside of the document since the last call. */
   faults(): readonly string[]
   close(): Promise<void>
 }
@@ -44,7 +44,7 @@ const inspection = (): string => {
   return outputFiles[0]?.text ?? ''
 }
 
-/** Opens the browser. @param tolerated errors of the log that are no faults. */
+/** Opens the browser. @param tolerated pattern of log errors that are not faults. */
 export async function watched(
   browser: Browser,
   s: Service,

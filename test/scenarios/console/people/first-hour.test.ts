@@ -1,7 +1,7 @@
 /**
- * The first hour of a stranger at the console, told once and lived twice: by the mouse alone, and by
- * the keyboard alone, each in an own project. Every step checks what the person sees and what the
- * API says. Skipped without Chromium.
+ * A stranger's first hour at the console, written once and run twice: with the mouse alone and with
+ * the keyboard alone, each in a project of its own. Every step checks what the page shows and what
+ * the API returns. Skipped without Chromium.
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'

@@ -1,11 +1,11 @@
 /**
- * Two ways of working with a page: by the mouse alone, and by the keyboard alone. Scenarios that
- * are told once are tried with both.
+ * Two ways of working with a page: with the mouse alone, and with the keyboard alone. Scenarios are
+ * written once and run with both.
  *
  * Invariants:
- * - The mouse presses no key, except while it types into the field that it has clicked.
- * - The keyboard moves no pointer and sets no focus by the test's own code. It reaches everything by
- *   Tab, Shift-Tab and arrow keys, and records where the focus was lost or not visible.
+ * - The mouse variant presses no key, except to type into a field that it has clicked.
+ * - The keyboard variant moves no pointer and never sets the focus by script. It reaches everything
+ *   by Tab, Shift-Tab and arrow keys, and records where the focus was lost or not visible.
  */
 import type { FileChooser, Locator, Page } from 'playwright-core'
 import { onElement, untilTrue } from '../../support/browser.ts'
@@ -13,32 +13,32 @@ import { onElement, untilTrue } from '../../support/browser.ts'
 /** A way of working with a page. */
 export interface Hands {
   readonly kind: 'mouse' | 'keyboard'
-  /** Gives the focus to a part of the page that has own keys, such as a grid. */
+  /** Focuses a part of the page that has its own keys, such as a grid. */
   enter(part: Locator): Promise<void>
-  /** Activates a control: a button, link, tab, entry of a menu, checkbox or radio button. */
+  /** Activates a control: a button, link, tab, menu item, checkbox or radio button. */
   press(control: Locator): Promise<void>
-  /** Replaces the text of a field, an editor included. */
+  /** Replaces the text of a field or editor. */
   write(field: Locator, text: string): Promise<void>
-  /** Chooses an option of a list by its label. */
+  /** Selects an option of a list by its label. */
   choose(list: Locator, label: string): Promise<void>
-  /** Presses a button that lets the person choose files, and chooses them. */
+  /** Presses a button that opens a file chooser, and selects the files. */
   upload(
     button: Locator,
     ...files: readonly { name: string; mimeType: string; buffer: Buffer }[]
   ): Promise<void>
   /** Waits until the dialog is closed. */
   closed(): Promise<void>
-  /** Where the keyboard focus was lost or not visible. */
+  /** Places at which the keyboard focus was lost or not visible. */
   readonly faults: readonly string[]
 }
 
-/** Prevents the dialog of the system, which would be open before the first wait for it. */
+/** Intercepts file choosers from the start, so that the dialog of the system never opens. */
 const interceptFiles = (page: Page): void => void page.on('filechooser', () => {})
 const chosenFiles = (page: Page): Promise<FileChooser> => page.waitForEvent('filechooser')
 const gone = (page: Page): Promise<void> =>
   page.locator('dialog[open]').waitFor({ state: 'detached' })
 
-/** Returns the mouse. */
+/** Returns hands that use the mouse alone. */
 export function mouseOf(page: Page): Hands {
   interceptFiles(page)
   return {
@@ -62,9 +62,12 @@ export function mouseOf(page: Page): Hands {
   }
 }
 
-/** How often a key is pressed at most to reach a control. */
+/** Maximum number of key presses to reach a control. */
 const MOST = 160
-/** Where a control is for the keyboard: the focus is on it, before or after it, or nowhere. */
+/**
+ * Position of a control relative to the focus: `here`, `before`, `after`, or `lost` if nothing has
+ * the focus.
+ */
 const WHERE = `(element) => {
   const active = document.activeElement
   if (active === element || element.contains(active) && active.matches('.cm-content')) return 'here'
@@ -72,7 +75,7 @@ const WHERE = `(element) => {
   const { DOCUMENT_POSITION_FOLLOWING: follows } = Node
   return element.compareDocumentPosition(active) & follows ? 'before' : 'after'
 }`
-/** Whether the element that has the focus, or what surrounds it closely, has a visible mark. */
+/** Whether the focused element, or one of its three nearest ancestors, has a visible focus mark. */
 const MARKED = `(() => {
   const probe = document.body.appendChild(document.createElement('i'))
   probe.style.color = 'var(--accent)'
@@ -94,7 +97,7 @@ const NAME = `(() => {
 })()`
 const IN_EDITOR = `document.activeElement.matches('.cm-content')`
 
-/** Returns the keyboard. */
+/** Returns hands that use the keyboard alone. */
 export function keyboardOf(page: Page): Hands {
   interceptFiles(page)
   const faults: string[] = []

@@ -1,6 +1,6 @@
 /**
- * What a stranger does in a first hour at the console, by either hand. Every step waits for what it
- * leads to.
+ * The steps of a stranger's first hour at the console, by mouse or by keyboard. Every step waits
+ * for its result.
  */
 import type { Page } from 'playwright-core'
 import type { RowName } from '../../../../protocol/api.ts'
@@ -26,7 +26,7 @@ script:
 
 type Ask = (name: RowName, input?: object) => Promise<Found>
 
-/** What the person does, by either hand. Every step waits for what it should lead to. */
+/** Returns the steps of the first hour. */
 export function hourOf(page: Page, hands: Hands, ask: Ask) {
   const { press, write } = hands
   const keys = hands.kind === 'keyboard'
@@ -35,7 +35,10 @@ export function hourOf(page: Page, hands: Hands, ask: Ask) {
   const dialog = page.getByRole('dialog')
   const inDialog = (name: string | RegExp) => dialog.getByRole('button', { name, exact: true })
   const line = (name: string) => page.getByRole('row').filter({ hasText: name })
-  /** Goes to a page of the navigation: by its link, by its keys, or from a field by the palette. */
+  /**
+   * Opens a page of the navigation: with the mouse by its link, with the keyboard by its shortcut,
+   * or by the palette while a field has the focus.
+   */
   const visit = async (name: string, shortcut: string): Promise<void> => {
     if (!keys) await page.locator('.side').getByRole('link', { name }).first().click()
     else if (await page.evaluate(IS_TYPING)) await byPalette(name)
@@ -65,7 +68,7 @@ export function hourOf(page: Page, hands: Hands, ask: Ask) {
     async makesWorkflow(): Promise<unknown> {
       await press(page.getByRole('link', { name: 'Create a workflow' }))
       await dialog.waitFor()
-      // Handles are unique in the organization, so the two people use different names.
+      // Handles are unique in the organization, so mouse and keyboard use different names.
       await write(dialog.getByLabel('Name'), `Deploy by ${hands.kind}`)
       await press(dialog.getByRole('radio', { name: /An approval/ }))
       await press(inDialog('Create'))

@@ -12,7 +12,7 @@ import { dataOf, insertAll, tableOf } from '../../support/tables.ts'
 
 await inBrowser(t, tryOut)
 
-/** Reloads as a person does, who answers the question of the browser. */
+/** Reloads the page as a person does, and answers the confirmation dialog of the browser. */
 async function reload(page: Page, answer: 'dismiss' | 'accept'): Promise<void> {
   const [question] = await Promise.all([
     page.waitForEvent('dialog'),
@@ -22,7 +22,7 @@ async function reload(page: Page, answer: 'dismiss' | 'accept'): Promise<void> {
   if (answer === 'dismiss') return question.dismiss()
   await Promise.all([page.waitForEvent('load'), question.accept()])
 }
-/** Holds the requests whose method and address match until the returned function is called. */
+/** Holds the requests whose method and URL match until the returned function is called. */
 async function hold(page: Page, method: string, address: RegExp): Promise<() => void> {
   let release = (): void => {}
   const released = new Promise<void>((done) => {
@@ -93,7 +93,7 @@ async function tryOut(browser: Browser): Promise<void> {
       .getByLabel('Upload files')
       .setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('text') })
     await page.getByRole('button', { name: 'Cancel the upload of a.txt' }).waitFor()
-    // The question is asked on other pages too, because uploads go on there.
+    // The browser also asks on other pages, because uploads continue there.
     await page.getByRole('link', { name: 'Home', exact: true }).click()
     await page.getByRole('heading', { name: 'Home' }).waitFor()
     await reload(page, 'dismiss')

@@ -1,7 +1,8 @@
 /**
- * Two people with different roles at the same things at the same time: each sees the changes of the
- * other without a reload, of two answers one counts, of two edits the second is told and loses
- * nothing, and a permission that is taken ends what may not be seen. Skipped without Chromium.
+ * Two people with different roles work on the same records at the same time. Each sees the other's
+ * changes without a reload. Of two answers, one counts. Of two edits, the second is refused with a
+ * notice, and no input is lost. After a permission is revoked, its data is no longer shown. Skipped
+ * without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
@@ -42,7 +43,7 @@ async function tryOut(browser: Browser): Promise<void> {
   const hers = await signedIn(browser, s, { key: ada.key })
   const his = await signedIn(browser, s, { key: ben.key })
   for (const { context } of [hers, his]) context.setDefaultTimeout(30_000)
-  /** Opens the same page for both. */
+  /** Opens the same page for both people. */
   const both = (path: string): Promise<[Page, Page]> =>
     Promise.all([hers.open(path), his.open(path)])
   const close = (pages: readonly Page[]) => Promise.all(pages.map((page) => page.close()))

@@ -1,4 +1,4 @@
-/** The definitions of the bookshop of the pictures, and the worker that does its work. */
+/** The definitions of the bookshop in the pictures, and the worker that executes its jobs. */
 import type { TestWorker } from '../../../support/service.ts'
 
 type Open = Record<string, unknown>

@@ -1,6 +1,6 @@
 /**
  * A project of a small mail-order bookshop, for the pictures of the console in the documentation.
- * Every page has a few records of the kind that people work with.
+ * Every page has a few realistic records.
  */
 import { ownerOf } from '../../../hostile/support/owner.ts'
 import type { Service } from '../../../support/service.ts'
@@ -9,9 +9,8 @@ import { until } from '../../support/given.ts'
 import { person } from '../../support/people.ts'
 import { books, DESK, fulfilment, work } from './shop-work.ts'
 
-/** Handle of the project. */
 const project = 'lantern-books'
-/** The record that each kind of page shows, by the part of the address. */
+/** The project, and the ids of records by the URL segment of the page that shows them. */
 export interface Shop {
   readonly project: string
   readonly records: Readonly<Record<string, string>>
@@ -19,7 +18,7 @@ export interface Shop {
 }
 type Open = Record<string, unknown>
 
-/** Makes the project with its records. */
+/** Creates the project with its records. */
 export async function openShop(s: Service): Promise<Shop> {
   await s.ok('project.create', {
     name: 'Lantern Books',
