@@ -103,7 +103,9 @@ export interface ChildStart {
   readonly parent: { readonly run_id: string; readonly step: string; readonly waits: boolean }
   /** The depth of the child run: one more than the depth of the parent. */
   readonly depth: number
-  /** The depth of the parent in its causal chain, which is also the depth of the child run. */
+  /**
+   * The depth of the parent in its causal chain. The child run has the same position in the chain.
+   */
   readonly cause_depth?: number
   /** The causal chain of the source events of the parent, which is also that of the child run. */
   readonly chain?: Chain

@@ -13,7 +13,7 @@ const MAX_CHARACTERS = 4000
 /** Browsers limit the height of an element. */
 const MAX_LINES = 350_000
 
-/** The colour of a line. */
+/** How a line is highlighted; undefined: not at all. */
 export type LineTone = 'good' | 'bad' | 'info' | undefined
 /** Returns the colour of a line of a unified diff. */
 export function diffTone(line: string): LineTone {

@@ -155,7 +155,7 @@ type EnvironmentPrivateEvent =
   | (Event & { readonly type: 'environment.heard'; readonly at: number })
   /** A teardown has failed. The next one is due at `until`. */
   | (Event & { readonly type: 'environment.teardown_delayed'; readonly until: number })
-/** A job with the id of its queue actor. */
+/** The ids of a pinned job and of its queue actor. */
 export interface PinnedJob {
   readonly job_id: string
   readonly queue: string

@@ -58,7 +58,7 @@ export interface TurnDefinition
   > {
   readonly agent_id: string
   readonly agent_name: string
-  /** Ids of the organization and the project, for the executor of the jobs of the turn. */
+  /** Ids of the organization and the project, which the turn's generation jobs include. */
   readonly scope: { readonly org_id: string; readonly project_id: string }
   readonly tools: readonly GrantedTool[]
   readonly skills: readonly EffectiveSkill[]

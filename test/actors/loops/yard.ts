@@ -1,6 +1,6 @@
 /**
- * A loop whose runs are stubs. Messages of the loop to a run change the state of its stub, and
- * tests end the runs.
+ * A loop whose runs are stubs. Messages from the loop to a run update the run's stub; tests end the
+ * runs.
  */
 
 import {

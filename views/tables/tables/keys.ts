@@ -56,8 +56,8 @@ const REPLACEMENT = Buffer.from('\ufffd')
 export const isCut = (value: unknown): boolean =>
   typeof value === 'string' && Buffer.byteLength(value) >= TEXT_BYTES / 2
 /**
- * Returns the beginning of a text, terminated by a zero byte. Zero bytes within the text become
- * 0x00 0xFF.
+ * Returns the key bytes of a text: the tag `STRING`, at most the first `TEXT_BYTES` bytes, and a
+ * terminating zero byte. Zero bytes within the text become 0x00 0xFF.
  */
 function terminated(text: string): Buffer {
   const bytes = textBytes(text).subarray(0, TEXT_BYTES)
