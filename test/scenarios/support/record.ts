@@ -326,7 +326,10 @@ export async function everything(
         ...(/^(principal|user)\.list$/.test(name) && { include_disabled: true }),
       })
       const { status, text } = await s.raw(method, path, body === undefined ? {} : { body })
-      const lasting = text.replace(/"generated_at":"[^"]*"/, '')
+      // An overview ends with the current minute. Minutes without runs are left out.
+      const lasting = text
+        .replace(/"(generated_at|period_start)":"[^"]*"/g, '')
+        .replace(/,?\{"at":"[^"]*","started":0,"completed":0,"failed":0,"cancelled":0\}/g, '')
       answers[`${name} ${String(id ?? '')}`] = `${status} ${lasting}`
     }
   }
