@@ -56,6 +56,7 @@ export async function listSessions(
 export async function readSession(edge: Edge, call: Call): Promise<SessionDetail | Refusal> {
   const project = scopeId(edge, call)
   const session = await edge.world.view(project, 'session.get', {
+    ...call.query,
     session_id: call.slots['session_id'] ?? '',
   })
   if (isRefusal(session)) return session

@@ -23,9 +23,11 @@ import {
   type TurnExtra,
   type TurnUpsert,
 } from '../../../protocol/sessions/schema.ts'
-import { beyond, fitting, limitOf, type Page, type Paging, page, sizeOf } from '../../page.ts'
+import type { Including, Page, Paging } from '../../page.ts'
+import { beyond, fitting, limitOf, page, sizeOf, wants } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { type CompactionNote, recordOf, type SessionRow, sessionRow } from './sessions.ts'
+import { costOf } from './turn-extras.ts'
 import { interactionVisibleTo, viewerValues, visibleTo } from './visibility.ts'
 
 const missing = (resource: string): Refusal =>
@@ -100,7 +102,7 @@ function interactionAccess(
 export function sessionGet(
   store: Store,
   project: number,
-  input: Of,
+  input: Of & Including,
   now: number,
 ): Found<SessionDetail> {
   const row = found(store, project, input)
@@ -117,17 +119,12 @@ export function sessionGet(
         message_count: running.count,
       }),
   }
-  const cost = store.one<{ milli: number | null }>(
-    `SELECT sum(json_extract(extra, '$.credit_cost_milli')) AS milli
-     FROM session_turns
-     WHERE session = ?`,
-    row.n,
-  )
+  const cost = wants(input, 'credit_cost_milli') ? costOf(store, row.n) : null
   return {
     ...shownSession(recordOf(row)),
     latest_compaction: latest ?? null,
     compaction,
-    ...(typeof cost?.milli === 'number' && { credit_cost_milli: cost.milli }),
+    ...(cost !== null && { credit_cost_milli: cost }),
   }
 }
 

@@ -295,11 +295,11 @@ function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
     case 'context.stored':
       return void putRow(store, n, event.message, 0, 1)
     case 'turn.admitted':
-      return void addExtra(store, n, project, event.id, { asked_by: event.work.asker.id })
+      return void addExtra(store, n, project, event.id, () => ({ asked_by: event.work.asker.id }))
     case 'turn.spent':
       return void addCost(store, n, project, event.spending)
     case 'turn.extra':
-      return void addExtra(store, n, project, event.id, event.extra)
+      return void addExtra(store, n, project, event.id, () => event.extra)
     case 'nudge.queued':
       return void putNudge(store, n, event.nudge)
     case 'nudge.changed': {

@@ -1,24 +1,27 @@
-/** The members of the record of a turn that the transcript does not contain. */
+/** What views keep of turns beside the transcript: members of their records, and their cost. */
 import type { TurnSpending } from '../../../protocol/sessions/commands.ts'
 import type { TurnExtra } from '../../../protocol/sessions/schema.ts'
 import type { Store } from '../../store.ts'
 
-/** Sets members of a turn. The turn may not have a record yet. */
+/**
+ * Changes members of a turn. The turn may not have a record yet.
+ * @param change returns the members to set, from those that are set.
+ */
 export function addExtra(
   store: Store,
   n: number,
   project: number,
   id: string,
-  extra: TurnExtra,
+  change: (known: TurnExtra) => TurnExtra,
 ): void {
-  const known = store.one<{ extra: string }>(
+  const row = store.one<{ extra: string }>(
     'SELECT extra FROM session_turns WHERE session = ? AND id = ?',
     n,
     id,
   )
-  const next = JSON.stringify({ ...(known && (JSON.parse(known.extra) as TurnExtra)), ...extra })
-  if (known)
-    store.run('UPDATE session_turns SET extra = ? WHERE session = ? AND id = ?', next, n, id)
+  const known = row ? (JSON.parse(row.extra) as TurnExtra) : {}
+  const next = JSON.stringify({ ...known, ...change(known) })
+  if (row) store.run('UPDATE session_turns SET extra = ? WHERE session = ? AND id = ?', next, n, id)
   else
     store.run(
       `INSERT INTO session_turns (id, session, project, seq, status, revision, extra, record)
@@ -40,12 +43,16 @@ export function addCost(
   { agent_turn_id: id, milli }: TurnSpending,
 ): void {
   if (id === undefined || milli === 0) return
-  const known = store.one<{ cost: number | null }>(
-    `SELECT json_extract(extra, '$.credit_cost_milli') AS cost
-     FROM session_turns
-     WHERE session = ? AND id = ?`,
-    n,
-    id,
-  )
-  addExtra(store, n, project, id, { credit_cost_milli: (known?.cost ?? 0) + milli })
+  addExtra(store, n, project, id, ({ credit_cost_milli = 0 }) => ({
+    credit_cost_milli: credit_cost_milli + milli,
+  }))
 }
+
+/** Returns the cost of a session, in thousandths of a credit; null if no answer had a price. */
+export const costOf = (store: Store, n: number): number | null =>
+  store.one<{ milli: number | null }>(
+    `SELECT sum(json_extract(extra, '$.credit_cost_milli')) AS milli
+     FROM session_turns
+     WHERE session = ?`,
+    n,
+  )?.milli ?? null
