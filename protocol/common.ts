@@ -45,15 +45,6 @@ const RFC3339 =
  * that the month does not have, the hour 24 and leap seconds are not valid.
  */
 export function parseTimestamp(text: string): number | undefined {
-  if (text !== latestParsed.text) latestParsed = { text, at: parsed(text) }
-  return latestParsed.at
-}
-/** The last parsed time, cached because records that were written together have the same times. */
-let latestParsed: { readonly text: string; readonly at: number | undefined } = {
-  text: '',
-  at: undefined,
-}
-function parsed(text: string): number | undefined {
   const match = RFC3339.exec(text)
   if (!match) return undefined
   const [, month, day] = match

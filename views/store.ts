@@ -115,9 +115,7 @@ export class Kept<V> implements Buffered {
     const value = this.get(key, fresh)
     if (value === undefined || this.#before.has(key)) return value
     const copy = this.#copy(value)
-    this.#before.set(key, value)
-    this.#rows.set(key, copy)
-    this.#dirty.add(key)
+    this.set(key, copy)
     return copy
   }
   /**

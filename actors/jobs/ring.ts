@@ -65,7 +65,7 @@ export function* alternate<T, S>(
   sources: Iterable<S>,
   open: (source: S) => Iterator<T, void>,
 ): Generator<T, void> {
-  const taking: Iterator<T, void>[] = []
+  let taking: Iterator<T, void>[] = []
   for (const source of sources) {
     const items = open(source)
     const item = items.next()
@@ -74,13 +74,13 @@ export function* alternate<T, S>(
     yield item.value
   }
   while (taking.length > 0) {
-    let left = 0
+    const left: Iterator<T, void>[] = []
     for (const items of taking) {
       const item = items.next()
       if (item.done) continue
-      taking[left++] = items
+      left.push(items)
       yield item.value
     }
-    taking.length = left
+    taking = left
   }
 }

@@ -74,10 +74,10 @@ function dataOf(store: Store, frame: Frame): string {
     const call = frame.call ?? eventAt(store, frame.run, frame.cursor)
     return JSON.stringify((call && actionEntry(frame.run.id, call)) ?? {})
   }
-  const status = `"status":"${frame.status}"`
+  const status = `"status":${JSON.stringify(frame.status)}`
   if (frame.kind === 'job_updated') {
     const { job, step, attempt } = frame
-    return `{"job_id":"${job}",${status},${member('step_key', step)}"claim_attempt":${attempt}}`
+    return `{${member('job_id', job)}${status},${member('step_key', step)}"claim_attempt":${attempt}}`
   }
   const { stop_reason, run } = frame
   const more =
@@ -88,12 +88,9 @@ function dataOf(store: Store, frame: Frame): string {
 }
 const member = (name: string, value: string | undefined): string =>
   value === undefined ? '' : `"${name}":${JSON.stringify(value)},`
-/**
- * Returns a frame as clients receive it: the JSON of a `ProjectRunEvent`. Ids and statuses come from
- * the service and need no escapes.
- */
+/** Returns a frame as clients receive it: the JSON of a `ProjectRunEvent`. */
 const textOf = (store: Store, frame: Frame): string =>
-  `{"type":"${frame.kind}","run_id":"${frame.run.id}","seq":${frame.cursor},` +
+  `{"type":"${frame.kind}",${member('run_id', frame.run.id)}"seq":${frame.cursor},` +
   `"timestamp":"${timestamp(frame.at)}","data":${dataOf(store, frame)}}`
 
 /**

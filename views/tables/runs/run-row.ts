@@ -1,5 +1,4 @@
 /** The stored row of a run, its cache, and the lookup of a project's run. */
-import { parseTimestamp } from '../../../protocol/common.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isOfLoop, type RunRecord } from '../../../protocol/loops/record.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
@@ -56,9 +55,7 @@ function indexed(record: RunRecord): Value[] {
     completed_at,
   } = record
   const ended_at =
-    completed_at !== undefined && terminal.has(status)
-      ? (parseTimestamp(completed_at) ?? null)
-      : null
+    completed_at !== undefined && terminal.has(status) ? Date.parse(completed_at) : null
   if (!isOfLoop(record))
     return [
       status,

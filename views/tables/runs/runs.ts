@@ -17,7 +17,7 @@ import { applyResult, jobsById } from '../jobs/jobs.ts'
 import { addRunFlow } from '../overview/flow.ts'
 import { feedRun } from './feed.ts'
 import { fedRun, keptRuns, missingRun, type RunRow, runRow } from './run-row.ts'
-import { applyStep, type EditedStep, stepCounts, stepsOf } from './steps.ts'
+import { applyStep, stepCounts, stepsOf } from './steps.ts'
 import { applyTimeline } from './timeline.ts'
 import { type Watch, waitingOfRun } from './waiting.ts'
 
@@ -70,12 +70,11 @@ export function applyRun(store: Store, place: Placed): void {
   const events = entry.events as readonly RunEvent[]
   const begun = row ? 0 : events.findIndex(({ type }) => type === 'run.created')
   if (begun < 0) return
-  let step: EditedStep | undefined
   for (let i = begun; i < events.length; i++) {
     const event = events[i] as RunEvent
     if (!row) runs.set(entry.id, (row = rowOf(store, place, event)))
     else row.record = amend(row.record, event.run)
-    step = applyStep(store, row, event, step)
+    applyStep(store, row, event)
     applyResult(store, row, event)
     feedRun(store, row, event, cursor + i, at)
   }

@@ -75,40 +75,19 @@ const split = (key: string): [string, string] => {
   return [key.slice(0, at), key.slice(at + 1)]
 }
 
-/** A step that the current batch may mutate. */
-export interface EditedStep {
-  readonly step_key: string
-  readonly row: StepRow
-}
-/**
- * Applies the part of a run event that concerns a step.
- * @param last the result for the previous event of the same entry.
- * @returns the step that was changed last.
- */
-export function applyStep(
-  store: Store,
-  run: RunRow,
-  event: RunEvent,
-  last: EditedStep | undefined,
-): EditedStep | undefined {
+/** Applies the part of a run event that concerns a step. */
+export function applyStep(store: Store, run: RunRow, event: RunEvent): void {
   const step_key = event.step ?? event.row?.step_key
-  if (!event.row || typeof step_key !== 'string') return last
-  if (step_key === last?.step_key) {
-    last.row.record = amend(last.row.record, event.row)
-    return last
-  }
+  if (!event.row || typeof step_key !== 'string') return
   const { id } = run.record
   const key = `${id}:${step_key}`
   const steps = keptSteps(store)
-  const known = steps.edit(key, run.stored === undefined)
-  if (known) {
-    known.record = amend(known.record, event.row)
-    return { step_key, row: known }
+  const row = steps.edit(key, run.stored === undefined)
+  if (row) row.record = amend(row.record, event.row)
+  else {
+    const record = begin<RunStep>({ id: key, run_id: id, step_key }, event.row)
+    steps.set(key, { run, record, stored: false })
   }
-  const record = begin<RunStep>({ id: key, run_id: id, step_key }, event.row)
-  const row = { run, record, stored: false }
-  steps.set(key, row)
-  return { step_key, row }
 }
 
 /** Returns the steps of a run, ordered by `seq`. */
