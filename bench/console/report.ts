@@ -46,7 +46,7 @@ export function viewsTable(all: readonly Loads[], runs: number): string {
       lines,
     ) +
     note(
-      `${all[0]?.times.length ?? 0} loads each, timed by the page from the begin of its navigation.`,
+      `${all[0]?.times.length ?? 0} loads each, timed by the page from the start of its navigation.`,
       'Cold: a new browser profile with an empty cache.',
       'The mouse clicks as soon as the data is shown; the time ends with the frame of the reaction.',
     )
@@ -170,7 +170,7 @@ export function runTable(
         ),
         line('by a click in the list', clicks, '–'),
       ],
-    ) + note('A link is timed from the begin of the navigation, and a click from its event.')
+    ) + note('A link is timed from the start of the navigation, and a click from its event.')
   )
 }
 
