@@ -154,19 +154,24 @@ export const subjects = {
  * with such a prefix would receive messages of other installations.
  */
 export const firstTokens: ReadonlySet<string> = new Set([
-  ...[
-    'journal',
-    'shard',
-    'live',
-    'moved',
-    'offer',
-    'serve',
-    'demand',
-    'node',
-    'gateway',
-    'gateways',
-  ],
-  ...['view', 'preview', 'previewed', 'hosts', 'terminal', 'embed', 'logs', 'logged'],
+  'journal',
+  'shard',
+  'live',
+  'moved',
+  'offer',
+  'serve',
+  'demand',
+  'node',
+  'gateway',
+  'gateways',
+  'view',
+  'preview',
+  'previewed',
+  'hosts',
+  'terminal',
+  'embed',
+  'logs',
+  'logged',
 ])
 
 /**

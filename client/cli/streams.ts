@@ -1,25 +1,17 @@
 /** The command `baton streams`, which follows several sequences over one connection. */
 import { type Command, InvalidArgumentError } from 'commander'
+import { streamTopics } from '../../protocol/streams/rows.ts'
 import { followStreams, type StreamSubscription } from '../streams/follow.ts'
 import { clientFor, connected } from './connection/connection.ts'
 import type { Shell } from './shell.ts'
 
-const TOPICS: ReadonlySet<string> = new Set([
-  'run',
-  'runs',
-  'session',
-  'channel',
-  'changes',
-  'logs',
-  'environment_log',
-])
 /**
  * Adds the subscription of an argument, `topic` or `topic=target`. Its id is the argument itself.
  */
 function subscription(text: string, before: readonly StreamSubscription[] = []) {
   const [topic = '', target] = text.split('=')
-  if (!TOPICS.has(topic))
-    throw new InvalidArgumentError(`It must begin with one of: ${[...TOPICS].join(', ')}.`)
+  if (!streamTopics.some((known) => known === topic))
+    throw new InvalidArgumentError(`It must begin with one of: ${streamTopics.join(', ')}.`)
   const one = { id: text, topic, ...(target !== undefined && { target }) } as StreamSubscription
   return [...before, one]
 }
@@ -31,7 +23,7 @@ export function addStreams(program: Command, shell: Shell): void {
       .description(
         'Follow several runs, sessions, channels, logs and lists, one JSON object per line',
       )
-      .argument('<topic[=id]...>', [...TOPICS].join(', '), subscription),
+      .argument('<topic[=id]...>', streamTopics.join(', '), subscription),
   ).addHelpText(
     'after',
     '\nExample:\n  $ baton streams runs changes run=run_01JZ3M0Q0R8XG4V2T6Y9ABCDEF\n',

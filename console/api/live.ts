@@ -3,8 +3,9 @@
  * It runs in a SharedWorker, whose URL is in the attribute `data-worker` of the document.
  */
 import { signal } from '@preact/signals'
-import type { Live, LiveConnection } from '../live/live.ts'
+import type { Live, LiveConnection, LiveFault } from '../live/live.ts'
 import { openLive } from '../live/open.ts'
+import { ApiError } from './client.ts'
 
 /** The state of the connection of this browser. */
 export const connection = signal<LiveConnection>({ state: 'idle' })
@@ -54,3 +55,7 @@ export function live(): Live {
   })
   return opened
 }
+
+/** Returns the refusal of a subscription as the error of a call. */
+export const errorOfFault = ({ code, message, details }: LiveFault): ApiError =>
+  new ApiError(409, code, message, details)

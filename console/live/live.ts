@@ -8,7 +8,7 @@
  * exception: after a reconnection, its records are sent again as they are, which the fold of
  * `client/transcript/fold.ts` expects.
  */
-import type { StreamSubscription } from '../../protocol/streams/rows.ts'
+import type { StreamSubscription, StreamTopic } from '../../protocol/streams/rows.ts'
 
 /**
  * The topics.
@@ -23,7 +23,7 @@ import type { StreamSubscription } from '../../protocol/streams/rows.ts'
  * - `environment_log`: a log of the worker of the environment `target`: its newest lines, and the
  *   lines added later.
  */
-type LiveTopic = 'run' | 'runs' | 'session' | 'channel' | 'changes' | 'logs' | 'environment_log'
+type LiveTopic = StreamTopic
 
 /** A sequence of frames that a page follows. */
 export interface LiveSubscription {

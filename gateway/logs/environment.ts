@@ -40,18 +40,15 @@ interface LogQuery {
 
 class LogFollower {
   readonly #world: World
-  readonly #read: () => Promise<WorkerLogs | Refusal>
+  /** Reads the log. A client is refused if it cannot be read. */
+  readonly read: () => Promise<WorkerLogs | Refusal>
   readonly #clients = new Set<Client>()
   #running = false
 
   constructor(world: World, project: string, query: LogQuery) {
     this.#world = world
-    this.#read = () =>
+    this.read = () =>
       readWorkerLogs(world, project, query).catch(() => refuse('service_unavailable'))
-  }
-  /** Reads the log, so that a client is refused when it cannot be read. */
-  read(): Promise<WorkerLogs | Refusal> {
-    return this.#read()
   }
   /** Sends the log as it was read to a client, and then what is added. */
   join(sink: Sink, logs: WorkerLogs): void {
@@ -69,7 +66,7 @@ class LogFollower {
     for (;;) {
       await sleep(this.#world, INTERVAL)
       if (this.#clients.size === 0) break
-      const logs = await this.#read()
+      const logs = await this.read()
       if (!isRefusal(logs))
         for (const client of this.#clients) if (!client.sink.full) tell(client, logs)
     }

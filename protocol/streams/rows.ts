@@ -12,26 +12,35 @@ import { LogFilter } from '../jobs/logs.ts'
 import { allChangeKinds } from './changes.ts'
 import { SUBSCRIPTIONS_PER_STREAM } from './limits.ts'
 
+/** A topic. `filters` are the names of its filters, if it has some. */
+interface Topic {
+  readonly target: boolean
+  readonly cursor: 'number' | 'text' | 'none'
+  readonly description: string
+  readonly filters?: readonly string[]
+}
 const topics = {
   run: { target: true, cursor: 'number', description: 'the timeline of a run' },
   runs: { target: false, cursor: 'number', description: 'the feed of all runs' },
   session: { target: true, cursor: 'text', description: 'the transcript of a session' },
   channel: { target: true, cursor: 'number', description: 'the events of a channel' },
   changes: { target: false, cursor: 'number', description: 'the records that have changed' },
-  logs: { target: true, cursor: 'number', description: 'the lines that workers print for a run' },
+  logs: {
+    target: true,
+    cursor: 'number',
+    description: 'the lines that workers print for a run',
+    filters: Object.keys(LogFilter),
+  },
   environment_log: {
     target: true,
     cursor: 'none',
     description: 'a log of the worker of an environment',
+    filters: ['log_name', 'tail'],
   },
-} as const
+} as const satisfies Readonly<Record<string, Topic>>
 export type StreamTopic = keyof typeof topics
-/** The filters of topics that have some. */
-const filters: { readonly [T in StreamTopic]?: readonly string[] } = {
-  logs: Object.keys(LogFilter),
-  environment_log: ['log_name', 'tail'],
-}
-const topicNames = Object.keys(topics) as StreamTopic[]
+/** The names of all topics. */
+export const streamTopics = Object.keys(topics) as StreamTopic[]
 
 const StreamCursor = Type.Union([
   Type.Integer({ minimum: 0 }),
@@ -58,8 +67,8 @@ const Subscription = Closed({
       description: 'Handle or id. Only `changes` may omit it, which means the organization',
     }),
   ),
-  topic: Type.Enum(topicNames, {
-    description: topicNames.map((name) => `\`${name}\`: ${topics[name].description}`).join('; '),
+  topic: Type.Enum(streamTopics, {
+    description: streamTopics.map((name) => `\`${name}\`: ${topics[name].description}`).join('; '),
   }),
   target: Type.Optional(
     Type.String({
@@ -88,7 +97,7 @@ function checkSubscriptions({ subscriptions }: FollowStreams): readonly FieldErr
     const faults: FieldError[] = []
     const fault = (field: string, message: string) =>
       faults.push({ field: `subscriptions[${index}].${field}`, message })
-    const known = topics[topic]
+    const known: Topic = topics[topic]
     if (ids.has(id)) fault('id', 'is used by another subscription')
     ids.add(id)
     if (project === undefined && topic !== 'changes') fault('project', 'is required')
@@ -97,9 +106,8 @@ function checkSubscriptions({ subscriptions }: FollowStreams): readonly FieldErr
     if (after !== undefined && known.cursor === 'none') fault('after', `\`${topic}\` has no cursor`)
     else if (after !== undefined && (known.cursor === 'number') !== (typeof after === 'number'))
       fault('after', `must be a ${known.cursor} for \`${topic}\``)
-    const allowed: readonly string[] = filters[topic] ?? []
     for (const name of Object.keys(filter ?? {}))
-      if (!allowed.includes(name)) fault(`filter.${name}`, `\`${topic}\` has no such filter`)
+      if (!known.filters?.includes(name)) fault(`filter.${name}`, `\`${topic}\` has no such filter`)
     return faults
   })
 }

@@ -5,8 +5,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { LogName } from '../../../protocol/environments/schema.ts'
 import { onChange } from '../../api/changes.ts'
-import { ApiError } from '../../api/client.ts'
-import { live } from '../../api/live.ts'
+import { errorOfFault, live } from '../../api/live.ts'
 import type { Loaded } from '../../api/query.ts'
 import type { LiveFrame } from '../../live/live.ts'
 
@@ -83,7 +82,7 @@ export class FollowedLog {
         state: ({ state, fault }) => {
           if (state !== 'refused' || !fault) return
           const { data } = this.#state.peek()
-          const error = new ApiError(409, fault.code, fault.message, fault.details)
+          const error = errorOfFault(fault)
           this.#state.value = { ...(data && { data }), error, loading: false }
         },
       },

@@ -1,11 +1,11 @@
 /** The editor of an object: a form if its members are declared, or else JSON. */
 
 import { useState } from 'preact/hooks'
+import { getOwn } from '../../../../../protocol/lookup.ts'
 import type { FieldFault } from '../../../../api/client.ts'
 import { Button } from '../../../../design/button.tsx'
 import { SelectField, TextArea, TextField } from '../../../../design/field.tsx'
 import { isolate } from '../../../../text/isolate.ts'
-import { own } from '../../../../text/own.ts'
 import { readObject, readValue, writeObject, writeValue } from './json.ts'
 import { actionText as text } from './text.ts'
 
@@ -71,7 +71,7 @@ export function ObjectField({
             key={name}
             name={name}
             declared={member}
-            value={own(object, name)}
+            value={getOwn(object, name)}
             onValue={(next) => change(name, next)}
             fault={ofField(faults, `${path}.${name}`)}
           />

@@ -5,7 +5,7 @@
 import { signal } from '@preact/signals'
 import type { LogLevel, RunLogLine, RunLogPage } from '../../../../../protocol/jobs/logs.ts'
 import { ApiError, requestOf, send } from '../../../../api/client.ts'
-import { live } from '../../../../api/live.ts'
+import { errorOfFault, live } from '../../../../api/live.ts'
 
 /** The filters of lines. */
 export interface LogFilter {
@@ -103,7 +103,7 @@ export class LogLines {
         },
         state: ({ state, fault }) => {
           if (state !== 'refused' || !fault) return
-          const error = new ApiError(409, fault.code, fault.message, fault.details)
+          const error = errorOfFault(fault)
           this.state.value = { ...this.state.peek(), error }
         },
       },
