@@ -41,7 +41,7 @@ export function showError(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error)
   const faults =
     error instanceof ApiError
-      ? error.fields.map(({ field, message: what }) => text.fault(field, what)).join('\n')
+      ? error.fields.map(({ field, message: what }) => text.about(field, what)).join('\n')
       : ''
   const request = error instanceof ApiError ? error.requestId : undefined
   const detail = [faults, request && text.request(request)].filter(Boolean).join('\n')

@@ -71,7 +71,7 @@ export const Failure = ({
     <div class="user-text">{error.message}</div>
     {error.fields.map(({ field, message }) => (
       <div class="small user-text" key={field}>
-        {text.fault(field, message)}
+        {text.about(field, message)}
       </div>
     ))}
     {error.requestId && <div class="small">{text.request(error.requestId)}</div>}

@@ -1,13 +1,13 @@
 /** The controls of a form from a JSON Schema, one per kind of value. */
 
 import { useEffect, useState } from 'preact/hooks'
+import { getOwn } from '../../protocol/lookup.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
 import { Button, IconButton } from '../design/button.tsx'
 import { Checkbox, Field, SelectField, TextArea, TextField } from '../design/field.tsx'
 import { Editor } from '../editor/editor.tsx'
 import { faultsBelow } from '../editor/faults.ts'
 import type { Schema } from '../editor/suggestions.ts'
-import { own } from '../text/own.ts'
 import { initialOf, type Plan } from './plan.ts'
 import type { FormState } from './state.ts'
 import { formText as text } from './text.ts'
@@ -157,7 +157,7 @@ function ObjectControl({ form, plan, value, path, required, onValue }: ControlPr
       key={name}
       form={form}
       plan={member}
-      value={isMembers(value) ? own(value, name) : undefined}
+      value={isMembers(value) ? getOwn(value, name) : undefined}
       path={below(path, name)}
       required={needed}
       onValue={(next) => {

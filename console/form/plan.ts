@@ -4,7 +4,7 @@
  *
  * Invariant: the plan of any schema is finite, even if the schema refers to itself.
  */
-import { own } from '../text/own.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 
 /** A JSON Schema; its keywords are checked when they are read. */
 export type FormSchema = Readonly<Record<string, unknown>>
@@ -125,7 +125,7 @@ const formats: Readonly<Record<string, 'email' | 'url' | 'date' | 'date-time' | 
 
 function ofText(schema: FormSchema): 'text' | 'long' | 'email' | 'url' | 'date' | 'date-time' {
   const { format, maxLength } = schema
-  const known = typeof format === 'string' ? own(formats, format) : undefined
+  const known = typeof format === 'string' ? getOwn(formats, format) : undefined
   if (known) return known
   const isShort =
     typeof format === 'string' ||

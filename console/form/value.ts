@@ -1,8 +1,8 @@
 /** Values of forms: changes of members, faults by path, and conversions of dates and numbers. */
 
+import { getOwn } from '../../protocol/lookup.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
 import type { FieldFault } from '../api/client.ts'
-import { own } from '../text/own.ts'
 import type { Plan } from './plan.ts'
 
 export type Members = Readonly<Record<string, unknown>>
@@ -23,7 +23,7 @@ export function canShow(plan: Plan, value: unknown): boolean {
       return (
         isMembers(value) &&
         Object.keys(value).every((name) => plan.members.some((one) => one.name === name)) &&
-        plan.members.every(({ name, plan: member }) => canShow(member, own(value, name)))
+        plan.members.every(({ name, plan: member }) => canShow(member, getOwn(value, name)))
       )
     case 'list':
       return Array.isArray(value) && value.every((item) => canShow(plan.item, item))
@@ -46,7 +46,7 @@ function placesOf(
 ): readonly { readonly path: string; readonly deep: boolean }[] {
   if (plan.control === 'object')
     return plan.members.flatMap(({ name, plan: member }) =>
-      placesOf(member, isMembers(value) ? own(value, name) : undefined, below(path, name)),
+      placesOf(member, isMembers(value) ? getOwn(value, name) : undefined, below(path, name)),
     )
   if (plan.control === 'list')
     return [

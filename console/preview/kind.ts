@@ -1,6 +1,6 @@
 /** Chooses how a file is shown, by its media type and its name. Pure. */
 
-import { own } from '../text/own.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 
 /** A way of showing a file. `none`: only its description is shown. */
 export type PreviewKind =
@@ -67,7 +67,7 @@ const general: ReadonlySet<string> = new Set([
  */
 export function previewKind(mime: string, name: string): PreviewKind {
   const type = mime.toLowerCase()
-  const known = own(byType, type)
+  const known = getOwn(byType, type)
   if (known) return known
   if (!general.has(type)) {
     const [family = ''] = type.split('/')
@@ -75,7 +75,7 @@ export function previewKind(mime: string, name: string): PreviewKind {
     if (type.endsWith('+json')) return 'json'
   }
   const file = name.toLowerCase().split('/').at(-1) ?? ''
-  const found = own(byEnding, file.split('.').at(-1) ?? '')
+  const found = getOwn(byEnding, file.split('.').at(-1) ?? '')
   return found ?? (type.startsWith('text/') || type.endsWith('+xml') ? 'text' : 'none')
 }
 
@@ -91,7 +91,7 @@ export function mediaTypeOf(kind: PreviewKind, mime: string, name: string): stri
   if (kind === 'pdf') return 'application/pdf'
   if (kind === 'html') return 'text/html; charset=utf-8'
   const ending = name.toLowerCase().split('.').at(-1) ?? ''
-  return own(imageTypes, ending) ?? `${kind}/${ending}`
+  return getOwn(imageTypes, ending) ?? `${kind}/${ending}`
 }
 
 /** Whether bytes are probably text: they contain no zero byte and are valid UTF-8 at the start. */

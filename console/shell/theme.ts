@@ -4,7 +4,7 @@ import { effect, signal } from '@preact/signals'
 /** `system` follows the setting of the operating system. */
 export type Theme = 'system' | 'light' | 'dark'
 
-/** Reads a stored value; undefined if there is none or storage is not available. */
+/** Reads a stored value. Returns undefined if the key has no value or storage is not available. */
 export function stored(key: string): string | undefined {
   try {
     return localStorage.getItem(key) ?? undefined

@@ -37,7 +37,7 @@ export function Views({
   readonly of?: (view: SavedView) => boolean
   /** The label of the list without a view. */
   readonly none: string
-  /** Id of the view in the URL; '' if there is none. */
+  /** Id of the view in the URL; '' if no view is selected. */
   readonly current: string
   readonly shown: Shown
   /**

@@ -10,7 +10,7 @@ export interface Draft {
   readonly language: Language
   readonly text: string
 }
-/** Reads a stored draft; undefined if there is none or it is invalid. */
+/** Parses a stored draft. Returns undefined for an empty or invalid text. */
 export function readDraft(kept: string): Draft | undefined {
   if (kept === '') return undefined
   try {

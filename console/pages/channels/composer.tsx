@@ -10,6 +10,7 @@ import { ApiError, call, send } from '../../api/client.ts'
 import { Button, IconButton } from '../../design/button.tsx'
 import { Icon } from '../../design/icons.tsx'
 import { showError } from '../../design/notify.ts'
+import { useFileDrop } from '../../files/drop.ts'
 import { useDraft } from '../../shell/drafts.ts'
 import { may } from '../../shell/session.ts'
 import { complete, type Mentionable, matching, mentionAt, referenceOf } from './mention.ts'
@@ -135,7 +136,6 @@ export function Composer({
   const picker = useRef<HTMLInputElement>(null)
   const [value, setValue] = useDraft(`channel.${channel}${replyTo ? `.${replyTo}` : ''}`)
   const [sending, setSending] = useState(false)
-  const [over, setOver] = useState(false)
   const [fault, setFault] = useState<string>()
   const uploads = useUploads(project)
   const mayAttach = may('project.edit')
@@ -165,8 +165,10 @@ export function Composer({
       field.current?.focus()
     }
   }
-  const dropped = (event: DragEvent | ClipboardEvent, files: FileList | undefined): void => {
-    if (!mayAttach || !files || files.length === 0) return
+  const { over, target } = useFileDrop(mayAttach, (files) => void uploads.add(files))
+  const pasted = (event: ClipboardEvent): void => {
+    const files = [...(event.clipboardData?.files ?? [])]
+    if (!mayAttach || files.length === 0) return
     event.preventDefault()
     void uploads.add(files)
   }
@@ -177,16 +179,7 @@ export function Composer({
         event.preventDefault()
         void submit()
       }}
-      onDragOver={(event) => {
-        if (!mayAttach || !event.dataTransfer?.types.includes('Files')) return
-        event.preventDefault()
-        setOver(true)
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(event) => {
-        setOver(false)
-        dropped(event, event.dataTransfer?.files)
-      }}
+      {...target}
     >
       {offered.length > 0 && (
         <div id={`${id}-list`} class="post-mentions" role="listbox" aria-label={text.suggestions}>
@@ -228,7 +221,7 @@ export function Composer({
         }}
         onClick={follow}
         onKeyUp={follow}
-        onPaste={(event) => dropped(event, event.clipboardData?.files)}
+        onPaste={pasted}
         onKeyDown={(event) => {
           if (event.isComposing || onKey(event)) return
           if (event.key !== 'Enter' || event.shiftKey) return

@@ -70,7 +70,10 @@ export interface Draft {
   readonly value: Entered
   readonly comment: string
 }
-/** Reads a stored draft; undefined if there is none or it does not fit the question. */
+/**
+ * Parses a stored draft. Returns undefined for an empty text, or if the draft does not fit the
+ * question.
+ */
 export function readDraft(stored: string, question: Question): Draft | undefined {
   if (stored === '') return undefined
   try {

@@ -1,6 +1,7 @@
 /** The dialogs of one row: a new row, and an existing row with all its values. */
 
 import { useEffect, useState } from 'preact/hooks'
+import { getOwn } from '../../../protocol/lookup.ts'
 import type { Column, TableSchema } from '../../../protocol/tables/schema.ts'
 import { call } from '../../api/client.ts'
 import { type FaultOf, useRefusal } from '../../api/refusal.ts'
@@ -12,7 +13,6 @@ import { Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { Tree } from '../../design/tree.tsx'
 import { isolate } from '../../text/isolate.ts'
-import { own } from '../../text/own.ts'
 import type { TableRow } from './rows/rows.ts'
 import { type Conflict, saveRow } from './rows/save.ts'
 import { tablesText as text } from './text.ts'
@@ -29,8 +29,8 @@ function changesOf(
   const changes: Record<string, unknown> = {}
   const faults: Record<string, string> = {}
   for (const column of schema.columns) {
-    const value = own(texts, column.name) ?? ''
-    if (value === (own(before, column.name) ?? '')) continue
+    const value = getOwn(texts, column.name) ?? ''
+    if (value === (getOwn(before, column.name) ?? '')) continue
     const typed = typedValue(value, column)
     if ('fault' in typed) faults[column.name] = typed.fault
     else changes[column.name] = typed.value
@@ -107,7 +107,7 @@ export function NewRow({
   const { error, faultOf, attempt } = useRefusal()
   const insert = async (): Promise<void> => {
     const missing = schema.columns.filter(
-      ({ name, required }) => required && (own(texts, name) ?? '') === '',
+      ({ name, required }) => required && (getOwn(texts, name) ?? '') === '',
     )
     const made = changesOf(schema, texts, standard)
     const found = {
@@ -128,9 +128,9 @@ export function NewRow({
           <RowField
             key={column.name}
             column={column}
-            value={own(texts, column.name) ?? ''}
+            value={getOwn(texts, column.name) ?? ''}
             disabled={false}
-            fault={own(faults, column.name) ?? faultOf(`data.${column.name}`)}
+            fault={getOwn(faults, column.name) ?? faultOf(`data.${column.name}`)}
             onValue={(value) => setTexts({ ...texts, [column.name]: value })}
           />
         ))}
@@ -175,7 +175,7 @@ export function OpenRow({
   const [faults, setFaults] = useState<Texts>({})
   const before = (of: TableRow): Texts =>
     Object.fromEntries(
-      schema.columns.map(({ name, type }) => [name, editedText(own(of.data, name), type)]),
+      schema.columns.map(({ name, type }) => [name, editedText(getOwn(of.data, name), type)]),
     )
   useEffect(() => {
     void attempt(async () => {
@@ -224,9 +224,9 @@ export function OpenRow({
               <RowField
                 key={column.name}
                 column={column}
-                value={own(texts, column.name) ?? ''}
+                value={getOwn(texts, column.name) ?? ''}
                 disabled={!editable}
-                fault={own(faults, column.name) ?? faultOf(`data.${column.name}`)}
+                fault={getOwn(faults, column.name) ?? faultOf(`data.${column.name}`)}
                 onValue={(value) => setTexts({ ...texts, [column.name]: value })}
               />
             ))}

@@ -48,8 +48,7 @@ export const design: typeof designText = {
   members: (count) => plural(count, 'Feld', 'Felder'),
   showAll: 'Alle zeigen',
   deepValue: 'Den Rest zeigen',
-  fault: (field, message) => `${field}: ${message}`,
-  about: (action, name) => `${action}: ${name}`,
+  about: (name, content) => `${name}: ${content}`,
   detailed: (name, detail) => `${name} (${detail})`,
 }
 

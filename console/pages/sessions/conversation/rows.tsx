@@ -5,6 +5,7 @@
 
 import { useMemo } from 'preact/hooks'
 import { isShown, type Results } from '../../../../client/chat/entries.ts'
+import { getOwn } from '../../../../protocol/lookup.ts'
 import type { TranscriptMessage, TranscriptTurn } from '../../../../protocol/sessions/schema.ts'
 import { useQuery } from '../../../api/query.ts'
 import { Badge } from '../../../design/states.tsx'
@@ -13,7 +14,6 @@ import { Duration, Time } from '../../../design/time.tsx'
 import { Tree } from '../../../design/tree.tsx'
 import { Who } from '../../../people/who.tsx'
 import { formatCost } from '../../../text/format.ts'
-import { own } from '../../../text/own.ts'
 import { BlockView } from './blocks.tsx'
 import type { Place } from './files.tsx'
 import { conversationText as text } from './text.ts'
@@ -146,7 +146,7 @@ const reasons: Readonly<Record<string, string>> = {
 }
 /** Returns the reason for the failure of a turn, as text. */
 function reasonOf({ error_message, error_type }: TranscriptTurn): string {
-  const known = error_type === undefined ? undefined : own(reasons, error_type)
+  const known = error_type === undefined ? undefined : getOwn(reasons, error_type)
   const said = error_message ?? known ?? error_type ?? text.noReason
   return error_type === undefined || said === error_type
     ? said

@@ -1,9 +1,9 @@
 /** Plans an import: which column of a file goes to which column of the table. Pure. */
 
 import { dataOf, inferColumns } from '../../../../client/cli/tables/columns.ts'
+import { getOwn } from '../../../../protocol/lookup.ts'
 import type { Column, ColumnType, TableSchema } from '../../../../protocol/tables/schema.ts'
 import { type CsvRecord, readCsv } from '../../../preview/csv.ts'
-import { own } from '../../../text/own.ts'
 
 /** A parsed CSV file: its name, the fields of its header, and its records. */
 export interface CsvFile {
@@ -96,7 +96,7 @@ export function planImport(
       if (name && fields[index] !== undefined) values[name] = fields[index]
     const missing = schema.columns.find(
       ({ name, required, default: standard }) =>
-        required && standard === undefined && (own(values, name) ?? '') === '',
+        required && standard === undefined && (getOwn(values, name) ?? '') === '',
     )
     if (missing) faults.push({ line, message: `Line ${line}: ${missing.name} is required.` })
     else

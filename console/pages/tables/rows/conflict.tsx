@@ -1,10 +1,10 @@
 /** The dialog for changes to a row that somebody else has changed or deleted meanwhile. */
 
 import { useState } from 'preact/hooks'
+import { getOwn } from '../../../../protocol/lookup.ts'
 import { Button } from '../../../design/button.tsx'
 import { Dialog } from '../../../design/overlay.tsx'
 import { Notice } from '../../../design/states.tsx'
-import { own } from '../../../text/own.ts'
 import { tablesText as text } from '../text.ts'
 import { shownText } from '../values.ts'
 import type { TableRow } from './rows.ts'
@@ -55,7 +55,7 @@ export function ConflictDialog({
                 <th scope="row" class="user-text">
                   {name}
                 </th>
-                <td class="user-text">{shownText(own(stored.data, name)) || text.noValue}</td>
+                <td class="user-text">{shownText(getOwn(stored.data, name)) || text.noValue}</td>
                 <td class="user-text">{shownText(value) || text.noValue}</td>
               </tr>
             ))}

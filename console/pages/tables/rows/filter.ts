@@ -3,9 +3,9 @@
  * queries. Pure.
  */
 
+import { getOwn } from '../../../../protocol/lookup.ts'
 import { fieldOf, type QueryField } from '../../../../protocol/tables/query.ts'
 import type { Column, ColumnType, TableSchema } from '../../../../protocol/tables/schema.ts'
-import { own } from '../../../text/own.ts'
 import { tablesText } from '../text.ts'
 import { typedValue } from '../values.ts'
 import type { RowQuery } from './rows.ts'
@@ -87,7 +87,7 @@ export function filterOf(list: readonly Condition[], schema: TableSchema): Filte
       continue
     }
     const name = isSet ? '$exists' : `$${operator}`
-    const conditions = own(filter, field) ?? {}
+    const conditions = getOwn(filter, field) ?? {}
     filter[field] = conditions
     if (name in conditions) faults.set(index, tablesText.repeats)
     else conditions[name] = typed.value

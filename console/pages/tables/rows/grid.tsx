@@ -5,11 +5,11 @@
  */
 
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { getOwn } from '../../../../protocol/lookup.ts'
 import type { Column } from '../../../../protocol/tables/schema.ts'
 import { Icon } from '../../../design/icons.tsx'
 import { designText } from '../../../design/text.ts'
 import { visibleRange } from '../../../design/visible-range.ts'
-import { own } from '../../../text/own.ts'
 import { tablesText as text } from '../text.ts'
 import { editedText, isLong, shownText, widthOf } from '../values.ts'
 import { type After, CellEditor } from './cell.tsx'
@@ -128,7 +128,7 @@ export function Grid({
     const column = columns[place.col - 1]
     if (!editable || !row || !column) return
     activate(place)
-    const initial = typed ?? editedText(own(row.data, column.name), column.type)
+    const initial = typed ?? editedText(getOwn(row.data, column.name), column.type)
     setEditing({ row, col: place.col, initial })
   }
   const ended = (after: After, goOn: boolean): void => {
@@ -188,7 +188,7 @@ export function Grid({
       else edit(active, '')
     } else if (ctrl && event.key === 'c' && row && column) {
       done()
-      void navigator.clipboard.writeText(editedText(own(row.data, column.name), column.type))
+      void navigator.clipboard.writeText(editedText(getOwn(row.data, column.name), column.type))
     } else if (event.key.length === 1 && !ctrl && column && active.row >= 0 && editable) {
       done()
       edit(active, column.type === 'boolean' ? undefined : event.key)
@@ -296,7 +296,7 @@ export function Grid({
               </div>
               {shownCols.map(({ column, col }) => {
                 const isEdited = editing?.row.id === row.id && editing.col === col
-                const value = own(row.data, column.name)
+                const value = getOwn(row.data, column.name)
                 const isActive = active.row === index && active.col === col
                 return (
                   <div

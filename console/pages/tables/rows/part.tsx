@@ -1,6 +1,7 @@
 /** The rows of a table with their filter, selection and dialogs. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { getOwn } from '../../../../protocol/lookup.ts'
 import type { Table } from '../../../../protocol/tables/schema.ts'
 import { ApiError, call } from '../../../api/client.ts'
 import { Button } from '../../../design/button.tsx'
@@ -8,7 +9,6 @@ import { showDone } from '../../../design/notify.ts'
 import { Confirm } from '../../../design/overlay.tsx'
 import { Empty, Failure, Skeleton } from '../../../design/states.tsx'
 import { place, setQuery } from '../../../router/router.ts'
-import { own } from '../../../text/own.ts'
 import { OpenRow } from '../row.tsx'
 import { tablesText as text } from '../text.ts'
 import { ConflictDialog } from './conflict.tsx'
@@ -54,7 +54,7 @@ export function RowsPart({
     hadDialog.current = hasDialog
   }, [hasDialog])
   const storeCell = async (row: TableRow, column: string, value: unknown): Promise<void> => {
-    const stored = own(row.data, column) ?? null
+    const stored = getOwn(row.data, column) ?? null
     if (JSON.stringify(stored) === JSON.stringify(value)) return
     const outcome = await saveRow(project, row, { [column]: value })
     if ('saved' in outcome) store.put(outcome.saved)
