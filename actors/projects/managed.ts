@@ -140,7 +140,7 @@ function refusedByAgents(
 }
 /**
  * Returns the first of these toolkits and skills whose deletion is refused because of a protected
- * agent, with the refusal. Returns null if there is none.
+ * agent, with the refusal. Returns null if all of them may be deleted.
  */
 export const refusedDeletionOf: (
   state: ProjectState,

@@ -102,9 +102,9 @@ async function largestIn(folder: string): Promise<string[]> {
 }
 type ReportRow = Pick<TableRow, 'data'>
 /**
- * Returns a file path for which a search ranks only the row of that file first; the first path if
- * there is none. Another row could rank equally if it contains the same words: a search for `b.ts`
- * also finds `a/b.ts`.
+ * Returns a file path whose search ranks the row of that file above all other rows. If every path
+ * has a rival, returns the first path. A rival contains the same words: a search for `b.ts` also
+ * finds `a/b.ts`.
  */
 export function searchable(rows: readonly ReportRow[]): string {
   const hits = (path: string, { data }: ReportRow): number =>

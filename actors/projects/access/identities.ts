@@ -82,7 +82,8 @@ export function signInPerson(
     state,
     user,
     { name, email, identity, role_ids },
-    // The operator's mapping grants the roles, so the caller needs no permissions of its own.
+    // The operator's settings map groups to roles. So the permissions of the caller, which limit
+    // what a principal may grant, are those of the roles.
     { holds: role_ids.flatMap((id) => grantsOf(state.roles, id)), brand: options.brand },
     cause,
   )

@@ -64,8 +64,8 @@ export const setCookie = (
     `HttpOnly; SameSite=Lax${isSecure(origin) ? '; Secure' : ''}`,
 })
 /**
- * Returns the value of the first cookie with the given name. Returns undefined if there is none, or
- * if the header is longer than `MAX_COOKIES` characters.
+ * Returns the value of the first cookie with the given name. Returns undefined if no cookie has this
+ * name, or if the header is longer than `MAX_COOKIES` characters.
  */
 export function cookieIn(header: string | undefined, name: string): string | undefined {
   if (header === undefined || header.length > MAX_COOKIES) return undefined
