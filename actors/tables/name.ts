@@ -7,9 +7,8 @@
  * N1. At most one table has or claims the name.
  * N2. Only the latest claim can be confirmed or released, so late messages about an earlier claim
  *     of the same table change nothing.
- * N3. If a claim is not confirmed within `CLAIM_TIMEOUT_MS`, the holder asks the table about it.
- *     The name stays taken until the table answers. A table that denies the claim never uses it
- *     afterwards.
+ * N3. If a claim is not confirmed within `CLAIM_TIMEOUT_MS`, the holder queries the table. The name
+ *     stays taken until the table answers. A table that denies the claim never uses it afterwards.
  */
 import type { Api } from '../../protocol/api.ts'
 import { refuse } from '../../protocol/errors.ts'
