@@ -310,8 +310,8 @@ export type LoopCommands = {
   /** Reports that a run of this loop has spent `milli` more thousandths of a credit. */
   'run.spent': { input: { run_id: string; milli: number }; reply: undefined }
   /**
-   * Queries whether the loop uses a handle. Sent by the actor of the handle after the reservation
-   * has expired.
+   * Binds a handle if a trigger of the loop uses it, and otherwise frees it. Sent by the actor of
+   * the handle after the reservation has expired.
    */
   'handle.settle': { input: { handle: string; organization: string }; reply: undefined }
   /** Grants a slot: the run may start. Sent by the actor that grants slots of the organization. */

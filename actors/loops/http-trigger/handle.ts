@@ -7,7 +7,7 @@
  * H1. A handle belongs to one loop at a time.
  * H2. A reservation that its loop does not use ends automatically. The loop may use it for one
  *     minute. After two minutes, and then every five minutes until the loop answers, this actor
- *     queries whether the loop uses the handle.
+ *     sends a query to find out whether the loop uses the handle.
  */
 
 import type { Api } from '../../../protocol/api.ts'
@@ -16,8 +16,8 @@ import type { HandleCommands, HandleEvent, HandleOwner } from '../../../protocol
 import { type Actor, defineActor } from '../../actor.ts'
 
 /**
- * Milliseconds for which a loop may use a reservation, and milliseconds after which the actor
- * queries whether the loop uses the handle.
+ * Milliseconds for which a loop may use a reservation, and milliseconds after which the actor first
+ * queries the loop about its use of the handle.
  */
 const USABLE = 60_000
 const ASKED = 120_000

@@ -83,7 +83,7 @@ export function signInPerson(
     user,
     { name, email, identity, role_ids },
     // The operator's settings, not a caller, grant the added roles. The sign-in therefore counts as
-    // holding the permissions of all roles.
+    // holding the permissions of all roles that the user gets.
     { holds: role_ids.flatMap((id) => grantsOf(state.roles, id)), brand: options.brand },
     cause,
   )
