@@ -183,7 +183,7 @@ export interface Actor<
    * obsolete messages again.
    */
   readonly isObsolete?: (state: S, push: Push) => boolean
-  /** Whether the actor has ended and can be evicted from memory at once. */
+  /** Whether the actor has ended and can be evicted from memory immediately. */
   readonly ended?: (state: S) => boolean
   /**
    * Whether an ended actor will not change again, apart from rare late messages, and is needed only

@@ -182,7 +182,7 @@ export function expiryOf(
 /** Whether a key has not expired at a time in Unix milliseconds. */
 export const unexpired = (key: ApiKey, at: number): boolean =>
   key.expires_at === undefined || (parseTimestamp(key.expires_at) ?? 0) > at
-/** Whether a key with this name exists among those for which `counts` returns true. */
+/** Whether a key with this name exists among the keys for which `counts` returns true. */
 export const hasName = (
   keys: Keys,
   name: string,

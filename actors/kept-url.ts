@@ -1,6 +1,6 @@
 /**
- * Changes to a record whose URL may have sealed values: the stored state, the entry of the audit
- * log, and the reply. The values arrive sealed and are not decrypted here.
+ * Computes changes to records whose URL may have sealed values: the state to store, the entry of
+ * the audit log, and the reply. The values arrive sealed and are not decrypted here.
  */
 
 import { timestamp } from '../protocol/common.ts'

@@ -1,6 +1,6 @@
 /**
  * The table of all API endpoints. Routing, validation, authorization, the API reference, the client
- * and the command line are derived from it. The rows are declared in the folder of their resource.
+ * and the command line are derived from it. Each row is declared in the folder of its resource.
  */
 
 import { consoleRows } from './access/console-rows.ts'

@@ -77,7 +77,7 @@ export interface Shape {
   /**
    * Commands to several actors: the command named by `command` is sent once for each id in the body
    * field named by `over`. An id without the prefix `prefix` is not found. The reply contains the
-   * outcome of each.
+   * outcome of each command.
    */
   readonly each?: { readonly over: string; readonly command: string; readonly prefix: Prefix }
   /**

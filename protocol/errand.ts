@@ -39,8 +39,8 @@ export type Errand =
    */
   | { readonly errand: 'leave'; readonly principal_id: string }
   /**
-   * Checks again whether new members of a channel are active principals, and expels those that are
-   * not.
+   * Checks again whether new members of a channel are active principals, and expels members that
+   * are not.
    */
   | {
       readonly errand: 'confirm'
@@ -88,7 +88,7 @@ export function errandJob(
     max_attempts: ATTEMPTS,
   } as const
   const now = timestamp(at)
-  // Like the record of a delivery, this record is never listed.
+  // This record appears in no list of jobs.
   const record = {
     ...shared,
     kind: 'action_execution',

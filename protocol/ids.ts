@@ -106,7 +106,7 @@ export const stemOf = (id: string): string => id.slice(0, -2)
 const SHAPE = /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/
 /**
  * Whether a text has the form of an id with this prefix; without `prefix`, of any id. Every id that
- * `makeId` builds has this form, so a lookup can answer `not_found` to any other text at once.
+ * `makeId` builds has this form, so a lookup can answer `not_found` to any other text immediately.
  */
 export const isId = (text: string, prefix?: Prefix): boolean =>
   SHAPE.test(text) && (prefix === undefined || text.startsWith(`${prefixes[prefix]}_`))

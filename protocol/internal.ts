@@ -27,7 +27,7 @@ export type QueueCommands = ArtifactQueueCommands &
   EnvironmentQueueCommands & {
     /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
     'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-    /** Cancels jobs. Waiting jobs end at once; workers are asked to stop leased jobs. */
+    /** Cancels jobs. Waiting jobs end immediately; workers are asked to stop leased jobs. */
     'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
     /** Assigns jobs to the workers of a gateway, or to an executor, in response to an offer. */
     'queue.claim': {
@@ -107,7 +107,7 @@ export interface ChildStart {
    * The depth of the parent in its causal chain. The child run has the same position in the chain.
    */
   readonly cause_depth?: number
-  /** The causal chain of the source events of the parent, which is also that of the child run. */
+  /** The causal chain of the source events of the parent. The child run has the same chain. */
   readonly chain?: Chain
   readonly definition: Definition
   readonly definitions: Readonly<Record<string, Definition>>

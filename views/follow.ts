@@ -81,8 +81,8 @@ interface Waiter {
 const BATCH = 500
 const BYTES = 524_288
 /**
- * Approximate maximum number of entries that are applied at once. Between two such parts of a
- * batch, queries are answered.
+ * Approximate maximum number of entries in one part of a batch. Queries are answered between two
+ * parts.
  */
 const ENTRIES = 2000
 

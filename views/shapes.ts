@@ -46,7 +46,10 @@ interface Node {
 }
 const node = (): Node => ({ n: WHOLE, next: [], last: undefined })
 
-/** Replaces the number of a shape before a record that is stored whole, followed by its label. */
+/**
+ * Takes the place of a shape's number before a record that is stored whole. The record's label
+ * comes after the record.
+ */
 const WHOLE = 0
 /** Maximum number of nodes of the tree. Records with further shapes are stored whole. */
 const MAX_NODES = 50_000
@@ -63,7 +66,7 @@ export class Shapes {
   /** Cached texts of restored times, because many records contain the same times. */
   readonly #texts = new Map<number, string>()
 
-  /** Discards all shapes, and loads those of the table, in the order of their numbers. */
+  /** Discards all shapes, and loads the shapes of the table, in the order of their numbers. */
   begin(rows: readonly { readonly shape: string }[]): void {
     this.#root = node()
     this.#nodes = 0

@@ -35,8 +35,8 @@ interface Keeping<V> {
   readonly copy?: (value: V) => V
   /**
    * Whether a value will probably change soon. A partial flush leaves such a value in memory, and
-   * every flush drops the others from the cache. If absent, every flush writes all values, and
-   * written values stay cached.
+   * every flush drops the other values from the cache. If absent, every flush writes all values,
+   * and written values stay cached.
    */
   readonly changes?: (value: V, key: string) => boolean
 }
@@ -165,7 +165,7 @@ const ROWS_AT_ONCE = 32
 interface Appended {
   /** The values of all rows, in order. */
   values: Value[]
-  /** The number of values of rows of batches that `keep` has accepted. */
+  /** The number of values from batches that `keep` has accepted. */
   kept: number
   readonly columns: number
   readonly one: string

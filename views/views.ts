@@ -69,7 +69,7 @@ const armsByKind: ReadonlyMap<string, readonly Arm[]> = new Map(
 )
 const none: readonly Arm[] = []
 /**
- * Returns the functions that apply entries of a kind; none if this release does not know the kind.
+ * Returns the functions that apply entries of a kind; none if the kind is unknown to this release.
  */
 export const armsOf = (kind: string): readonly Arm[] => armsByKind.get(kind) ?? none
 

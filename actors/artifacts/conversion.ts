@@ -39,7 +39,7 @@ const tooLarge: Conversion = {
 }
 /**
  * Begins the conversion of an artifact. Returns undefined if the file is not an Office file. The
- * conversion of a file that is too large fails at once, without an errand.
+ * conversion of a file that is too large fails immediately, without an errand.
  * @param principal id of the principal that uploaded the file.
  */
 export function beginConversion(

@@ -1,7 +1,7 @@
 /**
- * Arms of actors whose resources can belong to a blueprint. `managed` wraps the arm of an ordinary
- * command. It enforces the protection of the resource, and stores the binding from a blueprint's
- * command in the same commit (protocol/blueprints/stored.ts).
+ * Command handlers of actors whose resources can belong to a blueprint. `managed` wraps the handler
+ * of an ordinary command. It enforces the protection of the resource, and stores the binding from a
+ * blueprint's command in the same commit (protocol/blueprints/stored.ts).
  */
 import { type KnownResource, withoutSecretsOf } from '../../protocol/blueprints/compare.ts'
 import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'
@@ -60,7 +60,7 @@ const minting = (cause: Cause, prefix: Prefix, id: string): Cause => ({
 })
 
 /**
- * Wraps the arm of a command that creates, changes or deletes a resource.
+ * Wraps the handler of a command that creates, changes or deletes a resource.
  * @param effect `create`: the command creates the resource. `change`: it changes the resource.
  * `delete`: it deletes the resource.
  */
@@ -132,7 +132,7 @@ export const asResource = (
     : null
 
 /**
- * The arms of commands that change only a binding.
+ * Handlers of the commands that change only a binding.
  * @param exists whether the actor has the resource.
  */
 export const bindingArms = <S>(
@@ -166,8 +166,8 @@ export const bindingArms = <S>(
 })
 
 /**
- * Returns the parts of an actor that is a single resource: its `ManagedResource`, the arms and
- * reducers of its binding, and the answer to the query `resource`.
+ * Returns the parts of an actor that is a single resource: its `ManagedResource`, the command
+ * handlers and reducers of its binding, and the answer to the query `resource`.
  * @param recordOf returns the record of the resource, or undefined if the resource does not exist.
  */
 export const singleResource = <S extends { readonly binding?: StoredBinding } | null>(

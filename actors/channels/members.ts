@@ -1,5 +1,5 @@
 /**
- * Members of a channel: adding, removing and the read marker. The last administrator of a channel
+ * Members of a channel: additions, removals and read markers. The last administrator of a channel
  * cannot leave while there are other members. A channel can still end up without an administrator:
  * if the last one is expelled because that principal was disabled or archived, or if the last one
  * leaves as the only member and others join later.

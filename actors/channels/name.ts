@@ -144,9 +144,9 @@ export const channelName: Actor<
   initial: () => ({}),
   decide: {
     'channel.create': create,
-    // Stores an idempotency key in the actor whose id is derived from the key. A later request with
-    // the same key and another name is decided by another actor. The fingerprint that is stored
-    // with this command reveals that the bodies differ.
+    // Stores an idempotency key. The id of the actor that receives this command is derived from the
+    // key, so requests with the same key but different names reach the same actor. The fingerprint
+    // that is stored with the command shows that their bodies differ.
     'name.key': () => ({ events: [{ type: 'name.keyed' }], reply: undefined }),
     'name.free': (state, { channel }) => ({
       events: state.channel === channel ? [{ type: 'name.freed' }] : [],

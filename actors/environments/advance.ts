@@ -31,7 +31,7 @@ const MAX_BACKOFF_MS = 60_000
 
 const doubling = (first: number, times: number, longest: number): number =>
   Math.min(first * 2 ** Math.max(0, times), longest)
-/** Time of the next request for an operation that no host has claimed. */
+/** Unix milliseconds of the next request for an operation that no host has claimed. */
 const askAgainAt = ({ kind, asked, requests }: NonNullable<KeptEnvironment['operation']>): number =>
   asked + doubling(2000, requests - 1, kind === 'destroy' ? MAX_TEARDOWN_MS : MAX_REQUEST_MS)
 const startableAt = ({ worker: { since, failures } }: KeptEnvironment): number =>

@@ -17,7 +17,7 @@ import { type EnvironmentState, sameHolder, shown } from './state.ts'
 const DEFAULT_TTL = 300
 const leasable: ReadonlySet<string> = new Set(['provisioning', 'ready', 'running', 'retained'])
 
-/** `lease_id`: the lease to renew, which the gateway found by its token. */
+/** `lease_id`: the lease to renew or release, which the gateway found by its token. */
 export interface AddedLeaseInput {
   readonly lease_id?: string
 }

@@ -26,11 +26,11 @@ type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N][
 /** Minimum time between two updates of `last_seen_at`, in milliseconds. */
 const SEEN_MS = 600_000
 /**
- * Milliseconds after the start of a worker, or after a progress report of an operation, during which
- * older reports may still arrive.
+ * Milliseconds for which older reports may still arrive after the start of a worker, or after a
+ * progress report of an operation.
  */
 const OVERLAP_MS = 5000
-/** Minimum time between two requests of an operation, in milliseconds. */
+/** Minimum time between two requests for an operation, in milliseconds. */
 const REPEAT_MS = 1000
 /** Shortest and longest pause after a failed teardown, in milliseconds. */
 const TEARDOWN_MS = 30_000

@@ -13,10 +13,7 @@ import { type EnvironmentState, isAttached, shown } from './state.ts'
 type Commands = EnvironmentCommands
 type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N]['reply']>
 
-/**
- * Milliseconds for which an attached worker that has asked to connect excludes other workers while
- * its registration is pending.
- */
+/** Milliseconds for which the pending registration of an attached worker excludes other workers. */
 const CONNECTING_MS = 30_000
 const unstartable: ReadonlySet<string> = new Set(['destroying', 'destroyed', 'failed', 'orphaned'])
 

@@ -1,5 +1,5 @@
 /**
- * An index of the triggers and waits of a project, so that an event is compared only with those
+ * An index of the triggers and waits of a project, so that an event is compared only with listeners
  * that could match. Listeners are found by type or by the prefix of a pattern, then by the source
  * or by one value that a listener requires. The index is derived from the state and held next to
  * it, with compiled conditions. Webhooks are not indexed (hooks.ts).

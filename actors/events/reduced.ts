@@ -5,7 +5,7 @@ import type { JsonObject } from '../../protocol/common.ts'
 const MAX_PAYLOAD_LENGTH = 262_144
 
 /**
- * Returns a lower bound of the number of characters that remain of `left` after a JSON value. The
+ * Returns a lower bound on the number of characters that remain of `left` after a JSON value. The
  * bound assumes that every character of a text needs an escape sequence. It is negative if the
  * value may be longer than `left`.
  */

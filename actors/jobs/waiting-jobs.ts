@@ -3,9 +3,9 @@
  *
  * Higher priority goes first. Within a priority the capabilities take turns, within a capability
  * the fairness keys take turns, and within a key the oldest job goes first. A job is one unit of
- * service, so taking turns is start-time fair queuing (Goyal et al. 1996) with equal weights. Two
- * keys that both wait are never more than one job apart. Jobs whose capability no worker has do not
- * block other jobs.
+ * service, so taking turns is start-time fair queuing (Goyal et al. 1996) with equal weights. While
+ * two keys of one capability both have waiting jobs, the numbers of their claimed jobs differ by at
+ * most one. Jobs whose capability no worker has do not block other jobs.
  */
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import { add, inOrder, type Order, removeAt } from '../heap.ts'

@@ -1,4 +1,4 @@
-/** Starts of runs by a client: of a loop, and of one of its triggers as a test. */
+/** Runs that a client starts: runs of a loop, and test runs of one of its triggers. */
 
 import { actorOf } from '../../protocol/actions/invocation.ts'
 import { type JsonObject, timestamp } from '../../protocol/common.ts'

@@ -49,7 +49,7 @@ function take(on: Draft, run_id: string): void {
 }
 /**
  * Repeats the requests for slots that were declined while the loop was not active. If the limit has
- * been removed, the runs begin at once.
+ * been removed, the runs begin immediately.
  */
 export function askAgain(on: Draft): void {
   if (on.state.record?.status !== 'active') return

@@ -28,7 +28,7 @@ import {
 import type { Actor, Cause, Decision } from '../actor.ts'
 
 type Rows = typeof rows
-/** The fields of an entry that decisions need. Times are timestamps. */
+/** The fields of an entry that decisions need. */
 interface Kept
   extends Pick<
     MemoryEntry,

@@ -49,7 +49,10 @@ function changeable(
     : lacksPermission(brand, 'change a shared view of somebody else')
 }
 
-/** Refuses a further shared view of the project, or private view of an owner, at the limit. */
+/**
+ * Refuses another shared view if the project has reached its limit, or another private view if the
+ * owner has reached its limit.
+ */
 function tooMany(state: SavedViewsState, shared: boolean, owner_id: string): Refusal | undefined {
   const views = all(state)
   const limit = shared ? savedViewLimits.shared : savedViewLimits.private_of_principal

@@ -1,5 +1,5 @@
 /**
- * Actions of a project. Calls are made by workers and executors, not here.
+ * The actions of a project: their records and secrets. Workers and executors perform the calls.
  *
  * Invariants: names are unique in the project and never change. An HTTP action has exactly one
  * secret, which is stored sealed. Calls are signed with the newest version of the secret.

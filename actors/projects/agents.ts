@@ -23,7 +23,7 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof rows
 type Decided<R> = Decision<AgentEvent | PrincipalEvent | KeyEvent, R>
-/** The domain of e-mail addresses, which the gateway adds. */
+/** The domain of the agents' e-mail addresses. The gateway adds it to the input. */
 export interface Domain {
   readonly domain: string
 }

@@ -115,7 +115,7 @@ export function projectResourcesOf(
 export const projectResourceIds = (state: ProjectState): string[] =>
   projectTypes.flatMap((type) => idsOf(state, type))
 
-/** The arms of commands that change only a binding. */
+/** Handlers of the commands that change only a binding. */
 export const projectBindingArms = bindingArms<ProjectState>(
   (state, type, id) => isProjectType(type) && recordOf[type](state, id) !== undefined,
   bindingOf,

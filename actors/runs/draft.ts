@@ -1,8 +1,8 @@
 /**
  * A decision under construction. The engine may execute many steps in one command. Each step needs
- * the state that results from the previous steps, so `emit` applies every event at once. `apply`
- * never changes the state that it receives, so the actor's state stays unchanged. The finished
- * decision includes the resulting state as `next`.
+ * the state that results from the previous steps, so `emit` applies every event immediately.
+ * `apply` never changes the state that it receives, so the actor's state stays unchanged. The
+ * finished decision includes the resulting state as `next`.
  */
 
 import { type JsonObject, timestamp } from '../../protocol/common.ts'

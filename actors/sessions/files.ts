@@ -91,8 +91,8 @@ const changed = (
 })
 
 /**
- * The effect of erasing files that have no artifact actor: their objects are deleted from the object
- * store.
+ * The effect of erasing files that have no artifact actor: their objects are deleted from the
+ * object store.
  */
 export const reactAttachments = {
   'attachment.erased': (

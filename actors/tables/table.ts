@@ -36,7 +36,9 @@ import {
 
 const resource = singleResource<TableState>('table', ({ table }) => table)
 
-/** The commands to the holders of names that confirm or release claims of the table. */
+/**
+ * The commands that confirm or release claims of the table, for the holders of the claimed names.
+ */
 const answerClaim = (
   name: 'table_name.confirm' | 'table_name.release',
   table_id: string,

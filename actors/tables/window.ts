@@ -37,7 +37,7 @@ const ENTRY_LENGTH = 48
 interface Generation {
   /** Last change by row id, negative for a deletion. */
   rows: Record<string, number>
-  /** Last change by `placeOf(identity)`, with the id of the row that has it, or null. */
+  /** Last change by `placeOf(identity)`, with the id of the row that has the identity, or null. */
   identities: Record<string, readonly [change: number, row_id: string | null]>
   /** Estimated length in characters. */
   length: number

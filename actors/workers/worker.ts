@@ -72,7 +72,10 @@ function detached(registration: Registration): Registration {
   const { attached, environment_id: _, ...rest } = registration
   return attached ? rest : registration
 }
-/** The attached environment of a session that continues. */
+/**
+ * The attached environment that a session keeps when its next registration specifies no
+ * environment.
+ */
 const carriedOver = (
   { attached, environment_id }: Registration,
   asked: Pick<Registration, 'environment_id'>,

@@ -1,8 +1,8 @@
 /**
  * Console sessions, with which browsers sign in, and one-time links that sign in an administrator.
- * A session has the rights of credentials (its grants), those of the users of an account, or both.
- * A person who signs in with OpenID Connect has an account. The organization stores each session
- * with the hash of its cookie, never with the cookie itself.
+ * A session has the rights of credentials (its grants), of the users of an account, or of both. A
+ * person who signs in with OpenID Connect has an account. The organization stores each session with
+ * the hash of its cookie, never with the cookie itself.
  *
  * This file declares the rows for signed-in callers, and the internal commands and events of the
  * organization. `unauthenticated-rows.ts` declares the operations that need no session.
@@ -94,7 +94,9 @@ export interface KeptConsoleSession {
   readonly hash: string
   readonly method: SignInMethod
   readonly grants: readonly ConsoleGrant[]
-  /** The account as whose users the session acts; absent if it was not opened for an account. */
+  /**
+   * Id of the account whose users the session acts as; absent if it was not opened for an account.
+   */
   readonly account?: string
   readonly created_at: number
   readonly seen_at: number

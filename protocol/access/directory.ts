@@ -117,7 +117,7 @@ export const hasExpired = (key: Pick<ApiKey, 'expires_at'>, now: number): boolea
 /**
  * Returns the active principal of a project with this id: a person, a service or an agent of the
  * project, or the service principal of an organization key. Returns undefined for unknown, disabled
- * and deleted principals, and for those of other projects.
+ * and deleted principals, and for principals of other projects.
  */
 export function activePrincipal(
   { principals }: ProjectDirectory,

@@ -21,7 +21,8 @@ export type IdentityCommands = {
   /**
    * Creates the user of a person, or updates the user's name, address and roles. An existing user
    * that has the address but no identity becomes the user of the person. `email` must be verified
-   * by the provider. `roles` are names or ids. Without roles, no user is created.
+   * by the provider. `roles` are names or ids. If the project has none of the roles, no user is
+   * created.
    */
   'person.sign_in': {
     input: {

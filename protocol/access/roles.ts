@@ -46,8 +46,8 @@ export function grantsOf(roles: Roles, id: string): readonly string[] {
     : (getOwn(roles, id)?.permissions ?? [])
 }
 /**
- * Returns the permissions that several roles grant together inside a project, capped by those of
- * the scope role, if one is given.
+ * Returns the permissions that several roles grant together inside a project, capped by the
+ * permissions of the scope role, if one is given.
  */
 export function grantedBy(
   roles: Roles,

@@ -107,7 +107,7 @@ export const builtins = (brand: string): readonly Builtin[] =>
   )
 /**
  * Returns the named groups of built-in actions: `<brand>.table.read` contains the actions that read
- * tables, and `<brand>.table.write` those that change rows.
+ * tables, and `<brand>.table.write` contains the actions that change rows.
  * @param brand lower-case brand.
  */
 export function builtinGroups(brand: string): Groups {

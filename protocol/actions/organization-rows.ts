@@ -1,7 +1,7 @@
 /**
  * Actions of the organization: HTTP endpoints that every project can call. Each has numbered
  * signing secrets, so that a secret can be replaced without interruption: receivers accept the
- * previous secret for a while.
+ * previous secret for a limited time.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, pageOf, paging, Timestamp } from '../common.ts'

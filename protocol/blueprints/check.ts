@@ -1,4 +1,4 @@
-/** The rules for the request of an apply that its schema cannot express. */
+/** The rules for an apply request that its schema cannot express. */
 import type { FieldError } from '../errors.ts'
 import { type ApplyRequest, blueprintLimits } from './schema.ts'
 

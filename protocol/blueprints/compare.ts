@@ -54,7 +54,7 @@ export function presentValue(known: KnownResource, field: string): unknown {
   return known.record[refers?.list ? field : memberOf(facts, field)]
 }
 
-/** Returns the key in `applied` of the hash of a field's unmasked value. */
+/** Returns the key under which `applied` contains the hash of a field's unmasked value. */
 const secretName = (field: string): string => `${field}!`
 
 /**
@@ -148,7 +148,7 @@ export const withReferences = (
   ),
 })
 
-/** Returns the fields whose values differ from those that the last apply set. */
+/** Returns the fields whose values differ from the values that the last apply set. */
 export function driftOf(known: KnownResource, hash: Hash): FieldDifference[] {
   const { fields } = resourceFacts[known.type]
   return Object.entries(known.binding?.applied ?? {}).flatMap(

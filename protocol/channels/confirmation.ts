@@ -1,6 +1,6 @@
 /**
  * Private events of a channel about confirmations. A confirmation is an errand that checks that new
- * members are active principals, and expels those that are not. `job_id` is the id of the errand.
+ * members are active principals, and expels members that are not. `job_id` is the id of the errand.
  */
 import type { Event } from '../entry.ts'
 

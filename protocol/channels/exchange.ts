@@ -1,8 +1,8 @@
 /**
  * Exchanges: requests to agents that are members of channels, and the answers to these requests. A
- * message that wakes an agent starts an exchange, at once or after the current one. An exchange is
- * one turn of the session that the agent has for the channel or thread. The answer of the turn is
- * posted below the message.
+ * message that wakes an agent starts an exchange, immediately or after the current one. An exchange
+ * is one turn of the session that the agent has for the channel or thread. The answer of the turn
+ * is posted below the message.
  *
  *     message → exchange → errand that looks up the turn's data → turn in the session → answer
  *

@@ -5,7 +5,7 @@
  *
  * The host creates the credential and sends only its hash to the environment. The text contains the
  * id of the environment and, as in API keys, a tag that narrows down the project. The gateway needs
- * both to ask the owner of the environment whether the hash matches.
+ * both to find the owner of the environment, which verifies the hash.
  */
 import { isId } from '../ids.ts'
 

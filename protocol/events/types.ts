@@ -32,8 +32,8 @@ const internal: ReadonlySet<string> = new Set([
 ])
 /**
  * The event types that the service publishes, except signals and the events of providers. Under the
- * prefixes of the service, only these are `ready` in the catalog. Producers take their types from
- * this list (`ServicePublication`), so every published type is in the catalog.
+ * prefixes of the service, only these types are `ready` in the catalog. Producers take their types
+ * from this list (`ServicePublication`), so every published type is in the catalog.
  */
 const emitted = [
   'artifact.created',

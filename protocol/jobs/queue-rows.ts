@@ -1,4 +1,6 @@
-/** The row for the queues of a project: their open jobs, and the workers that take from them. */
+/**
+ * The row for the queues of a project: their open jobs, and the workers that take jobs from them.
+ */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, listOf, Timestamp } from '../common.ts'
 import { query } from '../contract.ts'

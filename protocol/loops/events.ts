@@ -102,8 +102,8 @@ export type LoopEvent =
   /** A run leaves the queue of the loop and is admitted. */
   | (Event & { readonly type: 'run.promoted'; readonly run_id: string })
   /**
-   * The run is asked to end, for example in favor of another run. A waiting run leaves the queue at
-   * once.
+   * The run is asked to end, for example in favor of another run. A waiting run leaves the queue
+   * immediately.
    */
   | (Event & { readonly type: 'run.displaced'; readonly run_id: string })
   /** The run has ended or is about to fail. `failures`: new number of consecutive failed runs. */
@@ -309,7 +309,10 @@ export type LoopCommands = {
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
   /** Reports that a run of this loop has spent `milli` more thousandths of a credit. */
   'run.spent': { input: { run_id: string; milli: number }; reply: undefined }
-  /** Asks whether the loop uses a handle. Sent by the handle after its reservation has expired. */
+  /**
+   * Binds a handle if a trigger of the loop uses it, and otherwise frees it. Sent by the actor of
+   * the handle after the reservation has expired.
+   */
   'handle.settle': { input: { handle: string; organization: string }; reply: undefined }
   /** Grants a slot: the run may start. Sent by the actor that grants slots of the organization. */
   'place.give': { input: { run_id: string }; reply: undefined }

@@ -19,10 +19,10 @@ export interface Wanting {
 export type PlaceEvent =
   | (Event & Wanting & { readonly type: 'place.given' | 'place.lined_up' })
   | (Event & { readonly type: 'place.freed'; readonly run_id: string })
-  /** A wake-up granted no slot. A soft event; `at` is the time in Unix milliseconds. */
+  /** Soft event: a wake-up granted no slot. `at` is the time in Unix milliseconds. */
   | (Event & { readonly type: 'places.counted'; readonly at: number })
 /**
- * Internal commands of the actor that grants slots. Its id is that of the organization. The
+ * Internal commands of the actor that grants slots. Its id is the id of the organization. The
  * commands are never refused.
  */
 export type PlaceCommands = {

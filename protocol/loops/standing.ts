@@ -8,7 +8,7 @@
  * R2. The gateway that saved a loop also notifies the project before it replies. So a later
  *     deletion of an action takes the loop into account. A concurrent deletion counts as earlier,
  *     which is harmless, because a loop may refer to actions that do not exist.
- * R3. A deleted project ends all its loops, including those that notify it later.
+ * R3. A deleted project ends all its loops, including loops that notify it later.
  */
 import type { Event } from '../entry.ts'
 

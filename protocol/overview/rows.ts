@@ -14,7 +14,7 @@ export const MAX_FAILURES = 20
 /** Waiting interactions are counted up to this number. */
 export const MAX_WAITING_COUNTED = 1000
 
-/** Maximum length of a period, in minutes, and the steps into which such a period is divided. */
+/** Length of the steps of a series, by the maximum length of its period; both in minutes. */
 const STEPS = [
   { up_to: 180, step: 1 },
   { up_to: 12 * 60, step: 5 },

@@ -1,4 +1,6 @@
-/** The rows for the caller's own preferences and for saved views. Their records: `schema.ts`. */
+/**
+ * The rows for the caller's own preferences and for saved views. The schemas are in `schema.ts`.
+ */
 import { Closed, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import {

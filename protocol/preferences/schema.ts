@@ -82,7 +82,7 @@ export interface PreferencesReplies {
 }
 
 /**
- * The lists of which views can be saved; each is returned by the row `<resource>.list`. A view can
+ * The lists for which views can be saved; each is returned by the row `<resource>.list`. A view can
  * also be about the rows of a table (`rows`).
  */
 const viewedResources = {
@@ -175,8 +175,9 @@ export const checkSavedView = (body: CreateSavedView | UpdateSavedView): FieldEr
 }
 
 /**
- * What the audit log says of a view that is shared, or was shared before the change. Private views
- * are not audited, because they do not exist for others. Absent in events of earlier releases.
+ * The data that the audit log shows about a view that is shared, or was shared before the change.
+ * Private views are not audited, because only their owner can see them. Events of earlier releases
+ * lack the data.
  */
 interface AuditedView {
   readonly name: string

@@ -38,8 +38,8 @@ export interface Reserved {
 }
 
 /**
- * Internal commands of the organization, in addition to those for holds of skills, for sign-in
- * requests of devices and for console sessions.
+ * Internal commands of the organization, in addition to the commands for holds on skills, for
+ * sign-in requests of devices and for console sessions.
  */
 export type OrganizationCommands = SkillHoldCommands &
   DeviceCommands &
@@ -74,8 +74,8 @@ export type ProjectCommands = LoopsCommands &
      */
     'handle.settle': { input: { id: string; organization: string }; reply: undefined }
     /**
-     * Sent by the queue when an errand of the project has ended: the removal of a principal from its
-     * channels, or the removal of the data of the deleted project.
+     * Sent by the queue when an errand of the project has ended: the removal of a principal from
+     * its channels, or the removal of the data of the deleted project.
      */
     'job.settled': RunCommands['job.settled']
   }

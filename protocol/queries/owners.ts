@@ -108,7 +108,8 @@ export interface OwnerQueries {
     repository_host: { input: { readonly name: string }; reply: KeptRepositoryHost | null }
     repository_hosts: { input: NoInput; reply: readonly RepositoryHost[] }
     /**
-     * The resources with these ids, and those with these values of the `match` field (`TypeFacts`).
+     * The resources with these ids, and the resources with these values of the `match` field
+     * (`TypeFacts`).
      */
     resources: {
       input: {

@@ -239,7 +239,7 @@ type ViewInput<I, S> = Omit<I, 'cursor' | 'project'> & {
   }
     ? { readonly viewer: Viewer }
     : unknown)
-/** Inputs that gateways add to those of a row. */
+/** Fields that gateways add to the input of a row. */
 interface AddedInputs {
   /**
    * `names`: the id of the viewer, and `role:<name>` for each of its roles. `caller`: the same for

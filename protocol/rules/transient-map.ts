@@ -32,7 +32,7 @@ export class TransientMap<K, V> {
     if (holder) holder.value = value
     else this.#holders.set(key, { value })
   }
-  /** Removes an entry. Returns whether there was one. */
+  /** Removes an entry. Returns whether the map contained the entry. */
   delete(key: K): boolean {
     const holder = this.#holders.get(key)
     if (!holder) return false

@@ -73,7 +73,7 @@ export const textName = (place: string): string => `${place}.md`
  * @param place name of the bytes of the file.
  */
 export const objectNames = (place: string): readonly string[] => [place, textName(place)]
-/** Whether a MIME type is that of an Office file. */
+/** Whether a MIME type is the type of an Office file. */
 export const isOffice = (mime_type: string): boolean =>
   mime_type.startsWith('application/vnd.openxmlformats-officedocument.')
 

@@ -4,8 +4,8 @@
  * - Unknown fields of a request are refused.
  * - A message with a block of type `file` is dropped. A request with any other unknown type of
  *   block is refused.
- * - Readers of the project may read its sessions, except private ones (`visibility.ts`) and those
- *   of channels that they may not read.
+ * - Readers of the project may read its sessions, except private sessions (`visibility.ts`) and
+ *   sessions of channels that they may not read.
  */
 import { type Static, Type } from 'typebox'
 import { InlineConfig } from '../agents/inline.ts'

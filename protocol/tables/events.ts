@@ -171,8 +171,8 @@ export type TableNameCommands = {
 export type RowFact = Omit<StoredRow, 'data'> & { readonly data?: JsonObject }
 /**
  * The requested rows of a table, as of a change: the view has applied all changes up to `through`,
- * and no later change. Requested rows that are not listed do not exist. For a table that the view
- * does not know, `through` is 0.
+ * and no later change. Requested rows that are not listed do not exist. For a table that does not
+ * exist in the view, `through` is 0.
  */
 export interface TableFacts {
   readonly through: number
@@ -213,9 +213,9 @@ export type AddedTableInputs = {
 }
 
 /**
- * The reply of a table that cannot decide with the facts, because rows have changed since. Nothing
- * was stored, so the gateway repeats the command under the same id, with facts of a view that has
- * applied the change `stale`.
+ * The reply of a table that cannot decide with the facts, because rows have changed in the
+ * meantime. Nothing was stored, so the gateway repeats the command under the same id, with facts of
+ * a view that has applied the change `stale`.
  */
 export interface Stale {
   readonly stale: number

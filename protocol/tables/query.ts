@@ -49,7 +49,7 @@ export interface SortField {
   readonly field: QueryField
   readonly descending: boolean
 }
-/** A valid query. `sort` ends with the field `id`, so it orders all rows. */
+/** A valid query. `sort` ends with the field `id`, so no two rows are tied. */
 export interface RowQueryPlan {
   readonly conditions: readonly Condition[]
   readonly sort: readonly SortField[]

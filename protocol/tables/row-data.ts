@@ -138,7 +138,7 @@ export const changedMembers = (before: JsonObject, after: JsonObject): string[] 
 /**
  * Whether readers see a stored value: its key is declared and the value is of the column's type, or
  * the key is not declared and the table is open. Other values are hidden, not deleted. They were
- * stored under an earlier schema, and become visible again when their column returns.
+ * stored under an earlier schema, and become visible again when their column is declared again.
  */
 export function isVisible(schema: TableSchema, name: string, value: unknown): boolean {
   const column = columnOf(schema, name)

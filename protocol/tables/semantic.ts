@@ -127,8 +127,9 @@ export function fuse(...lists: readonly (readonly string[])[]): string[] {
 }
 
 /**
- * Returns the number of distinct query tokens that equal a token of the row (`exact`), and of those
- * that are only a prefix of a token (`begun`). Returns undefined if both numbers are 0.
+ * Returns the number of distinct query tokens that equal a token of the row (`exact`), and the
+ * number of query tokens that are only a prefix of a token (`begun`). Returns undefined if both
+ * numbers are 0.
  */
 export function anyHits(
   query: readonly string[],

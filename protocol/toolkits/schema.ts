@@ -33,8 +33,8 @@ export const Selector = Closed({
  * - `exact`: the action with this name.
  * - `group`: the actions of a named group, or all actions whose names begin with this text and a
  *   dot.
- * - `platform`, `custom`: a pattern for the actions of the service, or for those of the project and
- *   the organization.
+ * - `platform`, `custom`: a pattern for the actions of the service, or for the actions of the
+ *   project and the organization.
  * - `wildcard`: a pattern for all actions.
  */
 export type Selector = Static<typeof Selector>
@@ -131,6 +131,6 @@ export const systemToolkits = (brand: string, since: string): Toolkit[] => [
     updated_at: since,
   },
 ]
-/** Whether an id is that of a toolkit that the service defines. */
+/** Whether an id belongs to a toolkit that the service defines. */
 export const isSystemToolkit = (id: string): boolean =>
   id === 'kit_system_all' || id === 'kit_system_memory'

@@ -38,7 +38,7 @@ export const UsageEvent = Type.Object({
   created_at: Timestamp,
 })
 export type UsageEvent = Static<typeof UsageEvent>
-/** The totals of all events that match the filters, not only of those on the page. */
+/** The totals of all events that match the filters, not only of the events on the page. */
 const totals = {
   total_raw_quantity: Type.Integer(),
   total_credit_cost: Type.Number(),

@@ -82,7 +82,7 @@ export interface Taking {
   readonly takes: readonly Take[]
   /**
    * No job can be accepted at the moment. The shard can offer the jobs to another gateway or
-   * executor at once.
+   * executor immediately.
    */
   readonly busy?: true
   /** The service itself performs the remaining jobs, so they must be offered to executors. */

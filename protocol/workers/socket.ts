@@ -240,8 +240,10 @@ export const down = {
 export type Down = { [K in keyof typeof down]: Static<(typeof down)[K]> }[keyof typeof down]
 
 /**
- * Close codes of the socket. Clients derive only a reconnect delay from them. Therefore the service
- * never closes a socket with 1000 or 1001. A worker that ends closes its socket with 1000.
+ * Close codes of the sockets of workers and terminals. Workers derive only a reconnect delay from
+ * them. Therefore the service never closes the socket of a worker with 1000 or 1001. A worker that
+ * ends closes its socket with 1000; the gateway closes the socket of a terminal with 1000 when the
+ * terminal has ended.
  */
 export const closeCodes = {
   drained: 1000,

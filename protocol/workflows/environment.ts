@@ -1,13 +1,13 @@
 /**
  * The environment policy of a definition, which selects the environment of its actions and agents.
  *
- * An action that requires an environment uses the first of these that is specified:
+ * An action that requires an environment uses the first of these environments that is specified:
  * 1. the environment in the config of the step
  * 2. the environment in the policy
  * 3. the environment of the owner (run, agent or loop) that the mode of the policy selects
  * 4. the environment of the run
  *
- * A turn of an agent uses the first of these that is specified:
+ * A turn of an agent uses the first of these environments that is specified:
  * 1. the environment in the policy
  * 2. the environment of the owner that the mode of the policy selects
  * 3. the environment of the run, if the run has repositories

@@ -6,8 +6,8 @@
  * Invariants:
  * H1. A handle belongs to one loop at a time.
  * H2. A reservation that its loop does not use ends automatically. The loop may use it for one
- *     minute. After two minutes, and then every five minutes until it answers, the loop is asked
- *     whether it uses the handle.
+ *     minute. After two minutes, and then every five minutes until the loop answers, this actor
+ *     sends a query to find out whether the loop uses the handle.
  */
 
 import type { Api } from '../../../protocol/api.ts'
@@ -16,12 +16,12 @@ import type { HandleCommands, HandleEvent, HandleOwner } from '../../../protocol
 import { type Actor, defineActor } from '../../actor.ts'
 
 /**
- * Milliseconds for which a loop may use a reservation, and milliseconds after which the loop is
- * asked whether it uses the handle.
+ * Milliseconds for which a loop may use a reservation, and milliseconds after which the actor first
+ * queries the loop about its use of the handle.
  */
 const USABLE = 60_000
 const ASKED = 120_000
-/** Milliseconds after which an unanswered question to the loop is repeated. */
+/** Milliseconds after which an unanswered query to the loop is repeated. */
 const AGAIN = 300_000
 
 interface HandleState {

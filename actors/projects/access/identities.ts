@@ -82,8 +82,8 @@ export function signInPerson(
     state,
     user,
     { name, email, identity, role_ids },
-    // The operator's settings map groups to roles. So the permissions of the caller, which limit
-    // what a principal may grant, are those of the roles.
+    // The operator's settings, not a caller, grant the added roles. The sign-in therefore counts as
+    // holding the permissions of all roles that the user gets.
     { holds: role_ids.flatMap((id) => grantsOf(state.roles, id)), brand: options.brand },
     cause,
   )

@@ -2,7 +2,7 @@
  * The lifecycle of the secrets that sign calls of the organization's actions.
  *
  *     (rotate) → pending → (activate) → active → (activate the next one) → retiring → retired
- *     pending, retiring, retired → revoked at once; active → revoked only while the action is
+ *     pending, retiring, retired → revoked at any time; active → revoked only while the action is
  *     disabled
  *
  * Invariants: at most one version is active and at most one is pending; only the active one signs
@@ -134,8 +134,8 @@ export function activateSecret(
 }
 
 /**
- * Revokes a version at once. Refuses to revoke the active version of an enabled action. A repeat
- * changes nothing.
+ * Revokes a version immediately. Refuses to revoke the active version of an enabled action. A
+ * repeat changes nothing.
  */
 export function revokeSecret(
   state: OrganizationState,

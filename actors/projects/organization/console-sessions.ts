@@ -8,8 +8,8 @@
  *     keys and users that may become invalid earlier; gateways check them on every request.
  * C2. A link is used at most once, expires after an hour, and acts as one organization key, which
  *     must still be valid when the link is used.
- * C3. At most 10,000 sessions are stored. While 50 sessions act as one principal, its oldest
- *     session ends when another one is opened or joined.
+ * C3. At most 10,000 sessions are stored. At most 50 sessions act as one principal: when another
+ *     session is opened for it, or receives a grant for it, the oldest of the 50 ends.
  */
 import {
   type AccountUsers,
@@ -50,7 +50,7 @@ const withHash = (
       )
 const usersOf = ({ accounts }: ConsoleHolder, { account }: Pick<KeptConsoleSession, 'account'>) =>
   (account === undefined ? undefined : getOwn(accounts, account)?.users) ?? {}
-/** The principals as which a session may act. */
+/** Ids of the principals that a session may act as. */
 const principalsOf = (
   state: ConsoleHolder,
   session: Pick<KeptConsoleSession, 'grants' | 'account'>,
@@ -257,7 +257,7 @@ export function createLink(
   const expires_at = at + LINK_MS
   return {
     events: [{ type: 'sign_in_link.created', id: hash, key_id: key.id, expires_at }],
-    // The gateway adds the URL, because only it knows the code.
+    // The gateway adds the URL, because only the gateway has the code.
     reply: { url: '', expires_at: timestamp(expires_at) },
   }
 }

@@ -180,8 +180,8 @@ export function answerDevice(
   }
 }
 /**
- * Data that the gateway adds to an answer: the project and the permissions of the caller. Without a
- * project, the caller uses an organization key.
+ * Data that the gateway adds to an answer: the caller's project and permissions, and the time at
+ * which the caller's credential expires. Without a project, the caller uses an organization key.
  */
 export interface DeviceAnswerer {
   readonly project?: string

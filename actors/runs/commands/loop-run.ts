@@ -1,5 +1,5 @@
 /**
- * Commands from a loop to its runs. The loop decides whether a run begins at once or waits
+ * Commands from a loop to its runs. The loop decides whether a run begins immediately or waits
  * (`held`). The commit that ends a run also notifies its loop, so the loop never counts an ended
  * run as active.
  */

@@ -48,7 +48,10 @@ export const storing = (
   size: JSON.stringify(payload).length,
   ...(key !== undefined && { key }),
 })
-/** Total size of the stored signals. Signals of older releases have no size. */
+/**
+ * Total size of the stored signals in characters of JSON. Signals that older releases stored have
+ * no size and count as 0.
+ */
 const held = ({ signals }: RunState): number => signals.reduce((sum, { size = 0 }) => sum + size, 0)
 /**
  * Whether the run can store this many more signals. The maximum number includes the additional

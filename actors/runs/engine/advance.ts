@@ -9,7 +9,7 @@
  *     that goes from a wait directly into its retry delay does not resume the run. Some operator
  *     commands emit their own `run.resumed` (../commands/control.ts).
  * E3. Commits are bounded, so one command emits a bounded number of events. When that number is
- *     reached, a run that could continue pauses, and a timer that is due at once continues it.
+ *     reached, a run that could continue pauses, and a timer that is due immediately continues it.
  * E4. `if` is evaluated at every attempt that the engine begins, so a retry after an error in `if`
  *     cannot bypass it.
  */

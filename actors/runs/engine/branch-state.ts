@@ -92,7 +92,7 @@ function withYield(yields: Yields, index: number, what: Yield): Yields {
 
 type First = Readonly<Record<string, Readonly<Record<string, Yield>>>>
 /**
- * Converts outcomes to lists. In snapshots of the first releases, they are nested records by
+ * Converts outcomes to lists. In snapshots of the first releases, they are nested records keyed by
  * number.
  */
 const listed = (yields: Yields | First): Yields =>

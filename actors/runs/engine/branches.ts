@@ -6,7 +6,7 @@
  * Invariants:
  * B1. The number of active branches does not exceed the limit of the step, so the work per event
  *     does not grow with the number of items.
- * B2. When a commit is full, a timer that is due at once (`more_at`) continues the work.
+ * B2. When a commit is full, a timer that is due immediately (`more_at`) continues the work.
  * B3. The outputs of branches survive a failure of the step: a later attempt runs only the branches
  *     without an output. A recovery with `from_step` drops all outputs.
  */

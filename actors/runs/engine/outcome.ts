@@ -198,8 +198,8 @@ export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> 
 }
 
 /**
- * Handles a failed attempt of the current step: retries it as its policy allows, at once or after
- * the delay. Otherwise the step fails, with the consequences of O2.
+ * Handles a failed attempt of the current step: retries it as its policy allows, immediately or
+ * after the delay. Otherwise the step fails, with the consequences of O2.
  * @param final whether to refuse a retry, because the policy was applied elsewhere or another
  * attempt cannot succeed.
  * @param row further changes to the step's record if the step fails.

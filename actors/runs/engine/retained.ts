@@ -19,8 +19,8 @@ export function countedSize(output: JsonObject): number {
 }
 
 /**
- * Bytes of counted outputs that the run retains: those of its completed steps and of active
- * branches.
+ * Bytes of the counted outputs that the run retains: the outputs of its completed steps and of the
+ * steps of its active branches.
  */
 function retained(state: RunState): number {
   let sum = 0

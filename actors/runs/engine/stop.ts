@@ -9,8 +9,8 @@ import { leaveBranch } from './leave-branches.ts'
 import { isWork } from './places.ts'
 
 /**
- * Stops jobs, children and open turns. Branches that wait for anything else end at once. If the run
- * itself waits for anything else, its wait stays open.
+ * Stops jobs, children and open turns. Branches that wait for anything else end immediately. If the
+ * run itself waits for anything else, its wait stays open.
  */
 export function stopWork(on: Draft): void {
   const reason = on.state.engine.cancel_reason

@@ -76,7 +76,10 @@ export const publishedRun = (record: RunRecord): JsonObject =>
 const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] => [
   { tell: { to: { kind: 'events', id: project }, name, input } },
 ]
-/** @param record read only if a webhook receives the event, or if it is sent to another process. */
+/**
+ * @param record is converted only if a webhook receives the event, or if the event is sent to
+ * another process.
+ */
 const publication = (
   self: Address,
   event_type: EmittedType,

@@ -17,8 +17,8 @@ import { dueOf } from './timeout.ts'
 const MAX_ITEMS = 10_000
 
 /**
- * Begins the branches. A list without items completes the step at once; a value that is not a list,
- * or has too many items, fails it.
+ * Begins the branches. A list without items completes the step immediately; a value that is not a
+ * list, or has too many items, fails it.
  */
 export function executeBranches(on: Draft, step: JoinStep): void {
   const key = current(on)?.key ?? ''

@@ -109,8 +109,8 @@ export function turnEnvironment(
 const isOwn = ({ record }: RunState, environment: TurnEnvironment | undefined): boolean =>
   environment?.use.binding?.mode === 'run' && environment.use.binding.owner_id === record.id
 /**
- * Returns the note that records the first use of the run's own environment; otherwise, an empty
- * object. The environment is then notified of the end of the run.
+ * Returns the note that records the first use of the run's own environment. Because of the note,
+ * the environment is notified of the end of the run. Returns an empty object for any other use.
  */
 export const ownUse = (
   state: RunState,

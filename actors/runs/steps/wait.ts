@@ -27,7 +27,7 @@ import { dueOf } from './timeout.ts'
 export type WaitStep = Extract<Step, { kind: 'wait_for_event' }>
 type EventWait = Extract<OpenWait, { kind: 'event' }>
 
-/** Waits for an event, or continues at once with a stored signal. */
+/** Waits for an event, or continues immediately with a stored signal. */
 export function executeWait(on: Draft, step: WaitStep): void {
   const key = current(on)?.key ?? ''
   const { event_type, match, source_id, condition } = step.config

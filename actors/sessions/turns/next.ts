@@ -9,9 +9,9 @@ import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'
 /** The wait that the record of a suspended turn shows. */
 export type Wait = NonNullable<TurnUpsert['wait']>
 /**
- * `advance`: the turn takes the next step at once. `end`: the turn ends with this outcome. `wait`:
- * the turn is suspended until an answer arrives. `undefined`: the turn continues when a job or a
- * question is settled.
+ * `advance`: the turn takes the next step immediately. `end`: the turn ends with this outcome.
+ * `wait`: the turn is suspended until an answer arrives. `undefined`: the turn continues when a job
+ * or a question is settled.
  */
 export type Next = 'advance' | { readonly end: Ending } | { readonly wait: Wait } | undefined
 

@@ -32,7 +32,7 @@ export const whose = ({
 
 /**
  * Delivers the pending nudges of a turn.
- * @returns whether there were any.
+ * @returns whether the turn had pending nudges.
  */
 export function deliverNudges(on: Draft, turn_id: string): boolean {
   const waiting = pendingNudges(on.state, turn_id)

@@ -1,7 +1,7 @@
 /**
  * Guards of conditions. A condition of the form `a.b == "x" && …` is false for every document with
- * another value at `a.b`. A caller with many conditions can skip those whose guards do not match,
- * without evaluating them.
+ * another value at `a.b`. A caller with many conditions can skip the conditions whose guards do not
+ * match, without evaluating them.
  */
 import type { ASTNode } from '@marcbachmann/cel-js'
 

@@ -143,7 +143,7 @@ export function actionGet<T extends Definition>(
     ? (JSON.parse(row.record) as T)
     : refuse('not_found', { resource: 'action' }, 'There is no such action.')
 }
-/** Returns all actions of a project, or those with the given name. */
+/** Returns all actions of a project, or the action with the given name. */
 export const actionsOf = <T extends Definition>(
   store: Store,
   project: number,

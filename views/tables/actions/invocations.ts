@@ -238,7 +238,10 @@ function inputsOf(
   const step = stepOf(store, run, step_name)
   return step?.job_id === job_id ? step?.inputs : undefined
 }
-/** Returns the parameters of an agent's call from the transcript; undefined if it lacks them. */
+/**
+ * Returns the parameters of an agent's call from the transcript; undefined if the transcript lacks
+ * them.
+ */
 function inputOf(
   store: Store,
   project: number,

@@ -10,7 +10,7 @@ import type { RecordChange } from '../../../protocol/streams/changes.ts'
 interface Noted extends RecordChange {
   readonly cursor: number
 }
-/** The changes of a project, oldest first. Those up to `floor` were dropped. */
+/** The changes of a project, oldest first. Changes up to `floor` were dropped. */
 interface OfProject {
   floor: number
   readonly changes: Map<string, Noted>

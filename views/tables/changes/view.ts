@@ -72,7 +72,10 @@ function readableBy(
   return { gone: [...gone], readable: found }
 }
 
-/** The kinds whose changes are recorded. Runs and jobs are excluded, because they have the feed. */
+/**
+ * The kinds whose changes are recorded. Runs and jobs are excluded, because the feed reports their
+ * changes.
+ */
 const noted = kinds.filter((kind) => !(feedKinds as readonly Kind[]).includes(kind))
 
 export const changes = defineView({

@@ -22,9 +22,9 @@ export function messageRecord({ record, replies }: MessageRow): ChannelMessage {
   return replies > 0 ? { ...message, reply_count: replies } : message
 }
 /**
- * Returns the tokens of a message for the index column `place`. One identifies its channel. If that
- * channel is public when the message is indexed, another identifies all public channels of its
- * project.
+ * Returns the tokens of a message for the index column `place`. One token identifies its channel.
+ * If that channel is public when the message is indexed, another token identifies all public
+ * channels of its project.
  */
 export const placesOf = ({
   n,
@@ -102,7 +102,7 @@ export function changeMessage(
   return row.cursor
 }
 
-/** Maximum number of messages deleted at once, which takes a few milliseconds. */
+/** Maximum number of messages that are deleted in one batch, which takes a few milliseconds. */
 const DROPPED_AT_ONCE = 500
 /**
  * Schedules the deletion of a deleted channel's messages. Queries no longer find them.

@@ -52,7 +52,10 @@ interface Listing extends Paging {
   /** A timestamp; environments that were destroyed before it are excluded. */
   readonly destroyed_since?: string
 }
-/** Returns environments of a project, newest first. Destroyed ones are included only on request. */
+/**
+ * Returns environments of a project, newest first. Destroyed environments are included only on
+ * request.
+ */
 export function environmentList(store: Store, project: number, input: Listing): Page<Environment> {
   const { status, run_id, include_destroyed, destroyed_since, ...paging } = input
   const after = beyond(['created_at', 'id'], 'DESC', paging.after)
@@ -81,7 +84,7 @@ export function environmentList(store: Store, project: number, input: Listing): 
   )
 }
 
-/** Returns the ids of a project's environments after an id, without destroyed ones. */
+/** Returns the ids of a project's environments after an id, without destroyed environments. */
 export const environmentIds = (
   store: Store,
   project: number,

@@ -1,6 +1,6 @@
 /**
  * Interactions, and the targets and reviewers of each. Each statement of a list scans one index:
- * that of a person, a run, a session, a status, or the creation time.
+ * the index by person, run, session, status or creation time.
  */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'

@@ -21,7 +21,7 @@ export const PERIODS = [1, 15, 60] as const
 export type Period = (typeof PERIODS)[number]
 /** Minutes for which rows are stored. */
 const STORED = 30 * 24 * 60
-/** Maximum number of different failures in a row; further ones are counted as `OTHER`. */
+/** Maximum number of different failures in a row; further failures are counted as `OTHER`. */
 const MAX_DISTINCT = 24
 /** The error type under which failures beyond `MAX_DISTINCT` are counted. */
 const OTHER = 'other'
@@ -79,7 +79,7 @@ const emptySum = (): Sum => ({
 })
 /**
  * Adds to the count of a failure. The result does not depend on the order of the additions, except
- * that the first `most` different failures have a count of their own.
+ * that the first `most` different failures have separate counts.
  */
 function addFailure(
   failures: Failures,

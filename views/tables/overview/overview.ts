@@ -130,9 +130,9 @@ const waits = [
   { status: 'in_review', part: 'reviewer' },
 ] as const
 /**
- * Counts the newest waiting interactions that the viewer may read, and those that the viewer may
- * answer or review. Records are read only for the latter, to exclude interactions that the viewer
- * has already answered.
+ * Counts the newest waiting interactions that the viewer may read, and, of these, the interactions
+ * that the viewer may answer or review. Records are read only for the second number, to exclude
+ * interactions that the viewer has already answered.
  */
 function waitingInteractions(
   store: Store,

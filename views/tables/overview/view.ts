@@ -1,6 +1,6 @@
 /**
- * The view of the overview. Its tables change with those of runs (`runs/runs.ts`, `runs/run-row.ts`),
- * so this view applies no entries itself.
+ * The view of the overview. Its tables change together with the tables of runs (`runs/runs.ts`,
+ * `runs/run-row.ts`), so this view applies no entries itself.
  */
 import { sequenceOf } from '../../../protocol/entry.ts'
 import { defineView } from '../../define-view.ts'

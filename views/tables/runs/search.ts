@@ -1,7 +1,8 @@
 /**
  * Searches of runs: filters and orders that no index supports. The rows of an index are read in the
  * order of the list, in parts, and each row is compared with the filters. A page ends after
- * `MAX_ROWS.page` rows even if it is not full; its position is then that of the last row that was read.
+ * `MAX_ROWS.page` rows even if it is not full; its position is then the position of the last row
+ * that was read.
  */
 
 import { isId } from '../../../protocol/ids.ts'

@@ -8,7 +8,7 @@ import { Kept, type Store } from '../../store.ts'
 import { isActive, keptRuns, type RunRow } from './run-row.ts'
 
 interface StepRow {
-  /** The run. Only those of its values that never change are used. */
+  /** The run. Only its values that never change are used. */
   readonly run: RunRow
   record: RunStep
   stored: boolean

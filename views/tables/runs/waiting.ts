@@ -15,8 +15,8 @@ export type Taking = Required<Pick<Filters, 'queues' | 'action_names' | 'models'
   Pick<Filters, 'environment_id'>
 
 /**
- * A stored job. `workers_only`: the service itself does not execute the job. `gated`: the environment
- * of the job has not admitted it yet. These fields are not part of any API record.
+ * A stored job. `workers_only`: the service itself does not execute the job. `gated`: the
+ * environment of the job has not admitted it yet. These fields are not part of any API record.
  */
 export type KeptJob = Job & { readonly workers_only?: true; readonly gated?: true }
 

@@ -1,11 +1,14 @@
-/** What views keep of turns beside the transcript: members of their records, and their cost. */
+/**
+ * Data of turns that is stored in addition to the transcript: some members of their records, and
+ * their cost.
+ */
 import type { TurnSpending } from '../../../protocol/sessions/commands.ts'
 import type { TurnExtra } from '../../../protocol/sessions/schema.ts'
 import type { Store } from '../../store.ts'
 
 /**
  * Changes members of a turn. The turn may not have a record yet.
- * @param change returns the members to set, from those that are set.
+ * @param change returns the members to set, from the members that are already set.
  */
 export function addExtra(
   store: Store,
@@ -35,7 +38,7 @@ export function addExtra(
     )
 }
 
-/** Adds the cost of an answer to its turn. Events of earlier releases name no turn. */
+/** Adds the cost of an answer to its turn. Events of earlier releases contain no turn id. */
 export function addCost(
   store: Store,
   n: number,

@@ -1,6 +1,6 @@
 /**
- * Applies the events of tables, and reads rows by id and identity. When a table is deleted, its rows
- * and their index are deleted later, in small parts; no query finds them.
+ * Applies the events of tables, and reads rows by id and identity. When a table is deleted, its
+ * rows and their index are deleted later, in small parts; no query finds them.
  */
 import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
@@ -45,8 +45,8 @@ import {
 } from './rows.ts'
 
 /**
- * Applies an entry of a table. If the first entry of a table was trimmed from the journal, its later
- * entries are ignored.
+ * Applies an entry of a table. If the first entry of a table was trimmed from the journal, its
+ * later entries are ignored.
  */
 export function applyTable(store: Store, { entry }: Placed): void {
   const project = store.numberOf(entry.project)
@@ -133,7 +133,7 @@ const sourceOf = (schema: TableSchema, row: StoredRow, { created_at }: RowTimes)
   read: readerOfSeen(schema, row),
   creation: creationKey(created_at, row.id),
 })
-/** @param times the times of the row, if the caller knows them. */
+/** @param times the times of the row, if the caller has already computed them. */
 function insert(
   store: Store,
   { n: table, table: { schema } }: Defined,

@@ -3,7 +3,7 @@
  * and adds and fills the orders that queries need.
  *
  * An order is added when queries without it have read at least as many rows as adding it reads. Its
- * cost is therefore at most that of the queries that needed it.
+ * cost is therefore at most the cost of the queries that needed it.
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 import type { Store } from '../../store.ts'
@@ -13,7 +13,7 @@ import { deleteSomeRows, forgetStamps, hasDeadStamps } from './rows.ts'
 
 /** Maximum number of orders that a table has in addition to its fixed orders. */
 const ADDED_TO_TABLE = 8
-/** Maximum number of such orders in a view. */
+/** Maximum number of these additional orders in a view. */
 const ADDED = 64
 
 /** Performs one small part of the maintenance, if any is due. */

@@ -206,9 +206,9 @@ export const countIn = (
     limit,
   )?.count ?? 0
 
-/** Number of rows whose keys are added at once, which takes about 10 ms. */
+/** Number of rows whose keys are added in one batch, which takes about 10 ms. */
 const BUILT_AT_ONCE = 1000
-/** Number of keys that are deleted at once. */
+/** Number of keys that are deleted in one batch. */
 const DELETED_AT_ONCE = 2000
 
 /** Adds the keys of some rows to an order that is being built. */

@@ -2,10 +2,11 @@
  * The rows of tables and their words. One SQLite table holds the rows of all tables, and one
  * full-text index their tokens.
  *
- * R1. The tokens of a row are those of the protocol (`rowTokens`). Each token is preceded by the
- *     code of its table, so that a search reads no entries of other tables. The tokenizer of the
- *     index splits only at the spaces between tokens: `ascii` treats every character that is not
- *     ASCII as part of a token, and ASCII tokens consist of lower-case letters and digits.
+ * R1. The tokens of a row are the ones that the protocol defines (`rowTokens`). Each token is
+ *     preceded by the code of its table, so that a search reads no entries of other tables. The
+ *     tokenizer of the index splits only at the spaces between tokens: `ascii` treats every
+ *     character that is not ASCII as part of a token, and ASCII tokens consist of lower-case
+ *     letters and digits.
  * R2. A row's number in the full-text index is its `stamp`: the time of its last change, followed
  *     by 20 bits that distinguish the changes of one millisecond. The index therefore yields rows
  *     by their latest change, newest first, without sorting. Stamps exceed the safe integers of
@@ -144,7 +145,7 @@ const dropStamp = (store: Store, row: number): void =>
     'INSERT INTO dead_stamps (stamp) VALUES ((SELECT stamp FROM table_rows WHERE n = ?))',
     row,
   )
-/** Number of dead stamps that are removed from the index at once. */
+/** Number of dead stamps that are removed from the index in one batch. */
 const FORGOTTEN_AT_ONCE = 200
 /** Whether the index has entries with dead stamps. */
 export const hasDeadStamps = (store: Store): boolean =>
@@ -232,7 +233,7 @@ export const lastChange = (store: Store, table: number): number | undefined =>
     `"${codeOf(table)}"`,
   )?.at
 
-/** Number of rows of a deleted table that are deleted at once, which takes about 10 ms. */
+/** Number of rows of a deleted table that are deleted in one batch, which takes about 10 ms. */
 const DELETED_AT_ONCE = 200
 /**
  * Deletes some rows of a deleted table.

@@ -1,5 +1,5 @@
 /**
- * Selects the rows of a page: those that satisfy all conditions, in the order of the sort, after
+ * Selects the rows of a page: the rows that satisfy all conditions, in the order of the sort, after
  * the key of the last row of the previous page.
  *
  * `fulfils` of the protocol decides whether a row matches. The orders of the table (`orders.ts`)
@@ -74,8 +74,8 @@ export function* select(
 }
 
 /**
- * Returns the rows that a condition identifies by id or identity; undefined if no condition does
- * so.
+ * Returns the rows that a condition identifies by id or identity; undefined if no condition
+ * identifies rows in this way.
  */
 export function lookedUp(
   store: Store,

@@ -131,7 +131,8 @@ const COLUMNS = `session, connected, draining, gone_at, last_seen, registration,
        (SELECT count(*) FROM jobs WHERE jobs.project = workers.project AND jobs.holder = workers.session) AS leased`
 
 /**
- * Returns connected workers and, for a while, workers that have disconnected or become stale.
+ * Returns connected workers and, for a limited time, workers that have disconnected or become
+ * stale.
  * @param now Unix milliseconds.
  * @param lasting milliseconds for which workers that are no longer connected are still listed.
  * @param input `include` lists the additions; the addition `jobs` requires a viewer.

@@ -50,7 +50,7 @@ export interface IndexerPorts {
   /** Unix milliseconds. */
   now(): number
   later(ms: number, run: () => void): () => void
-  /** Called with unexpected errors, such as those of SQLite. */
+  /** Called with unexpected errors, such as errors of SQLite. */
   alarm(error: Error): void
 }
 
@@ -68,7 +68,7 @@ const REST_MS = 300_000
 const RESTING = 1000
 /** A refused text is halved until it has at most this many characters. */
 const SHORTEST = 250
-/** Number of queued rows that are read at once. */
+/** Number of queued rows that are read in one batch. */
 const READ = 100
 const DAY_MS = 86_400_000
 

@@ -123,7 +123,7 @@ export function forgetRow(store: Store, table: number, id: string): void {
   store.run('DELETE FROM row_vectors WHERE tbl = ? AND id = ?', table, id)
 }
 
-/** Number of rows that are queued at once, which takes about 3 ms. */
+/** Number of rows that are queued in one batch, which takes about 3 ms. */
 const QUEUED_AT_ONCE = 500
 /**
  * Queues some rows of an index whose rows are still being queued.
@@ -157,8 +157,8 @@ export function queueSomeRows(store: Store, model: string): boolean {
   return true
 }
 /**
- * Returns the table that follows `table` in round-robin order, among those with queued rows and an
- * index of the model.
+ * Returns the table that follows `table` in round-robin order, among the tables with queued rows
+ * and an index of the model.
  */
 export function nextQueued(store: Store, model: string, table: number): number | undefined {
   const next = (from: number) =>
@@ -193,8 +193,8 @@ export interface NewVector {
 /**
  * Stores the vector of a row, unless the row is no longer queued, or its table has no index of the
  * model.
- * @returns false if the vector was not stored, because its number of dimensions differs from that
- * of the index.
+ * @returns false if the vector was not stored, because it has a different number of dimensions than
+ * the vectors of the index.
  */
 export function storeVector(store: Store, model: string, row: NewVector): boolean {
   const { tbl, id, change, hash, vector } = row
@@ -254,7 +254,7 @@ export const dropUnused = (store: Store, before: number): void =>
 /** Whether a dropped index has not been deleted yet. */
 export const hasDropped = (store: Store): boolean =>
   store.one('SELECT 1 FROM vector_indexes WHERE dropped = 1 LIMIT 1') !== undefined
-/** Number of rows that are deleted at once. */
+/** Number of rows that are deleted in one batch. */
 const DELETED_AT_ONCE = 500
 /** Deletes some rows of a dropped index, or the index itself if it has no rows left. */
 export function deleteSomeVectors(store: Store): void {

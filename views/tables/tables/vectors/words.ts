@@ -44,7 +44,7 @@ const PART = 50
 /**
  * Returns the ids of the first rows. At most `semanticLimits.examined` rows are compared: first the
  * rows with all words, then the rows with the rarest word, and so on. Among rows with the same
- * word, those that were changed last are preferred.
+ * word, the rows that changed last are preferred.
  */
 export function* rankByWords(search: Search): InParts<readonly string[]> {
   const { store, words } = search
