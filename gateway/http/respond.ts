@@ -72,7 +72,9 @@ const UNSENT_LIMIT = 1_048_576
  * chunk lengths without their data.
  */
 export const WHOLE = 15_000
-/** A minimal SSE comment. It is written to make uWS flush, which happens only on a write. */
+/**
+ * A minimal SSE comment. uWS flushes only on a write, so this comment is written to make it flush.
+ */
 const NUDGE = ':\n\n'
 
 /** Returns a header line, with the line break before it. */
@@ -201,7 +203,7 @@ export class Exchange {
   }
   /**
    * Sends content. The status is sent with the first chunk, because uWS writes the length of the
-   * body then.
+   * body together with the first chunk.
    */
   async #relay(status: number, lines: string, { size, chunks }: Content): Promise<void> {
     const res = this.#res

@@ -219,7 +219,7 @@ export type OpenChanges = (
   call: Call,
   after: number | undefined,
 ) => Promise<OpenedSequence | Refusal>
-/** Creates an empty set of followed projects. */
+/** Creates the function that opens sequences of changes. No project is followed at first. */
 export function openChanges(edge: Edge): OpenChanges {
   const pool = openFollowerPool<{ follower: ChangeFollower; close(): void }>(edge.world)
   return async (call, after) => {
