@@ -16,8 +16,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { constants } from 'node:os'
 
 /**
- * The maximum number of restarts in a row, and the time in milliseconds that a process must stay
- * ready to reset their count.
+ * The maximum number of consecutive restarts, and the time in milliseconds for which a process must
+ * stay ready to reset the count.
  */
 const MAX_DEATHS = 5
 const STABLE_MS = 60_000
