@@ -117,7 +117,7 @@ export interface World {
    * Queries the view of the project's partition. `fresh` is the cursor that the view must have
    * applied before it answers. By default, the view first applies everything that was committed
    * before the query. `within` is the maximum wait in milliseconds. When it has passed, the view
-   * answers from what it has applied, and marks the answer as `late`.
+   * answers from the events that it has applied, and marks the answer as `late`.
    */
   view<N extends ViewQueryName>(
     project: string,

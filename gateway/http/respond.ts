@@ -45,7 +45,9 @@ export interface Answer {
 export interface Sink {
   /** Writes or queues one chunk. Does nothing after the end. */
   write(chunk: string | Uint8Array): void
-  /** Whether so much data is unsent that the caller must not write more before `onDrain`. */
+  /**
+   * Whether the amount of unsent data is so large that the caller must not write before `onDrain`.
+   */
   readonly full: boolean
   readonly closed: boolean
   /**

@@ -1,4 +1,4 @@
-/** The registry record of a node, and what other nodes remember of it. */
+/** The registry record of a node, and the data about the record that other nodes keep in memory. */
 import type { Member } from './assignment.ts'
 import type { AboutNode, Instance } from './node-id.ts'
 
