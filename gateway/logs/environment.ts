@@ -4,8 +4,9 @@
  * milliseconds, once for all clients, and the clients receive the added text.
  *
  * Invariants:
- * E1. The text that a client has received is the log as it was last read for this client. A frame
- *     with `reset` replaces this text. The first frame of every subscription has `reset`.
+ * E1. The text that a client has received since the last `reset` ends with the content of the last
+ *     read. A frame with `reset` replaces all earlier text. The first frame of every subscription
+ *     has `reset`.
  * E2. A client whose socket is full is skipped until the socket has drained. Nothing is buffered.
  */
 import { addedTo } from '../../protocol/environments/added.ts'

@@ -6,7 +6,8 @@
  * O1. The callback is accepted only from the browser that began the sign-in, which holds the sealed
  *     cookie with the state. The nonce and the code verifier are derived from the state with the
  *     secret of the installation, so they are not stored, and the code verifier never reaches a
- *     browser. Every callback that the rate limit admits deletes the cookie.
+ *     browser. A callback deletes the cookie, unless sign-in is not available or the rate limit is
+ *     exceeded.
  * O2. A browser is sent only to the provider, or to a path of this service.
  * O3. Logs contain neither codes nor tokens.
  */

@@ -2,8 +2,8 @@
  * The JSON of format 3 of envelopes, which writes repeated data once.
  *
  * Invariants:
- * C1. `restore` returns entries that are equal to those that were written, except for the order of
- *     the members of events. Entries share origins, principals and payloads in memory.
+ * C1. `restore` returns entries that are equal to the written entries, except for the order of the
+ *     members of events. Entries share origins, principals and payloads in memory.
  * C2. Data that views do not read follows the only line feed of the text, so that views need not
  *     parse it.
  * C3. A released form never changes, because journals contain it.
@@ -12,7 +12,8 @@
  * a line feed, and `"hidden":[…]}`. An entry is
  * `[project, kind, id, command id, command name, origin, prev, events, fingerprint?]`, where
  * project and origin are indexes. The members `principal` and `credential` of an origin are indexes
- * of `actors`. In events of runs, a number as `payload` is the index of the event with that payload.
+ * of `actors`. In events of runs, a number as `payload` is the index of the event that has the
+ * payload.
  */
 import type { Entry, Envelope, Event, Kind, Origin } from '../../../protocol/entry.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
