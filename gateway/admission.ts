@@ -78,7 +78,7 @@ const requireFreshLease: Stage = ({ edge }) =>
 
 /**
  * Authenticates the credential of a request, or else its console session. A stream does not count
- * as a use of a session, because it stays open and reconnects without a person.
+ * as a use of a session, because it stays open and reconnects without user action.
  */
 function presentedBy({ edge, routed, incoming }: Admission): MaybePromise<Caller | Refusal> {
   const { world, authentication } = edge

@@ -27,7 +27,8 @@ import type { Followers } from './streams/followers.ts'
 export interface Edge {
   readonly world: World
   /**
-   * True once the gateway's own lease is fresh; false if it is still stale after a limited wait.
+   * Returns true once the gateway's own lease is fresh, or false if the lease is still stale after
+   * a limited wait.
    */
   readonly becomesFresh: LeaseGate
   readonly directory: Directory
@@ -45,8 +46,8 @@ export interface Edge {
 }
 
 /**
- * Performs the parts of a call. An interface, because the implementation imports most modules of
- * the gateway.
+ * Performs the parts of a call. This is an interface because the implementation imports most
+ * modules of the gateway.
  */
 export interface CallParts {
   /**

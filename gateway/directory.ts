@@ -10,8 +10,8 @@
  * D3. While this node's lease is not fresh, the node may miss `forget` messages. It then caches no
  *     directory and refuses every lookup with `service_unavailable`.
  * D4. A gateway that dies between a change and its answer may not have notified the others.
- *     Therefore all cached directories are dropped when any gateway has ended. So such a change
- *     takes effect once the other gateways have detected the death.
+ *     Therefore all cached directories are dropped when any gateway has ended. So the change takes
+ *     effect once the other gateways have detected the death.
  */
 import type {
   Definition,

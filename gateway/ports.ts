@@ -117,7 +117,7 @@ export interface World {
    * Queries the view of the project's partition. `fresh` is the cursor that the view must have
    * applied before it answers. By default, the view first applies everything that was committed
    * before the query. `within` is the maximum wait in milliseconds. When it has passed, the view
-   * answers from what it has applied, and marks the answer as `late`.
+   * answers from the events that it has applied, and marks the answer as `late`.
    */
   view<N extends ViewQueryName>(
     project: string,
@@ -239,7 +239,7 @@ export interface DefinitionResolver {
 }
 /**
  * The state of the storage, as short texts: `stops` are the reasons why changes cannot be stored,
- * and `warnings` are conditions that may soon prevent it.
+ * and `warnings` are conditions that may soon prevent changes from being stored.
  */
 export interface StorageReport {
   readonly stops: readonly string[]
@@ -364,8 +364,8 @@ export interface GatewaySettings {
   /**
    * Console sessions. `origin` is the public origin of the gateways; without it, the console is
    * used on loopback only. A session ends after `idle` milliseconds without use, and after
-   * `lifetime` milliseconds in any case. Without these settings, a session ends after 12 hours and
-   * 7 days.
+   * `lifetime` milliseconds in any case. Without these settings, `idle` is 12 hours and `lifetime`
+   * is 7 days.
    */
   readonly console?: {
     readonly origin?: string

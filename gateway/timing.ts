@@ -1,6 +1,6 @@
 /**
- * Helpers for waiting, repetition and concurrency. The clock is passed in, so that tests can control
- * the time. All times are in milliseconds.
+ * Helpers for waiting, repetition and concurrency. The clock is passed in, so that tests can
+ * control the time. All times are in milliseconds.
  */
 
 /** Schedules functions. The function that `later` returns cancels the call. */

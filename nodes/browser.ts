@@ -1,8 +1,9 @@
 /**
  * Prepares the JavaScript modules of the browser pages: the entries, and every module that they
  * import directly or indirectly. Types are stripped. Each module is served under the address by
- * which other modules import it, and a package from the file to which its name resolves. There is
- * no bundling and no build step. Modules that are neither an entry nor imported are not served.
+ * which other modules import it. The file of a package is the file to which the package's name
+ * resolves. There is no bundling and no build step. Modules that are neither an entry nor imported
+ * are not served.
  *
  * Invariant: every static import in a module returned here is the address of another module
  * returned here.

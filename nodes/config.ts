@@ -347,8 +347,8 @@ export function readConfig(
 }
 
 /**
- * Returns the settings of the SMTP listener, or undefined if the listener is not configured. Returns
- * a message if settings are missing.
+ * Returns the settings of the SMTP listener, or undefined if the listener is not configured.
+ * Returns a message if settings are missing.
  */
 function mailOf(v: Values): Config['mail'] | string {
   const { BATON_SMTP_PORT: port, BATON_INBOX_DOMAIN: domain } = v

@@ -1,8 +1,8 @@
 /**
- * Authenticates the workers of environments. The gateway asks the owner of the environment whether
- * the hash of a credential belongs to the current worker. An answer is reused for `REUSE_MS`, so a
- * superseded worker may be admitted for this time. The registration on the worker socket asks the
- * owner again (`environment.connect`).
+ * Authenticates the workers of environments. The gateway queries the owner of the environment to
+ * check that the hash of a credential belongs to the current worker. An answer is reused for
+ * `REUSE_MS`, so a superseded worker may be admitted for this time. The registration on the worker
+ * socket queries the owner again (`environment.connect`).
  */
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
 import type { EnvironmentCredential } from '../../protocol/environments/commands.ts'

@@ -1,8 +1,7 @@
 /**
  * Records when keys and console sessions were last used. Requests record a use in memory. A timer
- * reports the uses to the project or organization that owns them, at most once a minute for each
- * key or session and gateway. A lost report is harmless: the stored time is then older than the
- * last use.
+ * reports the uses to the project or organization that owns them, at most once a minute per gateway
+ * for each key or session. A lost report only makes the stored time older than the last use.
  */
 
 import type { World } from '../ports.ts'

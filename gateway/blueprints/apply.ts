@@ -216,7 +216,10 @@ export const announce = async ({ world }: Edge, project: string): Promise<void> 
   await Promise.all([world.forget(world.organization()), world.forget(project)])
 }
 
-/** Generates ids for the resources that the plan creates, keyed by place. */
+/**
+ * Generates ids for the resources that the plan creates, keyed by resource type and key
+ * (`placeOf`).
+ */
 function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) {
   return Object.fromEntries(
     changes.flatMap(({ resource_type, key, action }) => {

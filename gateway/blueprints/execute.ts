@@ -85,7 +85,10 @@ interface Execution {
   readonly edge: Edge
   readonly call: Call
   readonly origin: Origin
-  /** Ids of the blueprint's resources by place, including resources that are not created yet. */
+  /**
+   * Ids of the blueprint's resources by resource type and key (`placeOf`), including resources that
+   * are not created yet.
+   */
   readonly ids: Record<string, string>
   /** No command is sent once the hold may be lost. */
   readonly hold: Pick<Hold, 'isLost'>

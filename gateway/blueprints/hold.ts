@@ -21,9 +21,9 @@ export interface Hold {
   /** Whether the hold may have been lost, because a renewal was refused or is overdue. */
   isLost(): boolean
   /**
-   * Reserves ids for new resources, keyed by place. Returns the ids to use, which may be those of
-   * earlier reservations.
-   * @param replace places whose earlier reservations are replaced.
+   * Reserves ids for new resources, keyed by resource type and key (`placeOf`). Returns the ids to
+   * use, which may be those of earlier reservations.
+   * @param replace keys of `ids` whose earlier reservations are replaced.
    */
   reserve(
     ids: Readonly<Record<string, string>>,

@@ -18,7 +18,7 @@ import { originOf } from '../http/origin.ts'
 import type { Prepare } from '../prepare.ts'
 import { nameHolder, reservedFaults } from './environments/creation.ts'
 
-/** Maximum number of a principal's workers among which a session is searched for. */
+/** Maximum number of a principal's workers that are searched for a session. */
 const MAX_CANDIDATES = 200
 
 const noWorker = refuse('not_found', { resource: 'worker' }, 'No such worker is connected.')

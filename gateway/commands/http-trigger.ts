@@ -55,7 +55,7 @@ export const takeTrigger =
     if (!(await edge.becomesFresh())) return refuse('service_unavailable')
     const found = await find(edge, handle)
     // A request that is refused here is counted against the rate limit of its IP address, not
-    // against those of the trigger and the organization.
+    // against the limits of the trigger and the organization.
     const denied = isRefusal(found)
       ? found
       : incoming.broken === 'too_large'

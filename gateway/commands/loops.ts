@@ -201,8 +201,8 @@ async function save(
 }
 
 /**
- * Returns the current version of a run's loop, or nothing when the run has no loop or does not
- * exist.
+ * Returns the current version of a run's loop, or an empty object when the run has no loop or does
+ * not exist.
  */
 export async function versionOfRun(
   { world }: Edge,

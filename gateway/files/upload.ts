@@ -30,7 +30,7 @@ const AHEAD = 262_144
 
 /** Number of uploads of a gateway that receive bytes at the same time. */
 const TURNS = 8
-/** Size of the slices in which received bytes are read. */
+/** Size in bytes of the slices in which received bytes are read. */
 const SLICE = 65_536
 /** Maximum number of bytes that a gateway keeps for slices while no upload uses them. */
 const KEEP = 4 * 1_048_576

@@ -47,8 +47,8 @@ export interface RouteFacts {
 const DRAIN = 16 * 1_048_576
 
 /**
- * Reads the headers that requests of the given purpose need. Absent headers, and those that are not
- * needed, are empty.
+ * Reads the headers that requests of the given purpose need. Absent headers, and headers that are
+ * not needed, are empty.
  */
 function headersOf(
   req: HttpRequest,

@@ -45,7 +45,9 @@ export interface Answer {
 export interface Sink {
   /** Writes or queues one chunk. Does nothing after the end. */
   write(chunk: string | Uint8Array): void
-  /** Whether so much data is unsent that the caller must not write more before `onDrain`. */
+  /**
+   * Whether the amount of unsent data is so large that the caller must not write before `onDrain`.
+   */
   readonly full: boolean
   readonly closed: boolean
   /**
@@ -72,7 +74,9 @@ const UNSENT_LIMIT = 1_048_576
  * chunk lengths without their data.
  */
 export const WHOLE = 15_000
-/** A minimal SSE comment. It is written to make uWS flush, which happens only on a write. */
+/**
+ * A minimal SSE comment. uWS flushes only on a write, so this comment is written to make it flush.
+ */
 const NUDGE = ':\n\n'
 
 /** Returns a header line, with the line break before it. */
@@ -201,7 +205,7 @@ export class Exchange {
   }
   /**
    * Sends content. The status is sent with the first chunk, because uWS writes the length of the
-   * body then.
+   * body together with the first chunk.
    */
   async #relay(status: number, lines: string, { size, chunks }: Content): Promise<void> {
     const res = this.#res

@@ -99,7 +99,7 @@ export function readQuery(row: Row, query: string): Values | Refusal {
 }
 
 /**
- * Reads a body as JSON and checks it as the row declares it.
+ * Parses a body as JSON and checks it against the schema and the further check of the row.
  * @param text the body; undefined when it is not UTF-8.
  * @param type the Content-Type header.
  */

@@ -1,12 +1,13 @@
 /**
- * Follows the logs of workers of environments, for all clients of this gateway. Hosts only answer
- * requests, so the log is read again while a client follows it, once for all of them, and clients
- * receive what was added.
+ * Follows the logs of workers of environments, for all clients of this gateway. Hosts do not
+ * announce new log text. So while any client follows a log, the log is read again every `INTERVAL`
+ * milliseconds, once for all clients, and the clients receive the added text.
  *
  * Invariants:
- * E1. The text that a client has received is the log as it was read last. A frame with `reset`
- *     replaces it, which is the first frame of every subscription.
- * E2. A client that does not read is left out until its socket has drained. Nothing is buffered.
+ * E1. The text that a client has received since the last `reset` ends with the content of the last
+ *     read. A frame with `reset` replaces all earlier text. The first frame of every subscription
+ *     has `reset`.
+ * E2. A client whose socket is full is skipped until the socket has drained. Nothing is buffered.
  */
 import { addedTo } from '../../protocol/environments/added.ts'
 import {
@@ -40,7 +41,7 @@ interface LogQuery {
 
 class LogFollower {
   readonly #world: World
-  /** Reads the log. A client is refused if it cannot be read. */
+  /** Reads the log. Returns `service_unavailable` when the read fails. */
   readonly read: () => Promise<WorkerLogs | Refusal>
   readonly #clients = new Set<Client>()
   #running = false
@@ -50,7 +51,7 @@ class LogFollower {
     this.read = () =>
       readWorkerLogs(world, project, query).catch(() => refuse('service_unavailable'))
   }
-  /** Sends the log as it was read to a client, and then what is added. */
+  /** Sends a client the log as it was read, and later the text that is added to the log. */
   join(sink: Sink, logs: WorkerLogs): void {
     const client: Client = { sink, sent: undefined }
     this.#clients.add(client)
@@ -58,7 +59,7 @@ class LogFollower {
     tell(client, logs)
     if (!this.#running) void this.#run()
   }
-  /** Every read has the whole log, so nothing is missed. */
+  /** Does nothing, because every read returns the whole log. */
   check(): void {}
 
   async #run(): Promise<void> {
@@ -87,7 +88,7 @@ function tell(client: Client, { log_name, content, truncated }: WorkerLogs): voi
 
 /** Opens the log of the environment of an admitted call of `environment.worker_logs`. */
 export type OpenEnvironmentLog = (call: Call) => Promise<OpenedSequence | Refusal>
-/** Creates an empty set of followed logs. */
+/** Creates the function that opens logs. No log is followed at first. */
 export function openEnvironmentLogs(edge: Edge): OpenEnvironmentLog {
   const pool = openFollowerPool<{ follower: LogFollower; close(): void }>(edge.world)
   return async (call) => {

@@ -11,8 +11,8 @@ import { unsafe } from '../http/validate.ts'
 type Mask = (text: string) => string
 
 /**
- * Number of characters beyond the limit that are examined. They are needed to recognize a credential
- * that begins before the limit.
+ * Number of characters beyond the limit that are examined. They are needed to recognize a
+ * credential that begins before the limit.
  */
 const MARGIN = 2048
 /** The mark at the end of a text that was cut. */

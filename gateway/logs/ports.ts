@@ -1,7 +1,10 @@
 /** The port to the store of log lines. The store is not the journal: stored lines may be lost. */
 import type { LogBatch, StoredBatch } from '../../protocol/jobs/logs.ts'
 
-/** Consecutive batches, oldest first. `more`: further batches follow in the direction of the read. */
+/**
+ * Consecutive batches, oldest first. `more` is true if further batches follow in the direction of
+ * the read.
+ */
 export interface LogPart {
   readonly batches: readonly StoredBatch[]
   readonly more: boolean
@@ -20,7 +23,7 @@ export interface LogStore {
    */
   before(project: string, target: string, sequence?: number): Promise<LogPart>
   /**
-   * Calls `on` with the position of the last line of each batch that was stored, until the returned
+   * Calls `on` with the position of the last line of each newly stored batch, until the returned
    * function is called. Delivery is not guaranteed.
    */
   onStored(project: string, target: string, on: (position: number) => void): () => void

@@ -6,7 +6,7 @@
  *     line, and again when the last confirmation is one heartbeat interval old. A lease lasts for
  *     at least three intervals, so it cannot be superseded between two confirmations.
  * L2. The lines of one lease are stored in the order of their arrival: one batch is in flight, and
- *     the lines that arrive meanwhile form the next one.
+ *     the lines that arrive meanwhile form the next batch.
  * L3. Memory per lease is bounded. Lines above the limits are dropped, and a stored line reports
  *     their number.
  */
@@ -48,7 +48,10 @@ type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {
 
 /** Default limits of the lines of a job: lines per second, and bytes. */
 export const jobLogLimits = { rate: 1000, bytes: 16 * 1_048_576 } as const
-/** Maximum burst: the lines of this many seconds at the permitted rate may arrive at once. */
+/**
+ * Maximum burst, in seconds: the lines of this many seconds at the permitted rate may arrive at the
+ * same time.
+ */
 const BURST = 10
 /** Time without a line after which a writer is removed, in milliseconds. */
 const SILENCE = 300_000

@@ -3,8 +3,8 @@
  * document is the same for all users; the program signs in and sends its own requests.
  *
  * Invariants:
- * C1. Only scripts with the nonce of the document, and what they load, are executed. Content of
- *     users that this service delivers from the same origin is therefore never executed.
+ * C1. Only scripts with the nonce of the document, and the scripts that they load, are executed.
+ *     Content of users that this service delivers from the same origin is therefore never executed.
  * C2. The name of a file contains a hash of its content, so the file may be cached indefinitely.
  *     The document is not cached.
  */

@@ -232,7 +232,7 @@ export const callersOf = (name: string, brand: string): string =>
   isTableAction(brand, name) || isEnvironmentAction(name) ? 'agents and steps' : 'agents'
 /**
  * Returns an entry for the API. The description of a built-in action states who can call it,
- * because its `readiness` does not show them.
+ * because its `readiness` does not show who can call it.
  */
 const told = (entry: CatalogEntry, { settings }: Pick<World, 'settings'>): CatalogEntry =>
   entry.source === 'platform'

@@ -33,7 +33,10 @@ interface LogsQuery {
   readonly tail?: number
   readonly max_bytes?: number
 }
-/** Reads the end of a log of the worker of an environment. Refused like the query. */
+/**
+ * Reads the end of a log of the worker of an environment. Refused for the same reasons as the
+ * query.
+ */
 export async function readWorkerLogs(
   world: World,
   project: string,

@@ -22,7 +22,7 @@ const REVIEWER =
   'Give a reason that names what decided it.'
 /**
  * Returns the service's own reviewer, which judges the assertions of check steps: an agent without
- * tools and memory.
+ * tools or memory.
  */
 function reviewer({ world }: CapabilityReader): AgentSource {
   const id = `${world.settings.brand.toLowerCase()}-reviewer`

@@ -36,7 +36,7 @@ export interface Followers {
 
 /**
  * Time in milliseconds after which clients of a stopping gateway should reconnect: `least`, plus a
- * random part of `spread`, so that they do not all reconnect at once.
+ * random part of `spread`, so that they do not all reconnect at the same time.
  */
 const RETURN = { least: 100, spread: 1900 } as const
 

@@ -1,7 +1,7 @@
 /**
  * Serves the terminal sockets of clients with uWebSockets.js. Upgrades present a credential in the
- * same ways as on the worker socket, or the cookie of a console session. `connection.ts` handles the
- * messages of a terminal.
+ * same ways as on the worker socket, or the cookie of a console session. `connection.ts` handles
+ * the messages of a terminal.
  *
  * Invariant: a request is copied before the first asynchronous step, and an upgrade is not corked.
  * The reasons are in `../workers/mount.ts`.

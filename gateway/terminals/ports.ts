@@ -11,7 +11,9 @@ import type {
  * sender stay in order.
  */
 export interface TerminalRelay {
-  /** Answers requests to open a terminal of an environment, until the returned function is called. */
+  /**
+   * Answers requests to open a terminal of an environment, until the returned function is called.
+   */
   serve(environment_id: string, open: (request: TerminalRequest) => TerminalAnswer): () => void
   /** Requests a terminal. Returns undefined when no gateway has a worker of the environment. */
   open(request: TerminalRequest): Promise<TerminalAnswer | undefined>

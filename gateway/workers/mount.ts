@@ -138,7 +138,7 @@ export class SocketPipe implements Pipe {
   /** The frames of this turn of the event loop, and the number of their characters. */
   #waiting: string[] = []
   #length = 0
-  /** Number of bytes that the socket accepts besides the waiting frames. */
+  /** Number of bytes that the socket accepts in addition to the waiting frames. */
   #capacity = 0
   /** @param buffered called when the socket could not write all frames. */
   constructor(ws: Socket, buffered: () => void) {

@@ -164,7 +164,7 @@ const firstOf = ({ messages, first_seq, last_seq }: StreamCopy['state']): number
 
 /**
  * Compares a restored stream with the manifest. The copy of a stream may contain slightly more than
- * the manifest says, but never less.
+ * the manifest states, but never less.
  * @throws StartFault when the stream lacks messages or begins elsewhere.
  */
 function compare({ stream, state }: StreamCopy, restored: StreamCopy['state']): void {

@@ -1,8 +1,8 @@
 /**
  * Runs the program in a separate process. A server (`start`) is supervised: when it fails, it is
  * restarted after a pause that doubles each time. A process has failed when it ends with a non-zero
- * status and this process received no stop signal. After several failures in a row the supervisor
- * gives up.
+ * status and this process received no stop signal. After several consecutive failures, the
+ * supervisor gives up.
  *
  * Invariants:
  * V1. A server whose first process fails before it is ready is not restarted, because that process
@@ -16,8 +16,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { constants } from 'node:os'
 
 /**
- * The maximum number of restarts in a row, and the time in milliseconds that a process must stay
- * ready to reset their count.
+ * The maximum number of consecutive restarts, and the time in milliseconds for which a process must
+ * stay ready to reset the count.
  */
 const MAX_DEATHS = 5
 const STABLE_MS = 60_000

@@ -1,13 +1,13 @@
 /**
  * Decides when each test file runs, and in which process, so that every processor is busy until the
- * end. Files that mostly wait run beside those that mostly compute, and the longest start first. A
- * process runs many files, because it takes 1 s of processor time to load a service, and because
- * code that V8 has optimized stays optimized.
+ * end. Files that mostly wait run at the same time as files that mostly compute, and the longest
+ * files start first. A process runs many files, because it takes 1 s of processor time to load a
+ * service, and because code that V8 has optimized stays optimized.
  */
 
 /**
  * Tests that use several processes or deadlines. They mostly wait: their processes take half of one
- * processor (2026-11-26). At most two of them run at once, on any machine.
+ * processor (2026-11-26). At most two of them run at the same time, on any machine.
  */
 const WAITING = new RegExp(
   [
@@ -20,9 +20,9 @@ const MAX_WAITING = 2
 /** Tests that measure time or memory of a service: nothing else runs at the same time. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
 /**
- * Seconds that the longest files take. Only their proportions matter: a file that takes longer than
- * this table says starts too late, and the end of a run then has to wait for it. The names lack
- * `test/` and `.test.ts`.
+ * Seconds that the longest files take. Only their proportions matter. If a file takes longer than
+ * its value in this table, it starts too late, and the end of a run has to wait for it. The names
+ * lack `test/` and `.test.ts`.
  * @public
  */
 export const SECONDS = {
@@ -134,7 +134,10 @@ const SHORT = 0.7
 /** Maximum number of files that a process runs. Its memory grows with each file. */
 const TOGETHER = 80
 
-/** @typedef {{ readonly computing: string[], readonly waiting: string[], readonly alone: string[] }} Schedule */
+/**
+ * @typedef {{ readonly computing: string[], readonly waiting: string[],
+ *   readonly alone: string[] }} Schedule
+ */
 /**
  * A process that runs test files. `run` resolves when the file has ended, with false if the process
  * cannot run another one. `end` resolves when the process has ended.
@@ -142,7 +145,7 @@ const TOGETHER = 80
  */
 
 /**
- * Returns the seconds that a file takes, by the table.
+ * Returns the seconds that a file takes according to the table.
  * @param {string} file
  * @public
  */
@@ -175,7 +178,7 @@ export function scheduleOf(files) {
  * last, each in its own process.
  * @param {Schedule} schedule
  * @param {object} options
- * @param {number} options.slots number of files that run at once
+ * @param {number} options.slots number of files that run at the same time
  * @param {number} [options.together] maximum number of files per process
  * @param {() => TestProcess} options.open starts a process
  */

@@ -27,7 +27,8 @@ const MAX_SHOWN = 5
  * @param {() => void} options.changedDuringRun called at each change while `run` is under way
  * @param {(then: () => void) => () => void} options.later calls `then` after the quiet time;
  *   returns a function that cancels the call
- * @returns {{ start: () => Promise<void>, changed: (file: string) => void }} `start` runs at once;
+ * @returns {{ start: () => Promise<void>, changed: (file: string) => void }} `start` begins a run
+ * immediately;
  *   `changed` records a changed file
  * @public
  */

@@ -1,4 +1,6 @@
-/** The options of `baton backup` and `baton restore`. The modules that run them are loaded on use. */
+/**
+ * The options of `baton backup` and `baton restore`. The modules that run them are loaded on use.
+ */
 import type { Command } from 'commander'
 import type { BackupGiven, RestoreGiven } from './backup.ts'
 

@@ -61,9 +61,9 @@ export interface EnvironmentConfig {
   /** URL at which this node reaches a gateway. The default is its own gateway or the public URL. */
   readonly gateway_url?: string
   readonly limits: EnvironmentLimits
-  /** Milliseconds in which a worker must connect after its start was requested. */
+  /** Milliseconds within which a worker must connect after its start was requested. */
   readonly wake_ms: number
-  /** Milliseconds in which a host must begin to prepare an environment. */
+  /** Milliseconds within which a host must begin to prepare an environment. */
   readonly provision_ms: number
   /** Milliseconds after which the retained environment of a run is destroyed; 0 means never. */
   readonly retain_ms: number

@@ -1,6 +1,6 @@
 /**
- * Parsers for the texts of settings. Each returns the value, or a sentence that says what is
- * accepted.
+ * Parsers for the texts of settings. Each parser returns the value, or a fault that describes the
+ * accepted texts.
  */
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { parseDuration } from '../../protocol/common.ts'
@@ -8,7 +8,7 @@ import { firstTokens } from '../../protocol/subjects.ts'
 import { wrongNetwork } from '../outbound/guard.ts'
 import type { Bucket } from '../s3/files.ts'
 
-/** The fault of a setting: a sentence that says what is accepted. */
+/** The fault of a setting. `wrong` is the end of a sentence, and describes the accepted texts. */
 export interface SettingFault {
   readonly wrong: string
 }

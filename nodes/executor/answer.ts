@@ -74,7 +74,7 @@ function opened({ output, context }: JsonObject): Carried | string {
  * requests none.
  * @param after the header Retry-After: seconds or a date.
  * @param now Unix milliseconds.
- * @param longest the longest pause that is granted.
+ * @param longest the longest pause that is granted, in milliseconds.
  */
 export function pauseOf(
   after: string | undefined,

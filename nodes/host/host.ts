@@ -146,7 +146,7 @@ export class Host {
     this.#stopped = true
     await Promise.all([...this.#shards.keys()].map((name) => this.#release(name)))
   }
-  /** Drops all shards at once, as a crash would. */
+  /** Drops all shards immediately, as a crash would. */
   crash(): void {
     this.#stopped = true
     for (const shard of this.#shards.values()) shard.drop()

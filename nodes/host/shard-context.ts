@@ -31,7 +31,7 @@ export interface ShardPosition {
   sequence: number
 }
 
-/** The context as the loop and the takeover of the shard see it. */
+/** The context for the loop and the takeover of the shard. */
 export interface OwnerContext extends ShardContext {
   readonly position: ShardPosition
   readonly instances: ActorCache
@@ -44,9 +44,9 @@ export interface ActorRequests {
   /** Answers a query from committed state, after the messages that wait in the mailbox. */
   ask(to: Address, name: string, input: unknown): Promise<ShardAnswer>
   /**
-   * Answers a query at once, from state that may be ahead of the journal. The result may be used
-   * only as a hint, or after the commit. Returns undefined when the actor is not in memory, or has
-   * no such query.
+   * Answers a query immediately, from state that may be ahead of the journal. The result may be
+   * used only as a hint, or after the commit. Returns undefined when the actor is not in memory, or
+   * has no such query.
    */
   peek(to: Address, name: string, input: unknown): { readonly result: unknown } | undefined
 }

@@ -204,7 +204,9 @@ export class Shard implements ActorRequests, LocalShard {
     await this.checkpointer.stop(true)
     this.#close()
   }
-  /** Gives up the shard at once: drops its memory and rejects all waiting callers (`not_owner`). */
+  /**
+   * Gives up the shard immediately: drops its memory and rejects all waiting callers (`not_owner`).
+   */
   drop(): void {
     this.#unsubscribe?.()
     this.#offers.stop()
@@ -276,8 +278,8 @@ export class Shard implements ActorRequests, LocalShard {
     }
   }
   /**
-   * Gives up the shard at once, because another owner was found, or the stored or in-memory state
-   * can no longer be trusted.
+   * Gives up the shard immediately, because another owner was found, or the stored or in-memory
+   * state can no longer be trusted.
    */
   lose(reason: string): void {
     if (!this.#open) return

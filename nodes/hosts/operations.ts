@@ -63,7 +63,7 @@ interface Running {
   readonly done: Promise<void>
 }
 export interface Operations {
-  /** Starts the requested operation, at once or later. */
+  /** Starts the requested operation, immediately or later. */
   request(provider: Provider, request: HostRequest): void
   /** Whether an operation of the environment is running. */
   isRunning(provider: Provider, environment_id: string): boolean

@@ -4,7 +4,7 @@
  * provider uses neither NATS nor actors.
  *
  * Invariants:
- * P1. Every method may be called again after a crash, and then completes what it had begun.
+ * P1. Every method may be called again after a crash, and then completes the interrupted operation.
  * P2. At most one worker process of an environment runs: `startWorker` ends an earlier one, with
  *     all of its descendants, before it starts the next.
  * P3. After `destroy`, nothing of the environment is left: no process, folder, container or mount.
@@ -31,7 +31,7 @@ export interface WorkerLaunch {
   readonly workspace_variable: string
   /** Name of the variable for the path at which the worker finds the folder for its logs. */
   readonly log_variable: string
-  /** Repository hosts (`name:port`) that the worker may reach besides the gateway. */
+  /** Repository hosts (`name:port`) that the worker may reach in addition to the gateway. */
   readonly allowed_hosts: readonly string[]
 }
 /** An environment that a provider has. */

@@ -5,9 +5,9 @@
  *
  * Invariants:
  * B1. A handler never runs within the call that publishes or requests, except in `here`, which
- *     returns an answer at once. Messages of one publisher stay in order.
+ *     returns an answer immediately. Messages of one publisher stay in order.
  * B2. One listener of a group receives a published message. If that listener belongs to the
- *     publisher's process, a header tells members of the group in other processes to ignore the
+ *     publisher's process, a header makes the group's members in other processes ignore the
  *     message.
  * B3. A handler's failure is logged and counts as no answer.
  *
@@ -63,8 +63,8 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     }
   }
   /**
-   * Calls listeners in turn, beginning with the one at `from`, until one answers. Returns undefined,
-   * or a promise of it, when none does.
+   * Calls listeners in turn, beginning with the one at `from`, until one answers. Returns
+   * undefined, or a promise of it, when none does.
    */
   const first = (
     all: readonly Listener[],

@@ -3,7 +3,7 @@
  *
  * Invariants:
  * K1. A chunk is copied as soon as it arrives, so that the client library's buffer becomes garbage
- *     at once. That buffer is larger than the message.
+ *     immediately. That buffer is larger than the message.
  * K2. Chunks are returned in order and without gaps. Otherwise the fetch fails, and the caller
  *     opens the chunks again at the next sequence.
  */

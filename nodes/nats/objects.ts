@@ -5,8 +5,9 @@
  * cannot read a range.
  *
  * Invariants:
- * O1. A file is visible only after all of its chunks are stored. A write that fails removes what it
- *     has stored; if that fails too, the sweep of the node removes it (`../roles/sweep.ts`).
+ * O1. A file is visible only after all of its chunks are stored. A write that fails removes the
+ *     chunks that it has stored; if that fails too, the sweep of the node removes it
+ *     (`../roles/sweep.ts`).
  * O2. A write has at most `WINDOW` chunks in flight, and a read fetches at most `AHEAD` bytes at a
  *     time. Memory therefore does not depend on the size of the file. All writes of a process share
  *     `MAX_WRITING`, and all reads `MAX_READING`, which bounds the bytes between the process and

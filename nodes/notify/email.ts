@@ -41,8 +41,8 @@ const MAX_MESSAGES = 200
 
 /**
  * Returns the recipients of a notice: the addresses in the interaction's delivery, otherwise all
- * targets with an address. The addresses in a delivery are those of people who answer. Reviewers
- * are therefore notified at their stored addresses.
+ * targets with an address. The addresses in a delivery belong to people who answer. Reviewers are
+ * therefore notified at their stored addresses.
  */
 function recipientsOf(
   { delivery }: Interaction,

@@ -80,8 +80,8 @@ export function readiness({
 }
 
 /**
- * Creates a function that tolerates the absence of something that was present before, for up to
- * `MOVE` milliseconds.
+ * Creates a function that tolerates the absence of a previously present part for up to `MOVE`
+ * milliseconds.
  */
 function patience(): (what: string, present: boolean) => boolean {
   /** Time at which each part went missing, by name; undefined while the part is present. */

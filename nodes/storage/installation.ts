@@ -37,7 +37,7 @@ export const newOwnerKey = (prefix: string): string =>
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 /**
- * Returns the path of the owner-key file of a data folder. `holds` says whether the file contains
+ * Returns the path of the owner-key file of a data folder. `holds` states whether the file contains
  * the key of this installation, another key, or no readable key. After a restore into a folder that
  * was in use, for example, it contains another key.
  */

@@ -2,10 +2,11 @@
  * The cookies of the console, and the rules under which a request may use them.
  *
  * Invariants:
- * K1. A cookie authenticates only requests of the service's own origin. That is the configured
- *     public origin, or else `http://` and the `Host` header if that is a loopback name.
- *     State-changing requests and WebSocket upgrades must carry this origin in `Origin`. Read
- *     requests from another origin or site are treated as unauthenticated.
+ * K1. A cookie authenticates only requests of the service's own origin. This origin is the
+ *     configured public origin. Without a configured origin, it is `http://` followed by the `Host`
+ *     header, if the header contains a loopback name. State-changing requests and WebSocket
+ *     upgrades must carry this origin in `Origin`. Read requests from another origin or site are
+ *     treated as unauthenticated.
  * K2. Cookies are HttpOnly and SameSite=Lax. With https they are Secure and have the prefix
  *     `__Host-`. Over plain HTTP, on loopback only, their names end with the port, because browsers
  *     share the cookies of a host among its ports.
@@ -64,8 +65,8 @@ export const setCookie = (
     `HttpOnly; SameSite=Lax${isSecure(origin) ? '; Secure' : ''}`,
 })
 /**
- * Returns the value of the first cookie with the given name. Returns undefined if no cookie has this
- * name, or if the header is longer than `MAX_COOKIES` characters.
+ * Returns the value of the first cookie with the given name. Returns undefined if no cookie has
+ * this name, or if the header is longer than `MAX_COOKIES` characters.
  */
 export function cookieIn(header: string | undefined, name: string): string | undefined {
   if (header === undefined || header.length > MAX_COOKIES) return undefined

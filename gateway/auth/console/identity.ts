@@ -33,7 +33,7 @@ const waysOf = ({ settings, provider }: World, host: string | undefined) => ({
   ...(provider && { oidc: { name: provider.name, start_path: OIDC_START } }),
 })
 
-/** Describes a request without a session, which contains only the ways of signing in. */
+/** Returns the description of a request without a session: only the ways of signing in. */
 export const nobodySignedIn = (world: World, host: string | undefined): ConsoleIdentity => ({
   signed_in: false,
   ways: waysOf(world, host),

@@ -1,12 +1,13 @@
 /**
  * Signing in with OpenID Connect: the page that sends the browser to the provider, and the callback
- * to which the provider sends it back. The port `SignInProvider` speaks the protocol.
+ * to which the provider sends it back. The port `SignInProvider` implements the protocol.
  *
  * Invariants:
  * O1. The callback is accepted only from the browser that began the sign-in, which holds the sealed
- *     cookie with the state. Nonce and code verifier are derived from the state with the secret of
- *     the installation, so they are not stored, and the code verifier never reaches a browser. The
- *     cookie is deleted by every callback.
+ *     cookie with the state. The nonce and the code verifier are derived from the state with the
+ *     secret of the installation, so they are not stored, and the code verifier never reaches a
+ *     browser. A callback deletes the cookie, unless sign-in is not available or the rate limit is
+ *     exceeded.
  * O2. A browser is sent only to the provider, or to a path of this service.
  * O3. Logs contain neither codes nor tokens.
  */
@@ -31,8 +32,8 @@ const WITHIN = 600
 const MAX_RETURN = 1024
 
 /**
- * Why a sign-in failed, as the sign-in page shows it. `expired`: another browser, a repeat, or too
- * late. `no_access`: no group of the person grants a role.
+ * Why a sign-in failed, as the sign-in page shows it. `expired`: the callback came from another
+ * browser, was repeated, or was too late. `no_access`: no group of the person grants a role.
  */
 type Failure =
   | SignInFailure

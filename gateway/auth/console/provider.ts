@@ -35,8 +35,8 @@ export interface SignInProvider {
    */
   readonly domains: readonly string[]
   /**
-   * The roles that groups grant: by group, then by the handle or id of a project, role names or
-   * ids. `*` as a group stands for every person, and as a project for all projects.
+   * The roles that groups grant, by group and then by project handle or id. The values are role
+   * names or role ids. `*` as a group stands for every person, and as a project for every project.
    */
   readonly groups: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
   /** Returns the address of the provider to which the browser is sent. */

@@ -1,5 +1,5 @@
 /**
- * The rows for console sessions and sign-in links. The sessions of a caller are those that act as
+ * The rows for console sessions and sign-in links. A caller's sessions are all sessions that act as
  * the caller's principal, or as any principal of the caller's own session.
  */
 import { consoleEnd, type KeptConsoleSession } from '../../../protocol/access/console-rows.ts'

@@ -33,8 +33,8 @@ import { organizationCaller, projectCaller } from '../callers.ts'
 type Right = Omit<ConsoleGrant, 'key'> & Partial<Pick<ConsoleGrant, 'key'>>
 /**
  * Selects among the rights of a session. The right in the project with this id or handle is
- * preferred. Without such a right, `people` prefers rights in projects, which belong to people, and
- * otherwise an organization key is preferred.
+ * preferred. Without such a right, an organization key is preferred, or, if `people` is set, a
+ * right in a project, which belongs to a person.
  */
 export interface Preference {
   readonly project?: string
@@ -49,7 +49,7 @@ interface Derived {
 interface Known {
   readonly organization: OrganizationDirectory
   readonly found: FoundConsoleSession
-  /** When this gateway last saw a request of the session, in Unix milliseconds. */
+  /** Time of the session's last request at this gateway, in Unix milliseconds. */
   used: number
   readonly callers: Map<string, Derived>
 }
@@ -79,7 +79,7 @@ const REMEMBERED = 10_000
 const nameOf = ({ project = '', people }: Preference): string =>
   `${people ? 'people' : ''} ${project}`
 
-/** All rights of a session, those of its account last. */
+/** Returns all rights of a session, with the rights of its account last. */
 export const rightsOf = ({ session, users }: FoundConsoleSession): readonly Right[] => [
   ...session.grants,
   ...Object.entries(users).flatMap(([project_id, principal_id]) =>
@@ -126,7 +126,7 @@ export function openConsoleSessions(
     !(key && hasExpired(key, world.now())) &&
     (project === undefined || directory.project(project.id) === project)
 
-  /** Returns the caller of one right, undefined when it is no longer valid. */
+  /** Returns the caller of one right, or undefined when the right is no longer valid. */
   async function callerOf(
     { organization, found: { session } }: Known,
     { project_id, principal_id, key: of }: Right,

@@ -56,8 +56,8 @@ export class ArtifactFields {
   }
 
   /**
-   * Reads and checks a field. Unknown and repeated fields, and those that the service determines,
-   * are refused.
+   * Reads and checks a field. Refuses unknown and repeated fields, and fields that the service
+   * determines.
    */
   async take(part: ArrivingPart): Promise<void> {
     const { name } = part
@@ -116,7 +116,10 @@ export class ArtifactFields {
     },
   }
 
-  /** Checks the number of bytes that have arrived against the declared size. */
+  /**
+   * Refuses an upload whose number of received bytes exceeds the declared size or, if `whole`,
+   * differs from it.
+   */
   checkSize(actual: number, whole: boolean): void {
     const { size: expected } = this
     if (expected === undefined || (whole ? actual === expected : actual <= expected)) return

@@ -68,7 +68,7 @@ async function findFor(edge: Edge, call: Call): Promise<Kept | Refusal> {
   return (await closedTo(edge, call, found)) ?? ready(found)
 }
 
-/** Answers with the bytes of an artifact, or one range of them. */
+/** Answers with the bytes of an artifact, or with one range of the bytes. */
 export async function sendArtifact(edge: Edge, call: Call): Promise<Answer | Refusal> {
   const found = await findFor(edge, call)
   return isRefusal(found)

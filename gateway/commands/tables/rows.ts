@@ -1,7 +1,7 @@
 /**
- * Prepares commands about rows for the endpoints and for the built-in actions on tables. It adds
- * facts to a command, repeats the command if the facts were too old, and completes the reply, which
- * lacks the data that the client sent.
+ * Prepares commands about rows for the endpoints and for the built-in actions on tables. The
+ * preparation adds facts to a command, repeats the command if the facts were too old, and completes
+ * the reply, which lacks the data that the client sent.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -77,8 +77,8 @@ async function withIdentities<N extends RowCommand, R>(
 }
 
 /**
- * Returns the identities in the given data. Values that are not non-empty strings are skipped; the
- * table refuses them.
+ * Returns the identities in the given data. Only non-empty strings are returned. The table refuses
+ * all other values.
  */
 const identitiesIn = (data: readonly JsonObject[], column: string): string[] =>
   [

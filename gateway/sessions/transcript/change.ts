@@ -60,8 +60,8 @@ export interface Caught {
   readonly at: number
 }
 /**
- * The reason why the server ends a stream: the client has nothing to wait for (`idle`), or it should
- * reconnect (`rotate`).
+ * The reason why the server ends a stream: the client has nothing to wait for (`idle`), or it
+ * should reconnect (`rotate`).
  */
 export type End = 'idle' | 'rotate'
 

@@ -99,7 +99,7 @@ class ChangeFollower {
     for (let failures = 0; this.#clients.size > 0; ) {
       const due = [...this.#clients].filter(({ sink }) => !sink.full)
       const after = Math.min(...due.map(({ sent }) => sent))
-      // The view answers once it has applied something after this position.
+      // The view answers once it has applied an event after this position.
       const page = due.length > 0 ? await this.ask(after, after + 1) : undefined
       const delivered = page && !isRefusal(page) && (await this.#deliver(due, page))
       if (delivered) failures = 0
@@ -219,7 +219,7 @@ export type OpenChanges = (
   call: Call,
   after: number | undefined,
 ) => Promise<OpenedSequence | Refusal>
-/** Creates an empty set of followed projects. */
+/** Creates the function that opens sequences of changes. No project is followed at first. */
 export function openChanges(edge: Edge): OpenChanges {
   const pool = openFollowerPool<{ follower: ChangeFollower; close(): void }>(edge.world)
   return async (call, after) => {

@@ -4,7 +4,7 @@
  */
 import type { StreamSubscription } from '../../../protocol/streams/rows.ts'
 
-/** A frame of the multiplexed stream. `data` and `cursor` are JSON. */
+/** Returns a frame of the multiplexed stream. `subscription`, `data` and `cursor` are JSON. */
 const written = (subscription: string, event: string, data: string, cursor?: string): string =>
   `data: {"subscription":${subscription},"event":${JSON.stringify(event)}` +
   `${cursor === undefined ? '' : `,"cursor":${cursor}`},"data":${data}}\n\n`

@@ -47,8 +47,8 @@ export function ended(edge: Edge, session: Session, job_id: string, token?: stri
 }
 
 /**
- * Removes the leases that have expired. Returns those for which this connection has received no
- * frame for at least one lease duration.
+ * Removes the leases that have expired. Returns the expired leases for which this connection has
+ * received no frame for at least one lease duration.
  */
 export function expire(edge: Edge, session: Session): Lapsed[] {
   if (session.leases === 0) return []

@@ -1,7 +1,8 @@
 /**
- * Built-in actions of the service. Agents can call all of them, and steps of runs can call those on
- * tables. They run as jobs, so they have leases, attempts and records like all other calls. Each is
- * idempotent, because the id of its command and the ids that it creates are derived from the job.
+ * Built-in actions of the service. Agents can call all of them, and steps of runs can call the
+ * actions on tables. They run as jobs, so they have leases, attempts and records like all other
+ * calls. Each is idempotent, because the id of its command and the ids that it creates are derived
+ * from the job.
  */
 import type { Directory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'
@@ -50,7 +51,7 @@ export interface Called {
   readonly call: ActionCall
   /**
    * Name of the principal on whose behalf the action is called, as shown in records of its actions.
-   * Undefined when the name is unknown, for example that of the system.
+   * Undefined when the name is unknown, for example for the system.
    */
   readonly name: string | undefined
   readonly signal: AbortSignal

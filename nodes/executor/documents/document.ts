@@ -1,6 +1,6 @@
 /**
- * Converts text documents (DOCX) with `mammoth`. It receives an archive with only the parts that it
- * needs, decompressed within limits and checked to be well-formed.
+ * Converts text documents (DOCX) with `mammoth`. The library receives an archive with only the
+ * parts that it needs, decompressed within limits and checked to be well-formed.
  */
 import { zipSync } from 'fflate'
 import mammoth from 'mammoth'

@@ -44,7 +44,7 @@ export interface Rows {
 /**
  * Returns a Markdown table whose header is the first row. The table ends after the row that exceeds
  * `TABLE.characters`, or at the maximum number of rows. If rows or columns are left out, a sentence
- * after the table says so.
+ * after the table states this.
  * @param what the word for the table in that sentence.
  */
 export function tableOf({ rows, height, width }: Rows, what = 'table'): string {

@@ -36,7 +36,7 @@ export function workbookMarkdown(bytes: Uint8Array): string {
 /** Returns the names of sheets by part, in the order of the workbook. Each part occurs once. */
 function sheetsOf(parts: Parts): ReadonlyMap<string, string> {
   const files = numbered(parts, /^xl\/worksheets\/sheet(\d+)\.xml$/)
-  // After sheets were moved or deleted, only relationships say which part contains a sheet.
+  // After sheets were moved or deleted, only relationships show which part contains a sheet.
   const related = new Map(relationshipsOf(parts, MAIN).map(({ id, part }) => [id, part]))
   const named = new Map<string, string>()
   let index = 0

@@ -7,7 +7,7 @@ import { systemOrigin } from '../system-origin.ts'
 
 /**
  * Returns the project, including every change that was acknowledged before the call, and a function
- * that says whether a principal is active.
+ * that returns whether a principal is active.
  */
 export async function principalsNow({ directory }: CapabilityReader, project: string) {
   const [home, organization] = await Promise.all([

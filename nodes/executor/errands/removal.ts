@@ -1,13 +1,13 @@
 /**
- * Deletes the artifacts of a deleted project, the stored definitions of its agents and the log lines
- * of its jobs, and destroys its environments. A repeat removes only what is left.
+ * Deletes the artifacts of a deleted project, the stored definitions of its agents and the log
+ * lines of its jobs, and destroys its environments. A repeat removes only what is left.
  */
 import type { World } from '../../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { systemOrigin } from '../system-origin.ts'
 import type { Runs } from './errands.ts'
 
-/** Number of records that are looked up at once. */
+/** Number of records that are looked up with one query. */
 const PAGE = 500
 
 const sent = (world: World) => ({

@@ -11,7 +11,7 @@ import { ExecutorFault } from '../faults.ts'
 
 /**
  * Reads the key to which the configuration of a provider refers. The key is read for every request,
- * so that a changed key takes effect at once. Returns undefined when no key is configured.
+ * so that a changed key takes effect immediately. Returns undefined when no key is configured.
  * @throws ExecutorFault when the configured key is missing or empty.
  */
 export async function readKey(

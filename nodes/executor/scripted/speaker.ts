@@ -1,4 +1,7 @@
-/** The speaker of the scripted model. It plays the script in the instructions with its delays. */
+/**
+ * The speaker of the scripted model. It executes the script in the agent's instructions, including
+ * the delays of the script.
+ */
 import { ExecutorFault, failedWith } from '../faults.ts'
 import { answered, type Speaker } from '../speech.ts'
 import { play } from './play.ts'

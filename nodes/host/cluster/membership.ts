@@ -168,7 +168,7 @@ export class Membership {
     this.#timers.add(cancel)
   }
   /**
-   * Greets the other nodes. Resolves at once when all of them answer, otherwise after
+   * Greets the other nodes. Resolves immediately when all of them answer, otherwise after
    * `LEASE_DURATION_MS`: by then, no node that did not answer can still consider itself alone.
    */
   #introduce(): Promise<void> {

@@ -1,12 +1,12 @@
-/** The registry record of a node, and what other nodes remember of it. */
+/** The registry record of a node, and the data about the record that other nodes keep in memory. */
 import type { Member } from './assignment.ts'
 import type { AboutNode, Instance } from './node-id.ts'
 
 /**
  * The record of a node. `listens` is set if the node answers presence probes; nodes of older
  * releases do not, and are not probed. `shards` lists the shards that the node serves, and `stops`
- * the reasons why it accepts no writes. `reads` is the newest envelope format that the node reads; 1
- * if absent.
+ * the reasons why it accepts no writes. `reads` is the newest envelope format that the node reads;
+ * 1 if absent.
  */
 export interface NodeRecord extends Member, Partial<Instance> {
   readonly beat: number
@@ -49,7 +49,10 @@ export function observed(value: string, now: number): Observed {
   }
 }
 
-/** A live node as its record describes it. `silent_ms`: time since its record was seen to change. */
+/**
+ * A live node as its record describes it. `silent_ms` is the time in milliseconds since a change of
+ * its record was last observed.
+ */
 export interface LiveNode extends Member, Pick<Observed, 'shards' | 'stops' | 'about'> {
   readonly silent_ms: number
 }

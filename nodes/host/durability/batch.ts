@@ -90,10 +90,10 @@ export class Batch {
   }
 
   /**
-   * Decides one command and its tells: at once, if the actors are in memory. The previous command
-   * must have been decided. An exception in an actor is answered with `internal`; see `torn`. An
-   * unknown command, which a newer release may have sent, is answered with `not_owner`. Its sender
-   * then repeats it until the shard has an owner of that release.
+   * Decides one command and its tells, synchronously if the actors are in memory. The previous
+   * command must have been decided. An exception in an actor is answered with `internal`; see
+   * `torn`. An unknown command, which a newer release may have sent, is answered with `not_owner`.
+   * Its sender then repeats it until the shard has an owner of that release.
    * @param known the instance of the actor, if it is in memory.
    * @throws Unreadable when the snapshot of an actor cannot be read.
    * @throws ForeignSnapshot when another release wrote the snapshot of the command's actor in an

@@ -79,7 +79,7 @@ export class Checkpoint implements Covered {
   readonly #revisions = new Map<number, number | undefined>()
 
   /**
-   * Keys of snapshots that this owner is replacing, and of those that an earlier owner was
+   * Keys of snapshots that this owner is replacing, and keys of snapshots that an earlier owner was
    * replacing.
    */
   readonly #replacing = new Set<string>()

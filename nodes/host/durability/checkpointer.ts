@@ -128,7 +128,7 @@ export class Checkpointer {
   }
 
   /**
-   * Returns the cursors that may be those of the last event of an ended actor, highest first.
+   * Returns the possible cursors of the last event of an ended actor, highest first.
    * @throws LostState when stored state was lost.
    * @throws Error when the storage does not answer.
    */

@@ -177,7 +177,7 @@ export class EndedIndex {
   }
 
   /**
-   * Returns the cursors that may be those of an actor's last event, highest first.
+   * Returns the possible cursors of an actor's last event, highest first.
    * @throws LostState when a segment is missing.
    * @throws Error when the storage does not answer.
    */
@@ -214,8 +214,8 @@ export class EndedIndex {
 }
 
 /**
- * Returns the last segments that are merged into a new one: those of its size class and below, if
- * there are enough of them, and the result is not too large.
+ * Returns the last segments that are merged into a new one: the segments of its size class and
+ * below, if there are enough of them and the result is not too large.
  */
 function smaller(segments: readonly Segment[], { hashes }: Entries): readonly Segment[] {
   const most = Math.min(classOf(hashes.length), classOf(FULL) - 1)

@@ -1,9 +1,9 @@
 /**
  * Ended actors that have left memory but are not yet in the index of ended actors
- * (`ended-index.ts`). Until they are, they are found here and read from the journal.
+ * (`ended-index.ts`). Until an actor is in the index, it is found here and read from the journal.
  *
- * Invariant: an actor is in one of the two lists until a checkpoint with its last event in the index
- * was stored.
+ * Invariant: a released actor is in `#waiting` or `#storing` until a checkpoint with its last event
+ * in the index was stored.
  */
 import type { ActorInstance } from '../memory/actor-instance.ts'
 
@@ -23,7 +23,7 @@ export class ReleasedActors {
   add({ key, prev, dirty }: ActorInstance): void {
     this.#waiting.set(key, { key, prev, dirty: this.#waiting.get(key)?.dirty ?? dirty })
   }
-  /** Returns the cursors that may be those of the last event of an actor, highest first. */
+  /** Returns the possible cursors of the last event of an actor, highest first. */
   find(key: string): number[] {
     return [this.#waiting, this.#storing].flatMap((actors) => actors.get(key)?.prev ?? [])
   }

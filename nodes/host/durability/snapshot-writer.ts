@@ -16,8 +16,8 @@ const AT_ONCE = 512
 const SNAPSHOT_SLICE_MS = 5
 
 /**
- * The changes of an actor that a round stores: they are marked as stored at once, and marked again
- * as not stored (`taint`) if the round fails.
+ * The changes of an actor that a round stores: they are marked as stored immediately, and marked as
+ * not stored (`taint`) if the round fails.
  */
 export class Saved {
   readonly instance: ActorInstance
@@ -74,7 +74,8 @@ export class SnapshotWriter {
   }
 
   /**
-   * Stores snapshots. Throws once no other write is in flight if a snapshot could not be stored.
+   * Stores snapshots. If a snapshot could not be stored, throws after all writes in flight have
+   * ended.
    * @param stored receives the stored snapshots.
    */
   async save(instances: readonly ActorInstance[], stored: Saved[]): Promise<void> {

@@ -266,9 +266,9 @@ export class Effects {
 
   /**
    * Sends a message to a gateway or an executor. A job that certainly reached no worker is released
-   * at once. A job that may have reached its worker stays leased, because after a release it could
-   * be executed twice. After a takeover, the previous owner may have sent the job already, through
-   * a gateway that is no longer connected.
+   * immediately. A job that may have reached its worker stays leased, because after a release it
+   * could be executed twice. After a takeover, the previous owner may have sent the job already,
+   * through a gateway that is no longer connected.
    */
   #push(push: Push, from: Address, again: boolean): Promise<void> {
     const { message, spec } = push
@@ -313,7 +313,9 @@ export class Effects {
       await new Promise<void>((again) => this.#context.deps.clock.later(100, again))
     }
   }
-  /** Requeues a job that was not delivered to its worker. The claim does not count as an attempt. */
+  /**
+   * Requeues a job that was not delivered to its worker. The claim does not count as an attempt.
+   */
   async #release(queue: Address, job: { id: string; lease_token: string }): Promise<void> {
     const { clock, node } = this.#context.deps
     await this.#requests.submit({

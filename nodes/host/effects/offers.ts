@@ -2,9 +2,9 @@
  * Matches waiting jobs with workers. Waiting jobs are offered to the gateways that listen for such
  * jobs. A gateway that accepts jobs returns the worker sessions for them, and the queue commits the
  * claims. A gateway without a free slot answers `busy` and stops listening, and the next gateway
- * receives the offer at once. A lost offer is repeated after about `OFFER_INTERVAL_MS`. Jobs for
- * which no gateway listens, or that a gateway reports as work of the service itself (`served`), are
- * offered to the executors.
+ * receives the offer immediately. A lost offer is repeated after about `OFFER_INTERVAL_MS`. Jobs
+ * for which no gateway listens, or that a gateway reports as work of the service itself (`served`),
+ * are offered to the executors.
  *
  * Listeners in the owner's own process receive the first offer before the batch that queued the
  * jobs is committed. Their claims are then part of that commit, and the jobs are sent one commit

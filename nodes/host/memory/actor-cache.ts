@@ -76,8 +76,7 @@ export class ActorCache {
 
   /**
    * @param confirm throws `LostState` when the snapshots just read may not be the newest.
-   * @param ended returns the cursors that may be those of the last event of an ended actor, highest
-   *   first.
+   * @param ended returns the possible cursors of the last event of an ended actor, highest first.
    * @param wanted whether the shard still needs the actors that it requested.
    * @param came called when a read that `ready` started has ended, with or without success.
    */
@@ -141,7 +140,7 @@ export class ActorCache {
     return this.loaded(address) ?? this.#come(address)
   }
   /**
-   * Returns whether the actor of a message is in memory. Creates a new actor at once, without
+   * Returns whether the actor of a message is in memory. Creates a new actor immediately, without
    * reading the snapshots. Starts a read of any other actor that is not in memory, unless `AT_ONCE`
    * reads are in progress.
    */

@@ -31,7 +31,9 @@ const DEFLATE = { level: 1 } as const
  * long as compressing 25 KB, and an idle shard commits one small envelope at a time.
  */
 const COMPRESSED_FROM = 16 * 1024
-/** Characters of JSON above which libuv's threads compress, so that the event loop is not blocked. */
+/**
+ * Characters of JSON above which libuv's threads compress, so that the event loop is not blocked.
+ */
 const COMPRESSED_APART_FROM = 96 * 1024
 const deflateApart = promisify(deflateRaw)
 
@@ -159,8 +161,8 @@ const newer = (version: string): string =>
   `It was written by a newer release of Baton: run that release or a newer one on every node.`
 
 /**
- * Returns the envelope with this JSON. Large values are only named in it.
- * @param whole whether the data is included that views do not read.
+ * Returns the envelope with this JSON. Large values are represented by their names only.
+ * @param whole whether to include the data that views do not read.
  * @throws NewerRelease for an unknown version.
  */
 export function parseEnvelope(json: string, whole = true): Envelope {
@@ -173,7 +175,7 @@ export function parseEnvelope(json: string, whole = true): Envelope {
 /**
  * Decodes an envelope and loads its large values.
  * @param data its bytes, or its JSON.
- * @param whole whether the data is included that views do not read.
+ * @param whole whether to include the data that views do not read.
  * @throws NewerRelease for an unknown version.
  * @throws Error when a large value is missing. Values are stored before their envelope, so the data
  *   is then damaged.

@@ -2,17 +2,18 @@
  * The JSON of format 3 of envelopes, which writes repeated data once.
  *
  * Invariants:
- * C1. `restore` returns entries that are equal to those that were written, except for the order of
- *     the members of events. Entries share origins, principals and payloads in memory.
+ * C1. `restore` returns entries that are equal to the written entries, except for the order of the
+ *     members of events. Entries share origins, principals and payloads in memory.
  * C2. Data that views do not read follows the only line feed of the text, so that views need not
  *     parse it.
  * C3. A released form never changes, because journals contain it.
  *
  * The text is `{"v":3,"epoch":…,"prev":…,"projects":[…],"actors":[…],"origins":[…],"entries":[…],`,
  * a line feed, and `"hidden":[…]}`. An entry is
- * `[project, kind, id, command id, command name, origin, prev, events, fingerprint?]`, where project
- * and origin are indexes. The members `principal` and `credential` of an origin are indexes of
- * `actors`. In events of runs, a number as `payload` is the index of the event with that payload.
+ * `[project, kind, id, command id, command name, origin, prev, events, fingerprint?]`, where
+ * project and origin are indexes. The members `principal` and `credential` of an origin are indexes
+ * of `actors`. In events of runs, a number as `payload` is the index of the event that has the
+ * payload.
  */
 import type { Entry, Envelope, Event, Kind, Origin } from '../../../protocol/entry.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
@@ -24,7 +25,10 @@ const COMPACT = 3
 export const MAX_REPEATS = 3
 
 type Fields = Readonly<Record<string, unknown>>
-/** What the JSON of an entry contains instead of events that are a value of the object store. */
+/**
+ * Replaces the events of an entry in its JSON, if the events are stored as a value in the object
+ * store.
+ */
 export interface Outside {
   readonly blob: string
   readonly count: number
@@ -65,7 +69,10 @@ function isHidden(kind: Kind, event: Event & Fields): boolean {
 
 /** Writes the entries of one envelope. */
 export class CompactWriter {
-  /** The JSON of each entry, without what is hidden from views, and the hidden rest. */
+  /**
+   * The JSON of each entry without the data that is hidden from views, and the JSON of the hidden
+   * data.
+   */
   readonly #entries: string[] = []
   readonly #hidden: string[] = []
   readonly #projects: string[] = []
@@ -148,7 +155,7 @@ export class CompactWriter {
   }
 }
 
-/** Splits the events of an entry into what views read and the rest. */
+/** Splits the events of an entry into the data that views read and the hidden data. */
 function compactEvents({ kind, events }: Entry, shown: Event[], hidden: [number, unknown][]): void {
   const member = memberOf(kind)
   let payload: unknown
@@ -188,8 +195,8 @@ export const isCompact = (text: string): boolean => text.startsWith(BEGIN)
 const BEGIN = `{"v":${COMPACT},`
 
 /**
- * Returns the envelope with this JSON. Large values are only named in it.
- * @param whole whether the data is restored that views do not read.
+ * Returns the envelope with this JSON. Large values are represented by their names only.
+ * @param whole whether to restore the data that views do not read.
  */
 export function restore(text: string, whole: boolean): Envelope {
   const { epoch, prev, projects, actors, origins, entries, hidden } = JSON.parse(

@@ -34,7 +34,9 @@ export interface ContainerSettings {
   readonly program: WorkerProgram
 }
 
-/** Returns the name of an environment's volume, which is also that of its worker's container. */
+/**
+ * Returns the name of an environment's volume, which is also the name of its worker's container.
+ */
 export const nameOf = (environment_id: string): string => `baton-${environment_id}`
 /** Returns the labels of the volume and the containers of an environment. */
 export const labelsOf = (
@@ -88,7 +90,7 @@ done
 mkdir -p ${Object.values(folders).join(' ')} &&
   chown ${USER} ${ROOT} ${Object.values(folders).join(' ')}`
 
-/** Returns the settings of a container: those common to all containers, and `more`. */
+/** Returns the settings of a container: the settings common to all containers, and `more`. */
 function container(
   settings: ContainerSettings,
   id: string,

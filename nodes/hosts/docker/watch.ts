@@ -145,7 +145,7 @@ export function watchWorkers(
   }
 }
 
-/** Returns a sentence that says why a container ended; undefined for exit code 0. */
+/** Returns a sentence that states why a container ended; undefined for exit code 0. */
 function faultOf({ ExitCode, OOMKilled, Error: message }: ContainerState['State']) {
   if (OOMKilled) return 'The worker exceeded its memory limit.'
   if (message) return `The container failed: ${message}`

@@ -47,12 +47,12 @@ export interface ClientOptions {
 
 /** Timeout of one request in milliseconds. */
 const TIMEOUT_MS = 30_000
-/** Number of failures in a row after which a call fails, and the back-off between requests. */
+/** Number of consecutive failures after which a call fails, and the back-off between requests. */
 const MAX_FAILURES = 6
 const RETRY = { first: 500, last: 10_000 } as const
 /** Milliseconds before a request that was answered with 202 is repeated: default and limits. */
 const PAUSE_MS = { default: 2000, min: 100, max: 30_000 } as const
-/** Maximum total of such pauses of one call, in milliseconds. */
+/** Maximum total of these pauses in one call, in milliseconds. */
 const MAX_PAUSES_MS = 30 * 60_000
 const MAX_ANSWER = 4 * 1024 * 1024
 const MAX_MESSAGE = 500

@@ -1,7 +1,6 @@
 /**
  * Measures the size of the files of an environment. File systems without quotas cannot limit a
- * folder, so each folder is measured periodically. The worker of a folder that is too large is
- * ended.
+ * folder, so each folder is measured periodically. If a folder is too large, its worker is ended.
  */
 import { spawn } from 'node:child_process'
 

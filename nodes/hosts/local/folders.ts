@@ -27,7 +27,9 @@ import { identify, isRunning, type ProcessId } from './processes.ts'
 export interface Control {
   readonly project: string
   readonly environment_id: string
-  /** Id of the environment's own user and group. If absent, those of the host are used. */
+  /**
+   * Id of the environment's own user and group. If absent, the user and group of the host are used.
+   */
   readonly uid?: number
   /** The worker that was started last: its number, and its outermost process. */
   readonly generation?: number

@@ -12,7 +12,9 @@ export interface ProcessId {
   /** Start time of the process, in clock ticks since the start of the machine. */
   readonly started: string
 }
-/** Selects processes: those with a text in their environment variables, and those of a user. */
+/**
+ * Selects the processes with a text in their environment variables, and the processes of a user.
+ */
 export interface Belonging {
   /** The text in the environment variables. */
   readonly marker: string
@@ -71,8 +73,8 @@ export function kill(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   }
 }
 /**
- * Kills all processes of a user at once. `kill -1` misses no child that is being created, unlike a
- * list of processes that grows while it is read.
+ * Kills all processes of a user with one call. `kill -1` misses no child that is being created,
+ * unlike a list of processes that grows while it is read.
  */
 const killUser = (uid: number): Promise<void> =>
   new Promise((done) => {

@@ -244,7 +244,7 @@ export async function runWorker(parts: RunParts): Promise<Running> {
   }
 }
 
-/** Returns a sentence that says why a worker ended; undefined for exit code 0. */
+/** Returns a sentence that states why a worker ended; undefined for exit code 0. */
 function sentenceOf(
   code: number | undefined,
   oomKills: number,

@@ -88,7 +88,7 @@ export function createSnapshots(nats: Nats): Snapshots {
           )
             return undefined
           // The rejection is not reported as a conflict, because the caller would then read the key
-          // and retry the same write at once.
+          // and retry the same write immediately.
           stepDown(stream, subject)
           throw error
         }

@@ -25,12 +25,12 @@ export interface DirectGet {
   readonly timeout: number
 }
 
-/** Statuses of the answer without a message: the end of the batch, and no message at all. */
+/** Status codes of replies without a message: the end of the batch, and no matching message. */
 const END = 204
 const NONE = 404
 
 /**
- * Returns the first messages of a subject from a sequence on.
+ * Returns the first messages of a subject whose sequence is at least `from`.
  * @throws Error when the stream cannot be read, or a message does not arrive in time.
  */
 export function directGet(

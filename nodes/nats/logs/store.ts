@@ -53,8 +53,8 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
     return first ? first.pending + 1 : 0
   }
   /**
-   * Returns a sequence with between `BATCHES / 2` and `BATCHES` messages of the subject from it to
-   * `end`, or the first sequence if there are fewer. The distance grows until there are enough
+   * Returns a sequence from which `BATCHES / 2` to `BATCHES` messages of the subject are stored
+   * before `end`; 1 if there are fewer messages. The distance grows until there are enough
    * messages, and is then narrowed, because a stream cannot be read backwards.
    */
   const startBefore = async (subject: string, end: number, after: number): Promise<number> => {
@@ -71,7 +71,8 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
       if (count >= BATCHES / 2) return high
     }
     if (low === 1 && (await countTo(1)) <= BATCHES) return 1
-    // There are more than `BATCHES` messages from `low` on, and fewer than half of that from `high`.
+    // There are more than `BATCHES` messages from `low` on, and fewer than half of that from
+    // `high`.
     while (high - low > 1) {
       const middle = Math.floor((low + high) / 2)
       const count = await countTo(middle)

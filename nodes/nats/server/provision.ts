@@ -209,8 +209,8 @@ export async function patiently<T>(
 }
 
 /**
- * Key of the config bucket that marks a restore in progress, because no node may start on a partial
- * set of streams.
+ * Key of the config bucket that marks a running or interrupted restore. No node may start on a
+ * partial set of streams.
  */
 export const RESTORING = 'restoring'
 /**
