@@ -44,7 +44,8 @@ export interface Usable {
 
 /**
  * Returns a script that checks in each frame whether the page shows its data and whether it has
- * reacted. The script calls `benchSaid` after that frame has been presented.
+ * reacted. For each of the two states, the script calls `benchSaid` after the first frame with that
+ * state has been presented.
  */
 const probe = ({ shown, control, reaction }: View): string => `(() => {
   let step = 'shown'
