@@ -39,8 +39,8 @@ const endOf = ({ items, next_cursor: next }: PageOf<unknown>): readonly PageEnd[
 /**
  * Returns the list after its first page was loaded again: the page, and the known items after the
  * page's last item. If that item was not known, there may be a gap, so the known items are dropped.
- * A list that gains items at the top is cut at the end of a page, unless the next page is being
- * loaded. Otherwise it would grow without limit.
+ * A list that gains items at the top is cut at the end of a page, so that it does not grow without
+ * limit. It is not cut while the next page is being loaded.
  */
 export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
   const ends = endOf(page)

@@ -87,7 +87,7 @@ const steps: Readonly<Record<Interaction['lifecycle'][number]['action'], string>
   cancelled: text.cancelled,
   expired: text.statusExpired,
 }
-/** Lists the steps in the life of a question, oldest first. */
+/** Lists the lifecycle steps of a question, oldest first. */
 export const History = ({ project, interaction }: Props) => (
   <ol class="question-history">
     {interaction.lifecycle.map((one, index) => (

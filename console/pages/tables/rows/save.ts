@@ -1,4 +1,4 @@
-/** Stores changes of a row on the condition that nobody has changed it since it was read. */
+/** Stores changes of a row, unless the row has changed since it was read. */
 import { ApiError, call } from '../../../api/client.ts'
 import type { TableRow } from './rows.ts'
 
