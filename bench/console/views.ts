@@ -36,7 +36,10 @@ export const runView = (id: string): View => ({
   reaction: '.waterfall-line.selected',
 })
 
-/** Milliseconds since the start of the navigation. */
+/**
+ * The times at which a page showed its data and reacted, in milliseconds since the start of the
+ * navigation.
+ */
 export interface Usable {
   readonly shown: number
   readonly reacted: number

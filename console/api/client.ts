@@ -240,7 +240,7 @@ export async function send(
     if (same !== undefined) keep(same, lost ? used : undefined)
     if (error.status === 401) onSignedOut()
     if (error.status === 403) onForbidden()
-    // An earlier attempt, whose response was lost, deleted the record.
+    // An earlier attempt, whose response was lost, has deleted the record.
     if (method === 'DELETE' && unknown && error.status === 404)
       return new Response(null, { status: 204 })
     unknown ||= lost && method !== 'GET' && method !== 'POST'

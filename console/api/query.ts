@@ -35,7 +35,8 @@ export interface Query<T> {
 /** Options of `useQuery`. */
 export interface QueryOptions {
   /**
-   * Kinds of records. A change of such a record in the project of the query loads the answer again.
+   * Kinds of records. If a record of one of these kinds changes in the project of the query, the
+   * answer is loaded again.
    */
   readonly kinds?: readonly string[]
   /** Only changes of the record with this id, and changes that name no record, affect the query. */

@@ -22,7 +22,9 @@ export interface Context {
   readonly kind: 'name' | 'value'
   /** From the outermost level to the innermost. For `value`, the last key is that of the value. */
   readonly levels: readonly Level[]
-  /** Offset at which the word at the position begins, after a quotation mark. */
+  /**
+   * Offset at which the word at the position begins. An opening quotation mark is not part of it.
+   */
   readonly from: number
   /** Whether the word has an opening quotation mark. */
   readonly quoted: boolean

@@ -132,7 +132,7 @@ export interface LiveOptions {
    */
   readonly identity?: string
   /**
-   * The address of the bundled `worker.ts`. Without it, or in browsers without `SharedWorker`, the
+   * The URL of the bundled `worker.ts`. Without it, or in browsers without `SharedWorker`, the
    * page opens a separate connection.
    */
   readonly worker?: string | URL

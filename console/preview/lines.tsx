@@ -23,7 +23,7 @@ export function diffTone(line: string): LineTone {
 
 /**
  * Shows a text.
- * @param props.end keeps the end visible while text is added, unless the reader has scrolled up.
+ * @param props.end keeps the end visible while text is added, unless the user has scrolled up.
  */
 export function Lines({
   value,

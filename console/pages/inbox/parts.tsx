@@ -17,7 +17,7 @@ interface Props {
 }
 
 const NEAR_DEADLINE_MS = 3_600_000
-/** Counts down the time in which a question can be answered. */
+/** Shows the remaining time in which a question can be answered. */
 export function Deadline({ at }: { readonly at: string }) {
   const left = Date.parse(at) - now.value
   return (

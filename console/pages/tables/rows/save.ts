@@ -2,7 +2,7 @@
 import { ApiError, call } from '../../../api/client.ts'
 import type { TableRow } from './rows.ts'
 
-/** Changes to a row that somebody else has changed or deleted meanwhile. */
+/** Changes to a row that somebody else has changed or deleted in the meantime. */
 export interface Conflict {
   /** The row as it is now; undefined when it was deleted. */
   readonly stored: TableRow | undefined
