@@ -47,7 +47,7 @@ const amounts = (quick: boolean, seconds: number | undefined) =>
 /** Executes a run with `steps` steps, and returns its id. */
 async function largeRun(server: Baton, steps: number, say: Terms['say']): Promise<string> {
   let id = ''
-  // The item of a `for_each` is a step; the `for_each` itself is one more.
+  // Each item of a `for_each` counts as a step, and so does the `for_each` itself.
   const { work, stop } = await runsOf(() => forEachOf(steps - 1), server, say)
   await work('')
   stop()

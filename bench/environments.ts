@@ -114,7 +114,7 @@ async function measureBaton(sync: string, { quick, profile }: Terms): Promise<Fi
 const memoryOf = (pids: readonly number[]): number =>
   pids.reduce((sum, pid) => sum + resident(pid), 0)
 
-/** The `bwrap` arguments for a sandbox with the same namespaces as those of the provider. */
+/** The `bwrap` arguments for a sandbox with the same namespaces as the provider's sandbox. */
 const sandbox = ['--unshare-all', '--die-with-parent', '--ro-bind', '/', '/', '--dev', '/dev']
 async function measurePlain({ quick }: Terms): Promise<Figures> {
   const count = quick ? 10 : 50

@@ -94,8 +94,8 @@ const CATEGORIES = [
 const BUFFER_KB = 400_000
 
 /**
- * Traces a page during `work`. Returns the relevant events, including the mark `mark` of the page's
- * main thread.
+ * Traces a page during `work`. Returns the relevant events, including the performance mark `mark`,
+ * which identifies the page's main thread.
  * @throws Error if the buffer of the browser was too small.
  */
 export async function traced(

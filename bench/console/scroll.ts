@@ -8,7 +8,7 @@ import { measuring, type Signed, sizeOf, traced } from './browser.ts'
 import { type Frames, framesOf, threadOf } from './trace.ts'
 import { listView } from './views.ts'
 
-/** Pixels per event of the wheel: more than the list is high, so each frame shows other runs. */
+/** Pixels per wheel event: more than the height of the list, so every frame shows other runs. */
 const TURN = 2400
 /** Number of wheel events between two checks of the scroll position. */
 const BETWEEN = 10

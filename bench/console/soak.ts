@@ -13,8 +13,8 @@ const MAX_ROWS = 12
 /** Milliseconds that the visiting page spends on each page. */
 const STAY = 300
 /**
- * Paths below the project of the pages that are visited in turn. After `/runs`, the newest run is
- * opened. The measurement takes place on the last page.
+ * Paths, below the project, of the pages that are visited in turn. After `/runs`, the newest run is
+ * opened. The visiting page is measured at the last path.
  */
 const VISITED = ['/runs', '/workflows', '/inbox', '/runs', '/workers', '/tables', '/agents', '']
 /** Minimum duration of an interval in seconds, which is enough for all visits. */

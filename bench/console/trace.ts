@@ -25,7 +25,7 @@ export interface Thread {
 export interface Frames {
   /** Script in each frame, with its garbage collection and the layout that it forces. */
   readonly script: readonly number[]
-  /** The same in processor time, which excludes the time in which the thread was preempted. */
+  /** The script in processor time, which excludes the time in which the thread was preempted. */
   readonly processor: readonly number[]
   /** Style, layout and paint in each frame, except those that script forced. */
   readonly rendering: readonly number[]

@@ -36,7 +36,10 @@ export const runView = (id: string): View => ({
   reaction: '.waterfall-line.selected',
 })
 
-/** Milliseconds since the start of the navigation. */
+/**
+ * The times at which a page showed its data and reacted, in milliseconds since the start of the
+ * navigation.
+ */
 export interface Usable {
   readonly shown: number
   readonly reacted: number
@@ -44,7 +47,8 @@ export interface Usable {
 
 /**
  * Returns a script that checks in each frame whether the page shows its data and whether it has
- * reacted. The script calls `benchSaid` after that frame has been presented.
+ * reacted. For each of the two states, the script calls `benchSaid` after the first frame with that
+ * state has been presented.
  */
 const probe = ({ shown, control, reaction }: View): string => `(() => {
   let step = 'shown'

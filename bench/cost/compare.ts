@@ -17,7 +17,7 @@ export interface Compared {
   /** Medians over all rounds. */
   readonly ours: number
   readonly theirs: number
-  /** This tree divided by the other one, over the rounds. */
+  /** Ratio of this tree's figure to that of the other tree, over the rounds. */
   readonly ratio: { readonly median: number; readonly min: number; readonly max: number }
   /** `less` or `more` if every round agrees and there are at least `MIN_ROUNDS` rounds. */
   readonly verdict: Verdict

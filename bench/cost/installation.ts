@@ -1,4 +1,6 @@
-/** An installation of one tree in a new data folder, whose processes and stored bytes are measured. */
+/**
+ * An installation of one tree in a new data folder. Its processes and stored bytes are measured.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -28,7 +30,7 @@ export interface Stored {
   readonly sequence: number
 }
 export interface Installation extends Target {
-  /** Process ids of the program's processes by role; `server` if one has all roles. */
+  /** Process ids of the program's processes by role; `server` if one process has all roles. */
   readonly processes: ReadonlyMap<string, number>
   readonly nats: number
   stored(): Promise<Stored>

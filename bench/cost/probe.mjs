@@ -5,8 +5,8 @@
  * client. The probe has no cost in a thread that receives no command.
  *
  * Allocation is counted without sampling: V8 reports the used heap before and after each garbage
- * collection, and the growth between two collections was allocated. Memory outside of the heap,
- * such as the content of buffers, is not counted.
+ * collection, so the growth between two collections is the allocated amount. Memory outside of the
+ * heap, such as the content of buffers, is not counted.
  */
 import { readlinkSync, writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector'

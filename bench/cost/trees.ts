@@ -58,8 +58,8 @@ export const thisTree = async (): Promise<Tree> => ({
 })
 
 /**
- * Checks out and builds a commit. Links the packages of this tree if package-lock.json is equal;
- * otherwise installs them.
+ * Checks out and builds a commit. Links the packages of this tree if both trees have the same
+ * package-lock.json; otherwise installs the packages.
  * @param ref a commit, branch or tag.
  * @throws StartFault if there is no such commit.
  * @throws Error if it cannot be installed or built.

@@ -20,7 +20,7 @@ interface Prepared {
 export type Template = (queue: string) => Prepared
 
 const WORKFLOWS = 4
-/** Returns the `workflow_type` of a workflow's runs, which is a filter of lists of runs. */
+/** Returns the `workflow_type` of a workflow's runs, by which lists of runs can be filtered. */
 export const typeOf = (workflow: number): string => `type-${workflow}`
 /**
  * The numbers of runs, out of every twenty, that complete (`send`), fail, stay suspended (`hold`)

@@ -12,8 +12,8 @@ const openFiles = (): number =>
   )
 
 /**
- * Returns the desired number of connections, or as many as the limit of open files allows. Reports
- * a reduction.
+ * Returns the desired number of connections, or fewer if the limit on open files requires it. 1,000
+ * open files are reserved for other purposes. Reports a reduction.
  */
 export function allowed(wanted: number, say: (line: string) => void): number {
   const most = openFiles() - 1000

@@ -152,7 +152,7 @@ export async function atRate(
 
 /**
  * Does the work and measures its cost. Returns the result, the duration in seconds, and a function
- * for the CPU seconds that the processes of a role used (NaN for a role without processes).
+ * that returns the CPU seconds used by the processes of a role (NaN for a role without processes).
  * @param parties called before and after the work, because servers may start further processes in
  * between.
  */

@@ -30,7 +30,7 @@ const works = (program: string): boolean => {
     return false
   }
 }
-/** Returns the folder of the programs of the newest PostgreSQL from Debian's packages. */
+/** Returns the `bin` folder of the newest PostgreSQL that Debian's packages have installed. */
 const postgres = (): string | undefined => {
   const root = '/usr/lib/postgresql'
   const newest = existsSync(root)
@@ -41,9 +41,9 @@ const postgres = (): string | undefined => {
   return newest && join(root, newest, 'bin')
 }
 /**
- * Returns a function that runs a peer's script with the Node.js program `node`. A peer that needs a
- * later version than Baton has one installed in its folder. Such a version needs no flags to run
- * TypeScript.
+ * Returns a function that runs a peer's script with the Node.js program `node`. For a peer that
+ * needs a later version than Baton, this is the version installed in the `peers` folder, which
+ * needs no flags to run TypeScript.
  */
 const measured =
   (script: string, node: string, ...args: readonly string[]) =>

@@ -9,7 +9,8 @@ import { markdownText } from './markdown.ts'
  * Returns a function that finds new announcements on each call; entries that exist at the first
  * call are not announced.
  * @param agent returns the name of the session's agent.
- * @param isolate returns a text of a user so that its direction does not affect the words beside it.
+ * @param isolate wraps a user's text so that its writing direction does not affect the surrounding
+ * words.
  */
 export function announcer(
   agent: () => string,

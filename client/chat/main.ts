@@ -1,9 +1,9 @@
 /**
- * The entry point of the chat page, which selects the screen to show. In the address, `#session=…`
+ * The entry point of the chat page, which selects the screen to show. In the URL, `#session=…`
  * selects a session and `&project=…` its project.
  *
- * Invariant: the key is stored only in this tab's `sessionStorage`, and never appears in an
- * address.
+ * Invariant: the key is stored only in this tab's `sessionStorage`, and never appears in a
+ * URL.
  */
 import { chooser, signIn } from './choose.ts'
 import { el } from './dom.ts'
@@ -36,7 +36,7 @@ function forget(wrong?: string): void {
   start(wrong)
 }
 
-/** Shows the screen that the address selects. */
+/** Shows the screen that the URL selects. */
 function start(wrong?: string): void {
   const named = addressed()
   const project = named.get('project') ?? sessionStorage.getItem(PROJECT) ?? 'default'
@@ -70,7 +70,7 @@ function start(wrong?: string): void {
 function enter({ key, project }: Account): void {
   sessionStorage.setItem(KEY, key)
   sessionStorage.setItem(PROJECT, project)
-  // The project entered in the form takes precedence over the one in the address.
+  // The project entered in the form takes precedence over the one in the URL.
   if (addressed().has('project')) {
     const session = addressed().get('session')
     const place = new URLSearchParams({ project, ...(session !== null && { session }) })

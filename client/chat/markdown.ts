@@ -331,10 +331,9 @@ const link = (
 const linkSchemes: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:'])
 
 /**
- * Returns the address of a link as the browser will use it; undefined if a message may not contain
- * the link. Only addresses with one of the schemes in `linkSchemes` are allowed. Relative addresses
- * are refused, and so are addresses with a user name or password, because they can imitate another
- * host.
+ * Returns the URL of a link as the browser will use it; undefined if a message may not contain the
+ * link. Only URLs with one of the schemes in `linkSchemes` are allowed. Relative URLs are refused,
+ * and so are URLs with a user name or password, because they can imitate another host.
  */
 export function linkTarget(written: string): string | undefined {
   if (!URL.canParse(written)) return undefined

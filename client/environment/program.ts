@@ -86,7 +86,7 @@ export async function startEnvironmentWorker(
       terminals: (request) => openTerminal({ ...request, env: commands, cwd: settings.workspace }),
     }),
     onTerminals: (count) => {
-      // An open terminal keeps the environment awake, as a job does.
+      // An open terminal prevents the worker from ending, as a job does.
       if (count > terminals) idle.started()
       else idle.ended()
       terminals = count
@@ -115,9 +115,8 @@ export async function startEnvironmentWorker(
 }
 
 /**
- * Returns the capabilities to announce. The process itself keeps the environment awake, so
- * keep-warm is always established. Without a time limit, keep-warm lasts for the lifetime of the
- * worker.
+ * Returns the capabilities to announce. The process itself stays alive for the keep-warm time, so
+ * keep-warm is always established. Without a time limit, it lasts for the lifetime of the worker.
  */
 const capabilitiesOf = ({ idle_ms }: KeepWarm, terminals: boolean): readonly string[] => [
   'keep-warm:established',

@@ -24,8 +24,10 @@ export interface FollowStreamsOptions {
  * Follows subscriptions until all of them were refused or have ended, or `signal` aborts. Refusals
  * and ends are frames (`subscription.refused`, `subscription.ended`). A subscription of a session
  * receives its records again after a reconnection, as the fold of `client/transcript.ts` expects.
- * To change the set, start a new iteration with the cursors so far, and then end the old one.
- * @param subscriptions without `project`, the project of the client applies, except to `changes`.
+ * To change the set, start a new iteration with the cursors received so far, and then end the old
+ * iteration.
+ * @param subscriptions a subscription without `project` belongs to the client's project, except for
+ * the topic `changes`.
  * @throws BatonError if the service refuses the whole request (with a 4xx status other than 429).
  */
 export async function* followStreams(

@@ -124,7 +124,7 @@ for (let n = 0; n < 60; n++) {
   const answer = await fetch(address, request).catch(failed)
   if (answer.status === 202) process.exit(0)
   said = answer.status + ' ' + await answer.text()
-  // Gateways learn of a new trigger before its loop is answered, but another one may be asked while it comes back.
+  // 404: a gateway that has just restarted may not have applied the new trigger yet.
   if (answer.status !== 0 && answer.status !== 404 && answer.status !== 429 && answer.status < 500) break
   await new Promise((again) => setTimeout(again, 500))
 }

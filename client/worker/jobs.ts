@@ -2,7 +2,7 @@
  * The running jobs of this worker, one per lease.
  *
  * Invariants:
- * J1. A lease is reported exactly once, unless the lease is lost or the worker ends before that.
+ * J1. Each lease has exactly one report, unless the lease is lost or the worker ends before that.
  * J2. A slot is occupied until its handler has returned, even if the handler ignores the stop
  *     signal.
  * J3. The report of a job that was signaled to stop has the status `cancelled`, whatever its

@@ -34,7 +34,7 @@ function follow(source: Source, project: string, listener: Listener): () => void
       { project, topic: source },
       {
         frame: (frame) => tell(source, listeners, frame),
-        // Changes between the last answer and the start of the subscription are not sent.
+        // Changes from before the start are not delivered, so everything is loaded again (`*`).
         state: ({ state }) => {
           const kind = { live: '*', refused: 'refused' }[state as string]
           if (kind !== undefined) for (const one of [...listeners]) one(kind, undefined)

@@ -152,9 +152,9 @@ const early = new Map<string, { readonly answer: Promise<unknown>; readonly end:
 const identityOf = (name: string, input: object): string => `${name} ${JSON.stringify(input)}`
 
 /**
- * Calls a query before the page that needs it is loaded. The first call with the same name and
- * input within ten seconds receives the answer. If the early call fails before then, that call
- * sends its own request.
+ * Calls a query before the page that needs it is loaded. The first `call` with the same name and
+ * input within ten seconds receives the answer. If the early call has failed by then, `call` sends
+ * a request as usual.
  */
 export function callEarly<N extends CallName>(name: N, input: CallInput<N>): void {
   const id = identityOf(name, input as object)
@@ -200,7 +200,7 @@ export async function call<N extends CallName>(
  * `path` begins with `/`, because requests go only to the service itself.
  * @param options `type` is the media type of the body; a form has none. `accept` is the requested
  * media type, such as `text/event-stream`.
- * @throws as `call`.
+ * @throws the same errors as `call`.
  */
 export async function send(
   method: string,
@@ -240,7 +240,7 @@ export async function send(
     if (same !== undefined) keep(same, lost ? used : undefined)
     if (error.status === 401) onSignedOut()
     if (error.status === 403) onForbidden()
-    // An earlier attempt, whose response was lost, deleted the record.
+    // An earlier attempt, whose response was lost, has deleted the record.
     if (method === 'DELETE' && unknown && error.status === 404)
       return new Response(null, { status: 204 })
     unknown ||= lost && method !== 'GET' && method !== 'POST'

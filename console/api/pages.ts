@@ -18,7 +18,7 @@ export interface Known<T> {
   readonly next: string | undefined
   readonly loading: boolean
   readonly error?: ApiError
-  /** Number of requested items. At most the remainder of a page is kept beyond it. */
+  /** Number of requested items. Beyond it, items are kept only up to the next end of a page. */
   readonly wanted: number
   /** The known ends of pages, in the order of the items. */
   readonly ends: readonly PageEnd[]
@@ -39,8 +39,8 @@ const endOf = ({ items, next_cursor: next }: PageOf<unknown>): readonly PageEnd[
 /**
  * Returns the list after its first page was loaded again: the page, and the known items after the
  * page's last item. If that item was not known, there may be a gap, so the known items are dropped.
- * A list that gains items at the top is cut at the end of a page, unless the next page is being
- * loaded. Otherwise it would grow without limit.
+ * A list that gains items at the top is cut at the end of a page, so that it does not grow without
+ * limit. It is not cut while the next page is being loaded.
  */
 export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
   const ends = endOf(page)

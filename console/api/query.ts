@@ -1,5 +1,5 @@
 /**
- * Caches answers of queries as signals. Pages show a cached answer at once and follow changes.
+ * Caches answers of queries as signals. Pages show a cached answer immediately and follow changes.
  *
  * Invariants:
  * Q1. Equal queries share one entry and one request in flight.
@@ -35,7 +35,8 @@ export interface Query<T> {
 /** Options of `useQuery`. */
 export interface QueryOptions {
   /**
-   * Kinds of records. A change of such a record in the project of the query loads the answer again.
+   * Kinds of records. If a record of one of these kinds changes in the project of the query, the
+   * answer is loaded again.
    */
   readonly kinds?: readonly string[]
   /** Only changes of the record with this id, and changes that name no record, affect the query. */
@@ -188,7 +189,7 @@ export interface Listing<T> {
   more(): void
   /** Loads the first page again and keeps the others. */
   reload(): void
-  /** Loads the first page again and drops the others, for a reader who is at the top. */
+  /** Loads the first page again and drops the others. Used when the list is scrolled to the top. */
   restart(): void
 }
 
@@ -238,7 +239,7 @@ export function useList<N extends CallName>(
         ...input,
         cursor: next,
       } as CallInput<N>)) as unknown as PageOf<T>
-      // The page does not follow if the list was restarted meanwhile.
+      // If the list was restarted in the meantime, the page does not follow its last item.
       if (known.peek().next === next) known.value = addPage(known.peek(), page)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error

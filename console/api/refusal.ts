@@ -4,7 +4,7 @@ import { ApiError } from './client.ts'
 
 /** Returns the fault of a field. Paths such as `permissions[2]` belong to the field `permissions`. */
 export type FaultOf = (field: string) => string | undefined
-/** What a form needs to show a refusal. */
+/** The refusal of a form's last attempt, with functions that run an attempt and read its faults. */
 interface Refusals {
   /** The refusal of the last attempt; undefined during an attempt and after a success. */
   readonly error: ApiError | undefined

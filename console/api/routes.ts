@@ -4,8 +4,8 @@
  */
 
 /**
- * What a request to one row needs: method and path, the names of its query parameters, the names of
- * its additions, and whether it has a body.
+ * The parts of a row that a request needs: method and path, the names of the query parameters, the
+ * names of the additions, and whether there is a body.
  */
 export interface EmbeddedRoute {
   readonly route: string

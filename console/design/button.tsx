@@ -21,7 +21,7 @@ interface ButtonProps extends Look {
    * focus.
    */
   readonly busy?: boolean
-  /** Why the button is disabled, or what it does. */
+  /** The tooltip: the reason why the button is disabled, or its effect. */
   readonly title?: string
   readonly shortcut?: string
   /** Whether a toggle button, or a button that selects a view, is pressed. */

@@ -44,7 +44,7 @@ export function Dialog({
       onInput={({ target }) => {
         if (target instanceof Element && target.closest('form')) isEntered.current = true
       }}
-      // Escape belongs to the dialog, not to what it was opened from.
+      // Escape closes only the dialog, so outer elements must not receive the key.
       onKeyDown={(event) => {
         if (event.key === 'Escape') event.stopPropagation()
       }}
@@ -216,7 +216,7 @@ function Entry({ item, close }: { readonly item: MenuItem; readonly close: () =>
   )
 }
 
-/** A dialog with a form. A refusal is shown above the fields, and its faults also at the fields. */
+/** A dialog with a form. A refusal is shown above the fields, and its faults next to the fields. */
 export function FormDialog({
   title,
   action,

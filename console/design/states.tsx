@@ -33,7 +33,7 @@ export const Notice = ({
   </div>
 )
 
-/** An empty state: states that there is no data, why, and what to do next. */
+/** The content of a page without data: the title, and the reason or the next step (`children`). */
 export const Empty = ({
   icon = 'info',
   title,

@@ -31,7 +31,7 @@ export function Time({
   )
 }
 
-/** Shows the duration from `from` to `to`, or to now while there is no `to`. */
+/** Shows the duration from `from` to `to`, or to the current time if `to` is absent. */
 export function Duration({
   from,
   to,

@@ -12,7 +12,7 @@ const MEMBERS = 100
 /** Number of characters of a text that are shown initially. */
 const CHARACTERS = 2000
 /**
- * Depth below which members are shown only on request, so that the page does not grow to the right.
+ * Depth below which members are shown only on request, so that the page does not become too wide.
  */
 const DEEPEST = 40
 

@@ -78,7 +78,7 @@ export interface CodeOptions {
 export interface CodeEditor {
   /** Replaces the text unless it is equal. */
   setText(text: string): void
-  /** Checks the text at once. */
+  /** Checks the text immediately. */
   check(): void
   /** Puts the cursor at an offset. */
   goTo(offset: number): void

@@ -1,6 +1,6 @@
 /**
- * Finds what is being written at a position of an incomplete JSON or YAML text: the path of the
- * enclosing members, and their contents so far.
+ * Determines the syntactic context of a position in an incomplete JSON or YAML text: the path of
+ * the enclosing members, and their contents so far.
  *
  * Invariant: the text is scanned once, without recursion, and need not be valid.
  */
@@ -22,7 +22,9 @@ export interface Context {
   readonly kind: 'name' | 'value'
   /** From the outermost level to the innermost. For `value`, the last key is that of the value. */
   readonly levels: readonly Level[]
-  /** Offset at which the word at the position begins, after a quotation mark. */
+  /**
+   * Offset at which the word at the position begins. An opening quotation mark is not part of it.
+   */
   readonly from: number
   /** Whether the word has an opening quotation mark. */
   readonly quoted: boolean
@@ -53,7 +55,7 @@ const snapshot = (
   kind,
   from,
   quoted,
-  // The members are shared, so the scan adds those after the position too.
+  // The maps are shared with the scan, which later adds the members after the position.
   levels: stack.map(({ key, isArray, members }) => ({ key, isArray, members })),
 })
 

@@ -17,7 +17,7 @@ export interface Range {
 export interface TextFault extends Range {
   readonly message: string
 }
-/** The result of parsing a text: its value, or the fault that prevents it. */
+/** The result of parsing a text: its value, or the fault of an invalid text. */
 export type Located =
   | {
       readonly value: unknown

@@ -62,7 +62,7 @@ export function keepFocus(): void {
   })
   addEventListener('focusout', () =>
     queueMicrotask(() => {
-      // The element can still have the focus, so it was left on purpose.
+      // The element is still focusable, so the person has left it on purpose.
       if (last && !isGone(last) && isLost()) last = undefined
     }),
   )

@@ -14,7 +14,7 @@ export interface GraphNode {
   readonly id: string
   readonly label: string
   readonly kind: string
-  /** What the step uses, such as the name of an action. */
+  /** The main setting of the step, such as the name of its action. */
   readonly about: string
   readonly condition?: string
   /** The frame that contains the node. */

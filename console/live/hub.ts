@@ -1,14 +1,14 @@
 /**
- * The hub of one credential: it owns the connection that all tabs share, and decides about its
- * subscriptions and when it is reopened.
+ * The hub of one credential. It owns the connection that all tabs share, and decides which
+ * subscriptions the connection has and when it is reopened.
  *
  * Invariants:
  * H1. A change of the set of subscriptions results in a new connection, which resumes from the
  *     current cursors. Output of models is not interrupted, because the earlier connection stays
- *     open for `OVERLAP` after the new one has answered for all of its subscriptions, or after
- *     `MAX_OVERLAP`.
+ *     open for `OVERLAP` after the new one has received a frame for each of its subscriptions, or
+ *     after `MAX_OVERLAP`.
  * H2. A lost connection is reopened after growing pauses with jitter, after the pause that the
- *     service requested, or at once on `retry`. Every flow resumes from its cursor, so no frame
+ *     service requested, or immediately on `retry`. Every flow resumes from its cursor, so no frame
  *     with a cursor is missed or repeated (`flow.ts`).
  * H3. Without a listener there is no connection.
  */
@@ -81,7 +81,7 @@ export class Hub {
     this.#flows.delete(flow.id)
     this.#schedule()
   }
-  /** Reconnects at once if the connection is lost. */
+  /** Reconnects immediately if the connection is lost. */
   retry(): void {
     if (!this.#waiting || this.#flows.size === 0) return
     this.#failures = 0
@@ -109,8 +109,8 @@ export class Hub {
   }
 
   /**
-   * Opens a connection, unless the newest one has exactly the wanted subscriptions. Without any,
-   * closes all connections.
+   * Opens a connection, unless the newest one has exactly the wanted subscriptions. If there are no
+   * subscriptions, closes all connections.
    */
   #open(): void {
     this.#cancel?.()

@@ -1,12 +1,12 @@
 /**
- * The types of the live data of a browser: what pages follow, and what they receive. `open.ts`
- * implements `Live`.
+ * The types of live data in a browser: the sequences that pages follow, and the frames that they
+ * receive. `open.ts` implements `Live`.
  *
  * Contract of `follow`: the listener receives every event after its cursor once and in order,
  * across reconnections and other tabs. Frames without a cursor (output of a model while it is
  * generated) are never repeated, and may be missing after a reconnection. A session is the
- * exception: after a reconnection, its records are sent again as they are, which the fold of
- * `client/transcript/fold.ts` expects.
+ * exception: after a reconnection, its records are sent again in their current state, as the fold
+ * of `client/transcript/fold.ts` expects.
  */
 import type { StreamSubscription, StreamTopic } from '../../protocol/streams/rows.ts'
 
@@ -112,7 +112,7 @@ export interface Live {
   readonly connection: LiveConnection
   /** Calls `on` with each new state of the connection, until the returned function is called. */
   onConnection(on: (connection: LiveConnection) => void): () => void
-  /** Tries to connect at once, for example after the person has signed in again. */
+  /** Tries to connect immediately, for example after the person has signed in again. */
   retry(): void
   /** Ends all subscriptions of this page. */
   close(): void
@@ -132,7 +132,7 @@ export interface LiveOptions {
    */
   readonly identity?: string
   /**
-   * The address of the bundled `worker.ts`. Without it, or in browsers without `SharedWorker`, the
+   * The URL of the bundled `worker.ts`. Without it, or in browsers without `SharedWorker`, the
    * page opens a separate connection.
    */
   readonly worker?: string | URL

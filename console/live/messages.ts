@@ -20,7 +20,7 @@ export type ToHub =
     }
   | { readonly type: 'unfollow'; readonly key: number }
   | { readonly type: 'ping' }
-  /** Connect at once, because the browser is online again or the person has signed in. */
+  /** Connect immediately, because the browser is online again or the person has signed in. */
   | { readonly type: 'retry' }
   /** The tab detaches, for example because it is closed. */
   | { readonly type: 'bye' }

@@ -105,7 +105,7 @@ export class PageLive implements Live {
     return () => void this.#watchers.delete(on)
   }
   /**
-   * Connects at once, and requests refused subscriptions again, because the credential may have
+   * Connects immediately, and requests refused subscriptions again, because the credential may have
    * changed.
    */
   retry(): void {

@@ -1,4 +1,4 @@
-/** Shows the name of somebody, with the id on hover. */
+/** Shows the name of a principal, with the id on hover. */
 import { useQuery } from '../api/query.ts'
 import { usePeople } from './people.ts'
 

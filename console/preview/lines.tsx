@@ -10,12 +10,12 @@ import { previewText as text } from './text.ts'
 const LINE = 20
 /** Maximum number of characters shown per line. */
 const MAX_CHARACTERS = 4000
-/** Browsers limit the height of an element. */
+/** Maximum number of lines, because browsers limit the height of an element. */
 const MAX_LINES = 350_000
 
 /** How a line is highlighted; undefined: not at all. */
 export type LineTone = 'good' | 'bad' | 'info' | undefined
-/** Returns the colour of a line of a unified diff. */
+/** Returns the highlighting of a line of a unified diff. */
 export function diffTone(line: string): LineTone {
   if (/^(@@|diff |index |\+\+\+ |--- )/.test(line)) return 'info'
   return line.startsWith('+') ? 'good' : line.startsWith('-') ? 'bad' : undefined
@@ -23,7 +23,7 @@ export function diffTone(line: string): LineTone {
 
 /**
  * Shows a text.
- * @param props.end keeps the end visible while text is added, unless the reader has scrolled up.
+ * @param props.end keeps the end visible while text is added, unless the user has scrolled up.
  */
 export function Lines({
   value,

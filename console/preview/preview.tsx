@@ -88,7 +88,7 @@ export function Preview({
   )
 }
 
-/** Returns a blob URL of the bytes, which is revoked with the component. */
+/** Returns a blob URL of the bytes. It is revoked when the bytes change or the component ends. */
 function useBlobAddress(bytes: Uint8Array<ArrayBuffer>, type: string): string {
   const address = useMemo(() => URL.createObjectURL(new Blob([bytes], { type })), [bytes, type])
   useEffect(() => () => URL.revokeObjectURL(address), [address])
@@ -208,8 +208,8 @@ function parse(value: string): { readonly value: unknown } | undefined {
 }
 
 /**
- * The frame has an opaque origin and no scripts, and inherits the content security policy of the
- * console.
+ * Shows HTML in a frame with an opaque origin and without scripts. The frame inherits the content
+ * security policy of the console.
  */
 function HtmlFrame({ value }: { readonly value: string }) {
   const bytes = useMemo(() => new TextEncoder().encode(value), [value])

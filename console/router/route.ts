@@ -9,7 +9,7 @@ interface PageModule {
 }
 /** A page. */
 export interface Route {
-  /** Pattern of the address. Pages of a project begin with `/p/:project`. */
+  /** Pattern of the URL path. Pages of a project begin with `/p/:project`. */
   readonly path: string
   readonly load: () => Promise<PageModule>
   /**

@@ -14,7 +14,7 @@ export const runsRoutes: readonly Route[] = [
     permission,
     entry: { group: text.groupWork, label: text.runs, icon: 'runs', keys: 'g r' },
   },
-  // This must precede the page of a run, whose pattern also matches.
+  // This route must precede the page of a run, whose pattern also matches.
   { path: `${P}/compare`, load: () => import('../pages/runs/compare/compare.tsx'), permission },
   {
     path: `${P}/:id`,

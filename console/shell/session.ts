@@ -94,7 +94,7 @@ async function refresh(): Promise<void> {
 const OF_PERMISSIONS: ReadonlySet<string> = new Set(['assignment', 'principal', 'role', 'refused'])
 /**
  * Delays in milliseconds between a change and the reloads of the session. The gateway that answers
- * may apply the change later than this page learns of it.
+ * a reload may apply the change later than this page receives it.
  */
 const RELOADS_MS = [200, 2000]
 
@@ -142,7 +142,7 @@ export function followSession(): void {
 /**
  * Signs in, or adds a credential to the session.
  * @param way an API key or personal token, or the code of a sign-in link.
- * @throws ApiError if it is not valid.
+ * @throws ApiError if the credential or code is not valid, or the service does not answer.
  */
 export async function signIn(
   way: { readonly credential: string } | { readonly code: string },

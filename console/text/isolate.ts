@@ -16,7 +16,7 @@ function isBalanced(text: string): boolean {
 }
 
 /**
- * Returns a text of a user for use in a sentence: its direction does not affect the words around it.
+ * Returns a user's text for use in a sentence, so that its direction does not affect the sentence.
  * `messages` does this for the values of sentences, and elements with the class `user-text` do not
  * need it.
  */

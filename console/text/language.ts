@@ -10,7 +10,7 @@ export const languages = { en: 'English', de: 'Deutsch' } as const
 export type Language = keyof typeof languages
 
 const KEY = 'console.language'
-/** The languages that are written from right to left, including those without texts yet. */
+/** The languages that are written from right to left, including languages without a translation. */
 const FROM_RIGHT: ReadonlySet<string> = new Set(['ar', 'fa', 'he', 'ur'])
 
 const isLanguage = (tag: string | undefined): tag is Language =>

@@ -1,7 +1,7 @@
 /**
  * The texts of the console. Each page declares its texts in English, in its `text.ts`. Each other
- * language is a folder with translations of the same texts. It is loaded before the first page if
- * it is the language of the page (`language.ts`).
+ * language has a folder with translations of the same texts. The folder of the user's language
+ * (`language.ts`) is loaded before the first page.
  *
  * Invariant: a text of a user does not affect the direction of the sentence around it, because
  * every text value of a sentence is isolated here.

@@ -11,7 +11,7 @@ const imageTypes: ReadonlySet<string> = new Set([
   'image/webp',
 ])
 /**
- * Location of a block's bytes: in the service, in the block itself, at an external address, or
+ * Location of a block's bytes: in the service, in the block itself, at an external URL, or
  * unavailable.
  */
 type FileSource =

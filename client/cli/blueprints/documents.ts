@@ -1,9 +1,9 @@
 /**
  * Merges the documents of files into blueprints. A document with an identity (`namespace`,
- * `blueprint_key`) identifies its blueprint. Other documents belong to the nearest such document:
- * in the same file, in the same folder, or in the closest ancestor folder. Without such a document,
- * they belong to the only identity of all files. Invariant: no resource is dropped; a document that
- * cannot be assigned is reported as a fault.
+ * `blueprint_key`) identifies its blueprint. Any other document belongs to the blueprint of the
+ * nearest document with an identity: in the same file, in the same folder, or in the closest
+ * ancestor folder. If there is none, it belongs to the only blueprint of all files. Invariant: no
+ * resource is dropped; a document that cannot be assigned is reported as a fault.
  */
 import { FileHeader } from '../../../protocol/blueprints/file-schemas.ts'
 import {

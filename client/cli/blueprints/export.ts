@@ -97,7 +97,7 @@ function write(folder: string, files: ReadonlyMap<string, string>): void {
     throw new Mistake(`The files cannot be written: ${(error as Error).message}`)
   }
 }
-/** Returns the documents in the folders of an export that the export did not write. */
+/** Returns the paths of documents in an export's folders that the export did not write. */
 const otherDocuments = (folder: string, files: ReadonlyMap<string, string>): string[] =>
   Object.keys(resourceArrays).flatMap((array) => {
     if (!existsSync(join(folder, array))) return []

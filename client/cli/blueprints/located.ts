@@ -1,6 +1,6 @@
 /**
  * Values read from files, with the place of each value, and faults with file, line and column.
- * Paths as the checks and the service use them, such as `steps[0].config`, identify places.
+ * Places are identified by paths such as `steps[0].config`, as in the checks and the service.
  */
 import { Mistake } from '../mistake.ts'
 

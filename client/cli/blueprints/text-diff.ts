@@ -13,7 +13,10 @@ interface Line {
   readonly text: string
 }
 
-/** Returns the shortest edit script between two lists of lines. */
+/**
+ * Returns the shortest edit script between two lists of lines. If it has more than `MAX_EDITS`
+ * edits, returns a script that replaces all lines.
+ */
 function edits(from: readonly string[], to: readonly string[]): Line[] {
   const trace: Map<number, number>[] = []
   const reached = new Map<number, number>([[1, 0]])

@@ -1,7 +1,7 @@
 /**
- * `baton login`, `baton logout`: sign in with a device code (RFC 8628). A user approves the request
- * in a browser. The resulting token is stored in a profile and sent only to the servers of that
- * profile.
+ * `baton login` and `baton logout`. Signing in uses a device code (RFC 8628): a user approves the
+ * request in a browser. The resulting token is stored in a profile and sent only to the servers of
+ * that profile.
  */
 import { hostname, userInfo } from 'node:os'
 import type { Command } from 'commander'

@@ -60,8 +60,8 @@ const sizeOf = () => ({
 /** The byte that the remote shell prints after it has disabled echo. */
 const READY = 0
 /**
- * Removes the output up to the byte `READY`, for programs with piped input. `ready` resolves at
- * that byte.
+ * Removes the output up to and including the byte `READY`, for programs with piped input. `ready`
+ * resolves when this byte arrives.
  */
 class PipedOutput {
   readonly ready: Promise<void>

@@ -131,8 +131,9 @@ interface Columns {
   readonly identity: string
 }
 /**
- * Returns the columns of an existing table that the file uses. A closed table refuses unknown
- * columns; an open table accepts them.
+ * Returns the columns of the file for an existing table. An open table accepts columns that it does
+ * not have yet.
+ * @throws Mistake if a closed table does not have one of the columns.
  */
 function knownColumns(
   { schema, name }: Table,

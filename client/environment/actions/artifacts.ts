@@ -11,7 +11,10 @@ import { ActionFault, optionalText, requiredText, textMap, wholeNumber } from '.
 import { descriptor, type Workspace } from '../workspace.ts'
 import { openFile, replaceWith } from './files.ts'
 
-/** Makes API calls. A `BatonError` fails the job with its code as the error type. */
+/**
+ * Runs API calls.
+ * @throws ActionFault instead of a `BatonError`, so that its code becomes the job's `error_type`.
+ */
 export async function refusable<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()

@@ -4,7 +4,7 @@
  * Invariants:
  * O1. At most twice the limit is kept in memory, whatever the stream contains.
  * O2. If the limit is at least twice `NOTICE`, the text has at most `limit` bytes as UTF-8, and at
- *     most three times as many as JSON.
+ *     most three times `limit` bytes as JSON.
  * O3. A character of UTF-8 is never split, and the text reports the number of omitted bytes.
  */
 

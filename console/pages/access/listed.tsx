@@ -1,4 +1,4 @@
-/** A list with its states: loading, failed, empty, and more to load. */
+/** A list with its loading, failed and empty states, and a button that loads more items. */
 import type { ComponentChildren } from 'preact'
 import type { Listing } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'

@@ -1,4 +1,4 @@
-/** The account: who is signed in, sessions, tokens, preferences and shortcuts. */
+/** The account page: the signed-in person, sessions, tokens, preferences and shortcuts. */
 import { Tabs } from '../../design/tabs.tsx'
 import { Page } from '../../shell/page.tsx'
 import { Preferences, Shortcuts } from './choices.tsx'

@@ -1,4 +1,4 @@
-/** The definition of an action of the project: its address, texts, schemas and secret. */
+/** The definition of an action of the project: its URL, texts, schemas and secret. */
 import { useState } from 'preact/hooks'
 import { schemaFaults } from '../../../protocol/rules/json-schema/schema.ts'
 import { ApiError, type CallReply, call, type FieldFault } from '../../api/client.ts'

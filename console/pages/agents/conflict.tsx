@@ -46,7 +46,7 @@ export const Conflict = ({
   readonly stored: Fields
   /** Keeps the edited values. */
   readonly onKeep: () => void
-  /** Replaces the edited values by the stored ones. */
+  /** Replaces the edited values with the stored ones. */
   readonly onTake: () => void
 }) => (
   <Notice tone="warn">

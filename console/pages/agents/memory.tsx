@@ -147,7 +147,7 @@ export function Memory({ project, id }: { readonly project: string; readonly id:
   )
 }
 
-/** Changes of the memory, newest first. The service lists the oldest first. */
+/** Shows the changes of the memory, newest first. The service lists the oldest first. */
 function History({
   project,
   id,

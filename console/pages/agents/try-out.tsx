@@ -1,4 +1,4 @@
-/** A session with an agent, shown beside its settings. The session id is in the address. */
+/** A session with an agent, shown beside its settings. The session id is in the URL. */
 import { call } from '../../api/client.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Notice } from '../../design/states.tsx'

@@ -97,7 +97,7 @@ function UploadLine({ of, base }: { readonly of: Upload; readonly base: string }
   )
 }
 
-/** The origin of an artifact: a link to its run, or a word for an upload. */
+/** The origin of an artifact: a link to its run, or a label for an upload. */
 function Origin({ of, base }: { readonly of: Artifact; readonly base: string }) {
   if (of.run_id === undefined) return <span class="soft">{text.person}</span>
   return (

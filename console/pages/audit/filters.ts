@@ -1,4 +1,4 @@
-/** The filters of an audit log, in the address and in requests. */
+/** The filters of an audit log, in the URL and in requests. */
 import type { CallInput } from '../../api/client.ts'
 
 /** Names of the query parameters. */

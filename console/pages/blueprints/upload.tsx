@@ -13,7 +13,7 @@ const ALL_BYTES = 16_777_216
 const pathOf = (file: File): string =>
   file.webkitRelativePath === '' ? file.name : file.webkitRelativePath
 
-/** Reads the chosen files as text. Skipped and too large files are left out. */
+/** Reads the chosen files as text, except skipped files and files that exceed a maximum size. */
 async function textsOf(files: readonly File[]): Promise<readonly UploadedFile[]> {
   let left = ALL_BYTES
   const read: UploadedFile[] = []

@@ -45,7 +45,7 @@ export function DefinitionEditor({
   readonly saved: unknown
   /** Identifies the saved version of the definition. */
   readonly version: string
-  /** Message for the case that a newer version has been saved meanwhile. */
+  /** Message that is shown if a newer version was saved in the meantime. */
   readonly newer: string
   readonly schema: Schema
   readonly check: ValueCheck

@@ -32,7 +32,7 @@ export interface DefinitionText {
   /** The saved definition in the current language. */
   readonly savedText: string
   readonly isChanged: boolean
-  /** Whether another version was saved after the editing began. */
+  /** Whether another version was saved after editing began. */
   readonly isOutdated: boolean
   setText(text: string): void
   /** Converts the text to a language; returns false if it cannot be converted. */

@@ -1,6 +1,6 @@
 /** JSON objects that are typed in text fields. */
 
-/** Parses a JSON object. An empty text gives an empty object; any other text gives undefined. */
+/** Parses a JSON object. Returns {} for empty text, undefined for text that is not an object. */
 export function jsonObject(text: string): Record<string, unknown> | undefined {
   if (text.trim() === '') return {}
   try {

@@ -1,4 +1,4 @@
-/** The fields for the options for starting a run. */
+/** The fields for the start options of a run. */
 import type { FieldFault } from '../../api/client.ts'
 import { TextArea, TextField } from '../../design/field.tsx'
 import { faultAt } from '../../form/value.ts'

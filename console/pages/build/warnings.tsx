@@ -1,4 +1,4 @@
-/** The warnings with which a definition was saved. */
+/** The warnings that the service returned when it saved a definition. */
 import type { Workflow } from '../../../protocol/workflows/rows.ts'
 import { Notice } from '../../design/states.tsx'
 

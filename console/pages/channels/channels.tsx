@@ -1,4 +1,4 @@
-/** The page of channels: the list, and beside it the channel that the address selects. */
+/** The page of channels: the list, and beside it the channel that the URL selects. */
 import { useState } from 'preact/hooks'
 import { useList, useQuery } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'

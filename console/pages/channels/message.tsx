@@ -195,7 +195,7 @@ export function MessageLine({
   readonly head: boolean
   /** The newest loaded reply in its thread. */
   readonly last?: ChannelMessage | undefined
-  /** Whether the address links to this message. */
+  /** Whether the URL links to this message. */
   readonly marked?: boolean
 }) {
   const { project, threads, active, editing } = around

@@ -1,5 +1,5 @@
 /**
- * Follows a log of an environment's worker: its newest lines, and then what is appended. After an
+ * Follows a log of an environment's worker: its newest lines, and then the appended lines. After an
  * error, the log is requested again when the environment has changed.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'

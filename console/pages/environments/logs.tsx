@@ -1,4 +1,4 @@
-/** The logs of an environment's worker. They are updated live unless the reader stops following. */
+/** The logs of an environment's worker. They are updated live unless the user stops following. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Button, IconButton } from '../../design/button.tsx'
 import { SelectField } from '../../design/field.tsx'

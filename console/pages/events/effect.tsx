@@ -1,4 +1,4 @@
-/** The effect of an event at its publication. */
+/** The effect that an event had when it was published. */
 import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
 import { Badge } from '../../design/states.tsx'
 import { eventsText as text } from './text.ts'

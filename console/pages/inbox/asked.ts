@@ -1,8 +1,8 @@
-/** What an interaction asks, and of whom. Pure. The service checks everything again. */
+/** The question of an interaction, and who may answer it. Pure. The service checks both again. */
 import { currentResponses, reviewersOf, satisfied } from '../../../protocol/interactions/resolve.ts'
 import type { Interaction, Question, Response } from '../../../protocol/interactions/schema.ts'
 
-/** What the person can do. `answered`: nothing more, because the person has already responded. */
+/** The person's part in an interaction. `answered`: the person has already responded. */
 export type Part = 'answer' | 'review' | 'answered' | 'none'
 
 const OPEN: ReadonlySet<string> = new Set(['pending', 'in_review'])
@@ -17,7 +17,7 @@ export const questionOf = ({ spec, kind }: Pick<Interaction, 'spec' | 'kind'>): 
   spec ?? (kind === 'request_approval' ? { mode: 'confirm' } : { mode: 'input', multiline: true })
 
 /**
- * Returns what the person can do.
+ * Returns the person's part in an interaction.
  * @param mine the person's id, and `role:…` for each role.
  */
 export function partOf(interaction: Interaction, me: string, mine: ReadonlySet<string>): Part {
@@ -115,8 +115,8 @@ export const answersOf = ({ responses }: Pick<Interaction, 'responses'>): readon
   )
 
 /**
- * Returns how many answers a question needs and has in this round. With enough answers, the two are
- * equal.
+ * Returns the number of answers that a question needs in this round, and the number that it has.
+ * The numbers are equal if there are enough answers.
  */
 export function progressOf(interaction: Interaction): {
   readonly given: number

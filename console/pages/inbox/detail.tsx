@@ -1,4 +1,4 @@
-/** One question: what is asked, the form of the answer, and what was answered. */
+/** One question: its content, the form for the answer, and the answers. */
 import { useEffect, useRef } from 'preact/hooks'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
 import { useQuery } from '../../api/query.ts'
@@ -48,7 +48,7 @@ function Lost({ project, interaction }: Props) {
   )
 }
 
-/** Shows what the person can do now, or why nothing can be done. */
+/** Shows the form that the person can use now, or the reason why there is none. */
 function Action({ project, interaction, reload }: Props & { readonly reload: () => void }) {
   const { me, mine, known } = usePeople(project)
   const part = partOf(interaction, me, mine)

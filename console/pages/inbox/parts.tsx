@@ -17,7 +17,7 @@ interface Props {
 }
 
 const NEAR_DEADLINE_MS = 3_600_000
-/** Counts down the time in which a question can be answered. */
+/** Shows the remaining time in which a question can be answered. */
 export function Deadline({ at }: { readonly at: string }) {
   const left = Date.parse(at) - now.value
   return (
@@ -87,7 +87,7 @@ const steps: Readonly<Record<Interaction['lifecycle'][number]['action'], string>
   cancelled: text.cancelled,
   expired: text.statusExpired,
 }
-/** Lists the steps in the life of a question, oldest first. */
+/** Lists the lifecycle steps of a question, oldest first. */
 export const History = ({ project, interaction }: Props) => (
   <ol class="question-history">
     {interaction.lifecycle.map((one, index) => (

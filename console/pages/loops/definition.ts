@@ -34,7 +34,8 @@ export function changesOf(before: Authored, after: Authored): Partial<Authored> 
 }
 
 /**
- * The state of a trigger apart from its definition. Lists of it have the order of the definition.
+ * The state of a trigger, without its definition. Lists of states have the order of the triggers in
+ * the definition.
  */
 export interface Standing {
   readonly id: string

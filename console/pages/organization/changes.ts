@@ -25,7 +25,7 @@ export function useOrganizationChanges(kinds: readonly string[], reload: () => v
           const { changes } = data as LiveChanges
           if (changes.some(({ kind }) => kind === '*' || kinds.includes(kind))) reloadSoon()
         },
-        // Changes that were made before the live updates started are not sent.
+        // Changes from before the start are not delivered, so everything is loaded again.
         state: ({ state }) => {
           if (state === 'live') reloadSoon()
         },

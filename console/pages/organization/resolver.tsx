@@ -1,4 +1,4 @@
-/** The definition resolver of the organization, and the origins of OAuth returns. */
+/** The definition resolver of the organization, and the origins to which OAuth flows may return. */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'

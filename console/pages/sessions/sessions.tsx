@@ -49,7 +49,7 @@ const LIMIT = 50
 export const nameOf = ({ title, session_key }: Pick<Session, 'title' | 'session_key'>): string =>
   title || session_key
 
-/** Returns the filters in the address, and the request of the list for them. */
+/** Returns the filters in the URL, and the request of the list for them. */
 function useFilters(project: string) {
   const { query } = place.value
   const value = (name: (typeof FILTERS)[number]): string => query.get(name) ?? ''

@@ -1,4 +1,4 @@
-/** The settings of a project in a form, and the changes that were made in it. */
+/** The settings of a project in a form, and the changes made in the form. */
 import type { Project } from '../../../protocol/projects/rows.ts'
 
 /** All settings; an absent text is ''. */

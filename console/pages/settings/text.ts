@@ -1,4 +1,4 @@
-/** Texts of the page of the settings of a project. */
+/** Texts of the project settings page. */
 import { messages } from '../../text/messages.ts'
 
 export const settingsText = messages('settings', {

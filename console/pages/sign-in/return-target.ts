@@ -1,6 +1,6 @@
-/** Where a person goes after signing in. */
+/** The page to which a person returns after signing in. */
 
-/** Returns the address to open: the wanted one if it is a path of the console, else `/`. */
+/** Returns `wanted` if it is a path of the console other than the sign-in page, else `/`. */
 export function returnTarget(wanted: string | null): string {
   if (wanted === null || !/^\/(?![/\\])/.test(wanted) || wanted.startsWith('/sign-in')) return '/'
   return wanted

@@ -1,5 +1,5 @@
 /**
- * The page for signing in: with a key or token, with a one-time link, or with the OpenID provider.
+ * The sign-in page: with a key or token, with a one-time link, or with the OpenID provider.
  * A link has its code in the fragment, which browsers do not send.
  */
 import { useEffect, useState } from 'preact/hooks'
@@ -18,7 +18,7 @@ function failureText(code: string): string {
   return typeof known === 'string' ? known : text.failed
 }
 
-/** Shows the page. A one-time code in the address is used at once. */
+/** Shows the page. A one-time code in the URL is used immediately. */
 export function SignIn() {
   const [key, setKey] = useState('')
   const [fault, setFault] = useState<string>()

@@ -1,4 +1,4 @@
-/** Texts of the page for signing in. */
+/** Texts of the sign-in page. */
 import { messages } from '../../text/messages.ts'
 
 export const signInText = messages('sign-in', {

@@ -1,4 +1,6 @@
-/** The deliveries of a webhook with their attempts. The id of the opened one is in the address. */
+/**
+ * The deliveries of a webhook with their attempts. The URL contains the id of the opened delivery.
+ */
 import { type CallReply, call } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'

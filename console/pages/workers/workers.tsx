@@ -28,7 +28,7 @@ const tones: Readonly<Record<Worker['state'], Tone>> = {
   ended: 'neutral',
 }
 
-/** Returns what the open jobs of a line need: an action, a model or an environment. */
+/** Returns the name of a line of open jobs: its action, its model, or the id of its environment. */
 const lineName = ({ action_name, provider, model, environment_id }: Queue['lines'][number]) =>
   action_name ?? (model === undefined ? (environment_id ?? '–') : `${provider ?? ''} ${model}`)
 

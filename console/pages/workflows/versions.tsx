@@ -16,7 +16,7 @@ import { buildText } from '../build/text.ts'
 import { useNames } from '../runs/list/names.ts'
 import { workflowsText as text } from './text.ts'
 
-/** Shows the versions, newest first. The address contains the numbers of the compared versions. */
+/** Shows the versions, newest first. The URL contains the numbers of the compared versions. */
 export function Versions({
   project,
   workflow,

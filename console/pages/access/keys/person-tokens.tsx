@@ -1,4 +1,4 @@
-/** A dialog with the personal tokens of one person, whose id is in the address. */
+/** A dialog with the personal tokens of one person, whose id is in the URL. */
 import { useState } from 'preact/hooks'
 import { call } from '../../../api/client.ts'
 import { useList, useQuery } from '../../../api/query.ts'

@@ -1,4 +1,4 @@
-/** Shows a key, token or signing secret after its creation, which is the only time. */
+/** Shows a new key, token or signing secret. The service never returns its value again. */
 import { Button } from '../../../design/button.tsx'
 import { Code } from '../../../design/copy.tsx'
 import { Dialog } from '../../../design/overlay.tsx'

@@ -92,7 +92,7 @@ function Assigned({
   readonly assign: (ids: string[]) => Promise<void>
 }) {
   const mayEdit = may('project.edit')
-  // The arrow keys change the selection, so only the button assigns what is selected.
+  // The arrow keys change the selection, so only the button assigns the selected entry.
   const [chosen, setChosen] = useState('')
   const known = new Map(all?.map((one) => [one.id, one]))
   const free = all?.filter(({ id }) => !ids?.includes(id)) ?? []

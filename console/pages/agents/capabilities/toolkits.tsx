@@ -1,6 +1,6 @@
 /**
- * The toolkits of a project: sets of rules that select actions. The address contains the id of the
- * edited one.
+ * The toolkits of a project: sets of rules that select actions. The URL contains the id of the
+ * toolkit that is being edited.
  */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../../api/client.ts'

@@ -12,7 +12,7 @@ import {
 /** Callbacks that a terminal calls. */
 export interface TerminalEvents {
   opened(): void
-  /** Shows output. The promise resolves when it was shown. */
+  /** Shows output. The promise resolves when the output has been shown. */
   output(bytes: Uint8Array): Promise<void>
   /** Called once. `code` is the exit code of the program; without it, `message` is the reason. */
   ended(how: { readonly code: number } | { readonly message?: string }): void

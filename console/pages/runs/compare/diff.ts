@@ -41,7 +41,7 @@ export function differences(a: unknown, b: unknown): readonly Difference[] {
 const own = (value: Readonly<Record<string, unknown>>, name: string): unknown =>
   Object.hasOwn(value, name) ? value[name] : undefined
 
-/** A step of one run beside the step with the same key of another run. */
+/** A step of one run, and the step with the same key in the other run. */
 export interface StepPair {
   readonly key: string
   readonly a: RunStep | undefined
@@ -50,7 +50,7 @@ export interface StepPair {
   readonly differs: boolean
 }
 
-/** Returns the steps of two runs by key, in the order of `a`; steps of `b` alone are last. */
+/** Returns the steps of two runs by key, in the order of `a`; steps that only `b` has are last. */
 export function pairSteps(a: readonly RunStep[], b: readonly RunStep[]): readonly StepPair[] {
   const others = new Map(b.map((step) => [step.step_key, step]))
   const keys = new Set([...a, ...b].map(({ step_key }) => step_key))

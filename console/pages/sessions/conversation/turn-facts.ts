@@ -21,7 +21,7 @@ const MAX_TURNS = 100
  * again.
  */
 const PAUSE_MS = 300
-/** Maximum number of reads of a turn that the list does not have yet, or does not have as ended. */
+/** Maximum number of reads of a turn whose record, or whose end, the list does not contain yet. */
 const READS = 4
 
 const isOver = ({ status }: Pick<TranscriptTurn, 'status'>): boolean => settledTurns.has(status)
@@ -69,7 +69,7 @@ class FactsOfTurns {
     const ids = [...this.#wanted.keys()].slice(0, MAX_TURNS)
     const found = await call('session.turns', { ...this.#of, ids, limit: MAX_TURNS }).catch(
       (error: unknown) => {
-        // Names and costs are additions to the conversation, which shows refusals itself.
+        // Names and costs are optional, and the conversation itself reports refusals.
         if (error instanceof ApiError) return undefined
         throw error
       },

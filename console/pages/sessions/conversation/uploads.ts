@@ -11,7 +11,7 @@ import { ApiError, call, requestOf, send } from '../../../api/client.ts'
 import { useDraft } from '../../../shell/drafts.ts'
 import { conversationText as text } from './text.ts'
 
-/** A file in the list. `preview` is the address of an image that has not been sent yet. */
+/** A file in the list. `preview` is the URL of an image that has not been sent yet. */
 interface Upload {
   readonly key: string
   readonly name: string

@@ -1,4 +1,4 @@
-/** The choice of the columns that the grid of a table shows. It is part of the address. */
+/** The choice of the columns that the grid of a table shows. It is part of the URL. */
 import type { Column } from '../../../../protocol/tables/schema.ts'
 import { Button } from '../../../design/button.tsx'
 import { Checkbox } from '../../../design/field.tsx'

@@ -1,4 +1,4 @@
-/** The dialog for changes to a row that somebody else has changed or deleted meanwhile. */
+/** The dialog for changes to a row that somebody else has changed or deleted in the meantime. */
 
 import { useState } from 'preact/hooks'
 import { getOwn } from '../../../../protocol/lookup.ts'

@@ -1,6 +1,6 @@
 /**
- * The filter and the sort of a table in the address and in the menus, and their translation to
- * queries. Pure.
+ * The filter and the sort order of a table, as the URL and the menus represent them, and their
+ * conversion to queries. Pure.
  */
 
 import { getOwn } from '../../../../protocol/lookup.ts'
@@ -41,7 +41,7 @@ export const fieldsOf = (schema: TableSchema): QueryField[] =>
     ),
   ].flatMap((name) => fieldOf(schema, name) ?? [])
 
-/** Reads the conditions in an address; invalid ones are left out. */
+/** Reads the conditions in a URL; invalid ones are left out. */
 export function readConditions(text: string): Condition[] {
   let list: unknown
   try {
@@ -57,7 +57,7 @@ export function readConditions(text: string): Condition[] {
       : []
   })
 }
-/** Returns conditions as text for an address; '' for none. */
+/** Returns conditions as text for a URL; '' for none. */
 export const writeConditions = (list: readonly Condition[]): string =>
   list.length === 0
     ? ''
@@ -95,7 +95,7 @@ export function filterOf(list: readonly Condition[], schema: TableSchema): Filte
   return { filter, faults }
 }
 
-/** Reads the sort in an address, such as `-amount,customer`. */
+/** Reads the sort order in a URL, such as `-amount,customer`. */
 export const readSort = (text: string): Sort[] =>
   text
     .split(',')
@@ -105,11 +105,11 @@ export const readSort = (text: string): Sort[] =>
         ? { field: part.slice(1), order: 'desc' }
         : { field: part, order: 'asc' },
     )
-/** Returns a sort as text for an address. */
+/** Returns a sort order as text for a URL. */
 export const writeSort = (sort: readonly Sort[]): string =>
   sort.map(({ field, order }) => `${order === 'desc' ? '-' : ''}${field}`).join(',')
 /**
- * Returns the sort after a click on a column: ascending, then descending, then none.
+ * Returns the sort order after a click on a column: ascending, then descending, then none.
  * @param add keeps the other fields, as for a click with the Shift key.
  */
 export function toggledSort(sort: readonly Sort[], field: string, add: boolean): Sort[] {
@@ -124,7 +124,7 @@ export function toggledSort(sort: readonly Sort[], field: string, add: boolean):
   return at < 0 ? [...sort, ...next] : [...sort.slice(0, at), ...next, ...sort.slice(at + 1)]
 }
 
-/** The query in an address, its conditions, and their faults by index. */
+/** The query in a URL, its conditions, and their faults by index. */
 export interface AskedRows {
   readonly query: RowQuery
   readonly conditions: readonly Condition[]
@@ -132,7 +132,7 @@ export interface AskedRows {
   readonly faults: Filter['faults']
 }
 const modes = ['keyword', 'semantic', 'hybrid'] as const
-/** Returns the query for the parameters `filter`, `sort`, `q` and `mode` of an address. */
+/** Returns the query for the parameters `filter`, `sort`, `q` and `mode` of a URL. */
 export function rowQueryOf(parameters: URLSearchParams, schema: TableSchema): AskedRows {
   const conditions = readConditions(parameters.get('filter') ?? '')
   const { filter, faults } = filterOf(conditions, schema)
@@ -150,7 +150,7 @@ export function rowQueryOf(parameters: URLSearchParams, schema: TableSchema): As
   }
 }
 
-/** Returns the columns in the parameter `columns` of an address; all columns by default. */
+/** Returns the columns in the parameter `columns` of a URL; all columns by default. */
 export function columnsOf(
   parameters: URLSearchParams,
   { columns }: TableSchema,
@@ -186,7 +186,7 @@ export const viewOf = (
   },
   columns: columns.split(',').filter((name) => name !== ''),
 })
-/** Returns the parameters of an address for a saved view; without one, for all rows. */
+/** Returns the URL parameters for a saved view; without one, for all rows. */
 export function parametersOf(view?: {
   readonly id: string
   readonly filter?: Readonly<Record<string, unknown>>

@@ -102,10 +102,10 @@ export function Grid({
   const nearEnd = end >= rows.length
   useEffect(() => {
     if (nearEnd && more) onEnd?.()
-    // `onEnd` is a dependency, so a page skipped during other loading is loaded afterwards.
+    // `onEnd` is a dependency, so the next page is also loaded after another load has ended.
   }, [nearEnd, more, rows.length, onEnd === undefined])
 
-  /** Scrolls so that a cell is visible beside the header and the row numbers. */
+  /** Scrolls so that a cell is visible, and not covered by the header or the row numbers. */
   const reveal = ({ row, col }: CellPlace): void => {
     const element = frame.current
     if (!element) return

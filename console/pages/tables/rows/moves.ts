@@ -1,4 +1,4 @@
-/** How keys move in a grid, as in a spreadsheet. Pure. */
+/** Movement by keys in a grid, as in a spreadsheet. Pure. */
 
 /** A cell. Row -1 is the header; column 0 has the numbers of the rows. */
 export interface CellPlace {
@@ -47,7 +47,8 @@ export function movedTo(
 }
 
 /**
- * Returns the next cell for Tab, or the previous one for `step` -1. It wraps to the adjacent row.
+ * Returns the next cell for Tab, or the previous one for `step` -1. At the end or the start of a
+ * row, the cell is in the adjacent row.
  */
 export function nextCell({ row, col }: CellPlace, step: 1 | -1, cols: number): CellPlace {
   const next = col + step

@@ -121,7 +121,7 @@ export class RowStore {
       Math.max(0, this.#loadedAt + PAUSE_MS - Date.now()),
     )
   }
-  /** Replaces a row by the newer state that the service returned. */
+  /** Replaces a row with the newer state that the service returned. */
   put(row: TableRow): void {
     const { rows } = this.#state.peek()
     this.#state.value = {

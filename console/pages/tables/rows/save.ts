@@ -1,8 +1,8 @@
-/** Stores changes of a row on the condition that nobody has changed it since it was read. */
+/** Stores changes of a row, unless the row has changed since it was read. */
 import { ApiError, call } from '../../../api/client.ts'
 import type { TableRow } from './rows.ts'
 
-/** Changes to a row that somebody else has changed or deleted meanwhile. */
+/** Changes to a row that somebody else has changed or deleted in the meantime. */
 export interface Conflict {
   /** The row as it is now; undefined when it was deleted. */
   readonly stored: TableRow | undefined

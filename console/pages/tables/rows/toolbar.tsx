@@ -28,7 +28,7 @@ const PAUSE_MS = 300
 
 /**
  * Shows the toolbar.
- * @param props.asked the query in the address; `columns` contains the visible columns.
+ * @param props.asked the query in the URL; `columns` contains the visible columns.
  */
 export function Toolbar({
   project,

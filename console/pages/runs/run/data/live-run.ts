@@ -33,11 +33,12 @@ export interface LiveRun {
 /** Minimum time in milliseconds between two renderings, and between two requests for the record. */
 const RENDER_MS = 100
 const RELOAD_MS = 2000
-/** Maximum number of steps with which a run's steps are loaded again after events. */
+/** Maximum number of steps of a run whose steps are loaded again after events. */
 const RELOADED_STEPS = 300
 
 /**
- * Returns a function that calls `run` at most once per period, and always after the last request.
+ * Limits calls of `run` to one per `period` (milliseconds). `ask` requests a call, and at least one
+ * call follows each request. `stop` cancels a requested call.
  */
 function throttled(run: () => void, period: number) {
   let timer: ReturnType<typeof setTimeout> | undefined

@@ -40,7 +40,7 @@ function summaryOf({ payload = {} }: RunEventRecord): string {
   return name === undefined ? '' : String(payload[name]).slice(0, 300)
 }
 
-/** Shows the events. Filters and the sequence of the selected event are in the address. */
+/** Shows the events. Filters and the sequence of the selected event are in the URL. */
 export function Events({ run }: { readonly run: LiveRun }) {
   const version = run.version.value
   const { query } = place.value

@@ -12,7 +12,7 @@ import type { LiveRun } from '../data/live-run.ts'
 import { runText as text } from '../text.ts'
 import { Logs } from './logs.tsx'
 
-/** Shows jobs and logs. `only` in the address is the key of the step whose jobs are shown. */
+/** Shows jobs and logs. `only` in the URL is the key of the step whose jobs are shown. */
 export function Jobs({
   project,
   id,

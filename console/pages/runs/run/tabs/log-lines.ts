@@ -59,7 +59,7 @@ export class LogLines {
     let lines: RunLogLine[] = []
     try {
       let more = true
-      // Pages can be short, because the service limits the time that it reads.
+      // Pages can be short, because the service limits the duration of a read.
       while (more && lines.length < PAGE) {
         const page = (await this.#read({
           order: 'desc',

@@ -17,7 +17,7 @@ import { Waterfall } from './waterfall.tsx'
 const problems: ReadonlySet<string> = new Set(['failed', 'suspended', 'running'])
 
 /**
- * Shows the timeline. The key of the selected step is in the address (`step`).
+ * Shows the timeline. The key of the selected step is in the URL (`step`).
  * @param props.from start of the run, in Unix milliseconds; `to` is its end, or undefined.
  */
 export function Timeline({
