@@ -1,5 +1,6 @@
 /**
- * Calls every row with every role. The row's permission decides; some rows also require membership.
+ * Calls every row with every role. The row's permission decides whether the call is accepted; some
+ * rows also require membership.
  */
 import t from 'tap'
 import {

@@ -274,8 +274,9 @@ function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): strin
 const givesRoles = /^(principal|user)\.(create|update)$|^key\.create$/
 
 /**
- * Rows that only add records on which no other row depends. Up to `REUSES` such rows in succession
- * share a project. More records would not fit on one page of a list.
+ * Rows that only add records on which no other row depends. The next row reuses the project of such
+ * a row, up to `REUSES` times in succession. More records would not fit on one page of a list. A
+ * project in which no request was accepted is always reused.
  */
 const ADDS = /\.(create(_organization)?|publish|publish_many|import(_organization)?|send|put|ping)$/
 const REUSES = 6

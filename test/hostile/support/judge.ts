@@ -34,7 +34,7 @@ export function badRefusal(
   const facts: { readonly status: number; readonly retryable?: true } | undefined =
     typeof code === 'string' && Object.hasOwn(errors, code) ? errors[code as Code] : undefined
   if (facts?.status !== status) return `${status} with the code ${String(code)}`
-  // Failures are documented for all rows, but must not be caused by requests. A non-retryable
+  // Failures are documented for all rows, but must not be caused by requests. A non-retryable 5xx
   // answer results from the installation's configuration and is not a failure.
   if ((status >= 500 && facts.retryable) || !codes.includes(code as Code))
     return `${status} ${code} is not documented here: ${text.slice(0, 300)}`
