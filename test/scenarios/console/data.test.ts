@@ -1,7 +1,7 @@
 /**
- * Tables and artifacts in a real browser: the grid by mouse and by keyboard, filters,
- * changes of others, import, the schema, uploads, previews of hostile files, and permissions.
- * Skipped without Chromium.
+ * Tables and artifacts in a real browser: the grid by mouse and by keyboard, filters, changes of
+ * other clients, import, the schema, uploads, previews of hostile files, and permissions. Skipped
+ * without Chromium.
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'

@@ -30,7 +30,7 @@ const it = await processes({
   BATON_SHARDS: '2',
   BATON_GATEWAY_URL: String(url[0]),
   BATON_UNSAFE_LOCAL: 'on',
-  // Starting processes again takes long while other tests run.
+  // Restarting processes takes long while other tests run.
   BATON_ENVIRONMENT_WAKE: '2m',
 })
 t.teardown(() => it.stop())

@@ -38,7 +38,7 @@ const chosenFiles = (page: Page): Promise<FileChooser> => page.waitForEvent('fil
 const gone = (page: Page): Promise<void> =>
   page.locator('dialog[open]').waitFor({ state: 'detached' })
 
-/** Returns hands that use the mouse alone. */
+/** Returns a way of working that uses the mouse alone. */
 export function mouseOf(page: Page): Hands {
   interceptFiles(page)
   return {
@@ -97,13 +97,13 @@ const NAME = `(() => {
 })()`
 const IN_EDITOR = `document.activeElement.matches('.cm-content')`
 
-/** Returns hands that use the keyboard alone. */
+/** Returns a way of working that uses the keyboard alone. */
 export function keyboardOf(page: Page): Hands {
   interceptFiles(page)
   const faults: string[] = []
   const { keyboard } = page
   const where = (control: Locator): Promise<string> => onElement(control, WHERE) as Promise<string>
-  /** Presses a key until the control has the focus. */
+  /** Presses the keys that `key` returns until the control has the focus. */
   const step = async (control: Locator, key: (at: string) => string): Promise<void> => {
     const trail: unknown[] = []
     for (let count = 0; count < MOST; count++) {
