@@ -37,7 +37,7 @@ const json = 'application/json'
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 t.comment(`HOSTILE_SEED=${seed}`)
 t.setTimeout(tries(400_000))
-/** Requests to each row with a body; half as many to the others. */
+/** The number of requests to each row with a body. Other rows receive half as many. */
 const REQUESTS = 10
 
 const oddTexts = [

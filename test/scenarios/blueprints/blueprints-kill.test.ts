@@ -169,7 +169,7 @@ t.test('applies of a hundred resources survive kills of gateways and shard owner
     const revision = `revision ${n}`
     const key = `apply-${n}`
     const running = apply(0, revision, key)
-    // Each kill hits its apply at a different point.
+    // Each kill occurs at a different point of its apply.
     await Promise.race([begun(revision, 1 + n * 15), running])
     if (n % 2 === 0) {
       await gateways[0]?.kill()

@@ -96,7 +96,6 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.press('Control+End')
     await page.getByText('250 rows', { exact: true }).waitFor()
     await page.keyboard.press('Control+Home')
-    // A row is selected and deleted.
     await page.keyboard.press('Space')
     await page.keyboard.press('Delete')
     await page.getByRole('dialog').getByRole('button', { name: 'Delete the row' }).click()

@@ -123,7 +123,7 @@ t.test('input, output, size and exit code go through two gateways', async (t) =>
   t.equal(output.split('\r\n').length, 101, 'all output comes before the exit')
   t.match(output, /^line 0\r\nline 1\r\n/)
   await holds(() => !program.closed)
-  // The entry of the end is written after the exit code was sent.
+  // The audit entry for the end of the terminal is written after the exit code is sent.
   const uses = async () =>
     listOf(await s.ok('audit.list', { resource_id: environment_id, limit: 50 })).filter(
       ({ changes }) => changes && 'terminal' in changes,

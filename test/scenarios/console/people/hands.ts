@@ -4,8 +4,8 @@
  *
  * Invariants:
  * - The mouse variant presses no key, except to type into a field that it has clicked.
- * - The keyboard variant moves no pointer and never sets the focus by script. It reaches everything
- *   by Tab, Shift-Tab and arrow keys, and records where the focus was lost or not visible.
+ * - The keyboard variant moves no pointer and never sets the focus by script. It reaches every
+ *   control by Tab, Shift-Tab and arrow keys, and records where the focus was lost or not visible.
  */
 import type { FileChooser, Locator, Page } from 'playwright-core'
 import { onElement, untilTrue } from '../../support/browser.ts'
