@@ -251,7 +251,7 @@ const routes = (row: Row, { method, path }: Asked): boolean => {
   const pattern = patterns.get(row)
   return pattern?.method === method && pattern.path.test(path.split('?')[0] ?? '')
 }
-/** Returns what is wrong with the answer to a request, or undefined. */
+/** Returns the fault of the answer to a request; undefined if it is as documented. */
 function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): string | undefined {
   const { method } = routeOf(row)
   const elsewhere = !routes(row, asked)

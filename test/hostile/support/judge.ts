@@ -18,7 +18,7 @@ const parsed = (text: string): unknown => {
 }
 
 /**
- * Returns what is wrong with a refusal, or undefined.
+ * Returns the fault of a refusal; undefined if it is as documented.
  * @param codes the allowed codes.
  * @param sent the size of the request in bytes, which limits the size of the refusal.
  */
@@ -69,7 +69,7 @@ export function badRefusal(
 }
 
 /**
- * Returns what is wrong with a row's answer, or undefined.
+ * Returns the fault of a row's answer; undefined if it is as documented.
  * @param sent the size of the request in bytes.
  * @param also additional allowed codes.
  */

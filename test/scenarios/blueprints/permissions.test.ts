@@ -1,6 +1,6 @@
 /**
- * Permissions: for each resource, an apply needs the permission of the row that changes it
- * directly.
+ * Permissions: for each resource, an apply needs the permission of the row that directly changes
+ * the resource.
  */
 import t, { type Test } from 'tap'
 import { api, type RowName } from '../../../protocol/api.ts'

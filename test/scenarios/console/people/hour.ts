@@ -26,7 +26,7 @@ script:
 
 type Ask = (name: RowName, input?: object) => Promise<Found>
 
-/** Returns the steps of the first hour. */
+/** Returns the steps by name, for a page and a way of working with it. */
 export function hourOf(page: Page, hands: Hands, ask: Ask) {
   const { press, write } = hands
   const keys = hands.kind === 'keyboard'
