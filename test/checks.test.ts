@@ -1,6 +1,6 @@
 /**
- * Static checks: types, lint, and dead code. A check that passed is not repeated for the same files,
- * and the type checker checks only files that a change can affect.
+ * Static checks: types, lint, and dead code. A check that passed is not repeated for the same
+ * files, and the type checker checks only files that a change can affect.
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -1,6 +1,7 @@
 /**
  * docs/contract.md names a test for every rule or marks the rule as open, and each named test
- * exists.
+ * exists. The statements of README.md about clients, and the documented paths of device sign-in,
+ * are also checked.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -4,8 +4,8 @@
  *
  * A line of code outside comments and tests is counted if one of these conditions holds:
  * - It imports the actor or the view, or uses a name that such a line imports.
- * - It contains the kind `loop` as a name or a string. Its file lists kinds, actors, prefixes or
- *   views, or is the view of another resource.
+ * - It contains the kind `loop` as a name or a string, and its file lists kinds, actors, prefixes
+ *   or views, or is the view of another resource.
  *
  * The following lines are not counted:
  * - the two lines of `protocol/api.ts` that every resource with endpoints has, with or without an

@@ -24,7 +24,7 @@ t.test('a planted list is found', async (t) => {
     t.strictSame(planted(text), found, text)
 })
 
-t.test('implementations of rows and the rows themselves are no lists', async (t) => {
+t.test('implementations of rows and the rows themselves are not lists', async (t) => {
   for (const text of [
     `const list = ['run.start', 'run.list', 'run.other']`,
     `const arms = { 'run.start': start, 'run.list': () => 1, 'run.get': get() }`,

@@ -52,7 +52,7 @@ const entry: AuditEntry = {
   created_at: '2026-01-01T00:00:00.000Z',
 }
 
-t.test('changes are rows and one line', async (t) => {
+t.test('changes are shown as rows and as one line', async (t) => {
   t.strictSame(changeRows(entry.changes), [
     { name: 'name', from: 'a', to: 'b' },
     { name: 'tags', from: undefined, to: { x: '1' } },

@@ -33,7 +33,7 @@ t.test('faults of a definition have paths within it', async (t) => {
   t.strictSame(at(checkLoopWith(undefined)({ triggers: [cron] })), ['triggers[0].config.cron'])
 })
 
-t.test('a save of a loop sends what has changed, and empties what is gone', async (t) => {
+t.test('a save of a loop sends changed fields, and empties removed ones', async (t) => {
   const before = { steps: [], event: { a: {} }, concurrency: 'skip', limits: {} } as const
   t.strictSame(changesOf(before as never, { steps: [], limits: { max_steps: 1 } }), {
     event: {},
@@ -75,7 +75,7 @@ t.test('the fields of a trigger describe it', async (t) => {
   t.strictSame(triggerOf(interval, undefined), { kind: 'schedule', config: { interval: '15m' } })
 })
 
-t.test('what is written becomes the options of a start', async (t) => {
+t.test('the fields of a start form become its options', async (t) => {
   const words = { notWhole: 'whole', notObject: 'object' }
   t.strictSame(readOptions(noOptions, words), { options: {} })
   t.strictSame(
@@ -101,7 +101,7 @@ t.test('what is written becomes the options of a start', async (t) => {
   t.strictSame([objectText(undefined), objectText({})], ['', ''])
 })
 
-t.test('drafts that were cut are ignored', async (t) => {
+t.test('truncated drafts are ignored', async (t) => {
   const draft = { base: '1', language: 'yaml', text: 'a: 1' } as const
   t.strictSame(readDraft(JSON.stringify(draft)), draft)
   for (const kept of ['', '{"base": "1", "te', '{}', '[]', 'null', '{"base": 1, "text": ""}'])

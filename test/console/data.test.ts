@@ -46,7 +46,7 @@ const schema: TableSchema = {
   ],
 }
 
-t.test('what CSV writes, it reads', async (t) => {
+t.test('written CSV is read back unchanged', async (t) => {
   const field = fc.option(fc.string({ maxLength: 8, unit: fc.constantFrom(...'a",;\n\r\t é') }), {
     nil: undefined,
   })
@@ -173,7 +173,7 @@ t.test('keys move in the grid and never leave it', async (t) => {
   t.strictSame(nextCell({ row: 1, col: 1 }, -1, 4), { row: 0, col: 3 })
 })
 
-t.test('rows that were loaded again keep those after them', async (t) => {
+t.test('reloading the first rows keeps the rows after them', async (t) => {
   const of = (...ids: string[]) => ids.map((id) => ({ id }) as TableRow)
   const ids = (rows: readonly TableRow[]) => rows.map(({ id }) => id).join('')
   t.equal(ids(joinRows(of('a', 'b', 'c', 'd'), of('x', 'a', 'b'))), 'xabcd')
@@ -230,7 +230,7 @@ t.test('no more than the limit of a file is read', async (t) => {
   t.strictSame([new TextDecoder().decode(part.bytes), part.complete], ['he', false])
 })
 
-t.test('tags and repositories are lines', async (t) => {
+t.test('tags and repositories are entered as lines', async (t) => {
   t.strictSame(tagsOf(' team = sales \n\nflag\n'), { team: 'sales', flag: '' })
   t.equal(tagLines({ team: 'sales' }), 'team=sales')
   t.strictSame(repositoriesOf('a/b push\nc/d'), [

@@ -65,7 +65,7 @@ t.test('a list keeps its later pages when its first page changes', async (t) => 
   t.strictSame(idsOf(mergeFirst(both, { items: idItems(3) })), [[3], undefined])
 })
 
-t.test('a list that grows at its begin is cut at the end of a page', async (t) => {
+t.test('a list that grows at its beginning is cut at the end of a page', async (t) => {
   let known = mergeFirst(nothingKnown as Ids, page(9, 8, 7))
   known = mergeFirst(known, page(10, 9, 8))
   t.strictSame(idsOf(known), [[10, 9, 8], '8'], 'only the first page was asked for')
@@ -166,7 +166,7 @@ t.test('a change without an answer is repeated safely, or its outcome is unknown
   let reloads = 0
   whenUnknown(() => reloads++)
   Object.assign(globalThis, {
-    // Pauses end at once.
+    // Pauses end immediately.
     setTimeout: (run: () => void) => queueMicrotask(run),
     fetch: async (_: string, { method, headers }: { method: string; headers: object }) => {
       sent.push({ method, key: (headers as Record<string, string>)['idempotency-key'] })

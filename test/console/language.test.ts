@@ -61,8 +61,8 @@ const values = [21, 32, 43, 54]
 const forms: readonly ((value: number) => unknown)[] = [Number, String, (value) => [String(value)]]
 type Placed = (...given: unknown[]) => string
 /**
- * Returns which placeholders each of the functions uses, with the first type of argument that all
- * of them accept.
+ * Returns the placeholders that each function uses when it is called with the first type of
+ * argument that all functions accept.
  */
 function placeholders(functions: readonly Placed[]): readonly string[] {
   for (const form of forms)
@@ -74,7 +74,7 @@ function placeholders(functions: readonly Placed[]): readonly string[] {
     } catch {
       // The functions expect another type of argument.
     }
-  // Some functions mix types, such as names and their number.
+  // Some functions take a list first and then numbers, such as names and their number.
   return functions.map((text) => {
     const shown = text(['21'], ...values.slice(1))
     return values.filter((value) => shown.includes(String(value))).join()

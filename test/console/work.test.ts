@@ -132,7 +132,7 @@ const response = (responder_user_id: string) => ({
   updated_at: at(1),
 })
 
-t.test('what a person can do follows from the targets, roles and reviewers', async (t) => {
+t.test('targets, roles and reviewers determine what a person can do', async (t) => {
   t.equal(partOf(interaction(), 'ada', new Set(['ada'])), 'answer')
   t.equal(partOf(interaction(), 'ben', new Set(['ben', 'role:Operator'])), 'answer')
   t.equal(partOf(interaction(), 'ben', new Set(['ben'])), 'none')

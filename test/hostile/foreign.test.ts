@@ -48,8 +48,8 @@ const key = String(
 )
 /**
  * Values that identify the other project, its records and its worker: ids, handles and a name.
- * Records of the organization are not included, because every project can see some of them, such as
- * its skills.
+ * Records of the organization are not included, because every project can see some of them, for
+ * example skills.
  */
 const foreign = [...new Set(idsOf(theirs))].filter(
   (id) =>

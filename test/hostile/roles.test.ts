@@ -1,5 +1,5 @@
 /**
- * Calls every row with every role. The row's permission decides; some rows also require membership.
+ * Calls every row with every role. Permissions, and for some rows membership, decide the outcome.
  */
 import t from 'tap'
 import {

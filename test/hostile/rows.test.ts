@@ -37,7 +37,7 @@ const json = 'application/json'
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 t.comment(`HOSTILE_SEED=${seed}`)
 t.setTimeout(tries(400_000))
-/** Requests to each row with a body; half as many to the others. */
+/** The number of requests to each row with a body. Other rows receive half as many. */
 const REQUESTS = 10
 
 const oddTexts = [
@@ -251,7 +251,7 @@ const routes = (row: Row, { method, path }: Asked): boolean => {
   const pattern = patterns.get(row)
   return pattern?.method === method && pattern.path.test(path.split('?')[0] ?? '')
 }
-/** Returns what is wrong with the answer to a request, or undefined. */
+/** Returns the fault of the answer to a request; undefined if it is as documented. */
 function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): string | undefined {
   const { method } = routeOf(row)
   const elsewhere = !routes(row, asked)
@@ -274,8 +274,9 @@ function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): strin
 const givesRoles = /^(principal|user)\.(create|update)$|^key\.create$/
 
 /**
- * Rows that only add records on which no other row depends. Up to `REUSES` such rows in succession
- * share a project. More records would not fit on one page of a list.
+ * Rows that only add records on which no other row depends. The next row reuses the project of such
+ * a row, up to `REUSES` times in succession. More records would not fit on one page of a list. A
+ * project in which no request was accepted is always reused.
  */
 const ADDS = /\.(create(_organization)?|publish|publish_many|import(_organization)?|send|put|ping)$/
 const REUSES = 6

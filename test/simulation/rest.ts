@@ -19,7 +19,9 @@ import type { Simulation } from './simulation.ts'
  */
 const CLOCKS = 30_000
 
-/** The reason why the registration of a worker is not as expected; undefined if it is. */
+/**
+ * The reason why the registration of a worker is not as expected; undefined if it is as expected.
+ */
 function unregistered(
   sim: Simulation,
   id: string,
@@ -37,8 +39,8 @@ function unregistered(
 }
 
 /**
- * The reason why the simulation is not at rest; undefined if it is. Only the part of the journal
- * that the history has read is considered.
+ * The reason why the simulation is not at rest; undefined if it is at rest. Only the part of the
+ * journal that the history has read is considered.
  */
 export function unsettled(sim: Simulation): string | undefined {
   if (sim.clients.busy > 0) return `${sim.clients.busy} requests are under way`

@@ -33,8 +33,8 @@ import { unsettled } from './rest.ts'
 export interface Plant {
   readonly name: string
   /**
-   * A seed that detects the fault, for faults that are otherwise detected late. It is tried first.
-   * Changes of the engine may invalidate it.
+   * A seed with which the checks detect the fault, for faults that are otherwise detected late. It
+   * is tried first. Changes to the engine may invalidate it.
    */
   readonly seed?: number
   deps?(deps: HostDeps): HostDeps
@@ -162,7 +162,7 @@ export class Simulation {
     this.workers.push(worker)
     worker.connect()
   }
-  /** Sends a notification from a machine to people. During faults, some notifications are lost. */
+  /** Sends a notification from a machine to people. During faults, some notifications fail. */
   tell(machine: Machine, { of }: Notice): Promise<boolean> {
     const through = this.weather.calm || this.dice.chance(0.7)
     if (through) this.records.told.add(of.id)

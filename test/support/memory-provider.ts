@@ -20,7 +20,7 @@ interface MemoryEnvironment {
   worker?: { readonly generation: number; readonly process: MemoryProcess }
 }
 /**
- * An operation that stays pending until the test calls `finish`, or until the operation is aborted.
+ * A provision or start that stays pending until the test calls `finish`, or until it is aborted.
  */
 interface Held {
   readonly task: HostTask
@@ -31,10 +31,13 @@ interface Held {
 export class MemoryPlace {
   readonly name: string
   readonly environments = new Map<string, MemoryEnvironment>()
-  /** The calls of providers, as `provision env_…`, in order. */
+  /** The provisions, starts and destructions by all providers, as `provision env_…`, in order. */
   readonly calls: string[] = []
   readonly launches: WorkerLaunch[] = []
-  /** The held operations. Operations are held while `holds` is true. */
+  /**
+   * The held operations. Provisions and starts are held while `holds` is true; destructions are
+   * not.
+   */
   readonly held: Held[] = []
   holds = false
   /** The error with which operations fail while it is set. */
@@ -56,7 +59,9 @@ export class MemoryPlace {
     this.name = name
     this.#start = start
   }
-  /** Ends the process of an environment's worker, as if the process had exited on its own. */
+  /**
+   * Removes an environment's worker and reports its exit, as if its process had exited on its own.
+   */
   exit(id: string, idle = false): void {
     const environment = this.environments.get(id)
     const generation = environment?.worker?.generation

@@ -6,8 +6,8 @@ import { createServer } from 'node:net'
 const [FIRST, LAST] = [12_000, 32_000]
 
 /**
- * Returns a TCP port that is currently free. By default, no outgoing connection uses the port
- * before the server starts.
+ * Returns a TCP port that is currently free. With the default settings of Linux, no outgoing
+ * connection uses the port before the server starts.
  */
 export const freePort = (host = '127.0.0.1'): Promise<number> =>
   new Promise((done, failed) => {

@@ -216,8 +216,9 @@ export async function service(
   ]
   const server = servers[0] as Server
   const nodes: RunningNode[] = []
-  // View threads are off, because each of them would load the TypeScript sources again. Tests that
-  // start programs use view threads. No node is a host, because a host tests its sandbox first.
+  // By default, view threads are off, because each of them would load the TypeScript sources again,
+  // and no node is a host, because a host tests its sandbox first. Tests that start programs use
+  // view threads.
   const add = async (more: Record<string, string> = {}): Promise<RunningNode> => {
     const read = readConfig(
       {

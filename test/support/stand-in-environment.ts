@@ -33,7 +33,7 @@ export interface StandIn {
   readonly generation: number
   readonly worker?: number
   readonly token_hash?: string
-  /** The host that sent the latest report about its environments. */
+  /** The host that last reported which environments its place has. */
   readonly seen_by?: string
   readonly idle?: boolean
 }

@@ -1,8 +1,8 @@
 /**
  * Inspects a page of the console from inside, for tests with hostile content: whether a text was
- * executed, became a URL, affects the direction of words around it, or makes the page too wide.
- * Injected into the page as part of the global `inspection`. The texts have marks, see
- * `test/scenarios/console/hostile/texts.ts`.
+ * executed, became a URL, affects the direction of words around it, or makes the page too wide. The
+ * code is injected into the page as part of the global `inspection`.
+ * `test/scenarios/console/hostile/texts.ts` describes the marks of the texts.
  */
 
 const CONTROLS = /[\u202a-\u202e\u2066-\u2069\u061c\u200e\u200f]/g
@@ -40,7 +40,7 @@ const nameOf = (element: Element): string => {
   return cut(path.join(' > '))
 }
 
-/** Returns the words of the console before and after the texts of users in a text. */
+/** Returns the words of the console that surround the texts of users in `text`. */
 function wordsAround(text: string): string {
   const first = text.search(/q\d+q/)
   if (first < 0) return ''
@@ -83,7 +83,7 @@ function isolating(node: Node): Element {
   }
   return document.documentElement
 }
-/** Returns the rest of an element's text, without parts that are isolated themselves. */
+/** Returns the text of an element without `node` and without isolated parts. */
 function besides(element: Element, node: Node): string {
   const parts: string[] = []
   const walk = (at: Node): void => {
@@ -101,7 +101,7 @@ function checkDirections(faults: string[]): void {
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const { data, parentElement } = node as Text
     if (!parentElement || !OPEN.test(data)) continue
-    // Editors and terminals show lines of one text, and handle such controls themselves.
+    // Editors and terminals show a single text, and handle bidirectional controls themselves.
     if (parentElement.closest('.cm-editor, .xterm, textarea, script, style')) continue
     if (parentElement.checkVisibility?.() === false) continue
     const around = wordsAround(data)

@@ -1,5 +1,5 @@
 /**
- * Uses every control of a page of the console, for tests with hostile content: tabs, folded parts,
+ * Uses the controls of a page of the console, for tests with hostile content: tabs, folded parts,
  * menus, and the dialogs that buttons and menus open. No dialog is confirmed. The page is inspected
  * after each step.
  */
@@ -14,7 +14,7 @@ export async function settle(): Promise<void> {
   await frame()
 }
 
-/** Buttons that leave the page or change the browser. */
+/** Buttons that leave or reload the page, or change the theme. */
 const AVOIDED = /sign out|theme|reload|api reference/i
 const labelOf = (element: Element): string =>
   (element.getAttribute('aria-label') || element.getAttribute('title') || element.textContent)
@@ -42,7 +42,8 @@ export interface Walked extends Findings {
 
 /**
  * Walks through the current page.
- * @param most maximum number of buttons that are used in each tab; 0 uses only tabs.
+ * @param most maximum number of buttons that are used in each tab; with 0, only tabs and folded
+ *   parts are used.
  */
 export async function walk(most: number): Promise<Walked> {
   const faults = new Set<string>()

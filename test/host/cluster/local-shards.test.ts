@@ -69,7 +69,7 @@ t.test('a command that waits while its shard moves is decided by the next owner'
   t.match(await late, { refused: 'service_unavailable' }, 'and refused at its deadline')
 })
 
-t.test('the deadlines of requests pass in order, and only of those that wait', async (t) => {
+t.test('the deadlines of requests pass in order, for waiting requests only', async (t) => {
   const toys = new ToyWorld()
   const bus = new MemoryBus()
   const world = gateway(toys, { bus })

@@ -112,7 +112,7 @@ t.test('a crashed node can start again once its record must have expired', async
 })
 
 t.test(
-  'a node that stopped in order, or without an instance in its record, causes no wait',
+  'a node that stopped gracefully, or without an instance in its record, causes no wait',
   async (t) => {
     for (const before of [record([], instance('left')), record(['shards'])])
       t.equal(await setting(before).claim('next'), 'next holds it')

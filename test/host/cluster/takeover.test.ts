@@ -41,7 +41,7 @@ t.test('the snapshots for a replay are read concurrently', async (t) => {
 })
 
 t.test(
-  'an owner that stops in order finishes its effects first, so the next one replays nothing',
+  'an owner that stops gracefully finishes its effects first, so the next one replays nothing',
   async (t) => {
     let answer: (() => void) | undefined
     const bus = new MemoryBus()

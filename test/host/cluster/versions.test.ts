@@ -1,7 +1,7 @@
 /**
- * Data of other releases. An envelope of a newer version is refused, and one of format 2 is written
- * only if all nodes read it. Snapshots and checkpoints of an unknown version are ignored and
- * recreated.
+ * Data of other releases. An envelope of a newer version is refused, and an envelope is written
+ * only in a format that all nodes read. Snapshots and checkpoints of an unknown version are ignored
+ * and recreated.
  */
 import t from 'tap'
 import {
@@ -42,7 +42,7 @@ t.test('an envelope that begins with an unknown byte is refused', async (t) => {
 
 const COMPRESSED = 2
 const formats: readonly EnvelopeFormat[] = [1, 2, 3]
-/** Commits 80 commands at once, with `length` characters in each. */
+/** Commits 80 concurrent commands, each with a text of 4 × `length` characters. */
 async function busy(world: ToyWorld, format: EnvelopeFormat, length: number): Promise<Uint8Array> {
   const shard = await world.owner(0, { ...world.deps(), format: () => format })
   await Promise.all(

@@ -24,8 +24,8 @@ const silence = (): Promise<undefined> =>
 
 /**
  * A shard whose first owner dies at its `crashAt`-th step, or never if `crashAt` is 0. The returned
- * `send` and `ask` address the shard's owner, or `stays`, the owner of another shard, which does
- * not die.
+ * `send` and `ask` address the shard's owner. With `stays`, they instead address that owner of
+ * another shard, which does not die.
  */
 export async function dying(
   world: ToyWorld,

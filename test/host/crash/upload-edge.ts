@@ -11,7 +11,8 @@ import { refuse } from '../../../protocol/errors.ts'
 
 /**
  * How a gateway fails. `dies`: its pending calls are never answered, and its timers end. `fails`:
- * one call has an unknown outcome, or one call of the store throws; the gateway continues.
+ * one call has an unknown outcome, one call of the store throws, or the connection breaks; the
+ * gateway continues.
  */
 export type Failure = 'dies' | 'fails'
 
@@ -71,7 +72,10 @@ export function failingGateway(
   let steps = 0
   const dead = () => failure === 'dies' && at > 0 && steps >= at
   const never = new Promise<never>(() => {})
-  /** Takes a step. Returns whether the call fails at this step. */
+  /**
+   * Takes a step. Returns whether the call fails at this step; never resolves if the gateway is
+   * dead.
+   */
   const step = async (): Promise<boolean> => {
     if (at === 0 || !dead()) steps++
     return dead() ? never : steps === at

@@ -1,6 +1,6 @@
 /**
- * Format 3 of envelopes: the restored entries equal the written ones, views miss only what they do
- * not read, and the released form stays readable.
+ * Format 3 of envelopes: the restored entries equal the written ones, views get all the data that
+ * they read, and the released form stays readable.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -338,7 +338,7 @@ t.test('a server that lacks an entry is asked again; then the shard is given up'
   t.same(lost, ['shard loop failed'])
 })
 
-t.test('an actor that shares its hash with another one is told apart', async (t) => {
+t.test('actors with the same hash are distinguished', async (t) => {
   const w = world()
   const shard = await w.owner()
   await end(shard, 1)

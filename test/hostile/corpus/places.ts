@@ -9,7 +9,7 @@ import { exampleOf } from '../support/generate.ts'
 import { bodyFor, type Place, rows } from '../support/rows.ts'
 import type { TextKind } from './texts.ts'
 
-/** A location, and a function that puts a value there. */
+/** A location, and functions that put a value there. */
 export interface TextPlace {
   readonly row: RowName
   readonly kind: TextKind

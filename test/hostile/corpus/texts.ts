@@ -55,7 +55,7 @@ export const patterns: readonly string[] = [
 ]
 
 /**
- * Compares two documents repeatedly. Within the length limit of expressions, beyond their work
+ * Compares two documents repeatedly: within the length limit of expressions, but beyond their work
  * limit.
  */
 export const REPEATED_COMPARISON = `true${' && input == event'.repeat(100)}`

@@ -44,7 +44,7 @@ export function encodedBody(
 /**
  * The maximum number of repeats of a request that is answered 503, with 500 ms between them. A node
  * that had no processor time for seconds answers 503 until its lease is fresh. A node that still
- * answers 503 after this is broken.
+ * answers 503 after these repeats is broken.
  */
 const PATIENCE = 10
 

@@ -1,4 +1,4 @@
-/** Bodies of requests that rows accept, where their schemas alone do not suffice to generate one. */
+/** Request bodies for rows whose schemas do not suffice to generate an accepted body. */
 import type { RowName } from '../../../protocol/api.ts'
 import { instant } from '../../scenarios/support/given.ts'
 import type { Place } from './rows.ts'

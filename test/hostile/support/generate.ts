@@ -84,7 +84,7 @@ const between = ({ minimum = -1_000_000, maximum = 1_000_000 }: Schema) => ({
   max: Math.max(minimum, maximum),
 })
 
-/** Arbitraries by pattern. Their creation takes much longer than a value of them. */
+/** Arbitraries by pattern. Creating one takes much longer than generating a value with it. */
 const matching = new Map<string, fc.Arbitrary<string>>()
 function textMatching(pattern: RegExp): fc.Arbitrary<string> {
   let texts = matching.get(pattern.source)

@@ -18,7 +18,7 @@ const parsed = (text: string): unknown => {
 }
 
 /**
- * Returns what is wrong with a refusal, or undefined.
+ * Returns the fault of a refusal; undefined if it is as documented.
  * @param codes the allowed codes.
  * @param sent the size of the request in bytes, which limits the size of the refusal.
  */
@@ -34,7 +34,7 @@ export function badRefusal(
   const facts: { readonly status: number; readonly retryable?: true } | undefined =
     typeof code === 'string' && Object.hasOwn(errors, code) ? errors[code as Code] : undefined
   if (facts?.status !== status) return `${status} with the code ${String(code)}`
-  // Failures are documented for all rows, but must not be caused by requests. A non-retryable
+  // Failures are documented for all rows, but must not be caused by requests. A non-retryable 5xx
   // answer results from the installation's configuration and is not a failure.
   if ((status >= 500 && facts.retryable) || !codes.includes(code as Code))
     return `${status} ${code} is not documented here: ${text.slice(0, 300)}`
@@ -69,7 +69,7 @@ export function badRefusal(
 }
 
 /**
- * Returns what is wrong with a row's answer, or undefined.
+ * Returns the fault of a row's answer; undefined if it is as documented.
  * @param sent the size of the request in bytes.
  * @param also additional allowed codes.
  */

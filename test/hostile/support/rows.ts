@@ -297,7 +297,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     console_session: id(signed.body['session']),
   }
 }
-/** All ids, handles and names of a place. */
+/** Returns the distinct values in a place: ids, handles, names, and the token of a lease. */
 export const idsOf = (place: Place): string[] => [
   ...new Set(Object.values(place as unknown as Record<string, string>)),
 ]

@@ -1,7 +1,7 @@
 /**
  * Console sessions over real HTTP on two gateways: the flags of the cookie, the rules for
- * cross-site requests, the rights in each project, and the end of a session, which takes effect on
- * both gateways at once.
+ * cross-site requests, and the rights in each project. The end of a session takes effect on both
+ * gateways immediately.
  */
 import { request } from 'node:http'
 import t from 'tap'
@@ -34,7 +34,10 @@ const signedIn = async (credential: string) => {
   return browser
 }
 const open = (browser: Browser) => browser.send('GET', '/v1/projects/default/runs')
-/** Follows the events of the project with a session; resolves when the stream has ended. */
+/**
+ * Follows the events of the project with a session. `ended` resolves when the stream has ended, and
+ * `over` returns whether it has ended.
+ */
 const follow = async (browser: Browser) => {
   const answer = await fetch(`${browser.url}/v1/projects/default/events`, {
     headers: { accept: 'text/event-stream', cookie: browser.cookie ?? '' },
@@ -290,7 +293,7 @@ t.test('the first start and the command line create links', async (t) => {
   t.equal(await fresh.nodes[0]?.signInLink?.(), undefined)
 })
 
-t.test('what is no sign-in is refused', async (t) => {
+t.test('invalid sign-ins are refused', async (t) => {
   const browser = new Browser(s)
   const status = async (body: unknown) => (await browser.send('POST', SESSIONS, body)).status
   t.equal(await status({}), 400)

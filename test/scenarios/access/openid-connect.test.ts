@@ -1,6 +1,6 @@
 /**
- * Signing in with OpenID Connect, with a real provider on loopback: people and their roles follow
- * the groups of the provider, and only the browser that began a sign-in can finish it.
+ * Signing in with OpenID Connect, with a real provider on loopback: users and their roles are
+ * derived from the claims of the provider, and only the browser that began a sign-in can finish it.
  */
 import t from 'tap'
 import type { Log } from '../../../gateway/ports.ts'
@@ -135,7 +135,7 @@ t.test('changed groups change the roles at the next sign-in, and only those', as
   t.equal(memberOf(list.body, 'items', 'length'), 4, 'a person lists the sessions of all devices')
 })
 
-t.test('a person without access, or of another domain, is told so', async (t) => {
+t.test('a person without access, or of another domain, gets an error', async (t) => {
   const error = async (person: Somebody | undefined) => (await signIn(person)).location
   t.equal(await error({ ...ada, sub: 'bob', groups: [] }), '/sign-in?error=no_access')
   t.equal(await error({ ...ada, email: 'ada@evil.example' }), '/sign-in?error=wrong_domain')

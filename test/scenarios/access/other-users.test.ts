@@ -26,7 +26,7 @@ const s = await service()
 t.teardown(() => s.stop())
 await s.ok('run.start', { spec: waiting() })
 // The folder of the test service is private. The folder of an installation may be accessible to
-// others, so this one is opened to all users.
+// others, so the test makes its folder accessible to all users.
 chmodSync(s.data, 0o755)
 
 const all = readdirSync(s.data, { recursive: true, encoding: 'utf8' }).map((name) =>

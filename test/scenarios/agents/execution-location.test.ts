@@ -55,7 +55,7 @@ t.test(
   },
 )
 
-t.test('what the service executes has no environment', async (t) => {
+t.test('an action that the service executes cannot name an environment', async (t) => {
   const config = { action_name: 'mail', execution_location: 'managed', environment_id: 'env_1' }
   const spec = { steps: [{ id: 'a', kind: 'action', config }] }
   t.match(await s.refused('run.start', { spec }, 400, 'bad_request'), {

@@ -2,7 +2,7 @@
  * Kills gateways, the owner of all shards and executors while artifacts are uploaded and a project
  * is deleted. Invariants, once the unfinished uploads have been abandoned: the records are exactly
  * the acknowledged artifacts, each with its bytes; the object store contains the files of these
- * records and nothing else; the quota is their sum.
+ * records and nothing else; the quota is the sum of their sizes.
  */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'

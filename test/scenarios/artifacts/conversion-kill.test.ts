@@ -1,8 +1,8 @@
 /**
- * Kills executors while they convert a document: once while the thread converts it, and once when
- * the text is about to be stored. A third executor then converts the document once, and nothing
- * else is left. The file store is a real S3 server behind a proxy that sees every request of the
- * executors.
+ * Kills executors while they convert a document: once during the conversion itself, and once when
+ * the text is about to be stored. A third executor then completes the conversion, and exactly one
+ * text is stored. The file store is a real S3 server behind a proxy that receives every request of
+ * the executors.
  */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
@@ -82,7 +82,7 @@ t.test('a conversion survives the executors that are killed during it', async (t
   let executor = await it.node('executor-1', 'executor')
 
   const bytesRead = next(({ method, text }) => method === 'GET' && !text)
-  // Thousands of paragraphs keep the thread busy for more than a second.
+  // Thousands of paragraphs make the conversion take more than a second.
   const bytes = docx(paragraph('Hello').repeat(20_000))
   const upload = () =>
     client.put('a.docx', bytes, {

@@ -1,4 +1,4 @@
-/** A whole service whose files are in S3, against a real S3 server. */
+/** A complete service that stores its files in S3, with a real S3 server. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -53,7 +53,7 @@ const world = createWorld({
 /** The same ports two hours later, when all present files exceed the minimum age. */
 const later: World = { ...world, now: () => Date.now() + 2 * HOUR }
 const sweep = { files, world: later, limit: 3, minAge: HOUR }
-/** Examines all files, page by page. Returns the number of removed ones. */
+/** Examines all files, page by page. Returns the number of removed files. */
 async function sweepAll(): Promise<number> {
   let removed = 0
   for (let after: string | undefined, more = true; more; more = after !== undefined) {

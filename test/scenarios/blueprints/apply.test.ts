@@ -1,4 +1,6 @@
-/** The preview and the apply of a blueprint with resources of several types, and its repeat. */
+/**
+ * The preview and the apply of a blueprint with resources of several types, and a repeated apply.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Gateways and shard owners are killed during applies of a hundred resources. A repeat converges,
- * nothing is created twice, and an apply that was acknowledged is complete.
+ * Gateways and shard owners are killed during applies of a hundred resources. Repeated applies
+ * converge, no resource is created twice, and an acknowledged apply is complete.
  */
 import t from 'tap'
 import { type Found, listOf } from '../support/given.ts'
@@ -12,7 +12,7 @@ import { hasty } from '../support/sockets.ts'
  * minute per kill.
  */
 const KILLS = Number(process.env['KILLS'] ?? 1)
-/** Milliseconds for which a request is repeated: a node may take long to start on a busy machine. */
+/** Milliseconds for which a request is repeated. A node may start slowly on a busy machine. */
 const PATIENCE = 90_000
 t.setTimeout(240_000 + KILLS * 60_000)
 
@@ -169,7 +169,7 @@ t.test('applies of a hundred resources survive kills of gateways and shard owner
     const revision = `revision ${n}`
     const key = `apply-${n}`
     const running = apply(0, revision, key)
-    // Each kill hits its apply at a different point.
+    // Each kill occurs at a different point of its apply.
     await Promise.race([begun(revision, 1 + n * 15), running])
     if (n % 2 === 0) {
       await gateways[0]?.kill()

@@ -14,7 +14,9 @@ const apply = (blueprint_key: string, resources: Open, more: Open = {}) =>
   s.ok('blueprint.apply', { blueprint_key, resources, ...more })
 const refused = (blueprint_key: string, resources: Open, code: string, more: Open = {}) =>
   s.refused('blueprint.apply', { blueprint_key, resources, ...more }, 409, code)
-/** Asserts that a preview and an apply are refused alike. Returns the details of the refusal. */
+/**
+ * Asserts that a preview and an apply are refused identically. Returns the details of the refusal.
+ */
 async function bothRefused(t: Test, blueprint_key: string, resources: Open, code: string) {
   const preview = await refused(blueprint_key, resources, code, { mode: 'preview' })
   const applied = await refused(blueprint_key, resources, code)

@@ -40,7 +40,7 @@ t.test('namespace and key filter bindings independently', async (t) => {
   t.strictSame(Object.keys(raw.body), ['items'])
 })
 
-t.test('without a namespace, only the blueprint without a namespace is meant', async (t) => {
+t.test('a request without a namespace applies only to the blueprint without one', async (t) => {
   for (const query of ['', '?namespace=']) {
     const off = await protect('one', query, { protected: true })
     t.equal(off.status, 200)

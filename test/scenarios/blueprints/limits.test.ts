@@ -1,4 +1,7 @@
-/** Previews refuse what other resources of the project and the organization do not allow. */
+/**
+ * A preview is refused like its apply if a project would have too many resources, or if another
+ * project has the handle of a workflow.
+ */
 import t, { type Test } from 'tap'
 import { service } from '../../support/service.ts'
 import { listOf } from '../support/given.ts'
@@ -11,7 +14,7 @@ const apply = (resources: Open, more: Open = {}) => s.ok('blueprint.apply', { re
 const refused = (resources: Open, status: number, code: string, more: Open = {}) =>
   s.refused('blueprint.apply', { resources, ...more }, status, code)
 
-/** Asserts that preview and apply are refused alike and create nothing. */
+/** Asserts that preview and apply are refused identically and create nothing. */
 async function refusedAlike(t: Test, resources: Open, status: number, code: string, more: Open) {
   const preview = await refused(resources, status, code, { ...more, mode: 'preview' })
   const applied = await refused(resources, status, code, more)
@@ -33,7 +36,7 @@ t.test('a project without room for all resources gets none of them', async (t) =
   await apply({ roles: roles(150, 50) }, { blueprint_key: 'fits' })
 })
 
-t.test('the handle of a workflow is free in the organization', async (t) => {
+t.test('the handle of a workflow must be free in the organization', async (t) => {
   const spec = { steps: [{ id: 's', kind: 'sleep', config: { duration: '1s' } }] }
   const { id: project } = await s.ok('project.create', { name: 'Handles', handle: 'handles' })
   await s.ok('workflow.create', { project, name: 'Elsewhere', handle: 'elsewhere', spec })

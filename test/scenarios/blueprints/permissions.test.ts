@@ -1,4 +1,7 @@
-/** Permissions: each resource needs the permission of its ordinary row. */
+/**
+ * Permissions: for each resource, an apply needs the permission of the row that directly changes
+ * the resource.
+ */
 import t, { type Test } from 'tap'
 import { api, type RowName } from '../../../protocol/api.ts'
 import { service } from '../../support/service.ts'

@@ -108,7 +108,7 @@ const changing: Partial<Record<RowName, Open>> = {
   'channel.delete': { id: ids.channel },
 }
 
-/** Rows that the owners of resources decide, but that change only records without bindings. */
+/** Rows that the actors of resources decide, but that change only records without bindings. */
 const apart: readonly RowName[] = [
   'key.create',
   'key.revoke',
@@ -242,7 +242,7 @@ t.test('a protected resource refuses each of its rows', async (t) => {
   t.strictSame(items, applied['bindings'])
 })
 
-t.test('its runtime data stays writable', async (t) => {
+t.test('the runtime data of a protected resource stays writable', async (t) => {
   for (const [name, input] of Object.entries(runtime)) {
     const answer = await s.call(name as RowName, input())
     const { code } = (answer.body['error'] ?? {}) as { code?: string }
@@ -318,7 +318,7 @@ t.test('the principal of a protected agent stays', async (t) => {
   t.strictSame(await drift(), [])
 })
 
-t.test('an apply and a deletion of the blueprint still change them', async (t) => {
+t.test('an apply and a deletion of the blueprint still change protected resources', async (t) => {
   const changed = await s.ok('blueprint.apply', {
     ...identity,
     resources: { agents: [{ key: 'agent', name: 'guarded', description: 'by apply' }] },

@@ -1,4 +1,7 @@
-/** The contract of applies: defaults, closed answers, references, refusals with codes and paths. */
+/**
+ * The contract of applies: defaults, the exact members of answers, references, and refusals with
+ * codes and paths.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { type Found, fieldsOf, listOf } from '../support/given.ts'

@@ -165,7 +165,10 @@ t.test('hosts, shards and gateways exchange requests about environments', async 
   t.strictSame(errors, [], 'no permission was missing')
 })
 
-/** Runs a job that writes a log line. Returns the line as read in both directions. */
+/**
+ * Runs a job that writes a log line. Returns the texts of the log, read first in ascending and then
+ * in descending order.
+ */
 async function logged(url: string): Promise<unknown[]> {
   const worker = new Worker({
     url,

@@ -1,6 +1,6 @@
 /**
  * The pages of agents, toolkits and skills in a real browser: an agent is created, changed, tried
- * out beside its settings and given tools; changes of its memory appear live; bindings, refusals,
+ * out next to its settings and given tools; changes of its memory appear live; bindings, refusals,
  * unsaved changes and readers. Skipped without Chromium.
  */
 import type { Browser } from 'playwright-core'
@@ -113,7 +113,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.close()
   })
 
-  t.test('the memory changes by itself, and entries are changed and forgotten', async (t) => {
+  t.test('changes of the memory appear live, and entries are changed and deleted', async (t) => {
     const page = await open(`/p/default/agents/${id}?tab=memory`)
     await page.getByText('The agent remembers nothing yet').waitFor()
     await s.ok('memory.save', { id, memory_key: 'colour', content: `Green ${HOSTILE}` })

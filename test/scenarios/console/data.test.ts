@@ -1,7 +1,7 @@
 /**
- * Tables and artifacts in a real browser: the grid by mouse and by keyboard, filters,
- * changes of others, import, the schema, uploads, previews of hostile files, and permissions.
- * Skipped without Chromium.
+ * Tables and artifacts in a real browser: the grid by mouse and by keyboard, filters, changes of
+ * other clients, import, the schema, uploads, previews of hostile files, and permissions. Skipped
+ * without Chromium.
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'
@@ -96,7 +96,6 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.press('Control+End')
     await page.getByText('250 rows', { exact: true }).waitFor()
     await page.keyboard.press('Control+Home')
-    // A row is selected and deleted.
     await page.keyboard.press('Space')
     await page.keyboard.press('Delete')
     await page.getByRole('dialog').getByRole('button', { name: 'Delete the row' }).click()

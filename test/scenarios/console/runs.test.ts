@@ -143,7 +143,6 @@ await inBrowser(t, async (browser) => {
     await line(page, 'all').getByText('Completed').waitFor({ state: 'attached' })
     t.strictSame(await faultsOf(page), [], 'no accessibility violation')
 
-    // The page is reloaded while the run waits.
     await page.reload()
     await page.getByRole('button', { name: 'Send the signal' }).click()
     await page.getByLabel('Payload').fill('{"by":')

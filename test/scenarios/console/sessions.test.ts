@@ -1,8 +1,8 @@
 /**
  * The pages of sessions in a real browser, with the scripted model: a session is started, used,
  * renamed and found by mouse and by keyboard; text appears while it is generated; questions, files
- * and messages during a turn; a reload in the middle; refusals, hostile content and readers. Skipped
- * without Chromium.
+ * and messages during a turn; a reload during a turn; refusals, hostile content and readers.
+ * Skipped without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
@@ -185,7 +185,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.close()
   })
 
-  t.test('a title and messages of another client appear by themselves', async (t) => {
+  t.test('a title and messages of another client appear without a reload', async (t) => {
     const address = await start('Before')
     const session_id = address.split('/').at(-1)
     const page = await open(address)

@@ -1,7 +1,7 @@
 /**
  * The pages of workflows and loops in a real browser: from a template to a run by mouse and by
- * keyboard, the editor with its faults and versions, triggers, hostile
- * texts, permissions and accessibility. Skipped without Chromium.
+ * keyboard, the editor with its faults and versions, triggers, hostile texts, permissions and
+ * accessibility. Skipped without Chromium.
  */
 import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
@@ -125,7 +125,8 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.type('lim')
     const suggestion = page.getByRole('option', { name: /limits/ })
     await suggestion.waitFor()
-    // CodeMirror ignores Enter for the first 75 ms of a list, so that nothing is chosen by accident.
+    // CodeMirror ignores Enter for the first 75 ms after a list appears, so that no option is
+    // chosen by accident.
     await page.keyboard.type('it', { delay: 50 })
     await suggestion.waitFor()
     await page.keyboard.press('Enter')
@@ -174,7 +175,7 @@ async function tryOut(browser: Browser): Promise<void> {
     })
     const { context, open, faults } = await signedIn(browser, s)
     const page = await open(`/p/default/workflows/${id}`)
-    // Only the service knows which agents exist.
+    // The console cannot check whether an agent exists, so the service refuses the definition.
     const child = { kind: 'agent', id: 'x', config: { agent_id: 'nobody', instructions: 'Go' } }
     await write(page, JSON.stringify({ steps: [nap, child] }))
     await saveUntil(page.getByRole('button', { name: /steps\[1\].config.agent_id/ }), () =>

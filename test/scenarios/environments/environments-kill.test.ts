@@ -3,10 +3,10 @@
  * writes a line to a file of its workspace when it begins and when it ends. The line contains the
  * job and a checksum of the worker's credential, which is new with every start.
  *
- * Invariants: every run ends; it completes, or fails only where a lost worker was not allowed. The
- * command of a completed run ran to its end. A command that may run once began at most once. In
- * each workspace, no worker wrote anything after a later worker had begun. After the environments
- * are destroyed, none of their processes and folders are left.
+ * Invariants: every run ends, and it fails only if it may not be repeated. The command of a
+ * completed run ran to its end. The command of a run that may not be repeated began at most once.
+ * In each workspace, no worker wrote anything after a later worker had begun. After the
+ * environments are destroyed, none of their processes and folders are left.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ const it = await processes({
   BATON_SHARDS: '2',
   BATON_GATEWAY_URL: String(url[0]),
   BATON_UNSAFE_LOCAL: 'on',
-  // Starting processes again takes long while other tests run.
+  // Restarting processes takes long while other tests run.
   BATON_ENVIRONMENT_WAKE: '2m',
 })
 t.teardown(() => it.stop())
@@ -54,8 +54,9 @@ async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, wha
 }
 
 /**
- * Returns the ids of the environment processes of both hosts. Sorting interleaves the two hosts.
- * Other hosts of the machine, such as those of other tests, have processes with other markers.
+ * Returns the ids of the environment processes of both hosts, in ascending order, so that the ids
+ * of the hosts are mixed. Other hosts of the machine, such as those of other tests, have processes
+ * with other markers.
  */
 async function workerProcesses(): Promise<number[]> {
   const found = ['host-0', 'host-1'].map((name) => {

@@ -107,7 +107,7 @@ t.test('a place continues without one of its hosts', async (t) => {
   t.equal(place.environments.size, 0)
 })
 
-t.test('another host prepares what a killed host had begun, and nothing is left', async (t) => {
+t.test('another host prepares the environment of a killed host, and nothing is left', async (t) => {
   const [one, other] = [new MemoryPlace('memory/dying'), new MemoryPlace('memory/other')]
   one.holds = true
   const doomed = await hostOf(t, one, 'dying-1')
@@ -127,7 +127,7 @@ t.test('another host prepares what a killed host had begun, and nothing is left'
   t.ok(other.environments.has(id))
 })
 
-t.test('a host that is killed during a start is replaced by itself', async (t) => {
+t.test('a host that is killed during a start begins again after its restart', async (t) => {
   const place = new MemoryPlace('memory/start')
   const first = await hostOf(t, place, 'start-1')
   const id = await ready()

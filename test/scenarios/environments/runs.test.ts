@@ -1,6 +1,6 @@
 /**
- * Runs that use environments: a real service, a host with a provider in memory, and workers with the
- * credential of their environment.
+ * Runs that use environments: a real service, a host with a provider in memory, and workers with
+ * the credential of their environment.
  */
 import t from 'tap'
 import { Worker } from '../../../client/worker.ts'

@@ -123,7 +123,7 @@ t.test('input, output, size and exit code go through two gateways', async (t) =>
   t.equal(output.split('\r\n').length, 101, 'all output comes before the exit')
   t.match(output, /^line 0\r\nline 1\r\n/)
   await holds(() => !program.closed)
-  // The entry of the end is written after the exit code was sent.
+  // The audit entry for the end of the terminal is written after the exit code is sent.
   const uses = async () =>
     listOf(await s.ok('audit.list', { resource_id: environment_id, limit: 50 })).filter(
       ({ changes }) => changes && 'terminal' in changes,
@@ -131,7 +131,7 @@ t.test('input, output, size and exit code go through two gateways', async (t) =>
   await until(uses, ({ length }) => length === 2)
 })
 
-t.test('a reader that stops pauses the program; nothing fills up', async (t) => {
+t.test('a reader that stops pauses the program, and buffers stay bounded', async (t) => {
   const { programs, environment_id } = await attached(t)
   let received = 0
   const waiting: (() => void)[] = []
@@ -209,7 +209,7 @@ t.test('terminals that cannot be opened', async (t) => {
   t.equal(await codeOf(terminal(environment_id, { project: 'other' })), 'not_found')
 })
 
-t.test('what a person sends is checked', async (t) => {
+t.test('invalid messages of a person close the terminal', async (t) => {
   const { environment_id } = await attached(t)
   const say = async (...messages: unknown[]) => {
     const { socket } = await open(s.url, {

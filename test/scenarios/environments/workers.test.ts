@@ -78,7 +78,7 @@ t.test('the worker of an environment takes exactly the jobs of its environment',
   t.equal((await jobOf(s, other))['status'], 'queued', 'no worker takes it')
 })
 
-t.test('it may call only the rows that declare it', async (t) => {
+t.test('the worker of an environment may call only the rows that permit it', async (t) => {
   const { id, key } = await started()
   const other = await started()
   t.match(await s.ok('environment.get', { environment_id: id }, { key }), { id })

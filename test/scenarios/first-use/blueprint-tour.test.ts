@@ -1,7 +1,7 @@
 /**
  * The tour of blueprints: examples/support-desk is planned, applied, changed, drifted, protected,
- * exported and deleted. The page docs/blueprints/tour.md is generated from the run; with
- * `TOUR=accept` it is written, otherwise it must equal the run.
+ * exported and deleted. The text of docs/blueprints/tour.md is generated from the run. With
+ * `TOUR=accept`, the test writes the page; otherwise, the page must equal the generated text.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -153,7 +153,7 @@ t.test('a killed server is restarted with the same key and runs', async (t) => {
   await gone(after.owner, after.server)
 })
 
-t.test('npm start stops in order on SIGTERM, and when npm is killed', async (t) => {
+t.test('npm start stops gracefully on SIGTERM, and when npm is killed', async (t) => {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     const port = await freePort()
     const data = join(folder, `npm-${signal}`)

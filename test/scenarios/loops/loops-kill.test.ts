@@ -101,11 +101,11 @@ const BEAT = 10_000
 /** Number of kills. `KILLS=24` is the long form, which takes more than two minutes. */
 const KILLS = Number(process.env['KILLS'] ?? 2)
 /**
- * `BETWEEN`: milliseconds from one kill to the next. This is shorter than the interval of the
- * schedules, so successive kills affect different schedules. `AFTER`: milliseconds from the end of
- * the last such period to the check of the schedules.
+ * Minimum number of milliseconds from one kill to the next. It is less than the interval of the
+ * schedules, so successive kills affect different schedules.
  */
 const BETWEEN = 7000
+/** Milliseconds from the last of these periods to the check of the schedules. */
 const AFTER = 11_000
 t.setTimeout(360_000 + KILLS * BETWEEN * 2)
 t.test(

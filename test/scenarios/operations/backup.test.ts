@@ -271,8 +271,8 @@ t.test('a cluster is restored into one server, and invalid restores are rejected
 
   t.match(await attempt(join(folder, 'nowhere'), 1), /There is no backup at/)
   copyFileSync(place, join(folder, 'bad.tar'))
-  // A restore does not read the padding between two files in the archive, so this overwrites more
-  // bytes than the maximum padding.
+  // A restore does not read the padding between two files in the archive, so the test overwrites
+  // more bytes than the maximum padding.
   writeSync(
     openSync(join(folder, 'bad.tar'), 'r+'),
     'x'.repeat(2000),

@@ -99,7 +99,7 @@ t.test('without a resolver, the stored definition is used', async (t) => {
   t.equal(resolver.calls().length, 0)
 })
 
-t.test('the resolver is asked as the protocol says, and its definition is used', async (t) => {
+t.test('requests to the resolver follow the protocol, and its definition is used', async (t) => {
   await configure({ auth: { token: 'secret-of-the-caller' } })
   resolver.entry(saying('d1'))
   t.equal(await saidIn('helper'), 'd1')
@@ -271,7 +271,7 @@ t.test('a run keeps the definition of its first turn', async (t) => {
   t.equal(await saidIn('helper'), 'after', 'another run has the new one')
 })
 
-t.test('messages of a session are resolved, and nothing else in it', async (t) => {
+t.test('only the turns of a session are resolved', async (t) => {
   resolver.entry(saying('talk'))
   const { session } = await ok('session.create', { agent_id: String(await idOf('helper')) }).then(
     (created) => ({ session: String(created['id']) }),
@@ -310,7 +310,7 @@ t.test('1,000 starts at once over two gateways make one call for each agent', as
     const resolved = { [ref?.selector ?? '']: { digest: 'm', value: {} } }
     waiting.push(() => json({ protocol_version: 1, resolved })(delivery, res))
   })
-  // A busy machine refuses some of so many requests as `service_unavailable`; clients repeat them.
+  // A busy machine refuses some of these requests with `service_unavailable`; clients repeat them.
   const start = async (index: number): Promise<number> => {
     for (;;) {
       const answer = await invoke(agents[index % 2] ?? '', {}, index % 4 < 2 ? front : side)

@@ -1,4 +1,7 @@
-/** Actions on all runs that match a filter, counts and searches of runs, and retries with an input. */
+/**
+ * Actions on all runs that match a filter, counts and searches of runs, and retries with another
+ * input.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

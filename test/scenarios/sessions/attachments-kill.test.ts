@@ -1,8 +1,8 @@
 /**
  * Kills gateways and the owner of all shards while files are attached to sessions and deleted.
- * Uploads are repeated under their idempotency keys until they are acknowledged. Then every
- * acknowledged file is in its session and in the list of artifacts, with its bytes. Each key has
- * one file, and the quota is the sum of the files.
+ * Uploads are repeated under their idempotency keys until they are acknowledged. Afterwards, every
+ * acknowledged file that was not deleted is in its session and in the list of artifacts, with its
+ * bytes. No key has two files, and the quota is the sum of the sizes of the files.
  */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'

@@ -17,8 +17,8 @@ t.teardown(() => s.stop())
 const credential = { url: s.url, headers: { authorization: `Bearer ${s.key}` }, identity: '' }
 
 /**
- * Ports whose timers run 10 times as fast (100 times from 10 s on), and whose connections the test
- * can break.
+ * Ports whose connections the test can break, and whose timers run 10 times as fast, or 100 times
+ * as fast for delays of 10 s or more.
  */
 function fragile() {
   const open = new Set<AbortController>()

@@ -62,8 +62,8 @@ export async function dropFiles(
   await target.dispatchEvent('drop', { dataTransfer })
 }
 /**
- * Calls a JavaScript function, given as text, with the element of a locator, and returns its result.
- * Playwright itself returns nothing for a text with a function.
+ * Calls a JavaScript function, given as text, with the element of a locator, and returns its
+ * result. `Locator.evaluate` returns nothing for a function that is given as text.
  */
 export const onElement = (control: Locator, text: string): Promise<unknown> =>
   control.evaluate(new Function('element', `return (${text})(element)`) as () => unknown)

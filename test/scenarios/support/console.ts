@@ -88,7 +88,7 @@ export function pagePaths(): string[] {
   })
 }
 
-/** Navigates to a path in the way of a link, and waits until the page has its data. */
+/** Navigates to a path as a link does, and waits until the page has its data. */
 export async function visit(page: Page, path: string): Promise<void> {
   await page.evaluate(`(() => {
     const link = document.createElement('a')

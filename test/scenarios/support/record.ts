@@ -279,8 +279,8 @@ export async function everything(
   const answers: Record<string, string> = {}
   for (const [name, row] of Object.entries(api) as [RowName, Row][]) {
     if (row.verb !== 'query' && (row.verb !== 'stream' || row.shape.stream !== 'accept')) continue
-    // These list the tokens of the caller, but this caller has a service key. `token.list` returns
-    // the same tokens.
+    // These operations list the tokens of the calling person, but this key belongs to a service.
+    // `token.list` returns the same tokens.
     if (name === 'me.list_tokens' || name === 'cli_credential.list') continue
     // These responses depend on the time of the request.
     if (name === 'session.turn_live' || name === 'artifact.signed_url') continue

@@ -1,6 +1,6 @@
 /**
- * The attempts of a delivery with the answers of the receiver, and the repetition of a delivery,
- * over the real stack.
+ * The recorded attempts of a delivery, with the receiver's answers, and the resending of a
+ * delivery, over the real stack.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

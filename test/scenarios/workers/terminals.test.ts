@@ -71,7 +71,7 @@ t.test('every frame reaches the other side', async (t) => {
   t.equal(await closed, 1000)
 })
 
-t.test('the worker is told that the person has left', async (t) => {
+t.test('the worker is notified when the person has left', async (t) => {
   const { worker, terminal_id, say } = await opened(t)
   say({ type: 'terminal.close' })
   t.match(await frame(worker, 'terminal.close'), { terminal_id } as unknown as Received)

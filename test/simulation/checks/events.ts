@@ -106,7 +106,7 @@ export class EventRules {
       }
     }
   }
-  /** The reason why the waits of a run are not at rest; undefined if they are. */
+  /** The reason why the waits of a run are not at rest; undefined if they are at rest. */
   unsettledRun({ address, state }: Past): string | undefined {
     const missed = waitsOf(state as RunState).find((id) => this.#fitted.has(id))
     return missed === undefined

@@ -50,8 +50,8 @@ export class InteractionRules {
 }
 
 /**
- * The reason why an interaction is not at rest; undefined if it is.
- * @param until Unix milliseconds. Everything that is due by then must have happened.
+ * The reason why an interaction is not at rest; undefined if it is at rest.
+ * @param until Unix milliseconds. Everything that is due before this time must have happened.
  */
 export function unsettledInteraction(
   sim: Simulation,

@@ -184,7 +184,9 @@ export class LoopRules {
       ? undefined
       : `project ${project} knows ${JSON.stringify(told)} of loop ${id}, which told ${standing.version}`
   }
-  /** The reason why the slots of the organization are not at rest; undefined if they are. */
+  /**
+   * The reason why the slots of the organization are not at rest; undefined if they are at rest.
+   */
   unsettledPlaces({ state }: Past): string | undefined {
     const { given, line } = state as {
       given: Record<string, Omit<Wanting, 'run_id'>>

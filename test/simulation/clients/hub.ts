@@ -25,8 +25,8 @@ export type Verdict = 'accepted' | 'duplicate' | 'lease_lost'
 interface Lease {
   readonly token: string
   /**
-   * Times in milliseconds of the machine's clock: when the lease ends unless it is renewed, and
-   * when its last heartbeat or report arrived.
+   * Times in milliseconds of the machine's clock: when the lease is dropped unless it is renewed,
+   * and when its last heartbeat or report arrived.
    */
   until: number
   heard: number

@@ -1,6 +1,7 @@
 /**
- * Clients of agents: they send messages, some of them twice, send nudges, cancel turns, and answer
- * questions. They use a separate random stream, and are present only for some seeds.
+ * Clients of agents: they send messages, some of them twice, send nudges, append and compact
+ * messages, cancel turns and sessions, and answer questions. They use a separate random stream, and
+ * are present only for some seeds.
  */
 import type { SessionState } from '../../../actors/sessions/state.ts'
 import type { Address } from '../../../protocol/entry.ts'

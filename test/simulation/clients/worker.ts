@@ -1,6 +1,6 @@
 /**
  * A worker process: it connects through some gateway and executes jobs. In seeds with the fault
- * `workers`, it misbehaves in the ways listed in `odd`.
+ * `workers`, it sometimes misbehaves in the ways listed in `odd`.
  */
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport } from '../../../protocol/internal.ts'

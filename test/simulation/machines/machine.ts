@@ -42,7 +42,9 @@ export class Machine {
    * gateway then exchange requests, as they do with another process.
    */
   readonly apart: boolean
-  /** The number of external calls after which the machine dies. */
+  /**
+   * The number of external calls until the machine dies. The last one may or may not take effect.
+   */
   fuse = Number.POSITIVE_INFINITY
   /** The simulated time at which the machine's latest call arrives at the servers. */
   arrived = 0
@@ -108,7 +110,8 @@ export class Machine {
       log: this.#log(),
       measure: { commit() {}, command() {}, offer() {} },
       fresh,
-      // Large envelopes of all formats follow each other.
+      // The format of new envelopes changes every millisecond, so that the journal contains all
+      // formats.
       format: () => ((Math.floor(timeline.now) % 3) + 1) as EnvelopeFormat,
       notify: (notice) => sim.tell(this, notice),
     }

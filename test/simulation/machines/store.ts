@@ -70,7 +70,7 @@ export class StateStore {
     this.#log.push({ key, value: undefined })
     this.#set(key, undefined)
   }
-  /** Loses everything. Revisions continue to count, as after a purge of the stream. */
+  /** Loses everything. Revisions continue to grow, as after a purge of the stream. */
   wipe(): void {
     for (const entry of this.#log) entry.value = undefined
     this.#values.clear()

@@ -18,7 +18,7 @@ import { root } from './sources.ts'
 
 /** The folder of recorded passes and of files that tools keep between runs. */
 export const cacheFolder = join(root, 'node_modules/.cache/baton-checks')
-/** Age in milliseconds above which a recorded pass is deleted. */
+/** Age in milliseconds above which a file in the folder of passes is deleted. */
 const KEPT = 7 * 86_400_000
 /** Files and folders that are not part of the project. */
 const OUTSIDE = /^(node_modules|\.git|\.baton|\.tap)$|\.(log|cpuprofile)$/
@@ -33,7 +33,9 @@ const filesOf = (folder: string): string[] =>
       return entry.isDirectory() ? filesOf(path) : entry.isFile() ? [path] : []
     })
 
-/** Returns a hash of all files below a folder, its installed packages and the release of Node.js. */
+/**
+ * Returns a hash of all files below a folder, its installed packages and the version of Node.js.
+ */
 export function hashOf(folder: string): string {
   const hash = createHash('sha256').update(`${folder}\n${process.version}\n`)
   const packages = join(folder, 'node_modules/.package-lock.json')

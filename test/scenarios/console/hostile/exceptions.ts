@@ -8,7 +8,7 @@ import type { Service } from '../../../support/service.ts'
 import { hostileJson, hostileText } from './texts.ts'
 
 /**
- * Names of fields whose format has no room for markup, by reason. The service refuses every hostile
+ * Names of fields whose format cannot contain markup, by reason. The service refuses every hostile
  * value for them.
  */
 const closedNames: Readonly<Record<string, string>> = {

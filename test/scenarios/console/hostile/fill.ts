@@ -88,8 +88,8 @@ const isWritten = ({ row, path: [first] }: TextPlace): boolean =>
   !/^(mcp|stream|device|oauth_origins)\./.test(row) &&
   !(row === 'blueprint.apply' && first === 'resources')
 /**
- * Returns 1 for rows that end or change records that other rows need, which are sent last; 0
- * otherwise.
+ * Returns 1 for rows that end or change records that other rows need, and 0 for other rows. Rows
+ * with 1 are sent last.
  */
 const endsRecord = (row: RowName): number =>
   Number(/cancel|respond|review|delete|release|detach|revoke|_many|bulk|update|replace/.test(row))

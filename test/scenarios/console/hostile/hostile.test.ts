@@ -1,8 +1,8 @@
 /**
- * Hostile content in every field that a page of the console shows. The fields are those that the
- * schemas of the endpoint table declare. Every page is used with all of its tabs, menus and
- * dialogs. Nothing may be executed, loaded from another origin or displaced, and the page must keep
- * its width. Skipped without Chromium.
+ * Hostile content in every field that a page of the console shows, according to the schemas of the
+ * endpoint table. Every page is used with its tabs, menus and dialogs. The content must not be
+ * executed, load anything from another origin, affect the text around it, or widen the page.
+ * Skipped without Chromium.
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'
@@ -22,9 +22,12 @@ import { ESCAPES, files, HUGE_TEXT, hostileTerminal, hostileWorkspace } from './
 import { hostileJson, hostileText } from './texts.ts'
 import { watched } from './watch.ts'
 
-/** Minimum number of fields that the pages must show. */
+/** The pages must show more than this number of fields. */
 const MIN_SHOWN = 120
-/** Maximum processor time in seconds of a page with a text of a megabyte, with all its tabs. */
+/**
+ * Each page with a file, or with a text of up to a megabyte, must use less than this number of
+ * seconds of processor time, including all its tabs.
+ */
 const MOST_SECONDS = 2
 const NARROW = { width: 390, height: 844 }
 const WIDE = { width: 1280, height: 800 }
@@ -169,7 +172,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await browsing.close()
   })
 
-  t.test('what arrives while a page is open', async (t) => {
+  t.test('content that arrives while a page is open', async (t) => {
     const browsing = await watched(browser, s)
     const { page } = browsing
     const faults: string[] = []

@@ -5,7 +5,10 @@
  */
 import type { TextKind } from '../../../hostile/corpus/texts.ts'
 
-/** HTML that calls `hacked`, which the page watches, if any part of it is executed. */
+/**
+ * HTML that calls `hacked` if a part of the HTML is executed. The inspection of the page reports
+ * such a call.
+ */
 export const HTML =
   '<img src=x onerror=hacked()><script>hacked()</script></script><svg/onload=hacked()>' +
   '<iframe srcdoc="<script>parent.hacked()</script>"></iframe><style>*{display:none}</style>'

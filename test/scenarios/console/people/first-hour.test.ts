@@ -1,7 +1,7 @@
 /**
- * A stranger's first hour at the console, written once and run twice: with the mouse alone and with
- * the keyboard alone, each in a project of its own. Every step checks what the page shows and what
- * the API returns. Skipped without Chromium.
+ * The first hour of a new user at the console. The steps are written once and run twice: with the
+ * mouse alone and with the keyboard alone, each in a separate project. Every step checks what the
+ * page shows and what the API returns. Skipped without Chromium.
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'

@@ -4,8 +4,8 @@
  *
  * Invariants:
  * - The mouse variant presses no key, except to type into a field that it has clicked.
- * - The keyboard variant moves no pointer and never sets the focus by script. It reaches everything
- *   by Tab, Shift-Tab and arrow keys, and records where the focus was lost or not visible.
+ * - The keyboard variant moves no pointer and never sets the focus by script. It reaches every
+ *   control by Tab, Shift-Tab and arrow keys, and records where the focus was lost or not visible.
  */
 import type { FileChooser, Locator, Page } from 'playwright-core'
 import { onElement, untilTrue } from '../../support/browser.ts'
@@ -38,7 +38,7 @@ const chosenFiles = (page: Page): Promise<FileChooser> => page.waitForEvent('fil
 const gone = (page: Page): Promise<void> =>
   page.locator('dialog[open]').waitFor({ state: 'detached' })
 
-/** Returns hands that use the mouse alone. */
+/** Returns a way of working that uses the mouse alone. */
 export function mouseOf(page: Page): Hands {
   interceptFiles(page)
   return {
@@ -97,13 +97,13 @@ const NAME = `(() => {
 })()`
 const IN_EDITOR = `document.activeElement.matches('.cm-content')`
 
-/** Returns hands that use the keyboard alone. */
+/** Returns a way of working that uses the keyboard alone. */
 export function keyboardOf(page: Page): Hands {
   interceptFiles(page)
   const faults: string[] = []
   const { keyboard } = page
   const where = (control: Locator): Promise<string> => onElement(control, WHERE) as Promise<string>
-  /** Presses a key until the control has the focus. */
+  /** Presses the keys that `key` returns until the control has the focus. */
   const step = async (control: Locator, key: (at: string) => string): Promise<void> => {
     const trail: unknown[] = []
     for (let count = 0; count < MOST; count++) {

@@ -1,6 +1,6 @@
 /**
- * The steps of a stranger's first hour at the console, by mouse or by keyboard. Every step waits
- * for its result.
+ * The steps of the first hour of a new user at the console, by mouse or by keyboard. Every step
+ * waits for its result.
  */
 import type { Page } from 'playwright-core'
 import type { RowName } from '../../../../protocol/api.ts'
@@ -26,7 +26,7 @@ script:
 
 type Ask = (name: RowName, input?: object) => Promise<Found>
 
-/** Returns the steps of the first hour. */
+/** Returns the steps by name, for a page and a way of working with it. */
 export function hourOf(page: Page, hands: Hands, ask: Ask) {
   const { press, write } = hands
   const keys = hands.kind === 'keyboard'
@@ -235,7 +235,7 @@ export function hourOf(page: Page, hands: Hands, ask: Ask) {
       await press(button('Send'))
       await timeline.getByText('shall we?').waitFor()
       if (keys) {
-        // The field has the focus again once the message was sent.
+        // The field has the focus again once the message has been sent.
         await page.locator('textarea:focus').waitFor()
         await page.keyboard.press('Shift+Tab')
         await page.keyboard.press('k')

@@ -1,6 +1,7 @@
 /**
- * A reload in the middle of work: the browser asks before something would be lost, and afterwards
- * the page continues where it was, without a half-done change. Skipped without Chromium.
+ * A reload in the middle of work: the browser asks before input or a change in progress would be
+ * lost. After the reload, open dialogs are open again, and unconfirmed or interrupted changes are
+ * not stored. Skipped without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'

@@ -1,7 +1,7 @@
 /**
  * Two people with different roles work on the same records at the same time. Each sees the other's
- * changes without a reload. Of two answers, one counts. Of two edits, the second is refused with a
- * notice, and no input is lost. After a permission is revoked, its data is no longer shown. Skipped
+ * changes without a reload. Of two answers, one counts. The second editor of a record gets a
+ * notice, and no input is lost. Data is hidden after the permission to see it is revoked. Skipped
  * without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
@@ -110,7 +110,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await close([a, b])
   })
 
-  t.test('of two answers at the same time one counts, and the other hears whose', async (t) => {
+  t.test('of two simultaneous answers, one counts, and the other person sees whose', async (t) => {
     const { id } = await s.ok('interaction.create', {
       kind: 'request_information',
       title: 'Which name?',
@@ -134,7 +134,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await close(pages)
   })
 
-  t.test('of two edits of a definition the second is told, and nothing is lost', async (t) => {
+  t.test('the second editor of a definition gets a notice, and no input is lost', async (t) => {
     const { id } = await s.ok('workflow.create', { name: 'Ours', spec: { steps: [nap] } })
     const [a, b] = await both(`/p/default/workflows/${id}`)
     const spec = (name: string) => JSON.stringify({ steps: [{ ...nap, id: name }] })
@@ -168,7 +168,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await close([a, b])
   })
 
-  t.test('of two edits of an agent the second is told, and nothing is lost', async (t) => {
+  t.test('the second editor of an agent gets a notice, and no input is lost', async (t) => {
     const [a, b] = await both(`/p/default/agents/${agent['id']}`)
     await b.getByLabel('Description').fill('From Ben')
     await a.getByLabel('Description').fill('From Ada')
@@ -190,7 +190,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await close([a, b])
   })
 
-  t.test('a permission that is taken ends what may not be seen', async (t) => {
+  t.test('data is hidden after the permission to see it is revoked', async (t) => {
     await s.ok('run.start', { spec: { ...waiting('go'), run_name: { template: 'Secret work' } } })
     const page = await his.open('/p/default/runs')
     await page.getByRole('link', { name: 'Secret work' }).waitFor()

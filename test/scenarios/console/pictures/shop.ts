@@ -329,7 +329,7 @@ export async function openShop(s: Service): Promise<Shop> {
     },
   })
   let question = ''
-  // The pictures are taken with the owner key, so its principal is asked too.
+  // The pictures are taken with the owner key, so its principal is also a target.
   const target_user_ids = [await ownerOf(s), ada.id]
   for (const [title, description, more] of [
     [

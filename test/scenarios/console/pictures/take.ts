@@ -39,7 +39,7 @@ const addressesOf = ({ project, records }: Shop): ReadonlyMap<string, string> =>
     }),
   )
 
-/** Scales two pictures to one height and puts them side by side, as WebP. */
+/** Scales pictures to one height and puts them side by side, as WebP. */
 async function beside(page: Page, pictures: readonly Buffer[]): Promise<Buffer> {
   const addresses = pictures.map((one) => `data:image/png;base64,${one.toString('base64')}`)
   const encoded = await page.evaluate(`(async () => {
@@ -68,8 +68,9 @@ async function beside(page: Page, pictures: readonly Buffer[]): Promise<Buffer> 
 
 /**
  * Takes the pictures.
- * @param wanted.folder receives large pictures in three widths and both themes; `docs` writes the
- * small ones of the documentation, each wide and light beside narrow and dark.
+ * @param folder receives large pictures in three widths and both themes, if it is set.
+ * @param docs whether the small pictures of the documentation are written: for each page, the wide
+ *   light view and the narrow dark view side by side.
  */
 export async function takePictures(
   browser: Browser,

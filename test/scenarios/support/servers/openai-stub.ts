@@ -15,7 +15,7 @@ import type { AddressInfo } from 'node:net'
 type Open = Record<string, unknown>
 interface Answer {
   readonly say?: string
-  /** The number of characters in each chunk of the text; 10 if absent. */
+  /** The number of characters in each chunk of the text and of the thinking; 10 if absent. */
   readonly size?: number
   readonly think?: string
   readonly calls?: readonly {

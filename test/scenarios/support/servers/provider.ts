@@ -11,7 +11,10 @@ import { until } from '../given.ts'
 
 export interface Provider {
   readonly url: string
-  /** The value of `BATON_MODELS` that configures this provider. */
+  /**
+   * The value of `BATON_MODELS` that configures this provider, an unreachable one, and one without
+   * a key.
+   */
   readonly setting: string
   readonly key: string
   seen(): Promise<{ path: string; authorization?: string; body: Record<string, never> }[]>

@@ -17,7 +17,7 @@ export interface TestResolver {
   readonly receiver: Receiver
   readonly url: string
   calls(): readonly Asked[]
-  /** Sets the entry that answers each call, for the selector of the call. */
+  /** Answers all calls with this entry, for each selector of the call. */
   entry(entry: unknown): void
   /** Sets the answer to all calls. */
   answer(how: Receiver['answer']): void
