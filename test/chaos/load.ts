@@ -1,5 +1,5 @@
 /**
- * The load. Runs are started at a fixed rate, whether or not earlier requests have been answered.
+ * The clients of a chaos run. Runs are started at a fixed rate, even if earlier requests are open.
  * Each start has its own key, and later requests of its client follow. This file only records what
  * happens; `check.ts` evaluates it.
  */

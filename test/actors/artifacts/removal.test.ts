@@ -1,4 +1,6 @@
-/** A deleted project deletes its artifacts through an errand that is repeated until it succeeds. */
+/**
+ * Deletion of the artifacts of a deleted project, by an errand that is repeated until it succeeds.
+ */
 import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'
 import { projectActor } from '../../../actors/projects/project.ts'

@@ -166,7 +166,7 @@ t.test('the wait for a worker is bounded', async (t) => {
   t.equal(it.code(), 'environment_worker_unavailable')
   t.equal(it.gone(), 1)
 })
-t.test('what cannot be started is refused at once', async (t) => {
+t.test('a terminal whose worker cannot be started is refused immediately', async (t) => {
   const attached = stage({ answers: [undefined], state: 'stopped', provider: 'worker' })
   await attached.open()
   t.equal(attached.code(), 'environment_worker_unavailable')
