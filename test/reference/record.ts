@@ -88,9 +88,9 @@ async function firstFrames(answer: Response, abort: AbortController): Promise<st
 }
 
 /**
- * Records one example of every operation, in the order of the table; operations without
- * authentication come last. Rows that end records and rows that need no permission have separate
- * projects, because other rows need the records.
+ * Records one example of every operation. Returns the examples in the order of the table;
+ * operations without authentication come last. Rows that delete or revoke records, and rows that
+ * need only authentication, have separate projects, because other rows need the records.
  */
 export async function recordExamples(s: Service): Promise<Examples> {
   const places: Place[] = []

@@ -72,7 +72,7 @@ const commands = fc.record({
   rekey: fc.option(keys, { freq: 3 }),
   rows: fc.array(keyed, { minLength: 1, maxLength: 3 }),
   version: fc.nat(3),
-  /** Index of the affected row among all rows that ever existed. */
+  /** Index of the affected row among all rows that ever existed, newest first. */
   row: fc.nat(20),
   /** The number of changes by which the view lags. */
   lag: fc.nat(10),

@@ -181,7 +181,7 @@ t.test('a terminal whose worker cannot be started is refused immediately', async
   await full.open()
   t.equal(full.code(), 'rate_limit_exceeded')
 })
-t.test('a worker without terminals is not waited for to the end', async (t) => {
+t.test('the wait for a worker without terminals ends early', async (t) => {
   const it = stage({ answers: [undefined], state: 'connected' })
   await it.open()
   await it.advance(10_000)
