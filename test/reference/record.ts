@@ -165,7 +165,7 @@ async function signedIn(s: Service): Promise<Record<string, Example>> {
   return { 'device.code': code, 'device.token': token }
 }
 
-/** Signs in to the console, asks who is signed in, and signs out. */
+/** Signs in to the console, reads the console session, and signs out. */
 async function signedInToConsole(s: Service): Promise<Record<string, Example>> {
   const { handle: project, user } = await furnish(s, 'orders')
   const { key } = await s.ok('token.create', { project, id: user, name: 'console' })

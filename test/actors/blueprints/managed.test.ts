@@ -19,7 +19,7 @@ const unbound = (type: (typeof managedTypes)[number]) =>
     'blueprint.unbind',
     { resource_type: type, resource_id: 'x_1', ...desk },
   ])
-/** Unix milliseconds of a change after the planned version was read. */
+/** The time of a command in Unix milliseconds. It differs from the time of the planned version. */
 const later = 1_000
 
 t.test('the table of this test has every row of every type', async (t) => {

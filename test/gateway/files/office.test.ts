@@ -1,4 +1,4 @@
-/** Recognition of Office files by their bytes, and refusal of those that are not safe to open. */
+/** Recognition of Office files by their bytes, and refusal of files that are not safe to open. */
 import t from 'tap'
 import { inspect } from '../../../gateway/files/file.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
