@@ -1,4 +1,4 @@
-/** The statistics of the benchmark of the console, from trace events and samples. */
+/** The statistics of the console benchmark, computed from trace events and samples. */
 import fc from 'fast-check'
 import t from 'tap'
 import { growthOf } from '../../bench/console/slope.ts'
@@ -102,7 +102,7 @@ t.test('whatever the frames are, all script after the first is counted once', as
           ...parts.map(({ at, dur }) => event('FunctionCall', at, dur)),
         ]
         const { script } = framesOf(events, main)
-        // Parts that begin inside of an earlier one are not counted again.
+        // Parts that begin inside an earlier part are not counted again.
         let end = -1
         let total = 0
         for (const { at, dur } of parts.toSorted((a, b) => a.at - b.at || b.dur - a.dur)) {

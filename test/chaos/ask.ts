@@ -39,7 +39,10 @@ export class Asker {
   readonly requests: Asked[] = []
   /** The number of repeated attempts, by reason. */
   readonly again = new Map<string, number>()
-  /** Once true, no new attempt begins, and pending requests end without an answer. */
+  /**
+   * While true, no new attempt begins. A request then ends without an answer, unless its current
+   * attempt gets the final one.
+   */
   over = false
   open = 0
 

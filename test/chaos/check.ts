@@ -192,8 +192,9 @@ const quantile = (sorted: readonly number[], share: number): number =>
 const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_INFINITY
 
 /**
- * Returns waiting times by kind of fault. A fault is not counted if it overlaps with one that has a
- * higher limit, because either could be the cause of a delay.
+ * Returns waiting times by kind of fault. A fault is not counted if another fault with a higher
+ * limit, or with none, is in progress within `WINDOW` before or after its beginning, because either
+ * could be the cause of a delay.
  */
 export function waits({ strikes, requests }: Pick<History, 'strikes' | 'requests'>): Waits[] {
   const sorted = [...requests].sort((a, b) => a.at - b.at)

@@ -1,7 +1,7 @@
 /**
- * The load. Runs are started at a fixed rate, whether or not earlier requests have been answered.
- * Each start has its own key, and later requests of its client follow. This file only records what
- * happens; `check.ts` evaluates it.
+ * The clients of a chaos run. Runs are started at a fixed rate, even if earlier requests are open.
+ * Each start has its own key. Its client may later send another request about the run. This file
+ * only records what happens; `check.ts` evaluates it.
  */
 import { type Dice, fork } from '../simulation/faults/dice.ts'
 import type { Asker, Json, Reply } from './ask.ts'
@@ -95,7 +95,7 @@ export class Load {
         count++
     return count
   }
-  /** Handles a new status of a run. A failed run is retried if its plan says so. */
+  /** Handles a new status of a run. A failed run is retried if its plan requires a retry. */
   heard(run: string, status: string, cursor: number): void {
     if (cursor <= (this.#status.get(run)?.cursor ?? 0)) return
     this.#status.set(run, { status, cursor })

@@ -70,8 +70,8 @@ export const loopback = (): Net => ({
 })
 
 /**
- * The prefix of the addresses, which exist only inside the namespace. RFC 2544 reserves it for
- * benchmarks.
+ * The prefix of the addresses, which exist only inside the namespace. RFC 2544 reserves the prefix
+ * for benchmarks.
  */
 const NET = '198.18.0'
 const NOBODY = '02:00:00:00:00:01'

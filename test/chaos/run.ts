@@ -52,7 +52,8 @@ const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(do
 
 /**
  * Runs load and faults on a separate installation and checks the result.
- * @throws {Error} when the installation cannot be kept running.
+ * @throws {Error} when the installation does not start, when the final read fails, or when `signal`
+ *   is aborted.
  */
 export async function runChaos(options: Options): Promise<Outcome> {
   const { net, folder, binary, say, signal, accounts } = options

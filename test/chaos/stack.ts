@@ -40,7 +40,8 @@ export interface Stack {
    */
   readonly deaths: readonly string[]
   /**
-   * Resolves when every stream has a leader and all its replicas are current.
+   * Resolves when every stream has a leader and at least two other replicas, all of which are
+   * current and lag by at most 500 messages.
    * @throws {Error} after `within` milliseconds.
    */
   whole(within: number): Promise<void>

@@ -51,7 +51,8 @@ const WHOLE = 120_000
 
 /**
  * Injects faults until the time limit, and appends each to `strikes`.
- * @throws {Error} when an affected process does not return.
+ * @throws {Error} when an affected process does not end cleanly or does not return, or when the
+ *   replicas do not become current.
  */
 export async function bringTrouble(
   { stack, net, seed, now, until, calm, signal, say }: Options,

@@ -1,6 +1,6 @@
 /**
- * Commands of the client in the text of documents, outside of blocks. `faultOf` checks that such a
- * command exists and has the flags in the text.
+ * Commands of the client in the text of documents, outside blocks. `faultOf` checks that a command
+ * exists and has the flags in the text.
  */
 import { Command } from 'commander'
 import { addClientCommands } from '../../client/cli/commands.ts'

@@ -118,7 +118,7 @@ const scriptOf = ({ line, mark }: Block, text: string): string =>
     ? `{ ${text}\n} &\necho; echo "@done ${line}"`
     : `${text}\necho; echo "@done ${line}"`
 
-/** Ends a shell and its background commands, which are a process group. */
+/** Ends a shell and its background commands, which form one process group. */
 function endGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')

@@ -127,8 +127,8 @@ export class World {
   }
 
   /**
-   * Wakes actors that are due within one millisecond: children that start, and long-running work
-   * that continues.
+   * Wakes the runs that are due within one millisecond: children that start, and runs that paused
+   * between two commits.
    */
   #settle(): void {
     for (let next = this.#next(); next && next.due <= this.now + 1; next = this.#next()) {

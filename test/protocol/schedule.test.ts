@@ -11,7 +11,7 @@ const TO = Date.UTC(2028, 0, 1)
 const MINUTE = 60_000
 const SLOT = 30 * MINUTE
 
-/** UTC offsets of a zone in minutes, one for each half hour. Clocks change only at such times. */
+/** UTC offsets of a zone in minutes, one for each half hour. Offsets change only at half hours. */
 function offsets(zone: string): Int16Array {
   const format = new Intl.DateTimeFormat('en-CA', {
     timeZone: zone,

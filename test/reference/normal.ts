@@ -48,7 +48,7 @@ export function normalizer(): <T>(value: T) => T {
     const count = (counts.get(prefix) ?? 0) + 1
     counts.set(prefix, count)
     const bytes = createHash('sha256').update(`${prefix} ${count}`).digest()
-    // The rest of an id has the same form for every prefix, so the rest of a run's id is used.
+    // Ids of all kinds have the same form after the prefix, so the prefix of a run id is replaced.
     const made = `${prefix}_${makeId('run', Date.parse(TIME) + count, bytes).slice(4)}`
     ids.set(id, made)
     return made

@@ -88,9 +88,9 @@ async function firstFrames(answer: Response, abort: AbortController): Promise<st
 }
 
 /**
- * Records one example of every operation, in the order of the table; operations without
- * authentication come last. Rows that end records and rows that need no permission have separate
- * projects, because other rows need the records.
+ * Records one example of every operation. Returns the examples in the order of the table;
+ * operations without authentication come last. Rows that delete or revoke records, and rows that
+ * need only authentication, have separate projects, because other rows need the records.
  */
 export async function recordExamples(s: Service): Promise<Examples> {
   const places: Place[] = []
@@ -165,7 +165,7 @@ async function signedIn(s: Service): Promise<Record<string, Example>> {
   return { 'device.code': code, 'device.token': token }
 }
 
-/** Signs in to the console, asks who is signed in, and signs out. */
+/** Signs in to the console, reads the console session, and signs out. */
 async function signedInToConsole(s: Service): Promise<Record<string, Example>> {
   const { handle: project, user } = await furnish(s, 'orders')
   const { key } = await s.ok('token.create', { project, id: user, name: 'console' })

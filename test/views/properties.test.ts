@@ -33,7 +33,8 @@ import {
 const projects = ['prj_a', 'prj_b'] as const
 /**
  * A random change of one of nine runs, or of a job, interaction, worker or workflow that belongs to
- * one of them. `together`: the change is committed with the next change in its shard.
+ * one of them. `together`: the change waits for the next change in its shard, and the two are
+ * committed together.
  */
 const happening = fc.record({ what: fc.nat(12), who: fc.nat(8), together: fc.boolean() })
 type Happening = { readonly what: number; readonly who: number; readonly together: boolean }

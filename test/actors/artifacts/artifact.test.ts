@@ -39,7 +39,7 @@ t.test('a reservation is pending, private and has a deadline', async (t) => {
   t.same(after.effects, [])
   t.same(after.ask('content'), after.state)
 })
-t.test('the form may be known only when the upload is complete', async (t) => {
+t.test('a completion may replace the name, type and metadata of the upload', async (t) => {
   const facts = { ...bytes, name: 'b.csv', mime_type: 'text/csv', metadata: { a: 1 } }
   t.match(ready({ size_bytes: 9 }, facts).state.artifact, facts)
 })
@@ -133,7 +133,7 @@ t.test('the upload of a worker is shared, and completed only under its lease', a
   ])
   t.equal(after.effects.length, 1, 'the run publishes the source event')
 })
-t.test('the run of a session that is in any shard is told by an effect', async (t) => {
+t.test('an artifact of a session is reported to the run by an effect', async (t) => {
   const after = ready({ lease: { ...lease, session_id: 'ses_1' } })
   t.same(after.tells, [])
   t.match(after.effects[1], {
@@ -255,7 +255,7 @@ t.test('a conversion that is not reported fails at its deadline', async (t) => {
   t.match(late.state.artifact?.conversion, { state: 'failed', error: /in time/ })
   t.equal(late.deadline(), undefined)
 })
-t.test('with its project, an artifact is deleted and an upload is given up', async (t) => {
+t.test('the deletion of a project deletes artifacts and abandons uploads', async (t) => {
   const gone = ready({}, { ...bytes, mime_type: DOCX, convert: true }).when('artifact.remove')
   t.equal(gone.state.state, 'deleted')
   t.equal(gone.deadline(), undefined)

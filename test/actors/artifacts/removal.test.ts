@@ -1,4 +1,6 @@
-/** A deleted project deletes its artifacts through an errand that is repeated until it succeeds. */
+/**
+ * Deletion of the artifacts of a deleted project, by an errand that is repeated until it succeeds.
+ */
 import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'
 import { projectActor } from '../../../actors/projects/project.ts'
@@ -29,7 +31,7 @@ t.test('an errand that failed is enqueued again', async (t) => {
   t.same(failed.ask('job_spec', { job_id: 'job_1' }), none)
   t.same(failed.ask('job_spec', { job_id: 'job_2' }), { errand: 'remove_artifacts' })
 })
-t.test('a complete errand leaves nothing', async (t) => {
+t.test('a completed errand is removed', async (t) => {
   const done = ended.when('job.settled', { job_id: 'job_1', outcome: 'completed', attempt: 1 })
   t.same(typesOf(done), ['artifact_removal.ended'])
   t.same(done.tells, [])

@@ -1,4 +1,4 @@
-/** Random steps for the models of uploads of artifacts and of attachments. */
+/** Random steps for the model tests that upload artifacts or files of sessions. */
 import fc from 'fast-check'
 
 export const uploadSteps = (count: number) => {

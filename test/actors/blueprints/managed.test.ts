@@ -13,13 +13,13 @@ import { given, typesOf } from '../../support/given.ts'
 import { claim, commandsOf, created, desk, holder, known, managedTypes, send } from './resources.ts'
 
 const other = { blueprint_key: 'other' }
-/** A resource that was released by its blueprint. */
+/** A resource whose binding to its blueprint was removed. */
 const unbound = (type: (typeof managedTypes)[number]) =>
   send(created(type), type, [
     'blueprint.unbind',
     { resource_type: type, resource_id: 'x_1', ...desk },
   ])
-/** The time of a change after the planned version was read. */
+/** The time of a command in Unix milliseconds. It differs from the time of the planned version. */
 const later = 1_000
 
 t.test('the table of this test has every row of every type', async (t) => {
@@ -30,7 +30,7 @@ t.test('the table of this test has every row of every type', async (t) => {
     const assigned = Object.values(fields).flatMap(({ assigned }) =>
       assigned ? [assigned.row] : [],
     )
-    // Channels and environments are opened by the actor that holds their name.
+    // The command that creates a channel or environment goes to the actor of its name.
     if (owner !== 'channel' && owner !== 'environment')
       t.equal(commands.create[0], rows.create as string)
     t.strictSame(

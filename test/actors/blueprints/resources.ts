@@ -144,7 +144,8 @@ export const claim = (
 })
 
 /**
- * The actor that holds resources of this type. A project also has a toolkit and a skill to assign.
+ * The actor that holds resources of this type. A project also contains a toolkit and a skill, which
+ * tests assign to agents.
  */
 export function holder(type: ResourceTypeName): Scene<unknown> {
   const kind = resourceFacts[type].owner

@@ -35,7 +35,7 @@ t.test('an environment is prepared by the host that claims it first', async (t) 
   t.equal(finished.state?.operation, undefined)
 })
 
-t.test('an environment that no host prepares fails, with what to do', async (t) => {
+t.test('an environment that no host prepares fails and names the missing role', async (t) => {
   let scene = created()
   t.ok((scene.deadline() ?? 0) <= START + 2000)
   scene = scene.when('wake', {}, secondsLater(2))
@@ -184,7 +184,7 @@ t.test('a lease keeps the jobs of others out', async (t) => {
   t.match(busy.refused, { refused: 'environment_leased', details: { holder: other } })
 })
 
-t.test('what is deleted is torn down, and a repeat answers the same', async (t) => {
+t.test('a deleted environment is torn down, and a failed teardown is repeated', async (t) => {
   const deleted = use(working(), 'job_2').when('environment.delete')
   t.match(deleted.reply, { status: 'destroying', cleanup_status: 'pending' })
   t.same(asked(deleted, 'queue.cancel').sort(), ['job_1', 'job_2'])
@@ -231,9 +231,9 @@ t.test('the environment of a run ends with the run', async (t) => {
   t.same(strange.events, [], 'another run')
 })
 
-t.test('a place that reports again is asked at once', async (t) => {
+t.test('a request is repeated immediately when its place reports again', async (t) => {
   const seen = { place: PLACE, host: 'h1', presence: 'present' }
-  // Requests pause for 2, 4, 8 and 16 s.
+  // An unclaimed request is repeated after pauses of 2, 4, 8 and 16 s.
   let scene = use(ready(), 'job_1')
   for (const second of [2, 6, 14]) scene = scene.when('wake', {}, secondsLater(second))
   t.same(requests(scene.when('wake', {}, secondsLater(15))), [], 'the next request is at 30 s')

@@ -156,7 +156,7 @@ function check(before: Environments, after: Decided, { what }: Step, at: number)
     fault('a deadline has passed and would be woken for ever')
 }
 
-/** Advances the time to each deadline within one hour, without hosts and workers. */
+/** Wakes the environment at each deadline within one hour. No host or worker acts. */
 function settle(scene: Environments, start: number): Environments {
   let [now, at] = [scene, start]
   for (let i = 0; i < 200; i++) {
@@ -168,7 +168,7 @@ function settle(scene: Environments, start: number): Environments {
   return now
 }
 
-t.test('environments keep their promises in every history', (t) => {
+t.test('the invariants of environments hold in every history', (t) => {
   let [admitted, refused, destroyed, connected] = [0, 0, 0, 0]
   fc.assert(
     fc.property(fc.nat(3), fc.array(step, { maxLength: 60 }), (start, steps) => {
@@ -180,7 +180,7 @@ t.test('environments keep their promises in every history', (t) => {
       for (const one of steps) {
         at += one.pause * 1000
         if (one.what === 'recover')
-          // A new owner continues from a snapshot: soft changes are lost, and deadlines restart.
+          // After a takeover, the time limits on silent hosts start again.
           scene = { ...scene, state: actor.recover?.(scene.state as never, at) as KeptEnvironment }
         const after = perform(scene, one, at)
         check(scene, after, one, at)

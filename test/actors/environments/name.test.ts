@@ -48,7 +48,7 @@ t.test('a name moves in two steps, and the former key is freed', async (t) => {
   )
 })
 
-t.test('the fault of an owner is refused, and takes no name', async (t) => {
+t.test('a command with a fault that the gateway found is refused and takes no name', async (t) => {
   const fault = refuse('not_found', { run_id: 'run_1' })
   for (const name of ['environment.create', 'environment.acquire_matching']) {
     const refused = free().when(name, { ...creation(), fault })

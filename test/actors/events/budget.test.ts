@@ -25,7 +25,10 @@ interface Outcome {
   readonly paused: Record<string, string>
 }
 
-/** Loops with a trigger for the end of any run. The first loop also has a trigger for `go`. */
+/**
+ * An events actor with loops that have a trigger for completed runs. The first loop also has a
+ * trigger for `go`.
+ */
 const listening = (loops: number, limits: TriggerLimits): Scene<SourcesState> => {
   let scene = given<SourcesState>(eventsActor(limits) as unknown as AnyActor)
   for (let n = 0; n < loops; n++)
@@ -59,8 +62,8 @@ const ended = (run: number, depth: number, chain: Chain): Publication => ({
 })
 
 /**
- * Publishes an event and all events that follow from it. Every run that a trigger starts ends at
- * once.
+ * Publishes an event and all events that follow from it. Each run completes immediately after a
+ * trigger has started it.
  * @param at returns the time of the n-th event, in Unix milliseconds.
  */
 function follow(
@@ -119,7 +122,7 @@ t.test('for any loops and limits, no tree of runs exceeds its limit', async () =
         for (let n = 0; n < roots; n++) {
           const outcome = follow(scene, go(`sevt_${n}`))
           scene = outcome.scene
-          // The run that the root event starts is always allowed, and uses up a limit of 1.
+          // The run that the root event starts is always allowed, and counts towards the limit.
           if (total(outcome) > Math.max(1, per_root)) return false
           if (Object.keys(outcome.paused).length > 0) break
         }

@@ -167,7 +167,7 @@ t.test('there is one outcome, it equals the model, and it is sent once', async (
   )
 })
 
-t.test('more answers never undo a satisfied policy, and nobody counts twice', async (t) => {
+t.test('more answers never undo a satisfied policy, and each person counts once', async (t) => {
   void fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 7 }),

@@ -60,7 +60,7 @@ t.test('a retried job is not gated again, and keeps its number', async (t) => {
   ])
 })
 
-t.test('a job that no worker can do fails at once, and its environment is told', async (t) => {
+t.test('a job that no worker can do fails at once, and its environment is notified', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1', pinned)
   queue.put('job_2', pinned)

@@ -134,7 +134,8 @@ t.test(
         }
         it.settle()
         for (const name of ['a', 'b']) if (it.free(name) === it.used(name)) return false
-        for (let i = 0; i < 40; i++) it.create(i) // Gateways resume creations after their reservations have expired.
+        // Gateways resume creations after their reservations have expired.
+        for (let i = 0; i < 40; i++) it.create(i)
         return it.twice().length === 0
       }),
       { numRuns: 300 },

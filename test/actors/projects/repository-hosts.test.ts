@@ -54,7 +54,7 @@ t.test('a host is added, unchanged, replaced and deleted', async (t) => {
   })
 })
 
-t.test('names that are no names of hosts', async (t) => {
+t.test('invalid names of hosts are refused', async (t) => {
   const project = fresh()
   for (const host_name of ['', 'A', '-a', '.a', 'a/b', 'a b', 'a'.repeat(65), 'é'])
     t.match(put(project, { host_name }), { refused: 'bad_request' }, host_name)

@@ -431,7 +431,7 @@ function perform(
   for (const event of after.events)
     must(event.type in run.evolve, `no evolve arm for ${event.type}`)
   must(after.events.length <= 320, 'too many events for one command')
-  // Only a retry changes the input of a run. Steps before the one that is retried keep their outputs.
+  // Only a retry changes the input of a run. Steps before the retried step keep their records.
   const resumed = after.events[0] as RunEvent | undefined
   const changed = resumed?.payload?.['input_changed'] === true
   same(after.state.record.input, changed ? input['input'] : scene.state.record.input, 'the input')
@@ -487,8 +487,8 @@ function perform(
       )
   }
   same([...known].sort(), [...listening(after)].sort(), 'waits that the matcher knows')
-  // The session is asked to open every turn that is needed, and to stop every turn that is no
-  // longer needed.
+  // The run sends a command to open each turn that it begins to wait for, and to stop each turn
+  // that it no longer waits for, except a turn that has just ended.
   const before = turning(scene)
   const toSessions = after.effects.flatMap((effect) =>
     'tell' in effect && effect.tell.to.kind === 'session' ? [effect.tell] : [],

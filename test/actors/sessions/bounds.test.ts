@@ -15,7 +15,7 @@ import { begun, definition, message, Story, say, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>
 const LINE = 8 * 1_048_576
-/** A character that takes six bytes on a line of a stream, and two when it is stored. */
+/** A character that takes six bytes on a line of a stream, and two bytes in storage. */
 const WIDE = '\u0085'
 /** The number of these characters in a result just below the size limit of job results. */
 const most = (sizes.result - 1000) / 2

@@ -1,6 +1,6 @@
 /**
  * Tables compared with a model: random schemas, schema changes and row commands, with the facts of
- * a view that lags by a random number of changes. The model knows the current rows and never needs
+ * a view that lags by a random number of changes. The model has all current rows and never needs
  * facts.
  *
  * Invariants: each command has the outcome of the model; identities stay unique; versions grow by
@@ -16,7 +16,7 @@ import type { ColumnType, TableSchema } from '../../../protocol/tables/schema.ts
 import { given, type Outcome, type Scene } from '../../support/given.ts'
 import { actor, claim, rowsAfter } from './support.ts'
 
-/** Small bounds, so the window forgets changes early and caches few rows. */
+/** Small bounds, so that the window drops changes early and caches few rows. */
 const window = { generation: 250, cachedRow: 40, cachedRows: 100 }
 const tight = actor({ window, table_rows: 12 })
 
@@ -72,7 +72,7 @@ const commands = fc.record({
   rekey: fc.option(keys, { freq: 3 }),
   rows: fc.array(keyed, { minLength: 1, maxLength: 3 }),
   version: fc.nat(3),
-  /** Index of the affected row among all rows that ever existed. */
+  /** Index of the affected row among all rows that ever existed, newest first. */
   row: fc.nat(20),
   /** The number of changes by which the view lags. */
   lag: fc.nat(10),

@@ -83,7 +83,9 @@ interface Message {
 const names = ['one', 'two'] as const
 const tables = ['tbl_a', 'tbl_b'] as const
 
-/** Tables, holders, and messages between them. Commands with claims may be lost or late. */
+/**
+ * Tables, holders, and messages between them. Commands with claims may be lost, late or repeated.
+ */
 class World {
   readonly holders = new Map<string, Scene<HolderState>>(
     names.map((name) => [`tbn_${name}`, given<HolderState>(defineActor(tableName))]),

@@ -11,7 +11,7 @@ interface Options {
   readonly urls: readonly string[]
   readonly key: string
 }
-/** Milliseconds within which a follower must have caught up. */
+/** The maximum time that a follower has to catch up, in milliseconds. */
 const CATCH_UP = 15_000
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 

@@ -36,7 +36,7 @@ export interface Execution {
 export interface Followed {
   readonly session: number
   readonly connections: number
-  /** The number of connections that broke instead of ending. */
+  /** The number of connections that ended although the server did not end them. */
   readonly lost: number
   /**
    * The final state of the follower as a text. `fresh`: the texts of one later read through each

@@ -44,7 +44,8 @@ const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(do
 
 /**
  * Runs turns on a separate installation while its processes are killed, and checks the result.
- * @throws {Error} when the installation cannot be kept running.
+ * @throws {Error} when the installation does not start, when the final read fails, or when `signal`
+ *   is aborted.
  */
 export async function runTurns(options: TurnOptions): Promise<TurnOutcome> {
   const stack = await startTurnStack(options)

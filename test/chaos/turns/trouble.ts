@@ -21,7 +21,10 @@ interface Options {
 }
 /** The minimum and maximum time until a killed process returns, in milliseconds. */
 const AWAY = [100, 1500] as const
-/** The probability that a process of another role is killed at the same time. */
+/**
+ * The probability that a process of another role is killed at the same time, if there are more
+ * kills than roles.
+ */
 const DOUBLE = 0.15
 
 /**

@@ -5,12 +5,12 @@
  * - A preview reports exactly what the apply does, and writes nothing.
  * - A second apply changes nothing: only the actor of the blueprint emits events.
  * - The export of a project, applied to an empty project, has an equal export.
- * - An apply whose gateway dies at any call, and is then repeated, ends in the same state as an
- *   apply without a death, even if the last message of the gateway arrives during the repeat.
+ * - An apply that is repeated after its gateway died at any call ends in the state of an
+ *   uninterrupted apply, even if the last message of the dead gateway arrives during the repeat.
  * - Two concurrent applies of one blueprint end in the state of one of the serial orders.
  * - No resource ever has two bindings, and no key of a blueprint two resources.
  *
- * `BLUEPRINT_RUNS` is the number of runs of each property, and `BLUEPRINT_SEED` repeats a seed.
+ * `BLUEPRINT_RUNS` sets the number of runs of each property, and `BLUEPRINT_SEED` the seed.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -7,7 +7,7 @@
 import fc from 'fast-check'
 import type { ResourceTypeName } from '../../../protocol/blueprints/resources.ts'
 
-/** A value or undefined, each with the same probability. */
+/** One of the values or undefined, all with the same probability. */
 const maybe = <T>(...values: T[]): fc.Arbitrary<T | undefined> =>
   fc.constantFrom<T | undefined>(undefined, ...values)
 const texts = maybe('', 'one', 'two')

@@ -9,8 +9,8 @@ import type { Plant } from './world.ts'
 interface Planted extends Plant {
   readonly detectedBy: 'repeats' | 'deaths' | 'races'
   /**
-   * A seed whose first run detects the fault, for faults that otherwise take many runs. Changes of
-   * the generators may invalidate it.
+   * A seed whose first run detects the fault, for faults that other seeds detect only after many
+   * runs. A change of the generators may require another seed.
    */
   readonly seed?: number
 }

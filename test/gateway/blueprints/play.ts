@@ -145,7 +145,7 @@ export async function disturb(store: Store, outside: Outside, step?: Step): Prom
 }
 
 /**
- * Counts steps, and lets the gateway die at step `at`, or never if `at` is 0.
+ * Counts steps, except timers, and lets the gateway die at step `at`, or never if `at` is 0.
  * @param late lets the call at that step proceed once it resolves. By default, it never resolves.
  */
 function mortal(at: number, late: Promise<void> = new Promise(() => {})) {

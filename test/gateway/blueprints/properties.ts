@@ -46,7 +46,10 @@ export async function withForks(
   }
 }
 
-/** Previews and applies a request. Asserts that both have the same outcome. */
+/**
+ * Previews and applies a request. Asserts that the preview writes nothing and has the outcome of
+ * the apply.
+ */
 async function previewed(store: Store, request: Request): Promise<Outcome> {
   const before = store.length()
   const shown = await preview(store.gateway(), request)
@@ -66,8 +69,8 @@ const unmasked = (request: Request): Request =>
   ) as Request
 
 /**
- * A preview equals its apply, a repeat changes nothing, and an export can be applied to a new
- * project.
+ * A preview equals its apply, a repeat changes nothing, and an export that is applied to a new
+ * project has an equal export.
  */
 export const isRepeatable = (history: History, request: Request, plant?: Plant): Promise<void> =>
   withForks(history, plant, async (fork) => {

@@ -45,7 +45,10 @@ class SeededWorld extends ToyWorld {
     this.random = seeded(seed)
   }
 }
-/** Awaited before and after each call of a port. A promise that never resolves stops the gateway. */
+/**
+ * Awaited before and after each call of a port, and before each timer runs. A promise that never
+ * resolves stops the gateway.
+ */
 export type Step = (name: string) => Promise<void> | undefined
 /** A deliberate fault of gateways. The tests ensure that the properties detect it. */
 export interface Plant {

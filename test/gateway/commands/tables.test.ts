@@ -153,7 +153,7 @@ t.test('a table that does not exist gets no command', async (t) => {
 })
 
 const definition = { name: 'stock', schema }
-/** Scripts the holder of the name and the table. The claims are numbered from 1. */
+/** Scripts the replies to claims on a name. The claims are numbered from 1. */
 function naming(it: Awaited<ReturnType<typeof served>>) {
   let claims = 0
   it.on['table_name.claim'] = () => ({ reply: { claim: ++claims } })

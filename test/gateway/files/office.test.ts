@@ -1,4 +1,4 @@
-/** Recognition of Office files by their bytes, and refusal of those that are not safe to open. */
+/** Recognition of Office files by their bytes, and refusal of files that are not safe to open. */
 import t from 'tap'
 import { inspect } from '../../../gateway/files/file.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -22,7 +22,7 @@ t.test('the kind of an archive is detected, and its conversion begins', async (t
   t.equal(await kind(zip(main, { lie: 100_000_000 })), 'payload_too_large')
   const parts = Array.from({ length: 5001 }, (_, n) => [`word/${n}.xml`, ''] as const)
   t.equal(await kind(zip({ ...main, ...Object.fromEntries(parts) })), 'payload_too_large')
-  // An end-of-directory record, and a ZIP64 record that announces 2^32 - 1 members.
+  // ZIP64 records that announce 2^32 - 1 members, and the end-of-central-directory record.
   const many = Buffer.concat([zip(main).subarray(0, -22), Buffer.alloc(98)])
   const end = many.length - 22
   many.write('PK\x06\x06', end - 76, 'latin1')

@@ -1,4 +1,4 @@
-/** Pages of log lines in both orders, against a model of one list, and stored forms of lines. */
+/** Pages of log lines in both orders, compared with one list, and the stored form of lines. */
 import fc from 'fast-check'
 import t from 'tap'
 import { storedLine } from '../../../gateway/logs/lines.ts'

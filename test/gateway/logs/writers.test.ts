@@ -121,7 +121,7 @@ t.test('lines above the rate are dropped until there is credit, and reported', a
   t.strictSame(texts().slice(9), ['9', '3 lines were dropped.', 'later'])
 })
 
-t.test('a full log says so at once, and at the end how many lines were dropped', async (t) => {
+t.test('a full log reports the limit at once, and the dropped lines at the end', async (t) => {
   const { write, writers, texts } = scene({ rate: 1000, bytes: 200 })
   write('a', 'x'.repeat(300), 'b')
   await settled()

@@ -55,7 +55,7 @@ t.test('the catalog has the published actions of environments', async (t) => {
     })
 })
 
-t.test('without a provider they are not ready', async (t) => {
+t.test('without a provider, the actions of environments are not ready', async (t) => {
   for (const entry of await environmentEntries(worldWith()))
     t.match(entry, { readiness: 'needs_setup', readiness_reason: 'not_configured' })
   t.match(await findEntry(worldWith(), 'prj_1', 'environment.bash'), { readiness: 'needs_setup' })
@@ -68,7 +68,7 @@ t.test('only reading actions may be repeated', async (t) => {
   t.strictSame(repeated, ['files.list', 'files.read', 'git.diff', 'git.status', 'logs.tail'])
 })
 
-t.test('their names are reserved', async (t) => {
+t.test('the names of the actions of environments are reserved', async (t) => {
   for (const { name } of await environmentEntries(worldWith('local')))
     t.equal(reservedActionName(name, 'Service').length, 1, name)
   t.equal(reservedActionName('environments.bash', 'Service').length, 0)

@@ -1,4 +1,4 @@
-/** The repositories for which an environment gets credentials, and the access that these grant. */
+/** The repositories for which an environment gets credentials, and the granted access. */
 import fc from 'fast-check'
 import t from 'tap'
 import { grantOf } from '../../../gateway/queries/git-credentials.ts'

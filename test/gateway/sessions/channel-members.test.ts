@@ -1,6 +1,6 @@
 /**
- * A principal that is disabled between the gateway's lookup and the channel's decision does not
- * remain a member.
+ * A principal that is disabled or deleted between the gateway's lookup and the channel's decision
+ * does not remain a member.
  */
 import t, { type Test } from 'tap'
 import type { Command } from '../../../protocol/entry.ts'

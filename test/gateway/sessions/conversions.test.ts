@@ -1,4 +1,4 @@
-/** Turns that show Office files whose conversion is in progress, has failed, or has ended. */
+/** Turns that show Office files whose conversion is in progress, has failed or has succeeded. */
 import t from 'tap'
 import { conversionsOf } from '../../../gateway/sessions/conversions.ts'
 import { withBytes } from '../../../gateway/sessions/inline.ts'

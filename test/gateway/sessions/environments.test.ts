@@ -22,7 +22,7 @@ const OWN = boundEnvironment('agt_1')
 
 /**
  * A gateway with one agent that has these tools.
- * @param environment the answer of the owner of its environment.
+ * @param environment the answer of the agent's environment to queries.
  */
 function edgeOf(selectors: readonly Selector[], environment: object | Refusal | null = null): Edge {
   const toolkit = { id: 'kit_1', name: 'k', source: 'project', actions: selectors }

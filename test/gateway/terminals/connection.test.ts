@@ -166,7 +166,7 @@ t.test('the wait for a worker is bounded', async (t) => {
   t.equal(it.code(), 'environment_worker_unavailable')
   t.equal(it.gone(), 1)
 })
-t.test('what cannot be started is refused at once', async (t) => {
+t.test('a terminal whose worker cannot be started is refused immediately', async (t) => {
   const attached = stage({ answers: [undefined], state: 'stopped', provider: 'worker' })
   await attached.open()
   t.equal(attached.code(), 'environment_worker_unavailable')
@@ -181,7 +181,7 @@ t.test('what cannot be started is refused at once', async (t) => {
   await full.open()
   t.equal(full.code(), 'rate_limit_exceeded')
 })
-t.test('a worker without terminals is not waited for to the end', async (t) => {
+t.test('the wait for a worker without terminals ends early', async (t) => {
   const it = stage({ answers: [undefined], state: 'connected' })
   await it.open()
   await it.advance(10_000)

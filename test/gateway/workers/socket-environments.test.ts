@@ -34,7 +34,7 @@ t.test('the worker of an environment registers for its own', async (t) => {
   }
 })
 
-t.test('it registers for no other environment', async (t) => {
+t.test('the worker of an environment registers for no other environment', async (t) => {
   for (const environment_id of [OTHER, 'gpu-box']) {
     const it = scene()
     const worker = await it.worker({ environment_id }, own)
@@ -44,7 +44,7 @@ t.test('it registers for no other environment', async (t) => {
   }
 })
 
-t.test('it receives only jobs that are pinned to its environment', async (t) => {
+t.test('the worker of an environment receives only jobs that are pinned to it', async (t) => {
   const it = scene()
   const worker = await it.worker({ action_names: ['mail'] }, own)
   await worker.say({ type: 'jobs.claim', message_id: 'c', available_slots: 2 })

@@ -1,4 +1,4 @@
-/** The writes of a worker socket: frames of one turn of the event loop leave together. */
+/** The writes of a worker socket: frames of one turn of the event loop are sent in one write. */
 import t from 'tap'
 import { SocketPipe } from '../../../gateway/workers/mount.ts'
 

@@ -46,8 +46,8 @@ t.test('the longest files are known by names of existing files', async (t) => {
 })
 
 /**
- * Runs a schedule in virtual time, and asserts what may run at once.
- * @param breaks files with which their process ends
+ * Runs a schedule in virtual time, and asserts which files may run concurrently.
+ * @param breaks files after which their process cannot run further files
  * @returns when the schedule ended, and the files of each process
  */
 async function simulate(

@@ -48,13 +48,19 @@ export const request = (resources: object, more: Partial<ApplyRequest> = {}): Ap
   resources: resources as ApplyRequest['resources'],
   ...more,
 })
-/** @throws {Error} if the plan is refused. */
+/**
+ * Returns the plan of a request.
+ * @throws {Error} if the plan is refused.
+ */
 export function planned(one: ApplyRequest, present: Present = project()): Plan {
   const plan = planOf(one, present)
   if (isRefusal(plan)) throw new Error(`${plan.refused} ${JSON.stringify(plan.details)}`)
   return plan
 }
-/** @throws {Error} if the plan is not refused. */
+/**
+ * Returns the refusal of a request.
+ * @throws {Error} if the plan is not refused.
+ */
 export function refusal(one: ApplyRequest, present: Present = project()): Refusal {
   const plan = planOf(one, present)
   if (!isRefusal(plan)) throw new Error('the plan is not refused')

@@ -1,4 +1,4 @@
-/** Credentials of environments: their form, and texts that are not such credentials. */
+/** Credentials of environments: their form, and the rejection of other texts. */
 import fc from 'fast-check'
 import t from 'tap'
 import {

@@ -29,8 +29,8 @@ t.test('it has the semantics of a map', (t) => {
 })
 
 /**
- * Returns the megabytes that young collections of a new process promote while values come and go in
- * a map, after a full collection has moved its table to the old generation.
+ * Returns the megabytes that young collections in a new process promote while values are added to
+ * and removed from a map, after a full collection has moved its table to the old generation.
  */
 function promoted(map: string): number {
   const program = `

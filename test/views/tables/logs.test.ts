@@ -25,7 +25,7 @@ const fill = (db: Database.Database, count: number): void =>
   db.transaction(() => {
     for (let i = 0; i < count; i++) db.prepare('INSERT INTO t VALUES (?)').run(ROW)
   })()
-/** Waits for a condition that another thread establishes. */
+/** Waits up to 10 s for a condition that another thread establishes. */
 async function until(what: string, holds: () => boolean): Promise<void> {
   for (const end = Date.now() + 10_000; !holds(); await new Promise((again) => setImmediate(again)))
     if (Date.now() > end) throw new Error(`${what} did not happen`)

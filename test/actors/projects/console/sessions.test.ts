@@ -1,4 +1,4 @@
-/** Console sessions and sign-in links of the organization: who gets one, and when each ends. */
+/** Console sessions and sign-in links of the organization: who receives them and when they end. */
 import t from 'tap'
 import { organizationActor } from '../../../../actors/projects/organization/organization.ts'
 import type { OrganizationState } from '../../../../actors/projects/organization/state.ts'

@@ -149,7 +149,7 @@ t.test('a direct call works for its caller, in the given environment', async (t)
 })
 
 t.test(
-  'the end of a run is told to the environment that it used, whatever the outcome',
+  'the end of a run is reported to the environment that it used, whatever the outcome',
   async (t) => {
     const used = (more: Partial<Spec> = {}, steps: Step[] = [bash('a')]) => started(steps, more)
     const told = (after: Outcome<RunState>, status: string, name: string) => {
@@ -178,14 +178,14 @@ t.test(
   },
 )
 
-t.test('a run that used no environment of its own tells none', async (t) => {
+t.test('a run that did not use its own environment reports its end to none', async (t) => {
   t.same(ends(settle(started([action('a')]), 'job_1', 'completed')), [])
   t.same(ends(settle(started([bash('a', { environment_id: STEP_OWN })]), 'job_1', 'completed')), [])
   t.same(ends(settle(opened([bash('a')], policy({ mode: 'loop' })), 'job_1', 'completed')), [])
   t.same(ends(failed()), [])
 })
 
-t.test('the environment is told after the cleanup, which still uses it', async (t) => {
+t.test('the end is reported after the cleanup, which still uses the environment', async (t) => {
   const cleanup = [bash('tidy')] as NonNullable<Spec['cleanup']>
   const cleaning = settle(started([bash('a')], { cleanup }), 'job_1', 'failed')
   t.equal(jobIn(cleaning)?.environment_id, 'env_1')
@@ -195,19 +195,19 @@ t.test('the environment is told after the cleanup, which still uses it', async (
   t.same(ends(settle(only, 'job_2', 'completed')), [['env_1', 'completed']], 'only the cleanup')
 })
 
-t.test('a failed run of a loop tells its environment when the loop has replied', async (t) => {
+t.test('a failed run of a loop reports its end when the loop has replied', async (t) => {
   const left = settle(opened([bash('a')]), 'job_1', 'failed')
   t.same(ends(left), [])
   t.same(ends(left.when('run.end', {})), [['env_1', 'failed']])
 })
 
-t.test('a run of a deleted loop tells its environment', async (t) => {
+t.test('a run of a deleted loop reports its end to its environment', async (t) => {
   const gone = opened([bash('a')]).when('run.displace', { deleted: true })
   const stopping = gone.when('wake', {}, { at: gone.at + 1 })
   t.same(ends(settle(stopping, 'job_1', 'cancelled')), [['env_1', 'cancelled']])
 })
 
-t.test('a retried run uses its environment again, and tells it of its next end', async (t) => {
+t.test('a retried run uses its environment again, and reports its next end', async (t) => {
   const again = settle(started([bash('a')]), 'job_1', 'failed').when('run.retry', {})
   t.match(jobIn(again), { environment_id: 'env_1', environment: { binding: { mode: 'run' } } })
   t.same(ends(again), [])
@@ -222,7 +222,7 @@ t.test('steps in branches use the environment of the run', async (t) => {
   t.same(ends(settle(next, 'job_2', 'completed')), [['env_1', 'completed']])
 })
 
-t.test('a turn gets the environment of its run only when the run says so', async (t) => {
+t.test('a turn gets the environment of its run only if a policy selects it', async (t) => {
   const wanted = (after: Run) => {
     const { environment, agent_environment, no_environment } = after.ask('job_spec', {
       job_id: 'job_1',
@@ -251,7 +251,7 @@ t.test('a turn gets the environment of its run only when the run says so', async
   t.strictSame(of({ disabled: true, mode: 'run' }), { ...none, no_environment: true })
 })
 
-t.test('a run whose turn used its environment tells it of the end', async (t) => {
+t.test('a run whose turn used its environment reports its end to it', async (t) => {
   const asked = opened([agentStep('a', 'coder'), sleep('b')], policy({ mode: 'run' }))
   const gone = asked.when('run.cancel', {})
   t.same(ends(gone), [['env_1', 'cancelled']])

@@ -81,7 +81,7 @@ t.test('of two lookups at once, the run keeps the first one', async (t) => {
   t.notOk(JSON.stringify(same.events).includes('"d1"'))
 })
 
-t.test('the resolver is told what started the run', async (t) => {
+t.test('the resolver receives the source of the run', async (t) => {
   const opened = (more: object) =>
     given<RunState>(run).when('run.open', {
       loop: { id: 'loop_1', version_id: 'lver_1', version: 3, name: 'Nightly' },

@@ -31,7 +31,7 @@ t.test('a call of an environment tool is pinned to the environment of the turn',
   t.notOk(second?.environment_id ?? second?.environment, 'other tools are not')
 })
 
-t.test('in a turn of a run, the jobs say what the run says', async (t) => {
+t.test('in a turn of a run, the jobs have the environment that the run selected', async (t) => {
   const use_ = { holder: { kind: 'run', id: 'run_1' }, passive: true } as const
   const s = begun('go', {}, withBash({ id: OTHER, use: use_ }))
   s.answers(use('1', 'environment_bash'))
@@ -40,7 +40,7 @@ t.test('in a turn of a run, the jobs say what the run says', async (t) => {
   t.strictSame(job.environment, use_)
 })
 
-t.test('a model is told about the workspace, if its tools have one', async (t) => {
+t.test('the system prompt mentions the workspace if tools use an environment', async (t) => {
   const s = begun('go', {}, withBash())
   t.match(systemOf(s, s.job()), /You have a workspace/)
   const without = begun('go', {}, definition([tool('crm.find')]))
@@ -57,7 +57,7 @@ t.test('a generation in an environment of the service waits for its admission', 
   t.notOk(label.job().environment, 'a label of a worker is not an environment of the service')
 })
 
-t.test('so does the generation of a summary', async (t) => {
+t.test('the generation of a summary also waits for the admission', async (t) => {
   const use_ = definition([], { route: route(OTHER) })
   const s = begun('go', {}, use_)
   s.answers(say('done'))

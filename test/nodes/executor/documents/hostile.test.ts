@@ -20,7 +20,7 @@ const later = (ms: number, run: () => void) => {
 const MIB = 1_048_576
 const document = (part: string | Uint8Array, how = {}) =>
   zip({ ...contentTypes, 'word/document.xml': part }, how)
-/** The message with which a conversion in this thread fails. */
+/** The message with which a conversion in this thread fails, or `converted`. */
 const faultOf = (bytes: Uint8Array): Promise<string> =>
   markdownOf(bytes).then(
     () => 'converted',
@@ -108,7 +108,7 @@ t.test('damaged archives are converted or refused', async () => {
 })
 
 t.test('in a thread: the deadline, the memory, and the caller', async (t) => {
-  // Well-formed, so only the deadline and the limit of the heap end its conversion.
+  // The document is valid, so only the deadline or the heap limit can end its conversion.
   const slow = docx(p('x').repeat(30_000))
   const delay = monitorEventLoopDelay({ resolution: 10 })
   delay.enable()

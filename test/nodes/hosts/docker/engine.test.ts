@@ -55,7 +55,8 @@ const empty: Record<string, unknown> = {
   'GET /containers/json': [],
 }
 /**
- * Starts an engine. `answers` returns the answer of a call, or undefined for the answer in `empty`.
+ * Starts an engine. `answers` returns the answer to a call, undefined for the answer in `empty`, or
+ * `handled` if it uses the response itself.
  */
 async function engine(t: Test, answers: Answers, more: Partial<DockerOptions> = {}) {
   const calls: string[] = []

@@ -202,7 +202,7 @@ t.test('a start replaces an earlier worker, and never a newer one', { skip }, as
 })
 
 t.test(
-  'another process of a host finds what is there, and learns of its end',
+  'another process of a host finds the running worker, and reports its end',
   { skip },
   async (t) => {
     const first = await open(t)
@@ -283,7 +283,7 @@ t.test('memory and processes are limited, and nothing outlives the worker', { sk
   await provider.destroy(id)
 })
 
-t.test('what the image lacks is said, and nothing is left', { skip }, async (t) => {
+t.test('an unusable image is reported with the reason, and leaves nothing', { skip }, async (t) => {
   const task = newTask()
   const without = await open(t, { image: IMAGE_WITHOUT_GIT })
   await t.rejects(without.provision(task, signal), {

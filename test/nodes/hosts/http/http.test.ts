@@ -158,7 +158,7 @@ t.test('a request is repeated while the service works on it', async (t) => {
   t.equal(new Set(requests.map((one) => JSON.stringify(one))).size, 1, 'they are the same')
 })
 
-t.test('it is not repeated without end, nor after an abort', async (t) => {
+t.test('a request is repeated neither without end nor after an abort', async (t) => {
   const working = Array.from({ length: 100 }, () => received(202, {}, { retry_after: '30' }))
   const { provider, requests } = providerOf(t, working)
   await t.rejects(provider.destroy('env_1'), {

@@ -132,8 +132,8 @@ t.test('mounting, tracing and new namespaces', { skip }, async (t) => {
 t.test('system calls that the filter refuses', { skip: skip || perl() }, async (t) => {
   const calls = refusedCalls(process.arch)
   t.ok(Object.keys(calls).length > 30)
-  // The arguments are harmless, because `unshare(0)` and others would succeed. The last calls pass
-  // CLONE_NEWUSER | SIGCHLD to clone, and TIOCSTI to ioctl.
+  // The first argument is -1, because some calls, such as `unshare`, would succeed with 0. The last
+  // calls pass CLONE_NEWUSER | SIGCHLD to clone, and TIOCSTI to ioctl.
   const script = (more: string) =>
     `perl -e 'for (${Object.values(calls).join(',')}) { ` +
     '$! = 0; syscall($_, -1, 0, 0, 0, 0); $n{$_ . q( ) . ($! + 0)} = 1 } ' +

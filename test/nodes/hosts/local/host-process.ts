@@ -1,7 +1,7 @@
 /**
  * A host process that tests can kill. It opens the provider with the options in its first argument,
- * starts a worker with the script in its second argument, and prints a line. With a third argument,
- * the process first switches to that user.
+ * starts a worker with the script in its second argument, and prints `started`. With a user id as
+ * its third argument, the process first switches to that user.
  */
 import { createLocalProvider } from '../../../../nodes/hosts/local/provider.ts'
 import { task } from './stage.ts'

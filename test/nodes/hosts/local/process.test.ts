@@ -25,7 +25,7 @@ const host = (...args: readonly string[]) => {
     heard()
   })
   child.once('exit', () => heard())
-  /** Resolves with a line, or with undefined if the process ends first. */
+  /** Resolves with the output line at an index, or with undefined if the process ends first. */
   const line = async (index: number): Promise<string | undefined> => {
     while (lines.length <= index && child.exitCode === null && child.signalCode === null)
       await new Promise<void>((done) => {

@@ -112,7 +112,7 @@ export async function stage(t: Test, kind: IsolationKind, more: Partial<LocalOpt
     if (found) found(exit)
     else early.set(key, exit)
   })
-  /** Resolves with an exit of the worker that was not requested. */
+  /** Resolves when the worker has ended without a request to end. */
   const exitOf = (id: string, generation = 1): Promise<WorkerExit> =>
     new Promise((done) => {
       const exit = early.get(keyOf(id, generation))

@@ -132,7 +132,7 @@ export class History {
   update(id: string, at: number, data: JsonObject): void {
     const old = this.rows.get(id)
     if (!old) return
-    // As the actor does, an update accepts only visible values and keeps hidden values.
+    // As in the actor, an update accepts only visible values and keeps hidden values.
     const shown = visibleData(this.schema, old.data)
     const hidden = Object.entries(old.data).filter(([name]) => !Object.hasOwn(shown, name))
     const row = {

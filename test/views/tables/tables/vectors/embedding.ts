@@ -67,7 +67,10 @@ export class Indexing {
   texts(): readonly string[] {
     return this.requests.flat()
   }
-  /** Advances the time. The indexer works until it waits for a timer or an answer. */
+  /**
+   * Wakes the indexer, advances the time and fires the due timers. After each timer, the indexer
+   * runs until it waits for another timer or an answer.
+   */
   async pass(ms: number): Promise<void> {
     this.indexer.wake()
     const end = this.now + ms
