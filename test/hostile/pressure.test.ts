@@ -3,8 +3,7 @@
  * followers do not leak, and valid requests are answered at the same time.
  */
 import t from 'tap'
-import { sleeping } from '../scenarios/support/given.ts'
-import { until } from '../scenarios/support/sockets.ts'
+import { sleeping, until } from '../scenarios/support/given.ts'
 import { service } from '../support/service.ts'
 import { openClient } from './support/ask.ts'
 import { tries } from './support/campaign.ts'

@@ -9,7 +9,7 @@ import { projectActor } from '../../../actors/projects/project.ts'
 import type { RowName } from '../../../protocol/api.ts'
 import { resourceFacts } from '../../../protocol/blueprints/types.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
-import { given, typesOf } from '../../support/given.ts'
+import { given, START, typesOf } from '../../support/given.ts'
 import { claim, commandsOf, created, desk, holder, known, managedTypes, send } from './resources.ts'
 
 const other = { blueprint_key: 'other' }
@@ -20,7 +20,7 @@ const unbound = (type: (typeof managedTypes)[number]) =>
     { resource_type: type, resource_id: 'x_1', ...desk },
   ])
 /** The time of a command in Unix milliseconds. It differs from the time of the planned version. */
-const later = 1_000
+const later = START + 1_000
 
 t.test('the table of this test has every row of every type', async (t) => {
   for (const [type, { rows, fields, owner }] of Object.entries(resourceFacts)) {

@@ -198,8 +198,11 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
       listening.set(subject, (listening.get(subject) ?? 0) + 1)
       handlers.set(subject, [...(handlers.get(subject) ?? []), handler])
       return () => {
-        listening.delete(subject)
-        handlers.delete(subject)
+        listening.set(subject, (listening.get(subject) ?? 0) - 1)
+        handlers.set(
+          subject,
+          (handlers.get(subject) ?? []).filter((other) => other !== handler),
+        )
       }
     },
     demand: () => {

@@ -59,7 +59,3 @@ export class Browser {
     )
   }
 }
-
-/** Returns a nested member of a body, by the names of the members. */
-export const memberOf = (body: unknown, ...names: readonly string[]): unknown =>
-  names.reduce<unknown>((value, name) => (value as Readonly<Record<string, unknown>>)[name], body)

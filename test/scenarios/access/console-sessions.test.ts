@@ -8,8 +8,8 @@ import t from 'tap'
 import WebSocket from 'ws'
 import { service } from '../../support/service.ts'
 import { commandRunner } from '../support/command-line.ts'
-import { until } from '../support/given.ts'
-import { Browser, memberOf } from './console-session.ts'
+import { memberOf, until } from '../support/given.ts'
+import { Browser } from './console-session.ts'
 
 const s = await service({ BATON_NODE_ID: 'one' })
 t.teardown(() => s.stop())

@@ -2,12 +2,14 @@
  * Signing in with OpenID Connect, with a real provider on loopback: users and their roles are
  * derived from the claims of the provider, and only the browser that began a sign-in can finish it.
  */
+
 import t from 'tap'
 import type { Log } from '../../../gateway/ports.ts'
 import { freePort } from '../../support/ports.ts'
 import { service } from '../../support/service.ts'
+import { memberOf } from '../support/given.ts'
 import { openIdProvider, type Somebody } from '../support/servers/openid-provider.ts'
-import { Browser, memberOf } from './console-session.ts'
+import { Browser } from './console-session.ts'
 
 const SECRET = 'the secret of the client baton'
 const port = await freePort()

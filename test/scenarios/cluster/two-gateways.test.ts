@@ -2,20 +2,12 @@
  * Two gateways and two shard nodes: work that starts on one gateway continues on the other, and
  * nodes can leave and join under load.
  */
+
 import t from 'tap'
 import { assignment, type Member } from '../../../nodes/host/cluster/assignment.ts'
 import { service } from '../../support/service.ts'
-import {
-  ask,
-  beat,
-  jobOf,
-  type Received,
-  runOf,
-  seen,
-  start,
-  story,
-  until,
-} from '../support/sockets.ts'
+import { until } from '../support/given.ts'
+import { ask, beat, jobOf, type Received, runOf, seen, start, story } from '../support/sockets.ts'
 
 const s = await service({ BATON_NODE_ID: 'one' })
 t.teardown(() => s.stop())

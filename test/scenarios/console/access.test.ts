@@ -1,9 +1,11 @@
 /** The pages of people, roles, keys, secrets and the account in a browser. */
+
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser } from '../support/browser.ts'
-import { memberOf, signedIn } from '../support/console.ts'
+import { signedIn } from '../support/console.ts'
+import { memberOf } from '../support/given.ts'
 import { person } from '../support/people.ts'
 
 const s = await service()

@@ -1,4 +1,5 @@
 /** The pages of webhooks, blueprints, settings, audit logs and the organization in a browser. */
+
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +9,8 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser } from '../support/browser.ts'
-import { memberOf, signedIn } from '../support/console.ts'
+import { signedIn } from '../support/console.ts'
+import { memberOf } from '../support/given.ts'
 
 /** Removes refused requests, which the browser also logs as errors. */
 const unexpected = (faults: readonly string[]): string[] =>

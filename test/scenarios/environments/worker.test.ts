@@ -2,6 +2,7 @@
  * The worker of an environment as a process, against a real service. The environment is a label
  * that only this worker registers, so no host is needed, and its jobs have no lease.
  */
+
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +10,8 @@ import t, { type Test } from 'tap'
 import { program } from '../../../nodes/commands/child.ts'
 import { environmentActions } from '../../../protocol/environments/actions.ts'
 import { service } from '../../support/service.ts'
-import { type Received, runOf, start, until } from '../support/sockets.ts'
+import { until } from '../support/given.ts'
+import { type Received, runOf, start } from '../support/sockets.ts'
 
 const s = await service()
 t.teardown(() => s.stop())

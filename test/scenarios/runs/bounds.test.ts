@@ -3,8 +3,8 @@
  */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
-import { acting, ended } from '../support/given.ts'
-import { hasty, jobOf, until } from '../support/sockets.ts'
+import { acting, ended, until } from '../support/given.ts'
+import { hasty, jobOf } from '../support/sockets.ts'
 
 const s = await service(hasty)
 t.teardown(() => s.stop())

@@ -103,7 +103,3 @@ export async function visit(page: Page, path: string): Promise<void> {
     `document.querySelector('main h1') !== null && document.querySelector('.skeleton') === null`,
   )
 }
-
-/** Returns a nested member of a body, by the names of the members. */
-export const memberOf = (body: unknown, ...names: readonly string[]): unknown =>
-  names.reduce<unknown>((value, name) => (value as Readonly<Record<string, unknown>>)[name], body)

@@ -79,22 +79,29 @@ export const ids = (items: readonly object[]): string[] =>
   (items as readonly Found[]).map(({ id }) => String(id))
 export const idsOf = (answer: object): string[] => ids(listOf(answer))
 
+/** Returns a nested member of a body, by the names of the members. */
+export const memberOf = (body: unknown, ...names: readonly string[]): unknown =>
+  names.reduce<unknown>((value, name) => (value as Readonly<Record<string, unknown>>)[name], body)
+
 /**
- * Repeats the request every 25 ms until the response satisfies the predicate, and returns the
- * response.
+ * Repeats the request until the response satisfies the predicate, and returns the response.
+ * @param what name of the condition, for the error.
+ * @param every interval between two requests, in milliseconds.
  * @throws {Error} after 10 s.
  */
 export async function until<T>(
   ask: () => Promise<T>,
   satisfied: (answer: T) => boolean,
+  what = 'the expected answer',
+  every = 25,
 ): Promise<T> {
   for (const end = Date.now() + 10_000; ; ) {
     const answer = await ask()
     if (satisfied(answer)) return answer
     if (Date.now() > end)
       throw new Error(
-        `did not come within 10 s; the last answer was ${JSON.stringify(answer).slice(0, 600)}`,
+        `${what} did not come within 10 s; the last answer was ${JSON.stringify(answer)?.slice(0, 600)}`,
       )
-    await new Promise((resolve) => setTimeout(resolve, 25))
+    await new Promise((resolve) => setTimeout(resolve, every))
   }
 }

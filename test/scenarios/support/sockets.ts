@@ -117,25 +117,6 @@ export async function story(s: Service, run: Received, url?: string): Promise<st
   )
   return (page['items'] as unknown as { event_type: string }[]).map(({ event_type }) => event_type)
 }
-/**
- * Polls until the predicate holds, and returns the value that satisfies it.
- * @param what name of the condition, for the error.
- * @param every the interval between two polls, in milliseconds.
- * @throws {Error} after ten seconds.
- */
-export async function until<T>(
-  look: () => Promise<T>,
-  holds: (seen: T) => boolean,
-  what: string,
-  every = 50,
-): Promise<T> {
-  for (const end = Date.now() + 10_000; ; await new Promise((again) => setTimeout(again, every))) {
-    const found = await look()
-    if (holds(found)) return found
-    if (Date.now() > end)
-      throw new Error(`${what} did not come true within 10 s; last seen: ${JSON.stringify(found)}`)
-  }
-}
 /** Settings with short times: leases, polls and takeovers of workers end within seconds. */
 export const hasty = {
   BATON_WORKER_CADENCE: '1s',

@@ -1,20 +1,11 @@
 /**
  * Claims by workers over the real stack: timing, filters, repeats, heartbeats and cancellations.
  */
+
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
-import {
-  ask,
-  beat,
-  claim,
-  hasty,
-  jobOf,
-  runOf,
-  seen,
-  start,
-  story,
-  until,
-} from '../support/sockets.ts'
+import { until } from '../support/given.ts'
+import { ask, beat, claim, hasty, jobOf, runOf, seen, start, story } from '../support/sockets.ts'
 
 const s = await service(hasty)
 t.teardown(() => s.stop())

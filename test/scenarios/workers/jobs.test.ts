@@ -2,9 +2,11 @@
  * Which worker receives which job, and in which order. The order across shards is in
  * `queue-order.test.ts`.
  */
+
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
-import { claim, hasty, jobOf, type Received, runOf, start, until } from '../support/sockets.ts'
+import { until } from '../support/given.ts'
+import { claim, hasty, jobOf, type Received, runOf, start } from '../support/sockets.ts'
 
 // One shard, because the order of a queue is exact only within a shard.
 const s = await service({ ...hasty, BATON_SHARDS: '1', BATON_WORKER_LEASE: '20s' })

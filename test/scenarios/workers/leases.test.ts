@@ -2,9 +2,11 @@
  * Leases of workers over the real stack: expiry, lost connections, takeovers, and the list of
  * workers.
  */
+
 import t from 'tap'
 import WebSocket from 'ws'
 import { service } from '../../support/service.ts'
+import { until } from '../support/given.ts'
 import {
   ask,
   beat,
@@ -17,7 +19,6 @@ import {
   seen,
   start,
   story,
-  until,
 } from '../support/sockets.ts'
 
 const s = await service(hasty)

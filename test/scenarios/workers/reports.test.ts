@@ -1,6 +1,8 @@
 /** Reports by workers: which reports end a job, cause a retry, or are discarded. */
+
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
+import { until } from '../support/given.ts'
 import {
   ask,
   beat,
@@ -11,7 +13,6 @@ import {
   runOf,
   start,
   story,
-  until,
 } from '../support/sockets.ts'
 
 const s = await service(hasty)

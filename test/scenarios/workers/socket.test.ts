@@ -2,19 +2,11 @@
  * The worker socket over the real stack: upgrades, registration, reconnects, draining and the
  * frames that are refused.
  */
+
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import {
-  ask,
-  claim,
-  faultOf,
-  open,
-  registered,
-  runOf,
-  seen,
-  start,
-  until,
-} from '../support/sockets.ts'
+import { until } from '../support/given.ts'
+import { ask, claim, faultOf, open, registered, runOf, seen, start } from '../support/sockets.ts'
 
 const s = await service()
 t.teardown(() => s.stop())

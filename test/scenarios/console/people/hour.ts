@@ -4,8 +4,8 @@
  */
 import type { Page } from 'playwright-core'
 import type { RowName } from '../../../../protocol/api.ts'
-import { memberOf } from '../../support/console.ts'
-import { type Found, listOf } from '../../support/given.ts'
+
+import { type Found, listOf, memberOf } from '../../support/given.ts'
 import type { Hands } from './hands.ts'
 
 const IS_TYPING = `document.activeElement.matches('input, textarea, select, [contenteditable=true]')`
