@@ -2,8 +2,10 @@
  * Virtual lists: only the visible lines and a few around them are in the document. All lines have
  * one height, so an index determines a position.
  */
-import type { ComponentChildren, CSSProperties } from 'preact'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { type ComponentChildren, createRef } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { Pure } from './pure.ts'
+import { type Slots, slotsOf } from './slots.ts'
 import { visibleRange } from './visible-range.ts'
 
 /** Milliseconds until a line that was scrolled into view has been rendered. */
@@ -44,8 +46,9 @@ export function VirtualList<T>({
   readonly head?: readonly ComponentChildren[]
   readonly keyOf: (item: T) => string
   /**
-   * Returns the content of a line. Its result is cached while the item and this function are the
-   * same, so it must not read signals itself; components in its cells may.
+   * Returns the content of a line. It is not called again while the item and this function are the
+   * same. The cells of a line are used again for other items, so their components must have no
+   * state of their own.
    */
   readonly render: (item: T) => LineContent
   /** Called when the last item is rendered, to load more. */
@@ -106,7 +109,11 @@ export function VirtualList<T>({
     )
     return () => clearTimeout(timer)
   }, [key])
-  const style = { gridTemplateColumns: columns, height: `${line}px` }
+  // Zero unless positions are scaled, so that scrolling changes nothing in lines that stay.
+  const shift = ratio === 1 ? 0 : view.scrolled - scrolled
+  const rendered = items.slice(first, end)
+  const slots = useRef<Slots>(new Map())
+  slots.current = slotsOf(rendered.map(keyOf), slots.current)
   return (
     <div
       ref={frame}
@@ -120,7 +127,11 @@ export function VirtualList<T>({
     >
       {head && (
         <div role="rowgroup" class="virtual-head">
-          <div role="row" class="line head" style={style}>
+          <div
+            role="row"
+            class="line head"
+            style={{ gridTemplateColumns: columns, height: `${line}px` }}
+          >
             {head.map((name, index) => (
               <div role="columnheader" class="clip" key={index}>
                 {name}
@@ -130,19 +141,20 @@ export function VirtualList<T>({
         </div>
       )}
       <div role="rowgroup" class="sizer" style={{ height: `${shown}px` }}>
-        {items.slice(first, end).map((item, index) => {
+        {rendered.map((item, index) => {
           const at = first + index
+          const id = keyOf(item)
           return (
             <Line
-              key={keyOf(item)}
+              key={slots.current.get(id)}
+              id={id}
               item={item}
               render={render}
               index={at}
               current={at === current}
-              style={{
-                ...style,
-                transform: `translateY(${at * line - scrolled + view.scrolled}px)`,
-              }}
+              columns={columns}
+              height={line}
+              top={at * line + shift}
             />
           )
         })}
@@ -151,44 +163,53 @@ export function VirtualList<T>({
   )
 }
 
-function Line<T>({
-  item,
-  render,
-  index,
-  current,
-  style,
-}: {
+interface LineProps<T> {
+  /** The key of the item. */
+  readonly id: string
   readonly item: T
   readonly render: (item: T) => LineContent
   readonly index: number
   readonly current: boolean
-  readonly style: CSSProperties
-}) {
-  // During scrolling, only new lines call `render`.
-  const { selected, content } = useMemo(() => {
+  readonly columns: string
+  readonly height: number
+  /** Distance from the start of the list in pixels. */
+  readonly top: number
+}
+class Line<T> extends Pure<LineProps<T>> {
+  readonly frame = createRef<HTMLDivElement>()
+  override componentDidUpdate({ id }: LineProps<T>): void {
+    // The focus must not move to another item, whose link Enter would open.
+    const { current: line } = this.frame
+    if (id !== this.props.id && line?.contains(document.activeElement))
+      line.closest<HTMLElement>('.virtual')?.focus({ preventScroll: true })
+  }
+  override render({ item, render, index, current, columns, height, top }: LineProps<T>) {
     const { cells, href, selected = false } = render(item)
-    const content = cells.map((cell, at) => (
-      <div role="cell" class="clip" key={at}>
-        {at === 0 && href !== undefined ? (
-          <a class="whole" href={href}>
-            {cell}
-          </a>
-        ) : (
-          cell
-        )}
+    return (
+      <div
+        ref={this.frame}
+        role="row"
+        class={`line${selected ? ' selected' : ''}${current ? ' current' : ''}`}
+        style={{
+          gridTemplateColumns: columns,
+          height: `${height}px`,
+          transform: `translateY(${top}px)`,
+        }}
+        aria-rowindex={index + 1}
+        aria-selected={selected}
+      >
+        {cells.map((cell, at) => (
+          <div role="cell" class="clip" key={at}>
+            {at === 0 && href !== undefined ? (
+              <a class="whole" href={href}>
+                {cell}
+              </a>
+            ) : (
+              cell
+            )}
+          </div>
+        ))}
       </div>
-    ))
-    return { selected, content }
-  }, [item, render])
-  return (
-    <div
-      role="row"
-      class={`line${selected ? ' selected' : ''}${current ? ' current' : ''}`}
-      style={style}
-      aria-rowindex={index + 1}
-      aria-selected={selected}
-    >
-      {content}
-    </div>
-  )
+    )
+  }
 }

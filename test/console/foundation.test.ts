@@ -1,14 +1,17 @@
 /** Parts of the console's foundation that need no browser. */
+import fc from 'fast-check'
 import t from 'tap'
 import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
 import { call, callEarly, requestOf, whenUnknown } from '../../console/api/client.ts'
 import { addPage, type Known, mergeFirst, nothingKnown } from '../../console/api/pages.ts'
+import { type Slots, slotsOf } from '../../console/design/slots.ts'
 import { visibleRange } from '../../console/design/visible-range.ts'
 import { fillPath, matchPath } from '../../console/router/match.ts'
 import { covers } from '../../console/shell/permissions.ts'
 import { rankOf } from '../../console/shell/rank.ts'
 import { formatBytes, formatDuration, formatRelative } from '../../console/text/format.ts'
 import { embeddedRoutes } from '../../nodes/console.ts'
+import { readSources } from '../support/structure/sources.ts'
 
 Object.assign(globalThis, { BATON_ROUTES: embeddedRoutes() })
 
@@ -101,6 +104,56 @@ t.test('only visible lines of a long list are rendered', async (t) => {
   t.strictSame(visibleRange(0, 100, 10, 5), { first: 0, end: 5 })
   t.strictSame(visibleRange(10_000, 100, 10, 100_000), { first: 992, end: 1018 })
   t.strictSame(visibleRange(10_000, 100, 10, 3), { first: 3, end: 3 })
+})
+
+t.test('a line keeps its element while it is rendered, and no two lines share one', (t) => {
+  const keys = fc.uniqueArray(fc.nat(30).map(String), { maxLength: 12 })
+  fc.assert(
+    fc.property(fc.array(keys, { minLength: 1, maxLength: 8 }), (ranges) => {
+      let before: Slots = new Map()
+      for (const range of ranges) {
+        const slots = slotsOf(range, before)
+        const numbers = new Set(slots.values())
+        if ([...slots.keys()].join() !== range.join() || numbers.size !== range.length) return false
+        for (const [key, slot] of before)
+          if (slots.has(key) && slots.get(key) !== slot) return false
+        // New elements are created only if all former ones are used.
+        const created = [...numbers].filter((slot) => ![...before.values()].includes(slot))
+        if (created.length !== Math.max(0, range.length - before.size)) return false
+        before = slots
+      }
+      return true
+    }),
+  )
+  t.strictSame(
+    [
+      ...slotsOf(
+        ['c', 'd'],
+        new Map([
+          ['a', 1],
+          ['b', 0],
+        ]),
+      ),
+    ],
+    [
+      ['c', 1],
+      ['d', 0],
+    ],
+    'other lines use the elements in their order',
+  )
+  t.end()
+})
+
+t.test('no element is cached', (t) => {
+  // The reason is at `Pure`, in console/design/pure.ts.
+  for (const [path, text] of readSources(['console']))
+    for (const { index } of text.matchAll(/\buseMemo\(/g)) {
+      let [depth, end] = [1, index + 'useMemo('.length]
+      for (; depth > 0 && end < text.length; end++)
+        depth += text[end] === '(' ? 1 : text[end] === ')' ? -1 : 0
+      t.notMatch(text.slice(index, end), /<\/|\/>/, path)
+    }
+  t.end()
 })
 
 t.test('numbers are readable', async (t) => {

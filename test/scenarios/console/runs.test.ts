@@ -108,6 +108,28 @@ await inBrowser(t, async (browser) => {
     await page.close()
   })
 
+  t.test('a line that is scrolled out of view gives its focus to the list', async (t) => {
+    const names = Array.from({ length: 60 }, (_, n) => `Scroll ${n}.`)
+    for (const name of names) await start(name, sleeping('0'))
+    const page = await mouse.open('/p/default/runs?q=Scroll')
+    await line(page, 'Scroll 59.').waitFor()
+    await page.locator('body').press('j')
+    await page.locator('a:focus').filter({ hasText: 'Scroll 59.' }).waitFor()
+    const scroll = (to: string) =>
+      page.evaluate(`document.querySelector('.virtual').scrollTop = ${to}`)
+    await scroll('1e6')
+    await line(page, 'Scroll 0.').waitFor()
+    t.equal(await line(page, 'Scroll 59.').count(), 0)
+    t.ok(await page.evaluate(`document.activeElement.matches('.virtual')`), 'no other run has it')
+    const shown = (await page.locator('.virtual a.run-name').allTextContents()).filter((name) =>
+      name.startsWith('Scroll'),
+    )
+    t.strictSame(shown, names.slice(0, shown.length).toReversed(), 'lines in their order')
+    await scroll('0')
+    await line(page, 'Scroll 59.').waitFor()
+    await page.close()
+  })
+
   t.test('a run is followed while it works, and says why it waits', async (t) => {
     const worker = await s.worker({ action_names: ['act'] })
     const run = await start('Follow me', {

@@ -19,8 +19,9 @@ import { runsText } from '../text.ts'
 import type { BulkAction } from './bulk.ts'
 import { BulkDialog } from './bulk.tsx'
 import { MAX_NEWS, useRunChanges } from './changes.ts'
-import { ColumnsDialog, chosenColumns, columns, definitionOf, StatusCell } from './columns.tsx'
+import { ColumnsDialog, chosenColumns } from './columns.tsx'
 import { filterOf, listInput, queryOf, type RunSort, sortOf } from './filters.ts'
+import { useLines } from './lines.tsx'
 import { useNames } from './names.ts'
 import { type Positions, positionsOf } from './positions.ts'
 import { useColumns } from './preferences.ts'
@@ -30,7 +31,6 @@ import { FilterDialog, Filters } from './toolbar.tsx'
 const LINE = 42
 /** Scroll position in pixels below which the newest runs are visible. */
 const AT_TOP = 60
-const narrow = matchMedia('(max-width: 45rem)')
 const COMMAND = `npm run baton -- run start --definition-id <workflow> --input '{}'`
 
 type Open =
@@ -62,7 +62,6 @@ export default function RunsPage({ params }: PageProps) {
       count.reload()
     },
   )
-  changes.version.value
   const names = useNames(project)
   const [stored, storeColumns] = useColumns(project)
   const chosen = chosenColumns(stored)
@@ -101,9 +100,15 @@ export default function RunsPage({ params }: PageProps) {
     [items, at, selected, operates],
   )
   const filtered = Object.keys(filter).length > 0
-  const shownColumns = narrow.matches
-    ? columns.filter(({ name }) => name === 'started')
-    : columns.filter(({ name }) => chosen.includes(name))
+  const lines = useLines({
+    project,
+    names,
+    changes,
+    selected,
+    chosen,
+    toggle: operates ? toggle : undefined,
+    onFocus: setCurrent,
+  })
   const counted = count.state.value.data
   const bulk = (by: 'filter' | 'selection') => (action: BulkAction) => () =>
     setOpen({ kind: 'bulk', action, by })
@@ -201,53 +206,14 @@ export default function RunsPage({ params }: PageProps) {
           <VirtualList
             items={items}
             line={LINE}
-            columns={[
-              ...(operates ? ['1.5rem'] : []),
-              '6.5rem',
-              'minmax(10rem, 1.6fr)',
-              ...shownColumns.map(({ width }) => width),
-            ].join(' ')}
+            columns={lines.columns}
             height="100%"
             label={text.list}
-            head={[
-              ...(operates ? [<span class="unseen">{text.select}</span>] : []),
-              text.status,
-              text.run,
-              ...shownColumns.map(({ label }) => label),
-            ]}
+            head={lines.head}
             keyOf={({ id }) => id}
             {...(more && { onEnd: list.more })}
             {...(at >= 0 && { current: at })}
-            render={(run) => {
-              const shown = { run, names, change: changes.of(run.id) }
-              const own = run.name || ('loop_id' in run ? '' : run.external_id) || ''
-              const label = own === '' && narrow.matches ? definitionOf(shown) : own
-              return {
-                selected: selected.has(run.id),
-                cells: [
-                  ...(operates
-                    ? [
-                        <input
-                          type="checkbox"
-                          tabIndex={-1}
-                          aria-label={text.selectRun(label || run.id)}
-                          checked={selected.has(run.id)}
-                          onChange={() => toggle(run)}
-                        />,
-                      ]
-                    : []),
-                  <StatusCell {...shown} />,
-                  <a
-                    class="whole user-text run-name"
-                    href={`/p/${encodeURIComponent(project)}/runs/${encodeURIComponent(run.id)}`}
-                    onFocus={() => setCurrent(run.id)}
-                  >
-                    {label || <span class="mono">{run.id}</span>}
-                  </a>,
-                  ...shownColumns.map(({ cell }) => cell(shown)),
-                ],
-              }
-            }}
+            render={lines.render}
           />
         )}
       </div>

@@ -3,11 +3,11 @@
  * again.
  */
 
-import { useMemo } from 'preact/hooks'
 import { isShown, type Results } from '../../../../client/chat/entries.ts'
 import { getOwn } from '../../../../protocol/lookup.ts'
 import type { TranscriptMessage, TranscriptTurn } from '../../../../protocol/sessions/schema.ts'
 import { useQuery } from '../../../api/query.ts'
+import { Pure } from '../../../design/pure.ts'
 import { Badge } from '../../../design/states.tsx'
 import { designText } from '../../../design/text.ts'
 import { Duration, Time } from '../../../design/time.tsx'
@@ -66,6 +66,40 @@ function Sender({
   return <>{id === undefined || id === SERVICE ? text.user : <Who project={project} id={id} />}</>
 }
 
+/** The content of a message. `came`: the result of each block that is a call of a tool. */
+class MessageBody extends Pure<{
+  readonly message: TranscriptMessage
+  readonly came: readonly ReturnType<Results['get']>[]
+  readonly place: Place
+}> {
+  override render({ message, came, place }: typeof this.props) {
+    const { role, content, status, covers_through_sequence } = message
+    const blocks = content.map((block, index) =>
+      isShown(block) ? (
+        <BlockView
+          key={index}
+          block={block}
+          result={came[index]}
+          live={status === 'streaming'}
+          place={place}
+        />
+      ) : null,
+    )
+    return role === 'compaction' ? (
+      <details class="folded">
+        <summary>
+          {covers_through_sequence === undefined
+            ? text.compaction
+            : text.summaryOf(covers_through_sequence)}
+        </summary>
+        <div class="folded-body stack close">{blocks}</div>
+      </details>
+    ) : (
+      blocks
+    )
+  }
+}
+
 /**
  * Shows a message. `asker`: the principal that requested its turn, once it is known. `channel`: the
  * id of the channel to which the session belongs.
@@ -87,30 +121,11 @@ export function MessageRow({
   readonly place: Place
   readonly channel: string | undefined
 }) {
-  const { role, content, created_at, status, metadata, covers_through_sequence } = message
+  const { role, content, created_at, status, metadata } = message
   const came = content.map((block) =>
     block.type === 'tool_use' ? results.get(block.id) : undefined,
   )
   const live = status === 'streaming'
-  const body = useMemo(() => {
-    const blocks = content.map((block, index) =>
-      isShown(block) ? (
-        <BlockView key={index} block={block} result={came[index]} live={live} place={place} />
-      ) : null,
-    )
-    return role === 'compaction' ? (
-      <details class="folded">
-        <summary>
-          {covers_through_sequence === undefined
-            ? text.compaction
-            : text.summaryOf(covers_through_sequence)}
-        </summary>
-        <div class="folded-body stack close">{blocks}</div>
-      </details>
-    ) : (
-      blocks
-    )
-  }, [message, ...came])
   return (
     <li class={`talk-message ${role}`} aria-busy={live} data-id={message.id}>
       <div class="talk-head">
@@ -132,7 +147,9 @@ export function MessageRow({
           {role === 'user' && metadata?.['session_nudge_id'] !== undefined && text.duringTurn}
         </span>
       </div>
-      <div class="talk-body">{body}</div>
+      <div class="talk-body">
+        <MessageBody message={message} came={came} place={place} />
+      </div>
     </li>
   )
 }

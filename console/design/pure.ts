@@ -1,0 +1,21 @@
+/** Components that are rendered again only after a change of their properties. */
+import { Component } from 'preact'
+
+const isSame = (a: unknown, b: unknown): boolean =>
+  a === b ||
+  (Array.isArray(a) &&
+    Array.isArray(b) &&
+    a.length === b.length &&
+    a.every((item, index) => item === b[index]))
+
+/**
+ * A component that is rendered again only after a change of a property. Arrays are the same if
+ * their items are. It replaces the caching of elements with `useMemo`: a cached element refers to
+ * the elements around it at the time of its creation, and those to other cached elements, so
+ * nothing that was ever shown could be freed.
+ */
+export abstract class Pure<P extends object> extends Component<P> {
+  override shouldComponentUpdate(next: P): boolean {
+    return (Object.keys(next) as (keyof P)[]).some((name) => !isSame(next[name], this.props[name]))
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * Assigns the elements of a virtual list to its lines. An element that a line no longer needs is
+ * used for another line, because creating and removing elements costs several times as much as
+ * changing their texts. It needs no browser.
+ *
+ * Invariant: a line keeps its element, and with it the focus, while it is rendered.
+ */
+
+/** The number of the element of each rendered line, by the key of its item, in display order. */
+export type Slots = ReadonlyMap<string, number>
+
+/**
+ * Returns the slots for the lines with these keys. Lines of `before` keep their slots. The other
+ * lines receive the slots of lines that are no longer rendered, in display order, so that a
+ * complete change of the lines moves no element.
+ */
+export function slotsOf(keys: readonly string[], before: Slots): Slots {
+  const wanted = new Set(keys)
+  const free: number[] = []
+  for (const [key, slot] of before) if (!wanted.has(key)) free.push(slot)
+  const used = new Set(before.values())
+  let unused = 0
+  let reused = 0
+  const slots = new Map<string, number>()
+  for (const key of keys) {
+    let slot = before.get(key) ?? free[reused++]
+    if (slot === undefined) {
+      while (used.has(unused)) unused++
+      slot = unused++
+    }
+    slots.set(key, slot)
+  }
+  return slots
+}
