@@ -126,13 +126,14 @@ const settings = {
   color: Type.Optional(
     Type.String({
       maxLength: agentLimits.color,
-      description: 'Key of a palette, such as teal; empty: derived',
+      description: 'Color name of the palette, such as teal; if empty, derived from the agent',
     }),
   ),
   model: Type.Optional(
     Type.String({
       maxLength: agentLimits.model,
-      description: 'Id of the catalog, with or without its provider; empty: the default',
+      description:
+        'Model id of the catalog, with or without its provider; empty: the default model',
     }),
   ),
   model_route: Type.Optional(ModelRoute),
@@ -142,7 +143,7 @@ const settings = {
     Type.Integer({
       minimum: 0,
       maximum: 9_007_199_254_740_991,
-      description: 'Of active execution in one turn; 0: the default',
+      description: 'Maximum seconds of active execution in one turn; 0: the default',
     }),
   ),
   thinking_effort: Type.Optional(ThinkingEffort),
@@ -161,7 +162,9 @@ export const UpdateAgent = Closed({
   ...settings,
   compaction_policy: Type.Optional(Type.Union([CompactionPolicy, Nothing])),
   memory_context: Type.Optional(
-    Type.Union([MemoryContext, Nothing], { description: 'An empty object removes it' }),
+    Type.Union([MemoryContext, Nothing], {
+      description: 'Memory context; an empty object removes it',
+    }),
   ),
 })
 

@@ -69,7 +69,9 @@ export const integrationSources = (connected: readonly ProviderName[]): EventCat
     prefix,
     kind: 'integration',
     display_name: providers[prefix].display_name,
-    description: 'The payload is the body that the provider sent. It may send other types, too.',
+    description:
+      'The payload is the request body of the provider. The provider may also send other event ' +
+      'types.',
     readiness: 'ready',
     event_types: Object.entries(providers[prefix].events).map(([name, description]) => ({
       name: `${prefix}.${name}`,

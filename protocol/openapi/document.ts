@@ -27,7 +27,8 @@ const tags: Readonly<Record<string, string>> = {
   loops: 'Loops: workflows with what starts them, and how many of their runs may be under way.',
   runs: 'Runs: starting, reading, controlling and following them.',
   interactions:
-    'Questions to people: approvals, answers and reviews, and the links with which they are answered.',
+    'Questions to people: approvals, answers and reviews, and the links with which they are ' +
+    'answered.',
   people: 'People of a project, their tokens, and who the caller is.',
   workers: 'Workers and the socket they work over.',
   mcp: 'The tools of a project over the Model Context Protocol.',
@@ -97,8 +98,8 @@ const events: Json = {
     schema: {
       type: 'string',
       description:
-        'Frames `id`, `event`, `data`; data is one record as JSON. ' +
-        'The AsyncAPI document at `/v1/asyncapi.json` has the schema of each event.',
+        'Frames with `id`, `event` and `data`; `data` is one record as JSON. The AsyncAPI ' +
+        'document at `/v1/asyncapi.json` contains the schema of each event.',
     },
   },
 }
@@ -271,7 +272,8 @@ export function openapi({ brand, version, public_url = '', examples = {} }: Desc
       description:
         'Coordinates the work of humans, systems and agents: workflows, runs, ' +
         'and the workers that execute them. ' +
-        'Event streams and the worker socket are described by the [AsyncAPI document](/v1/asyncapi.json).',
+        'Event streams and the worker socket are described by the [AsyncAPI ' +
+        'document](/v1/asyncapi.json).',
     },
     servers: [
       { url: `${public_url}/v1`, description: 'Production' },
@@ -294,15 +296,18 @@ export function openapi({ brand, version, public_url = '', examples = {} }: Desc
           in: 'header',
           schema: { type: 'string', minLength: 1, maxLength: 255 },
           description:
-            'A repeat with the same key answers what the first request answered; ' +
-            'with another body it is refused. ' +
-            'Where the body has an `idempotency_key`, that counts alone.',
+            'Key that marks repeats: a repeated request with the same key gets the answer of the ' +
+            'first request. It is refused if its body differs. If the body contains an ' +
+            '`idempotency_key`, this header is ignored.',
         },
         LastEventID: {
           name: 'Last-Event-ID',
           in: 'header',
           schema: { type: 'string' },
-          description: 'Go on after this frame; of this and the query, the larger counts.',
+          description:
+            'Id of the last frame received; the stream continues after it. If the query also ' +
+            'contains a position, the larger one applies; for the stream of a transcript, the ' +
+            'cursor of the query applies.',
         },
       },
       headers: {
