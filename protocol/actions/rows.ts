@@ -125,9 +125,9 @@ function checkCreate(body: Static<typeof CreateAction>): FieldError[] {
   if (endpoint_kind === 'http' && endpoint_url === undefined)
     faults.push({ field: 'endpoint_url', message: 'is required for the kind http' })
   if (endpoint_kind === 'worker' && endpoint_url !== undefined)
-    faults.push({ field: 'endpoint_url', message: 'does not go with the kind worker' })
+    faults.push({ field: 'endpoint_url', message: 'is not allowed with the kind worker' })
   if (endpoint_kind === 'worker' && invocation_format !== undefined)
-    faults.push({ field: 'invocation_format', message: 'does not go with the kind worker' })
+    faults.push({ field: 'invocation_format', message: 'is not allowed with the kind worker' })
   return faults
 }
 const checkUpdate = (body: Static<typeof UpdateAction>): FieldError[] => [

@@ -190,12 +190,12 @@ export function routeFaults(
   if (route.mode === 'managed')
     return route.environment_id === undefined
       ? []
-      : [{ field: `${field}.environment_id`, message: 'is only for the mode worker' }]
+      : [{ field: `${field}.environment_id`, message: 'is allowed only in the mode worker' }]
   if ((route.provider === undefined) !== (route.model === undefined))
     return [
       {
         field: `${field}.${route.provider === undefined ? 'provider' : 'model'}`,
-        message: 'provider and model are given together',
+        message: 'provider and model must be given together',
       },
     ]
   return route.provider !== undefined || (model !== undefined && providerOf(model) !== undefined)
@@ -222,7 +222,7 @@ export function providerOf(
 /** Returns the faults of a new agent that schemas cannot detect. */
 export const checkCreateAgent = (body: Static<typeof CreateAgent>): FieldError[] => [
   ...(body.if_exists === 'adopt' && body.external_ref === undefined
-    ? [{ field: 'external_ref', message: 'adopt needs an external_ref' }]
+    ? [{ field: 'external_ref', message: 'adopt requires an external_ref' }]
     : []),
   ...compactionFaults(body.compaction_policy),
   ...routeFaults(body.model_route, body.model),

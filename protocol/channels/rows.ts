@@ -53,11 +53,15 @@ function checkCreate({
 }: Static<typeof CreateChannel>): FieldError[] {
   if (kind !== 'dm') return nameFaults(name)
   return [
-    ...(name !== undefined ? [{ field: 'name', message: 'is made for direct messages' }] : []),
-    ...(display_name !== undefined
-      ? [{ field: 'display_name', message: 'is not for direct messages' }]
+    ...(name !== undefined
+      ? [{ field: 'name', message: 'is not allowed for direct messages; it is generated' }]
       : []),
-    ...(closed === false ? [{ field: 'private', message: 'direct messages are private' }] : []),
+    ...(display_name !== undefined
+      ? [{ field: 'display_name', message: 'is not allowed for direct messages' }]
+      : []),
+    ...(closed === false
+      ? [{ field: 'private', message: 'must be true: direct messages are private' }]
+      : []),
   ]
 }
 const UpdateChannel = Closed({

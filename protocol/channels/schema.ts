@@ -259,7 +259,7 @@ export const nameFaults = (name: string | undefined): FieldError[] =>
       ? [
           {
             field: 'name',
-            message: 'has the form that names of direct messages have',
+            message: 'has the reserved form of names of direct messages',
             actual: name,
           },
         ]

@@ -122,12 +122,12 @@ function checkRun(body: CreateInteraction): FieldError[] {
       },
     ]
   if (kind === 'run' && !run)
-    return [{ field: 'run_id', message: 'the consumer run needs run_id and signal_name' }]
+    return [{ field: 'run_id', message: 'the consumer run requires run_id and signal_name' }]
   return run && kind !== undefined && kind !== 'run'
     ? [
         {
           field: 'consumer',
-          message: 'with run_id and signal_name the consumer is run',
+          message: 'must be run, because run_id and signal_name are given',
           expected: 'run',
           actual: kind,
         },
@@ -166,7 +166,7 @@ function checkCreate(body: CreateInteraction): FieldError[] {
   if (targetsOf(body).length === 0)
     faults.push({ field: 'target_user_ids', message: 'is required' })
   if (target_user_ids && target?.user_ids)
-    faults.push({ field: 'target', message: 'give target_user_ids only' })
+    faults.push({ field: 'target', message: 'give only target_user_ids' })
   if (require_all !== undefined && resolution_policy !== undefined)
     faults.push({
       field: 'require_all',
@@ -190,7 +190,12 @@ function checkCreate(body: CreateInteraction): FieldError[] {
     ...(delivery?.channels ?? []).flatMap((channel, index) =>
       (channel.kind === 'email') === (channel.email !== undefined)
         ? []
-        : [{ field: `delivery.channels[${index}].email`, message: 'goes with the kind email' }],
+        : [
+            {
+              field: `delivery.channels[${index}].email`,
+              message: 'is allowed only with the kind email',
+            },
+          ],
     ),
   ]
 }
@@ -204,7 +209,7 @@ const Respond = Closed({
 const Review = Closed({ action: Type.Enum(['accept', 'request_changes']), comment: Comment })
 const checkReview = ({ action, comment }: Static<typeof Review>): FieldError[] =>
   action === 'request_changes' && !comment?.trim()
-    ? [{ field: 'comment', message: 'say what should change' }]
+    ? [{ field: 'comment', message: 'must describe the requested changes' }]
     : []
 const Cancel = Closed({ reason: Type.Optional(Type.String({ maxLength: 1024 })) })
 const CreateLinks = Closed({

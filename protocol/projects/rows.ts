@@ -69,7 +69,7 @@ const UpdateProject = Closed({
 })
 const checkCreate = (body: Static<typeof CreateProject>) =>
   body.if_exists === 'adopt' && body.external_ref === undefined
-    ? [{ field: 'external_ref', message: 'adopt needs an external_ref' }]
+    ? [{ field: 'external_ref', message: 'adopt requires an external_ref' }]
     : []
 const org = { kind: 'organization' } as const
 const tag = 'projects'

@@ -162,7 +162,7 @@ function check(body: PutRepositoryHost): FieldError[] {
       .map((field) => ({ field, message: `is required for hosts of the kind ${kind}` })),
     ...Object.keys(given)
       .filter((field) => given[field] !== undefined && !allowed.includes(field))
-      .map((field) => ({ field, message: `is not for hosts of the kind ${kind}` })),
+      .map((field) => ({ field, message: `is not allowed for hosts of the kind ${kind}` })),
     // A fault has no `actual`, because a URL or a token may be a secret.
     ...(fault === undefined ? [] : [{ field: 'url', message: fault }]),
     ...(['api_token', 'read_token', 'push_token'] as const)

@@ -61,7 +61,7 @@ export const checkBulkByFilter = (body: BulkByFilter): FieldError[] =>
     : [
         {
           field: 'filter.status',
-          message: `no run with such a status can be the object of ${body.action}`,
+          message: `${body.action} is not possible for runs with this status`,
           expected: applicable[body.action],
         },
       ]

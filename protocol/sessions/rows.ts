@@ -81,7 +81,7 @@ const checkSeed = (
       ? [
           {
             field: `${under}${field}`,
-            message: 'is the key of a channel: what is said there is said in the channel',
+            message: 'belongs to a channel; send messages to the channel instead',
             actual: key,
           },
         ]

@@ -64,7 +64,7 @@ export const checkGrants = ({
       ? [
           {
             field: `actions[${index}].action_name`,
-            message: 'stands alone: it is an older way to say exact',
+            message: 'cannot be given together with selector_type or selector',
           },
         ]
       : []
