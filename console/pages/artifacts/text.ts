@@ -16,7 +16,8 @@ export const artifactsText = messages('artifacts', {
   cancel: (name: string) => `Cancel the upload of ${name}`,
   empty: 'There are no artifacts yet',
   emptyHint:
-    'Artifacts are files that runs, sessions and people keep in the project. Upload one, or let a ' +
+    'Artifacts are files that runs, sessions and people keep in the project. Upload one, or let ' +
+    'a ' +
     'worker publish its results.',
   emptyFiltered: 'No artifact matches the filters',
   more: 'Load more',
@@ -27,7 +28,7 @@ export const artifactsText = messages('artifacts', {
   texts: 'Text',
   json: 'JSON',
   pdf: 'PDF',
-  audio: 'Sound',
+  audio: 'Audio',
   video: 'Video',
   run: 'Run',
   runFilter: 'Id of a run',
@@ -44,7 +45,7 @@ export const artifactsText = messages('artifacts', {
   download: 'Download',
   link: 'Share a link',
   linkTitle: 'A link without signing in',
-  linkHint: 'Anyone with the link can read the file until it expires. It cannot be withdrawn.',
+  linkHint: 'Anyone with the link can read the file until it expires. It cannot be revoked.',
   linkFor: 'Valid for',
   minutes: (count: number) => plural(count, 'minute', 'minutes'),
   linkMake: 'Create the link',
@@ -52,7 +53,7 @@ export const artifactsText = messages('artifacts', {
   delete: 'Delete',
   deleteTitle: 'Delete this artifact?',
   deleteHint: (name: string) =>
-    `${name} and its bytes are removed. Runs and sessions that refer to it can no longer read it.`,
+    `${name} and its content are deleted. Runs and sessions that refer to it can no longer read it.`,
   deleted: 'The artifact was deleted.',
   details: 'Details',
   mime: 'Media type',
