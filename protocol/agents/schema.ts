@@ -203,7 +203,7 @@ export function routeFaults(
     : [
         {
           field: `${field}.provider`,
-          message: 'a worker is found by provider and model; give both',
+          message: 'provider and model are both required, because workers are selected by them',
         },
       ]
 }

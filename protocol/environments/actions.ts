@@ -77,7 +77,10 @@ export const environmentActions = {
       {
         path: path('File, relative to the workspace'),
         encoding: { type: 'string', enum: ['text', 'base64'] },
-        max_bytes: count(resultSizes.most, `${resultSizes.usual} by default`),
+        max_bytes: count(
+          resultSizes.most,
+          `Maximum number of bytes; ${resultSizes.usual} by default`,
+        ),
         offset: {
           type: 'integer',
           minimum: 0,
@@ -114,8 +117,8 @@ export const environmentActions = {
     description: 'List the files of a folder, the newest first.',
     input_schema: object({
       path: dir,
-      recursive: flag('Also the files of folders below'),
-      max_entries: count(5000, '200 by default'),
+      recursive: flag('Include the files of subfolders'),
+      max_entries: count(5000, 'Maximum number of entries; 200 by default'),
     }),
     annotations: reads,
     risk: 'low',
@@ -124,7 +127,7 @@ export const environmentActions = {
     title: 'Delete a file',
     description: 'Delete a file or a folder of the workspace.',
     input_schema: object(
-      { path: path('File or folder'), recursive: flag('Also a folder that is not empty') },
+      { path: path('File or folder'), recursive: flag('Delete a folder even if it is not empty') },
       ['path'],
     ),
     annotations: { idempotent: true, destructive: true },
@@ -215,8 +218,11 @@ export const environmentActions = {
     description: 'Read the newest lines of a log of the environment.',
     input_schema: object({
       log_name: { type: 'string', enum: ['worker', 'stdout', 'stderr', 'bootstrap'] },
-      tail: count(5000, 'Lines; 200 by default'),
-      max_bytes: count(resultSizes.most, `${resultSizes.usual} by default`),
+      tail: count(5000, 'Maximum number of lines; 200 by default'),
+      max_bytes: count(
+        resultSizes.most,
+        `Maximum number of bytes; ${resultSizes.usual} by default`,
+      ),
     }),
     annotations: reads,
     risk: 'low',
@@ -233,4 +239,4 @@ export const isEnvironmentAction = (name: string): name is EnvironmentActionName
 export const WORKSPACE =
   'You have a workspace: a folder that the tools environment.* read, write and run commands in. ' +
   'Paths are relative to it. Files stay for your later turns; processes end with each call. ' +
-  `Output above ${resultSizes.usual} bytes is cut, which the output then says.`
+  `Output above ${resultSizes.usual} bytes is shortened, and the output then states this.`

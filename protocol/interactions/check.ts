@@ -183,8 +183,8 @@ export function checkPolicy(
     faults.push({
       field: below(below(path, 'review'), 'reviewer_user_ids'),
       message:
-        'nobody could review: all of them have to answer, and nobody reviews an answer of their ' +
-        'own',
+        'must contain a reviewer who is not a target: every target must answer, and reviewers ' +
+        'cannot review their own answers',
       actual: reviewers,
     })
   }

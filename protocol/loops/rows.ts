@@ -32,7 +32,7 @@ const checkUpdate = ({ status, ...besides }: UpdateLoop) =>
     ? [
         {
           field: 'status',
-          message: 'deletes the loop, as DELETE does; give nothing besides',
+          message: 'deletes the loop, so no other member is allowed',
           actual: status,
         },
       ]
@@ -83,7 +83,12 @@ const checkStart = (body: StartLoopRun) => [
   ...(body.idempotency_key?.trim() &&
   body.external_id?.trim() &&
   body.idempotency_key.trim() !== body.external_id.trim()
-    ? [{ field: 'external_id', message: 'is an older name of idempotency_key; give one of them' }]
+    ? [
+        {
+          field: 'external_id',
+          message: 'is a deprecated name of idempotency_key; give only one of them',
+        },
+      ]
     : []),
 ]
 

@@ -133,10 +133,10 @@ const checkSignal = ({ name, payload, step_key, result }: Static<typeof Signal>)
     ? [{ field: 'name', message: 'give exactly one of name and step_key' }]
     : []),
   ...(name !== undefined && result !== undefined
-    ? [{ field: 'result', message: 'goes with step_key; a named signal has a payload' }]
+    ? [{ field: 'result', message: 'is allowed only with step_key; a signal has a payload' }]
     : []),
   ...(step_key !== undefined && payload !== undefined
-    ? [{ field: 'payload', message: 'goes with name; a step is completed with a result' }]
+    ? [{ field: 'payload', message: 'is allowed only with name; a step has a result' }]
     : []),
 ]
 const checkStart = (body: Static<typeof StartRun>) =>

@@ -212,7 +212,9 @@ export function checkContext(
         : [
             {
               field: `${at}.name`,
-              message: `must be small letters, digits and hyphens, a letter first, at most ${longest}`,
+              message:
+                `must have 1 to ${longest} lower-case letters, digits and hyphens, ` +
+                'beginning with a letter',
               actual: name,
             },
           ]),

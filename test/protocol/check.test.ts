@@ -115,7 +115,7 @@ t.test('a step can only read outputs of earlier steps', async (t) => {
         'only steps before this one have an output (at character 5)',
       'spec.steps[2].if: Expected RBRACKET, got EOF (at character 10)',
       'spec.steps[2].config.parameters.a: there is no step my; ' +
-        'an id that is no identifier is read as steps["my-step"] (at character 5)',
+        'an id that is not an identifier is read as steps["my-step"] (at character 5)',
       'spec.output.y: there is no step 7 (at character 5)',
     ],
   )
@@ -138,8 +138,8 @@ t.test('a wait names an event type or a pattern, and reads only the event', asyn
       wait({ event_type: 'x.*.y', condition: 'input.n' }),
     ]),
     [
-      'spec.steps[0].config.event_type: is an event that the service sends to itself; nobody can ' +
-        'wait for it',
+      'spec.steps[0].config.event_type: is an event that the service sends to itself; ' +
+        'waits cannot use it',
       'spec.steps[2].config.event_type: is not the exact name of a signal, such as signal.approved',
       'spec.steps[3].config.event_type: is not the exact name of a signal, such as signal.approved',
       'spec.steps[4].config.match["event..x"]: is not a dotted path such as event.order.id',
