@@ -72,7 +72,7 @@ export const ExchangeRecord = Type.Object({
   id: Type.String(),
   channel_id: Type.String(),
   agent_id: Type.String(),
-  message_id: Type.String({ description: 'Id of the message that mentions the agent' }),
+  message_id: Type.String({ description: 'Id of the message that the agent answers' }),
   reply_to: Type.Optional(Type.String({ description: 'Id of the root message of the thread' })),
   status: Type.Enum(['running', 'completed', 'failed', 'cancelled']),
   turn_id: Type.String({

@@ -24,7 +24,8 @@ const HttpConfig = Closed({
     Type.String({
       pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$',
       description:
-        'Handle in the URL of the trigger, unique in the installation; a random handle by default',
+        'Handle in the URL of the trigger, unique in the installation; the id of the trigger by ' +
+        'default',
     }),
   ),
 })

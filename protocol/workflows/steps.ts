@@ -140,8 +140,8 @@ export const LoopStep = kindOf(
         minLength: 1,
         maxLength: 128,
         description:
-          'Id or handle of a workflow of the project; its latest version at the start of the ' +
-          'child run is used',
+          'Id or handle of a workflow of the project; its version is fixed when the topmost run ' +
+          'starts, and in a loop when the loop is saved',
       }),
     ),
     event: Type.Optional(JsonObject),

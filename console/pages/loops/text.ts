@@ -115,7 +115,7 @@ export const loopsText = messages('loops', {
   condition: 'Condition',
   conditionHint: 'Such as event.amount > 10. It reads event and meta.',
   handle: 'Handle',
-  handleHint: 'The last part of the URL; if empty, a random one is generated.',
+  handleHint: 'The last part of the URL; if empty, the id of the trigger.',
   enabled: 'Enabled',
   save: 'Save',
   saved: 'Saved.',

@@ -124,7 +124,7 @@ export const loops: typeof loopsText = {
   condition: 'Bedingung',
   conditionHint: 'Wie event.amount > 10. Sie liest event und meta.',
   handle: 'Kürzel',
-  handleHint: 'Der letzte Teil der URL; leer: Ein zufälliger Wert wird erzeugt.',
+  handleHint: 'Der letzte Teil der URL; leer: die Id des Auslösers.',
   enabled: 'Eingeschaltet',
   save: 'Speichern',
   saved: 'Gespeichert.',
