@@ -52,8 +52,7 @@ export const environmentActions = {
     title: 'Run a command',
     description:
       'Run a bash command in the workspace, and get its output and exit code. Files stay for ' +
-      'later ' +
-      'calls; processes do not.',
+      'later calls; processes do not.',
     input_schema: object(
       {
         command: text(131_072),

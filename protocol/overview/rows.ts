@@ -79,7 +79,9 @@ export const Overview = Type.Object({
       description: 'Number of interactions that the caller may answer or review',
     }),
     at_least: Type.Boolean({
-      description: `Whether there may be more of them; counting ends at ${MAX_WAITING_COUNTED}`,
+      description:
+        'Whether there may be more interactions than counted; ' +
+        `counting ends at ${MAX_WAITING_COUNTED}`,
     }),
   }),
   period: Flow,

@@ -115,7 +115,7 @@ export const PutRepositoryHost = Closed({
       maxLength: repositoryHostLimits.url,
       description:
         'Base URL of the repositories; by default https://github.com or https://gitlab.com, ' +
-        'depending on the kind; required for kind tokens',
+        'depending on the kind; required for the kind token',
     }),
   ),
   app_id: Type.Optional(AppId),

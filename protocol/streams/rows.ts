@@ -169,7 +169,7 @@ const LogTextFrame = Type.Object({
     log_name: LogName,
     text: Type.String({ description: 'Untrusted text to append to the previous text' }),
     reset: Type.Optional(
-      Type.Literal(true, { description: 'Whether the text replaces the previous text' }),
+      Type.Literal(true, { description: 'true: the text replaces the previous text' }),
     ),
     truncated: Type.Optional(
       Type.Boolean({ description: 'With `reset`: whether older lines are missing' }),

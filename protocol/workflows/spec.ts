@@ -30,8 +30,8 @@ export const Limits = Closed({
       minimum: 1,
       maximum: 1_000_000,
       description:
-        'Maximum number of step attempts of the run, including attempts in branches and items; ' +
-        '1000 by default',
+        'Maximum number of step attempts of the run, including attempts in branches and items. ' +
+        'Without it, the limit is 1000 and attempts in branches and items are not counted',
     }),
   ),
   budget_usd: money,

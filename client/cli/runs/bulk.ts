@@ -45,8 +45,7 @@ export function addRunBulk(program: Command, shell: Shell): void {
     .option('--json', 'print the answers of the service as JSON; requires --preview or --yes')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ baton run bulk retry --workflow-type import --failed-step load ' +
-        '--preview\n' +
+      '\nExamples:\n  $ baton run bulk retry --workflow-type import --failed-step load --preview\n' +
         '  $ baton run bulk cancel --created-before 2031-02-03T00:00:00Z --yes\n',
     )
   for (const field of fields) command.addOption(optionOf(field))

@@ -16,8 +16,7 @@ export const artifactsText = messages('artifacts', {
   cancel: (name: string) => `Cancel the upload of ${name}`,
   empty: 'There are no artifacts yet',
   emptyHint:
-    'Artifacts are files that runs, sessions and people keep in the project. Upload one, or let ' +
-    'a ' +
+    'Artifacts are files that runs, sessions and people keep in the project. Upload one, or let a ' +
     'worker publish its results.',
   emptyFiltered: 'No artifact matches the filters',
   more: 'Load more',

@@ -128,9 +128,8 @@ export const tablesText = messages('tables', {
   leaving: 'The changes of the columns are not saved. Leave the page?',
   schemaHint:
     'A removed column hides its values and does not delete them: they return with a column of ' +
-    'the ' +
-    'same name and type. The type of a column can change only while the table has no rows, and a ' +
-    'column cannot be renamed.',
+    'the same name and type. The type of a column can change only while the table has no rows, ' +
+    'and a column cannot be renamed.',
   open: 'Rows may have further keys without a column',
   identityBadge: 'Identity',
   secondaryBadge: 'Secondary key',
