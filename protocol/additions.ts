@@ -29,7 +29,7 @@ export const additions = <const N extends string>(table: Additions<N>) => ({
   include: Type.Optional(
     many(
       Type.Enum(Object.keys(table) as N[], {
-        description: 'Members beyond the published record, answered only when they are named here',
+        description: 'Additional members of the record to return',
       }),
     ),
   ),

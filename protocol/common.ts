@@ -93,7 +93,7 @@ export function wholeOf(text: string): number | undefined {
 
 export const Duration = Type.String({
   pattern: '^(0|((\\d+(\\.\\d*)?|\\.\\d+)(ns|us|µs|μs|ms|s|m|h))+)$',
-  description: 'Go duration text, such as 90s or 1h30m',
+  description: 'Duration in the syntax of Go, such as 90s or 1h30m',
 })
 /**
  * Returns the size of a text in UTF-8 bytes. When the size cannot exceed `most` bytes, returns the
@@ -113,7 +113,8 @@ export const Tags = Type.Record(
     maxProperties: 8,
     propertyNames: { minLength: 1, maxLength: 128 },
     description:
-      'At most 8 entries, keys of 1 to 128 characters; the prefix of the brand is reserved',
+      'At most 8 entries; keys have 1 to 128 characters and must not begin with the reserved ' +
+      'prefix of the brand',
   },
 )
 export type Tags = Static<typeof Tags>
@@ -153,7 +154,11 @@ export const paging = {
 /** Query parameters of lists that are returned whole unless the caller sets a limit. */
 export const cutting = {
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many; all by default' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 200,
+      description: 'Maximum number of items to return; all by default',
+    }),
   ),
 }
 /** Returns the schema of a page of a list. `next_cursor` is present when there are more items. */

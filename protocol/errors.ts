@@ -24,7 +24,7 @@ export const errors = {
   not_found: { status: 404, message: 'There is no such record.' },
   method_not_allowed: {
     status: 405,
-    message: 'This path does not answer that method; see the Allow header.',
+    message: 'The path does not support this method; see the Allow header.',
   },
   conflict: { status: 409, message: 'The record is not in a state that allows this.' },
   already_exists: { status: 409, message: 'A record with this name already exists.' },
@@ -58,7 +58,7 @@ export const errors = {
     status: 403,
     message: 'Only members of the channel may do this; join it first.',
   },
-  already_member: { status: 409, message: 'The channel has this member already.' },
+  already_member: { status: 409, message: 'The principal is already a member of the channel.' },
   channel_archived: {
     status: 409,
     message: 'The channel is archived; set archived_at to null first.',
@@ -71,7 +71,7 @@ export const errors = {
   },
   pin_limit_reached: {
     status: 409,
-    message: 'The channel has as many pinned messages as it may; unpin one first.',
+    message: 'The channel has the maximum number of pinned messages; unpin one first.',
   },
   session_turn_active: {
     status: 409,
@@ -101,15 +101,19 @@ export const errors = {
   session_agent_ref_conflict: { status: 400, message: 'Give agent_id or agent_name, not both.' },
   session_key_scope_required: {
     status: 400,
-    message: 'A session key means something inside one agent; give agent_id or agent_name with it.',
+    message: 'A session key is unique only within one agent; give agent_id or agent_name with it.',
   },
   loop_paused: { status: 409, message: 'The loop is paused; set its status to active first.' },
   loop_not_runnable: { status: 409, message: 'The loop is a draft, or has no steps.' },
   budget_exhausted: { status: 409, message: 'The loop has spent its daily budget.' },
-  invalid_signature: { status: 401, message: 'The signature is missing or does not fit the body.' },
+  invalid_signature: {
+    status: 401,
+    message: 'The signature is missing or does not match the body.',
+  },
   skill_in_use: {
     status: 409,
-    message: 'Agents have this skill, or are just being given it; take it from them first.',
+    message:
+      'The skill is assigned to agents, or is being assigned to one; remove it from them first.',
   },
   memory_cursor_expired: {
     status: 410,
@@ -118,7 +122,7 @@ export const errors = {
   },
   memory_semantic_search_unavailable: {
     status: 503,
-    message: 'This service has no index for searching by meaning; use search_mode=keyword.',
+    message: 'This service has no index for semantic search; use search_mode=keyword.',
   },
   artifact_conflict: {
     status: 409,
@@ -145,7 +149,7 @@ export const errors = {
   },
   environment_worker_conflict: {
     status: 409,
-    message: 'Another worker of the environment is live.',
+    message: 'Another worker of the environment is connected.',
     retryable: true,
   },
   lease_lost: {
@@ -155,11 +159,12 @@ export const errors = {
   blueprint_resource_protected: {
     status: 409,
     message:
-      'A blueprint protects this resource; change the blueprint and apply it, or stop its protection.',
+      'A blueprint protects this resource; change the blueprint and apply it, or stop its ' +
+      'protection.',
   },
   blueprint_ambiguous_name: {
     status: 409,
-    message: 'Several resources have this name; bind one of them by renaming the others.',
+    message: 'Several resources have this name; rename all of them except the one to bind.',
   },
   blueprint_immutable_field: {
     status: 409,
@@ -184,7 +189,7 @@ export const errors = {
   },
   table_semantic_search_unavailable: {
     status: 503,
-    message: 'This service has no index for searching by meaning; use mode=keyword.',
+    message: 'This service has no index for semantic search; use mode=keyword.',
   },
   artifact_storage_unavailable: {
     status: 503,
@@ -194,7 +199,8 @@ export const errors = {
   inbox_unavailable: {
     status: 409,
     message:
-      'This service has no domain for the addresses of agents; its operator can set BATON_INBOX_DOMAIN.',
+      'This service has no domain for the addresses of agents; its operator can set ' +
+      'BATON_INBOX_DOMAIN.',
   },
   payload_too_large: {
     status: 413,
@@ -216,19 +222,20 @@ export const errors = {
   },
   internal: {
     status: 500,
-    message: 'Something failed inside the service; the request id is in X-Request-ID.',
+    message: 'An internal error occurred in the service; the request id is in X-Request-ID.',
     retryable: true,
   },
   storage_full: {
     status: 503,
     message:
-      'The storage of the service is full: nothing can be changed, reading works. Its operator has to make space.',
+      'The storage of the service is full: changes are refused, reading works. The operator must ' +
+      'free space.',
     retryable: true,
   },
   journal_damaged: {
     status: 503,
     message:
-      'Stored entries are missing: nothing can be changed until the operator has restored them.',
+      'Stored entries are missing: changes are refused until the operator has restored them.',
     retryable: true,
   },
   service_unavailable: {

@@ -12,8 +12,8 @@
 const MASK = '***'
 /** The description of masked URLs in API documents. */
 export const MASKED =
-  `Values of its query are sealed, and answered as ${MASK}; ` +
-  `${MASK} in a request keeps the value for the same address`
+  `Query values are encrypted and returned as ${MASK}; ` +
+  `${MASK} in a request keeps the stored value of the same address`
 const MAX_PARAMETERS = 32
 
 /** The stored value of one query parameter, encrypted. Equal digests mean equal values. */

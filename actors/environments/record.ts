@@ -29,7 +29,7 @@ export function update(
     return refuse('conflict', { status: 'destroyed' }, 'The environment is destroyed.')
   const { tags, as_of } = input
   if (as_of !== undefined && as_of !== state.record.updated_at)
-    return refuse('conflict', { record: 'changed' }, 'The record has changed meanwhile.')
+    return refuse('conflict', { record: 'changed' }, 'The record was changed by another request.')
   const wanted: Patch<Environment> = {
     ...(input.scope !== undefined && { scope: input.scope }),
     ...(input.owned_by !== undefined && { owned_by: input.owned_by }),

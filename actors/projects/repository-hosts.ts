@@ -36,7 +36,7 @@ export function putHost(
     return refuse(
       'conflict',
       { limit: repositoryHostLimits.hosts },
-      `A project has at most ${repositoryHostLimits.hosts} hosts of repositories.`,
+      `A project has at most ${repositoryHostLimits.hosts} repository hosts.`,
     )
   if (known?.material.digest === material.digest && hasFields(known.host, fields))
     return { events: [], reply: known.host }

@@ -140,7 +140,7 @@ export function attach(
   if (!session) return refuse('not_found')
   const file = getOwn(filesOf(session), artifact_id)
   if (!file || file.state === 'erased')
-    return refuse('conflict', { artifact_id }, 'The upload of the file was given up; repeat it.')
+    return refuse('conflict', { artifact_id }, 'The upload of the file was abandoned; repeat it.')
   if (file.state === 'stored')
     return { events: [], reply: { ...attachedOf(file), status_code: 200 } }
   // Artifacts are listed by `created_at`. A new file must appear at the head of the list, so its

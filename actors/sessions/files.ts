@@ -125,7 +125,7 @@ export function bound(
       faults.push({ field: `${path}[${index}].source.artifact_id`, message, actual: id })
     }
     if (file?.state !== 'stored') fault('is not an attachment of this session')
-    else if (file.as !== block['type']) fault(`is shown by a block of type ${file.as}`)
+    else if (file.as !== block['type']) fault(`must be in a block of type ${file.as}`)
     else
       return {
         ...blockOf(file),

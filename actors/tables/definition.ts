@@ -22,7 +22,7 @@ const lapsed = (): Refusal =>
   refuse(
     'conflict',
     { claim: 'lapsed' },
-    'The name was reserved too long ago; send the request again.',
+    'The reservation of the name has expired; send the request again.',
   )
 
 /** Creates the table under the name that the gateway has claimed for it. */

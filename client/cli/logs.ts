@@ -37,12 +37,16 @@ export function addRunLogs(program: Command, shell: Shell): void {
     .option('--step <key>', 'only lines of this step')
     .option('--job <id>', 'only lines of this job')
     .addOption(
-      new Option('--level <level>', 'only lines of this level or a more severe one').choices(
+      new Option('--level <level>', 'only lines of this level or of a more severe level').choices(
         logLevels,
       ),
     )
-    .option('--contains <text>', 'only lines that contain this text, in any case')
-    .option('--tail <lines>', 'begin with the last so many lines; by default with the first', whole)
+    .option('--contains <text>', 'only lines that contain this text, regardless of case')
+    .option(
+      '--tail <lines>',
+      'begin with the last <lines> lines; by default with the first line',
+      whole,
+    )
     .option('--json', 'print one JSON object per line')
     .addHelpText(
       'after',

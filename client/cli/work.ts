@@ -30,7 +30,7 @@ export function addWorker(program: Command, shell: Shell): void {
       `comma-separated list of ${Object.keys(stockActions).join(', ')}; by default all`,
     )
     .option('--concurrency <n>', 'maximum number of concurrent jobs', whole, 4)
-    .option('--queue <names...>', 'queues to take jobs from; by default all')
+    .option('--queue <names...>', 'queues to claim jobs from; by default all')
     .option(
       '--instance <id>',
       'instance name of this worker, unique in the project; by default based on the host name',
@@ -97,7 +97,7 @@ async function run(command: Command, { env, note }: Shell): Promise<void> {
     await worker.start().then(
       () =>
         note(
-          `Worker ${worker.instance} takes jobs of project ${connection.project} at ${connection.url.join(', ')}.`,
+          `Worker ${worker.instance} claims jobs of project ${connection.project} at ${connection.url.join(', ')}.`,
         ),
       () => {},
     )

@@ -172,7 +172,7 @@ async function ended(
   if (again && isRefusal(again)) return again
   return again?.reply.attached
     ? { ...again.reply.attached, status_code: 200 }
-    : refuse('conflict', { artifact_id }, 'The upload of the file was given up; repeat it.')
+    : refuse('conflict', { artifact_id }, 'The upload of the file was abandoned; repeat it.')
 }
 /**
  * Abandons an upload that has failed, and releases its part of the quota. If this fails, the

@@ -187,7 +187,7 @@ export class TerminalConnection {
     if (message.type === 'terminal.ack') this.#input.acknowledge(message.bytes)
     if (message.type === 'terminal.output') this.#active = this.#heard
     if (message.type === 'terminal.output' && message.sequence !== this.#expected++)
-      this.#error('service_unavailable', 'Output was lost on the way.')
+      this.#error('service_unavailable', 'Output was lost during transmission.')
     else this.#send(message)
     if (message.type === 'terminal.exit') this.close(closeCodes.drained, 'the program has ended')
   }

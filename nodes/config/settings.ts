@@ -42,7 +42,8 @@ export const table = {
   BATON_PORT: setting('8080', integer(0, 65_535), 'Port of the HTTP API; 0 for any free port'),
   BATON_STATUS_PORT: optional(
     integer(0, 65_535),
-    'Port for /healthz, /readyz and /metrics on a node without a gateway; if absent, they are not served there',
+    'Port for /healthz, /readyz and /metrics on a node without a gateway; if absent, they are ' +
+      'not served there',
   ),
   BATON_METRICS: setting(
     'open',
@@ -62,12 +63,14 @@ export const table = {
   BATON_VIEW_THREADS: setting(
     'auto',
     oneOf('auto', 'on', 'off'),
-    'Whether views run in separate threads; auto: if the process has other roles too and more than one processor',
+    'Whether views run in separate threads; auto: if the process has other roles too and more ' +
+      'than one processor',
   ),
   BATON_NATS: setting(
     '',
     each(address),
-    'NATS servers, comma-separated; tls:// requires TLS; if empty, an embedded NATS server is started',
+    'NATS servers, comma-separated; tls:// requires TLS; if empty, an embedded NATS server is ' +
+      'started',
   ),
   BATON_NATS_SERVER: optional(
     any,
@@ -109,7 +112,8 @@ export const table = {
   BATON_SYNC: setting(
     'always',
     sync,
-    'When the embedded NATS server syncs to disk: before each acknowledgement (always), or at this interval',
+    'When the embedded NATS server syncs to disk: before each acknowledgement (always), or at ' +
+      'this interval',
   ),
   BATON_NATS_MAX_STORE: optional(
     bytes,
@@ -119,7 +123,8 @@ export const table = {
   BATON_PARTITIONS: setting(
     '1',
     integer(1, 64),
-    'Number of partitions; each has a journal, and projects are distributed over them. Fixed once the store exists',
+    'Number of partitions; each has a journal, and projects are distributed over them. Fixed ' +
+      'once the store exists',
   ),
   BATON_SHARDS: setting(
     '4',
@@ -139,7 +144,8 @@ export const table = {
   ),
   BATON_ROOT_KEY: optional(
     matching(/^[\w-]{16,200}$/, 'must be 16 to 200 letters, digits, - or _'),
-    'API key of the first administrator; if absent, it is generated at the first start and stored in the data folder',
+    'API key of the first administrator; if absent, it is generated at the first start and ' +
+      'stored in the data folder',
   ),
   BATON_BRAND: setting(
     DEFAULT_BRAND,
@@ -161,7 +167,8 @@ export const table = {
   BATON_RUN_LIST: setting(
     'both',
     oneOf('both', 'items', 'data'),
-    'Name of the array in run lists: items, data, or both; a single name suits clients that reject unknown members',
+    'Name of the array in run lists: items, data, or both; a single name suits clients that ' +
+      'reject unknown members',
   ),
   BATON_RATE_KEY: setting(
     '600',
@@ -181,7 +188,8 @@ export const table = {
   BATON_DEADLINE: setting(
     '15000',
     duration(1, 100, 120_000),
-    'Milliseconds after which a request is answered 503; should exceed the duration of a NATS leader election',
+    'Milliseconds after which a request is answered 503; should exceed the duration of a NATS ' +
+      'leader election',
   ),
   BATON_DRAIN: setting(
     '5',
@@ -198,7 +206,8 @@ export const table = {
   BATON_STREAM_AGE: setting(
     '55',
     duration(1000, 1, 86_400),
-    'Seconds after which a session stream ends and its client reconnects; some clients time out after 60',
+    'Seconds after which a session stream ends and its client reconnects; some clients time out ' +
+      'after 60',
   ),
   BATON_STREAM_IDLE: setting(
     '2',
@@ -219,7 +228,8 @@ export const table = {
   ),
   BATON_NOTIFY_URL: optional(
     matching(/^https?:\/\/[^\s/?#]+([/?#]\S*)?$/, 'must be an absolute http or https URL'),
-    'Webhook URL that receives a message with answer links for each interaction; if absent, none is sent',
+    'Webhook URL that receives a message with answer links for each interaction; if absent, none ' +
+      'is sent',
   ),
   BATON_NOTIFY_SECRET: optional(
     matching(/^\S{16,512}$/, 'must be 16 to 512 characters without spaces'),
@@ -252,12 +262,14 @@ export const table = {
   BATON_ANONYMOUS_WORKER: setting(
     'off',
     switched('anonymous', /^\w{1,64}$/),
-    'Accept workers from this machine without a key, as this principal (on: `anonymous`); for development only',
+    'Accept workers from this machine without a key, as this principal (on: `anonymous`); for ' +
+      'development only',
   ),
   BATON_OUTBOUND_ALLOW: setting(
     '',
     each(network),
-    'Networks that HTTP actions, webhook deliveries, repository hosts and the definition resolver may use ' +
+    'Networks that HTTP actions, webhook deliveries, repository hosts and the definition ' +
+      'resolver may use ' +
       'in addition to public addresses, also without TLS, such as 127.0.0.1/32,10.0.0.0/8',
   ),
   BATON_EXECUTOR_CONCURRENCY: setting(
@@ -311,7 +323,8 @@ export const table = {
   BATON_PLAN_CONCURRENCY: setting(
     '0',
     integer(0, 100_000),
-    'Maximum number of active loop runs in the installation; further runs wait. 0 for no limit. The same on all nodes',
+    'Maximum number of active loop runs in the installation; further runs wait. 0 for no limit. ' +
+      'The same on all nodes',
   ),
   BATON_TRIGGERED_RUNS: setting(
     String(defaultTriggerLimits.per_root),
@@ -339,17 +352,19 @@ export const table = {
   BATON_ARTIFACT_QUOTA: setting(
     '10GiB',
     bytesOrNone,
-    'Maximum size of all artifacts of the installation, such as 10GiB; 0 for no limit. The same on all nodes',
+    'Maximum size of all artifacts of the installation, such as 10GiB; 0 for no limit. The same ' +
+      'on all nodes',
   ),
   BATON_ARTIFACTS: optional(
     bucket,
-    'Where files are stored: s3://<bucket>/<prefix>, with ?region= and ?endpoint=; if absent, in NATS',
+    'Where files are stored: s3://<bucket>/<prefix>, with ?region= and ?endpoint=; if absent, in ' +
+      'NATS',
   ),
   BATON_ARTIFACT_MAX: setting('100MiB', bytes, 'Maximum size of one artifact, such as 100MiB'),
   BATON_ARTIFACT_UPLOAD: setting(
     '90s',
     duration(1, 3000, 3_600_000),
-    'Time after which the unfinished upload of a gateway that failed is given up. ' +
+    'Time after which the unfinished upload of a gateway that failed is abandoned. ' +
       'A gateway renews its uploads three times as often. The same on all nodes',
   ),
   ...consoleTable,

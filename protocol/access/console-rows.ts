@@ -25,15 +25,16 @@ export const ConsoleSession = Type.Object({
   last_used_at: Timestamp,
   idle_expires_at: Timestamp,
   expires_at: Timestamp,
-  address: Type.Optional(Type.String({ description: 'Network address at sign-in' })),
-  client: Type.Optional(Type.String({ description: 'User agent at sign-in' })),
+  address: Type.Optional(Type.String({ description: 'Network address of the browser at sign-in' })),
+  client: Type.Optional(Type.String({ description: 'User agent of the browser at sign-in' })),
 })
 export type ConsoleSession = Static<typeof ConsoleSession>
 
 const SignInLink = Type.Object({
   url: Type.String({
     description:
-      'Opens the console and signs in; valid once. A path if the service does not know its address',
+      'URL that opens the console and signs in; usable once. It is a path if the public address ' +
+      'of the service is not configured',
   }),
   expires_at: Timestamp,
 })
@@ -42,7 +43,7 @@ const tag = 'console'
 const to = { kind: 'organization' } as const
 export const consoleRows = {
   'console_session.list': query('GET /auth/console/sessions', {
-    summary: 'Console sessions of the person who asks, newest first',
+    summary: 'Console sessions of the caller, newest first',
     answeredBy: 'gateway',
     tag,
     permission: 'authenticated',
@@ -50,7 +51,7 @@ export const consoleRows = {
     reply: pageOf(ConsoleSession),
   }),
   'console_session.revoke': command('DELETE /auth/console/sessions/:id', {
-    summary: 'Revoke a console session of the person who asks',
+    summary: 'Revoke a console session of the caller',
     tag,
     permission: 'authenticated',
     to,
@@ -58,7 +59,7 @@ export const consoleRows = {
     errors: ['not_found'],
   }),
   'console_session.revoke_all': command('DELETE /auth/console/sessions', {
-    summary: 'Revoke all console sessions of the person who asks',
+    summary: 'Revoke all console sessions of the caller',
     tag,
     permission: 'authenticated',
     to,
@@ -66,7 +67,8 @@ export const consoleRows = {
   }),
   'sign_in_link.create': command('POST /auth/console/sign-in-links', {
     summary:
-      'Create a link that signs in to the console once, as the organization key of the request',
+      'Create a link that signs in to the console once, with the rights of the organization key ' +
+      'of the request',
     tag,
     permission: 'organization.admin',
     to,

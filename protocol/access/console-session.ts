@@ -24,7 +24,9 @@ const Somebody = Type.Object({
   name: Type.String(),
 })
 const Permissions = Type.Array(Type.String(), {
-  description: 'As roles spell them; a wildcard stands for what it covers',
+  description:
+    'Permission ids in the form that roles use; may contain wildcards, such as ' +
+    'actions.execute.crm.*',
 })
 /**
  * Whether the caller is signed in, the available ways to sign in, and the rights of the session.
@@ -35,13 +37,20 @@ export const ConsoleIdentity = Type.Object({
   ways: Type.Object({
     available: Type.Boolean({
       description:
-        'Whether a session can be made at this address: over https, or over http on loopback',
+        'Whether a console session can be created at this address: over https, or over http on a ' +
+        'loopback address',
     }),
-    credential: Type.Boolean({ description: 'With a key, a personal token or a sign-in link' }),
+    credential: Type.Boolean({
+      description: 'Whether an API key, a personal token or a sign-in link can be used',
+    }),
     oidc: Type.Optional(
       Type.Object({
-        name: Type.String({ description: 'Name of the provider' }),
-        start_path: Type.String({ description: 'Page that begins; takes ?return=/path' }),
+        name: Type.String({ description: 'Name of the identity provider' }),
+        start_path: Type.String({
+          description:
+            'Path that starts the sign-in; the parameter `return` is the console path to open ' +
+            'afterwards',
+        }),
       }),
     ),
   }),
@@ -50,7 +59,7 @@ export const ConsoleIdentity = Type.Object({
   organization: Type.Optional(
     Type.Object(
       { principal: Somebody, role: Type.String(), permissions: Permissions },
-      { description: 'Present if the session has an organization key' },
+      { description: 'Rights of the organization key; absent if the session has none' },
     ),
   ),
   projects: Type.Optional(
@@ -62,11 +71,11 @@ export const ConsoleIdentity = Type.Object({
         principal: Somebody,
         permissions: Permissions,
       }),
-      { description: 'The projects that the session can enter, by name' },
+      { description: 'Projects that the session can access, in the order of their names' },
     ),
   ),
   more_projects: Type.Optional(
-    Type.Boolean({ description: 'There are more projects than are listed' }),
+    Type.Boolean({ description: 'Whether the session can access more projects than are listed' }),
   ),
 })
 export type ConsoleIdentity = Static<typeof ConsoleIdentity>

@@ -14,10 +14,16 @@ import type { Credential, Event, Principal } from '../entry.ts'
 /** A sign-in request and its status, as shown to the person who answers it. */
 export const DeviceRequest = Type.Object({
   status: Type.Enum(['pending', 'approved', 'denied']),
-  label: Type.String({ description: 'What the device calls itself' }),
-  client: Type.Optional(Type.String({ description: 'Program, version and system, as it says' })),
+  label: Type.String({ description: 'Name of the device, as the device states it' }),
+  client: Type.Optional(
+    Type.String({
+      description: 'Program, version and operating system, as the device states them',
+    }),
+  ),
   address: Type.String({ description: 'Network address of the device' }),
-  project_handle: Type.Optional(Type.String({ description: 'Project that it asks for' })),
+  project_handle: Type.Optional(
+    Type.String({ description: 'Handle of the project that the device requests access to' }),
+  ),
   expires_at: Timestamp,
 })
 export type DeviceRequest = Static<typeof DeviceRequest>
@@ -33,7 +39,7 @@ export const CliCredential = Type.Object({
 const tag = 'people'
 export const devices = {
   'device.answer': command('POST /auth/device/answers', {
-    summary: 'A person allows or denies a device that shows a code',
+    summary: 'Allow or deny the sign-in of a device that shows a code',
     tag,
     permission: 'authenticated',
     to: { kind: 'organization' },
@@ -41,7 +47,7 @@ export const devices = {
       user_code: Type.String({
         minLength: 1,
         maxLength: 32,
-        description: 'As the device shows it; case and separators do not matter',
+        description: 'Code that the device shows; case and separators are ignored',
       }),
       decision: Type.Enum(['allow', 'deny']),
     }),
@@ -49,7 +55,7 @@ export const devices = {
     errors: ['not_found', 'conflict', 'permission_denied'],
   }),
   'cli_credential.list': query('GET /auth/cli-credentials', {
-    summary: 'Credentials of the person who asks, newest first',
+    summary: 'Device credentials of the caller, newest first',
     answeredBy: 'gateway',
     tag,
     permission: 'authenticated',
@@ -59,7 +65,7 @@ export const devices = {
     errors: ['not_found'],
   }),
   'cli_credential.revoke': command('DELETE /auth/cli-credentials/:token', {
-    summary: 'A person revokes a credential of their own',
+    summary: 'Revoke a device credential of the caller',
     tag,
     permission: 'authenticated',
     as: 'me.revoke_token',

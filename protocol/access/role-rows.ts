@@ -26,7 +26,7 @@ const Permissions = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
   maxItems: 64,
   uniqueItems: true,
   description:
-    'Ids of the catalog; actions.execute.<action> and actions.execute.<prefix>.* as well',
+    'Permission ids of the catalog, actions.execute.<action> or actions.execute.<prefix>.*',
 })
 const Description = Type.String({ maxLength: 1024 })
 export const CreateRole = Closed({
@@ -97,7 +97,7 @@ const mine = { kind: 'project' } as const
 
 export const roles = {
   'role.list': query(`GET ${P}/roles`, {
-    summary: "Roles, the system's first",
+    summary: 'Roles, system roles first',
     answeredBy: 'gateway',
     tag,
     permission: 'project.view',
@@ -125,7 +125,7 @@ export const roles = {
   }),
   'role.update': command(`PATCH ${P}/roles/:id`, {
     grantsPermissions: true,
-    summary: 'Change a role, for all who have it',
+    summary: 'Change a role; the change applies to every principal that has it',
     tag,
     permission: 'project.admin',
     to: mine,
@@ -134,7 +134,7 @@ export const roles = {
     errors: ['not_found', 'forbidden'],
   }),
   'role.delete': command(`DELETE ${P}/roles/:id`, {
-    summary: 'Delete a role and take it from all who have it',
+    summary: 'Delete a role and remove it from every principal that has it',
     tag,
     permission: 'project.admin',
     to: mine,
@@ -142,7 +142,7 @@ export const roles = {
     errors: ['not_found', 'forbidden'],
   }),
   'assignment.list': query(`GET ${P}/role-assignments`, {
-    summary: 'Who has which role',
+    summary: 'Assignments of roles to principals',
     answeredBy: 'gateway',
     tag,
     permission: 'project.view',
@@ -162,7 +162,7 @@ export const roles = {
     errors: ['already_exists', 'conflict'],
   }),
   'assignment.delete': command(`DELETE ${P}/role-assignments/:id`, {
-    summary: 'Take a role from a principal',
+    summary: 'Remove a role from a principal',
     tag,
     permission: 'project.admin',
     to: mine,
@@ -170,7 +170,7 @@ export const roles = {
     errors: ['not_found'],
   }),
   'permission.list': query(`GET ${P}/permissions`, {
-    summary: 'Permissions and what the system roles grant',
+    summary: 'Permissions, and the permissions that the system roles grant',
     answeredBy: 'gateway',
     tag,
     permission: 'project.view',

@@ -28,7 +28,7 @@ export const ApiKey = Type.Object(key)
 export type ApiKey = Static<typeof ApiKey>
 export const ApiKeyCreated = Type.Object({
   ...key,
-  key: Type.String({ description: 'The raw key, shown only here' }),
+  key: Type.String({ description: 'Text of the key; returned only in this response' }),
 })
 const KeyName = Type.String({ minLength: 1, maxLength: 128 })
 const CreateApiKey = Closed({
@@ -52,7 +52,7 @@ export const PrincipalRecord = Type.Object({
   kind: PrincipalKind,
   state: Type.Enum(['active', 'disabled', 'deleted']),
   name: Type.String(),
-  email: Type.Optional(Type.String({ description: 'Of a person' })),
+  email: Type.Optional(Type.String({ description: 'E-mail address; only for people' })),
   description: Type.Optional(Type.String()),
   handle: Type.Optional(Type.String()),
   owner_id: Type.Optional(Type.String()),

@@ -30,7 +30,7 @@ export const permissions = {
   },
   'work.execute': {
     label: 'Execute work',
-    description: 'Connect workers and take jobs.',
+    description: 'Connect workers and claim jobs.',
     category: 'work',
     risk: 'medium',
   },
@@ -43,14 +43,15 @@ export const permissions = {
   'channel.write': {
     label: 'Use channels',
     description:
-      'Open channels and direct messages, write in those one is a member of, join public ones.',
+      'Create channels and direct messages, write in channels as a member, join public channels.',
     category: 'project',
     risk: 'low',
   },
   'interaction.respond': {
     label: 'Respond',
     description:
-      'Answer and review interactions with a key that is capped by a role. Without a cap, each target may answer.',
+      'Answer and review interactions with a key that has a scope role. Without a scope role, ' +
+      'each target may answer.',
     category: 'runs',
     risk: 'medium',
   },

@@ -16,10 +16,10 @@ export const Secret = Type.Object({
   name: Type.String(),
   version: Type.Integer({
     minimum: 1,
-    description: 'The latest; a reference that names no version means it',
+    description: 'Number of the latest version, which references without a version use',
   }),
   versions: Type.Array(Type.Integer()),
-  entries: Type.Array(Type.String(), { description: 'Names of what the latest version holds' }),
+  entries: Type.Array(Type.String(), { description: 'Names of the entries of the latest version' }),
   created_at: Timestamp,
   updated_at: Timestamp,
 })
@@ -55,8 +55,7 @@ export const secrets = {
   'secret.put': command(`PUT ${P}/:secret_name`, {
     ...shared,
     to,
-    summary:
-      'Store the next version of a secret; nothing happens when it is what is stored already',
+    summary: 'Store the next version of a secret; identical entries create no version',
     body: PutSecret,
     check,
     reply: Secret,

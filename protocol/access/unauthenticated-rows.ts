@@ -54,7 +54,9 @@ export const DeviceCode = Type.Object({
   verification_uri: Type.String(),
   verification_uri_complete: Type.String(),
   expires_in: Type.Integer({ description: 'Seconds' }),
-  interval: Type.Integer({ description: 'Seconds between two requests for the token' }),
+  interval: Type.Integer({
+    description: 'Minimum number of seconds between two requests for the token',
+  }),
 })
 /** The reply to a device after a person has approved its request. */
 export const DeviceToken = Type.Object({
@@ -71,7 +73,8 @@ export const unauthenticated = {
     route: 'GET /artifact-downloads/:token',
     shape: {
       summary:
-        'The bytes of an artifact, or one range of them; the token of a signed URL permits it',
+        'Content of an artifact, or one range of it; the token of a signed URL authenticates the ' +
+        'request',
       tag: 'artifacts',
       reply: Type.String({ format: 'binary' }),
       alsoStatus: [206, 304],
@@ -82,7 +85,7 @@ export const unauthenticated = {
     verb: 'query',
     route: 'GET /auth/console/session',
     shape: {
-      summary: 'Who is signed in to the console with this browser, and how a person can sign in',
+      summary: 'The console session of this browser, and the available ways to sign in',
       tag: 'console',
       reply: ConsoleIdentity,
     },
@@ -91,7 +94,8 @@ export const unauthenticated = {
     verb: 'command',
     route: 'POST /auth/console/sessions',
     shape: {
-      summary: 'Sign in to the console, or add a credential to the session; sets its cookie',
+      summary:
+        'Sign in to the console, or add a credential to the console session; sets its cookie',
       tag: 'console',
       body: SignIn,
       check: checkSignIn,
@@ -115,7 +119,7 @@ export const unauthenticated = {
     verb: 'command',
     route: 'POST /auth/device/code',
     shape: {
-      summary: 'A device asks to sign in (RFC 8628)',
+      summary: 'Start the sign-in of a device (RFC 8628)',
       tag: 'people',
       reply: DeviceCode,
     },
@@ -124,9 +128,7 @@ export const unauthenticated = {
         Object.fromEntries(
           deviceFields.map((name) => [
             `${brand.toLowerCase()}_${name}`,
-            Type.Optional(
-              Type.String({ maxLength: 100, description: 'The prefix may be left out' }),
-            ),
+            Type.Optional(Type.String({ maxLength: 100, description: 'The prefix is optional' })),
           ]),
         ),
       ),
@@ -135,7 +137,7 @@ export const unauthenticated = {
     verb: 'command',
     route: 'POST /auth/device/token',
     shape: {
-      summary: 'A device asks for the token that a person allowed (RFC 8628)',
+      summary: 'Get the token of a device whose sign-in was allowed (RFC 8628)',
       tag: 'people',
       reply: DeviceToken,
     },
@@ -161,7 +163,8 @@ export const unauthenticated = {
     headers: () => ({
       'X-Hub-Signature-256': Type.String({
         pattern: '^sha256=[0-9A-Fa-f]{64}$',
-        description: 'GitHub: HMAC-SHA256 of the body in hex, by the secret of the webhook',
+        description:
+          'GitHub: HMAC-SHA256 of the body in hex, with the secret of the webhook as the key',
       }),
       'X-GitHub-Event': Type.String({ description: 'GitHub: the resource of the event' }),
       'X-GitHub-Delivery': Type.String({
@@ -189,7 +192,8 @@ export const unauthenticated = {
           Type.String({
             maxLength: 255,
             description:
-              'A repeat within 24 hours is the same source event; takes precedence over the header X-Idempotency-Key',
+              'A repeat within 24 hours is the same source event; takes precedence over the ' +
+              'header X-Idempotency-Key',
           }),
         ),
       }),
@@ -214,7 +218,8 @@ export const unauthenticated = {
       [`X-${brand}-Signature`]: Type.String({
         pattern: '^sha256=[0-9A-Fa-f]{64}$',
         description:
-          'HMAC-SHA256 of the body in hex, by the secret of the trigger; required when it has one',
+          'HMAC-SHA256 of the body in hex, with the secret of the trigger as the key; required ' +
+          'if the trigger has a secret',
       }),
     }),
   },

@@ -14,7 +14,7 @@ const fields = {
     Type.String({
       pattern: '^(|[^\\s@]+@[^\\s@]+)$',
       maxLength: 254,
-      description: 'Unique in the project, whatever the case',
+      description: 'E-mail address, unique in the project regardless of case',
     }),
   ),
   description: Type.Optional(Type.String({ maxLength: 1024 })),
@@ -51,7 +51,9 @@ export const Me = Type.Object({
     name: Type.String(),
   }),
   permissions: Type.Array(Type.String(), {
-    description: 'As roles spell them; a wildcard stands for what it covers',
+    description:
+      'Permission ids in the form that roles use; may contain wildcards, such as ' +
+      'actions.execute.crm.*',
   }),
 })
 
@@ -136,14 +138,14 @@ export const users = {
   }),
 
   'me.get': query(`GET ${P}/me`, {
-    summary: 'Who the caller is, and what they may do here',
+    summary: 'Principal, credential and permissions of the caller in the project',
     answeredBy: 'gateway',
     tag,
     permission: 'authenticated',
     reply: Me,
   }),
   'me.create_token': command(`POST ${P}/me/tokens`, {
-    summary: 'A person creates a token of their own',
+    summary: 'Create a personal token for the caller',
     tag,
     permission: 'authenticated',
     to: mine,
@@ -153,7 +155,7 @@ export const users = {
     errors: ['not_found', 'already_exists', 'conflict', 'permission_denied'],
   }),
   'me.list_tokens': query(`GET ${P}/me/tokens`, {
-    summary: 'Tokens of the person who asks',
+    summary: 'Personal tokens of the caller',
     answeredBy: 'gateway',
     tag,
     permission: 'authenticated',
@@ -162,7 +164,7 @@ export const users = {
     errors: ['not_found'],
   }),
   'me.revoke_token': command(`DELETE ${P}/me/tokens/:token`, {
-    summary: 'A person revokes a token of their own',
+    summary: 'Revoke a personal token of the caller',
     tag,
     permission: 'authenticated',
     to: mine,

@@ -36,7 +36,9 @@ const key = text(memoryLimits.key, {
 const actions = {
   'memory.remember': {
     title: 'Remember',
-    description: 'Keep something for later conversations, under a key; what was there is replaced.',
+    description:
+      'Store an entry in your memory under a key, for later conversations. An existing entry ' +
+      'with this key is replaced.',
     input_schema: object(
       {
         key,
@@ -54,7 +56,8 @@ const actions = {
   },
   'memory.recall': {
     title: 'Recall',
-    description: 'Read what you remember: entries that have all of these words, or all entries.',
+    description:
+      'Read entries of your memory: those that contain all words of the query, or all entries.',
     input_schema: object({
       query: { type: 'string', maxLength: 256 },
       limit: { type: 'integer', minimum: 1, maximum: 50 },
@@ -63,13 +66,13 @@ const actions = {
   },
   'memory.forget': {
     title: 'Forget',
-    description: 'Forget what you remember under a key.',
+    description: 'Delete the entry with a key from your memory.',
     input_schema: object({ key }, ['key']),
     annotations: { idempotent: true },
   },
   'run.start': {
     title: 'Start a run',
-    description: 'Start a run of a workflow and go on without waiting for it.',
+    description: 'Start a run of a workflow without waiting for its end.',
     input_schema: object(
       {
         workflow: text(200, { description: 'Handle or id of the workflow' }),
@@ -80,8 +83,8 @@ const actions = {
     annotations: { idempotent: true },
   },
   'run.get': {
-    title: 'Look at a run',
-    description: 'How a run is going: its status and its output.',
+    title: 'Get a run',
+    description: 'Get the status and the output of a run.',
     input_schema: object({ run_id: text(100) }, ['run_id']),
     annotations: { idempotent: true, read_only: true },
   },

@@ -93,8 +93,8 @@ const text = Type.Optional(Type.String())
 export const Invocation = Type.Object({
   id: Type.String(),
   action_name: Type.String(),
-  source: Type.String({ description: 'loop, direct or agent' }),
-  status: Type.String({ description: 'success, failed or cancelled' }),
+  source: Type.String({ description: 'Origin of the call: loop, direct or agent' }),
+  status: Type.String({ description: 'Outcome: success, failed or cancelled' }),
   retry_count: Type.Integer(),
   started_at: Timestamp,
   finished_at: Timestamp,
@@ -121,7 +121,9 @@ export const Invocation = Type.Object({
   parameters: Type.Optional(JsonObject),
   output_summary: Type.Optional({
     ...JsonObject,
-    description: 'The result; of a long one {"truncated": true, "text": its beginning as JSON}',
+    description:
+      'Result of the call; a long result is replaced by {"truncated": true, "text": beginning of ' +
+      'its JSON text}',
   }),
   error_type: text,
   error_message: text,

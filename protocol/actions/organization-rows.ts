@@ -47,7 +47,9 @@ export const OrganizationAction = Type.Object({
   annotations: Type.Optional(JsonObject),
   signing_secret: Type.Optional(
     Type.String({
-      description: '32 bytes in base64, of the newest version; shown only when it was made',
+      description:
+        'Signing secret of the newest version, 32 bytes in base64; returned only when it is ' +
+        'created',
     }),
   ),
   created_at: Timestamp,
@@ -88,7 +90,8 @@ const Activate = Closed({
     Type.Integer({
       minimum: 0,
       maximum: 86_400,
-      description: 'How long receivers still accept the version before; a day by default',
+      description:
+        'Seconds for which receivers still accept the previous version; 86400 by default',
     }),
   ),
 })
@@ -146,7 +149,7 @@ export const organizationActions = {
     errors: ['not_found'],
   }),
   'organization_action.rotate_secret': command(`POST ${at}/:action_id/secret/rotate`, {
-    summary: 'Make the next secret; calls are signed with it once it is activated',
+    summary: 'Create the next signing secret; calls are signed with it after its activation',
     tag,
     permission,
     to,
@@ -156,7 +159,7 @@ export const organizationActions = {
     errors: ['not_found'],
   }),
   'organization_action.activate_secret': command(`POST ${version}/activate`, {
-    summary: 'Sign with the pending secret from now on',
+    summary: 'Activate the pending signing secret',
     tag,
     permission,
     to,
@@ -166,7 +169,7 @@ export const organizationActions = {
     errors: ['not_found', 'conflict'],
   }),
   'organization_action.revoke_secret': command(`POST ${version}/revoke`, {
-    summary: 'Revoke a secret at once; the active one only while the action is disabled',
+    summary: 'Revoke a signing secret at once; the active secret only while the action is disabled',
     tag,
     permission,
     to,

@@ -38,7 +38,9 @@ export const Annotations = Closed({
 const InvocationFormat = Type.Enum(['legacy', 'signed_context_v1'])
 export const Title = Type.String({ maxLength: 160 })
 export const Description = Type.String({ maxLength: 4096 })
-const SigningSecret = Type.String({ description: '32 bytes in base64; shown only here' })
+const SigningSecret = Type.String({
+  description: 'Signing secret, 32 bytes in base64; returned only in this response',
+})
 
 export const Action = Type.Object({
   id: Type.String(),
@@ -123,9 +125,9 @@ function checkCreate(body: Static<typeof CreateAction>): FieldError[] {
   if (endpoint_kind === 'http' && endpoint_url === undefined)
     faults.push({ field: 'endpoint_url', message: 'is required for the kind http' })
   if (endpoint_kind === 'worker' && endpoint_url !== undefined)
-    faults.push({ field: 'endpoint_url', message: 'does not go with the kind worker' })
+    faults.push({ field: 'endpoint_url', message: 'is not allowed with the kind worker' })
   if (endpoint_kind === 'worker' && invocation_format !== undefined)
-    faults.push({ field: 'invocation_format', message: 'does not go with the kind worker' })
+    faults.push({ field: 'invocation_format', message: 'is not allowed with the kind worker' })
   return faults
 }
 const checkUpdate = (body: Static<typeof UpdateAction>): FieldError[] => [
@@ -138,18 +140,23 @@ const Invoke = Closed({
   environment_id: Type.Optional(
     Type.String({
       pattern: '^env_[0-9A-HJKMNP-TV-Z]{26}$',
-      description: 'The environment that performs the action; required for actions environment.*',
+      description:
+        'Id of the environment whose worker executes the action; required for actions named ' +
+        'environment.*',
     }),
   ),
   timeout_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 120,
-      description: 'How long to wait for the result; 30 by default',
+      description: 'Seconds to wait for the result; 30 by default',
     }),
   ),
   dry_run: Type.Optional(
-    Type.Boolean({ description: 'Only check the input; of actions that are annotated read_only' }),
+    Type.Boolean({
+      description:
+        'Validate the input without calling the action; only for actions annotated read_only',
+    }),
   ),
 })
 export type Invoke = Static<typeof Invoke>
@@ -216,7 +223,7 @@ export const actions = {
     reply: pageOf(Action),
   }),
   'action.create': command(`POST ${P}/actions`, {
-    summary: 'Define an action that an HTTP endpoint or a worker does',
+    summary: 'Define an action that an HTTP endpoint or a worker executes',
     tag,
     permission: 'project.edit',
     to: mine,
@@ -235,7 +242,7 @@ export const actions = {
     errors: ['not_found'],
   }),
   'action.update': command(`PATCH ${P}/actions/:action_name`, {
-    summary: 'Change an action; its name and kind stay',
+    summary: 'Change an action; its name and kind cannot change',
     tag,
     permission: 'project.edit',
     to: mine,
@@ -254,7 +261,7 @@ export const actions = {
     errors: ['not_found', 'conflict'],
   }),
   'action.rotate_secret': command(`POST ${P}/actions/:action_name/secret/rotate`, {
-    summary: 'Replace the secret that signs calls of an action, from the next call on',
+    summary: 'Replace the secret that signs the calls of an action; it applies from the next call',
     tag,
     permission: 'project.admin',
     to: mine,
@@ -297,7 +304,7 @@ export const actions = {
     }),
   }),
   'catalog.actions': query(`GET ${P}/catalog/actions`, {
-    summary: 'Everything that can be called in the project, and whether it is ready',
+    summary: 'Actions and workflows that can be called in the project, and whether they are ready',
     answeredBy: 'gateway',
     tag,
     permission: 'project.view',

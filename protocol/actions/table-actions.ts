@@ -34,7 +34,12 @@ const filter: JsonObject = {
     '$lt, $lte, $in (an array), $exists (a boolean)',
 }
 const paging: JsonObject = {
-  limit: { type: 'integer', minimum: 1, maximum: 200, description: 'Rows of the page; 20' },
+  limit: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 200,
+    description: 'Maximum number of rows; 20 by default',
+  },
   cursor: text(16_384, { description: 'The next_cursor of the previous page' }),
 }
 const data: JsonObject = {
@@ -46,7 +51,7 @@ const data: JsonObject = {
 export const tableActions = {
   'table.query': {
     title: 'Query a table',
-    description: 'Read the rows of a table that fulfil conditions, sorted, a page at a time.',
+    description: 'Read the rows of a table that match a filter, sorted, one page at a time.',
     input_schema: withTable(
       {
         filter,
@@ -76,7 +81,7 @@ export const tableActions = {
       'Find the rows of a table that contain all words of a query, or words that begin with them.',
     input_schema: withTable(
       {
-        query: text(tableLimits.search, { description: 'The words' }),
+        query: text(tableLimits.search, { description: 'Words to search for' }),
         mode: { type: 'string', enum: ['keyword', 'semantic', 'hybrid'] },
         filter,
         ...paging,

@@ -268,7 +268,7 @@ function routeOf(layers: Layers, faults: FieldError[]): Routed | undefined {
           window: UNKNOWN_WINDOW,
           thinks: true,
         }
-      : fault('a worker is found by provider and model: write provider/model')
+      : fault('must be provider/model, because workers are selected by provider and model')
   }
   const model = text === undefined || text === '' ? undefined : findModel(models, text)
   if (!model) return fault('there is no such model; see the catalog of models')

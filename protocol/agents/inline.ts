@@ -15,7 +15,8 @@ export const InlineToolkit = Closed({
       Type.String({ minLength: 1, maxLength: toolkitLimits.selector, pattern: '^\\S+$' }),
       {
         maxItems: toolkitLimits.selectors,
-        description: 'Names of the catalog; without them the toolkit of this name is meant',
+        description:
+          'Names of actions in the catalog; if absent, name refers to an existing toolkit',
       },
     ),
   ),
@@ -27,7 +28,8 @@ export const InlineSkill = Closed({
     Type.String({
       minLength: 1,
       maxLength: skillLimits.instructions,
-      description: 'Loaded when it is needed; without it the skill of this name is meant',
+      description:
+        'Instructions that the agent loads on demand; if absent, name refers to an existing skill',
     }),
   ),
 })
@@ -35,13 +37,17 @@ export const InlineConfig = Closed({
   instructions: Type.Optional(
     Type.String({
       maxLength: agentLimits.system_prompt,
-      description: 'Empty: made from the name of the agent',
+      description: 'System prompt; if empty, derived from the name of the agent',
     }),
   ),
   model: Type.Optional(Type.String({ maxLength: agentLimits.model })),
   effort: Type.Optional(ThinkingEffort),
   timeout_seconds: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 9_007_199_254_740_991, description: '0: the default' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 9_007_199_254_740_991,
+      description: 'Maximum seconds of active execution in one turn; 0: the default',
+    }),
   ),
   memory_context: Type.Optional(MemoryContext),
   toolkits: Type.Optional(Type.Array(InlineToolkit, { maxItems: toolkitLimits.assigned })),

@@ -12,7 +12,9 @@ import type { Toolkit } from '../toolkits/schema.ts'
 import { allowedBy, resolveSelectors, selects, textSelects } from './selectors.ts'
 
 export const Warning = Type.Object({
-  code: Type.String({ description: 'selector_unmatched, skill_tool_missing or action_not_ready' }),
+  code: Type.String({
+    description: 'Kind of the warning: selector_unmatched, skill_tool_missing or action_not_ready',
+  }),
   message: Type.String(),
   skill_id: Type.Optional(Type.String()),
   toolkit_id: Type.Optional(Type.String()),
@@ -23,7 +25,7 @@ const Names = Type.Array(Type.String())
 export const ToolManifest = Type.Object({
   agent_id: Type.String(),
   policy_hash: Type.String({
-    description: 'Changes when the tools or the skills do, and only then',
+    description: 'Hash of the tools and the skills; it changes only when they change',
   }),
   toolkit_ids: Names,
   tools: Type.Array(CatalogEntry),

@@ -43,7 +43,8 @@ export const SetBinding = Closed({
   enabled: Type.Optional(Type.Boolean()),
   replace_existing: Type.Optional(
     Type.Boolean({
-      description: 'Switch off another active binding of the same account instead of being refused',
+      description:
+        'Deactivate another active binding of the same account instead of refusing the request',
     }),
   ),
   dms: Type.Optional(Type.Boolean()),

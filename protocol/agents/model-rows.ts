@@ -34,7 +34,7 @@ export const models = {
   }),
   'catalog.worker_models': query(`GET ${P}/worker-models`, {
     ...read,
-    summary: 'Models that workers offer which are online now',
+    summary: 'Models that the connected workers offer',
     query: Closed(cutting),
     reply: listOf(WorkerModel),
   }),

@@ -47,7 +47,7 @@ export const agents = {
   }),
   'agent.update': command(`PATCH ${P}/:id`, {
     ...write,
-    summary: 'Change an agent; what is not given stays',
+    summary: 'Change an agent; absent members keep their values',
     body: UpdateAgent,
     check: checkUpdateAgent,
     reply: Agent,
@@ -55,20 +55,20 @@ export const agents = {
   }),
   'agent.delete': command(`DELETE ${P}/:id`, {
     ...write,
-    summary: 'Delete an agent and archive its principal; its jobs in flight go on',
+    summary: 'Delete an agent and archive its principal; its running jobs continue',
     leavesChannels: 'always',
     status: 204,
     errors: ['not_found'],
   }),
   'agent.inbox': command(`POST ${P}/:id/inbox`, {
     ...write,
-    summary: 'Give an agent its e-mail address',
+    summary: 'Create the e-mail address of an agent',
     reply: Agent,
     errors: ['not_found', 'inbox_unavailable'],
   }),
   'agent.bindings': query(`GET ${P}/:id/messaging-bindings`, {
     ...read,
-    summary: 'Where an agent answers messages',
+    summary: 'Messaging bindings of an agent',
     answeredBy: 'gateway',
     query: Closed(cutting),
     reply: listOf(MessagingBinding),
@@ -76,7 +76,7 @@ export const agents = {
   }),
   'agent.set_binding': command(`PUT ${P}/:id/messaging-bindings`, {
     ...write,
-    summary: 'Make or replace the binding of an agent to an account',
+    summary: 'Create or replace the binding of an agent to an account',
     body: SetBinding,
     check: checkBinding,
     reply: MessagingBinding,
@@ -84,7 +84,7 @@ export const agents = {
   }),
   'agent.delete_binding': command(`DELETE ${P}/:id/messaging-bindings/:binding_id`, {
     ...write,
-    summary: 'Delete a binding',
+    summary: 'Delete a messaging binding of an agent',
     status: 204,
     errors: ['not_found'],
   }),

@@ -126,13 +126,14 @@ const settings = {
   color: Type.Optional(
     Type.String({
       maxLength: agentLimits.color,
-      description: 'Key of a palette, such as teal; empty: derived',
+      description: 'Color name of the palette, such as teal; if empty, derived from the agent',
     }),
   ),
   model: Type.Optional(
     Type.String({
       maxLength: agentLimits.model,
-      description: 'Id of the catalog, with or without its provider; empty: the default',
+      description:
+        'Model id of the catalog, with or without its provider; empty: the default model',
     }),
   ),
   model_route: Type.Optional(ModelRoute),
@@ -142,7 +143,7 @@ const settings = {
     Type.Integer({
       minimum: 0,
       maximum: 9_007_199_254_740_991,
-      description: 'Of active execution in one turn; 0: the default',
+      description: 'Maximum seconds of active execution in one turn; 0: the default',
     }),
   ),
   thinking_effort: Type.Optional(ThinkingEffort),
@@ -161,7 +162,9 @@ export const UpdateAgent = Closed({
   ...settings,
   compaction_policy: Type.Optional(Type.Union([CompactionPolicy, Nothing])),
   memory_context: Type.Optional(
-    Type.Union([MemoryContext, Nothing], { description: 'An empty object removes it' }),
+    Type.Union([MemoryContext, Nothing], {
+      description: 'Memory context; an empty object removes it',
+    }),
   ),
 })
 
@@ -187,12 +190,12 @@ export function routeFaults(
   if (route.mode === 'managed')
     return route.environment_id === undefined
       ? []
-      : [{ field: `${field}.environment_id`, message: 'is only for the mode worker' }]
+      : [{ field: `${field}.environment_id`, message: 'is allowed only in the mode worker' }]
   if ((route.provider === undefined) !== (route.model === undefined))
     return [
       {
         field: `${field}.${route.provider === undefined ? 'provider' : 'model'}`,
-        message: 'provider and model are given together',
+        message: 'provider and model must be given together',
       },
     ]
   return route.provider !== undefined || (model !== undefined && providerOf(model) !== undefined)
@@ -200,7 +203,7 @@ export function routeFaults(
     : [
         {
           field: `${field}.provider`,
-          message: 'a worker is found by provider and model; give both',
+          message: 'provider and model are both required, because workers are selected by them',
         },
       ]
 }
@@ -219,7 +222,7 @@ export function providerOf(
 /** Returns the faults of a new agent that schemas cannot detect. */
 export const checkCreateAgent = (body: Static<typeof CreateAgent>): FieldError[] => [
   ...(body.if_exists === 'adopt' && body.external_ref === undefined
-    ? [{ field: 'external_ref', message: 'adopt needs an external_ref' }]
+    ? [{ field: 'external_ref', message: 'adopt requires an external_ref' }]
     : []),
   ...compactionFaults(body.compaction_policy),
   ...routeFaults(body.model_route, body.model),

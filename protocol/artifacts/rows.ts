@@ -16,17 +16,23 @@ const tag = 'artifacts'
 const read = { tag, permission: 'project.view' } as const
 
 const Upload = Closed({
-  file: Type.String({ contentEncoding: 'binary', description: 'The bytes' }),
+  file: Type.String({ contentEncoding: 'binary', description: 'Content of the file' }),
   name: Type.String({ minLength: 1, maxLength: limits.name }),
   mime: Type.Optional(
-    Type.String({ maxLength: limits.name, description: 'The type of the part by default' }),
+    Type.String({
+      maxLength: limits.name,
+      description: 'Media type; the type of the form part by default',
+    }),
   ),
   size_bytes: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Must be the size that arrives' }),
+    Type.Integer({
+      minimum: 0,
+      description: 'Expected size in bytes; the upload is refused if it differs',
+    }),
   ),
-  metadata: Type.Optional(Type.String({ description: 'A JSON object, at most 64 KiB' })),
+  metadata: Type.Optional(Type.String({ description: 'JSON object as text, at most 64 KiB' })),
   convert: Type.Optional(
-    Type.Enum(['true', 'false'], { description: 'Extract the text of an Office file' }),
+    Type.Enum(['true', 'false'], { description: 'Whether to extract the text of an Office file' }),
   ),
 })
 const storage = 'artifact_storage_unavailable'
@@ -42,7 +48,7 @@ export const artifacts = {
     tag,
     permission: 'authenticated',
     environment: true,
-    summary: 'Upload an artifact; a worker does so under its lease token',
+    summary: 'Upload an artifact; a worker authenticates with its lease token',
     body: Upload,
     upload: 'streamed',
     reply: Artifact,
@@ -67,7 +73,7 @@ export const artifacts = {
       mime: Type.Optional(
         Type.String({
           maxLength: limits.name,
-          description: 'A type or its beginning, such as image/',
+          description: 'Media type or a prefix of it, such as image/',
         }),
       ),
       ...paging,
@@ -93,9 +99,13 @@ export const artifacts = {
   'artifact.content': blob(`GET ${one}/content`, {
     ...read,
     environment: true,
-    summary: 'The bytes of an artifact, or one range of them',
+    summary: 'Content of an artifact, or one range of it',
     query: Closed({
-      download: Type.Optional(Type.Boolean({ description: 'Always as an attachment' })),
+      download: Type.Optional(
+        Type.Boolean({
+          description: 'Whether browsers must save the file instead of displaying it',
+        }),
+      ),
     }),
     reply: Type.String({ format: 'binary' }),
     alsoStatus: [206, 304],
@@ -103,10 +113,13 @@ export const artifacts = {
   }),
   'artifact.signed_url': query(`POST ${one}/signed-url`, {
     ...read,
-    summary: 'A URL that reads the bytes without a credential, for a short time',
+    summary: 'Create a short-lived URL that reads the content without a credential',
     body: Closed({
       ttl_seconds: Type.Optional(
-        Type.Integer({ minimum: 1, description: '900 by default, 3600 at most' }),
+        Type.Integer({
+          minimum: 1,
+          description: 'Lifetime of the URL in seconds; 900 by default, at most 3600',
+        }),
       ),
     }),
     bodyOptional: true,
@@ -116,7 +129,7 @@ export const artifacts = {
   }),
   'artifact.delete': command(`DELETE ${one}`, {
     ...read,
-    summary: 'Delete an artifact and its bytes',
+    summary: 'Delete an artifact and its content',
     to: { kind: 'artifact', slot: 'artifact_id', prefix: 'artifact' },
     status: 204,
     errors: ['not_found', 'conflict'],

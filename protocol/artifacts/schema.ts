@@ -39,11 +39,11 @@ export const Artifact = Type.Object(
     id: Type.String(),
     visibility: Type.Enum(['private', 'shared']),
     name: Type.String(),
-    mime_type: Type.String({ description: 'The media type, without parameters' }),
+    mime_type: Type.String({ description: 'Media type without parameters' }),
     size_bytes: Type.Integer({ minimum: 0 }),
     run_id: Type.Optional(Type.String()),
     step_id: Type.Optional(Type.String()),
-    sha256: Type.Optional(Type.String({ description: 'Hex' })),
+    sha256: Type.Optional(Type.String({ description: 'SHA-256 of the content in hex' })),
     created_by: Type.Optional(Type.String()),
     updated_by: Type.Optional(Type.String()),
     metadata: Type.Optional(JsonObject),
@@ -57,7 +57,9 @@ export type Artifact = Static<typeof Artifact>
 
 /** Fields that the reply to an upload lacks, because clients decode that reply strictly. */
 const further = {
-  owned_by: Type.Optional(Type.String({ description: 'The principal that owns the artifact' })),
+  owned_by: Type.Optional(
+    Type.String({ description: 'Id of the principal that owns the artifact' }),
+  ),
   job_id: Type.Optional(Type.String()),
   worker_session_id: Type.Optional(Type.String()),
   attempt: Type.Optional(Type.Integer({ minimum: 1 })),
@@ -80,9 +82,15 @@ export const publishedArtifact = ({
 /** The storage that the artifacts of the organization use. */
 export const ArtifactQuota = Type.Object({
   used_bytes: Type.Integer({ minimum: 0 }),
-  limit_bytes: Type.Integer({ minimum: 0, description: '9007199254740991: no limit' }),
+  limit_bytes: Type.Integer({
+    minimum: 0,
+    description: 'Storage quota in bytes; 9007199254740991: no limit',
+  }),
   artifact_count: Type.Integer({ minimum: 0 }),
-  pending_count: Type.Integer({ minimum: 0, description: 'Uploads that have not finished' }),
+  pending_count: Type.Integer({
+    minimum: 0,
+    description: 'Number of uploads that have not finished',
+  }),
   generated_at: Timestamp,
 })
 export type ArtifactQuota = Static<typeof ArtifactQuota>

@@ -62,7 +62,7 @@ function withFiles(schema: unknown): unknown {
 }
 const textFile = {
   type: 'object',
-  description: 'The text of a file, relative to this one; in YAML also: !file NAME',
+  description: 'Text of a file, whose path is relative to this file; in YAML also: !file NAME',
   properties: { $file: { type: 'string', minLength: 1 } },
   required: ['$file'],
   additionalProperties: false,
@@ -95,7 +95,8 @@ function blueprintSchema(): Json {
   const arrays = withFiles(plain(Closed(resourceArrays)))
   return withDefinitions('Baton: blueprint', {
     type: 'object',
-    description: 'A blueprint with its resources, or one resource, whose type is the member kind',
+    description:
+      'A blueprint with its resources, or one resource of the type that the member kind names',
     if: { required: ['kind'] },
     then: {
       properties: { kind: { enum: [...resourceTypes] } },

@@ -242,7 +242,7 @@ export function planOf(request: ApplyRequest, present: Present): Plan | Refusal 
             resource_id: match.known.id,
             field: one.field,
           },
-          `The resource is also that of ${first}.`,
+          `${first} refers to the same resource.`,
         )
       taken.set(match.known.id, one.field)
     }

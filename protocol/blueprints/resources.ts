@@ -36,7 +36,7 @@ const own = {
     Type.String({
       minLength: 1,
       maxLength: 128,
-      description: 'The former key, whose resource is kept',
+      description: 'Former key of the resource, for a resource whose key changes',
     }),
   ),
 }

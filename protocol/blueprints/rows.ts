@@ -77,7 +77,10 @@ export const blueprints = {
     query: Closed({
       namespace: Type.Optional(Namespace),
       delete_retained: Type.Optional(
-        Type.Boolean({ default: false, description: 'Also delete the resources it adopted' }),
+        Type.Boolean({
+          default: false,
+          description: 'Also delete the resources that the blueprint adopted',
+        }),
       ),
       include: Include,
     }),

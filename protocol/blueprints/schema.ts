@@ -17,7 +17,7 @@ export const blueprintLimits = { name: 128, resources: 2000, body: 16_777_216 } 
 const Name = Type.String({
   maxLength: blueprintLimits.name,
   pattern: '^[^\\u0000-\\u001f\\u007f]*$',
-  description: 'Empty: absent',
+  description: 'An empty text is the same as an absent member',
 })
 export const BlueprintKey = Type.String({
   minLength: 1,
@@ -64,7 +64,10 @@ export const Binding = Type.Object({
   blueprint_key: Type.Optional(Type.String()),
   blueprint_version: Type.Optional(Type.String()),
   protected: Type.Boolean(),
-  delete_on_destroy: Type.Boolean({ description: 'The blueprint created the resource' }),
+  delete_on_destroy: Type.Boolean({
+    description:
+      'Whether the blueprint created the resource; deleting the blueprint then deletes it',
+  }),
 })
 export type Binding = Static<typeof Binding>
 
@@ -78,13 +81,13 @@ export const Change = Type.Object({
   action: Type.Enum(['created', 'updated', 'adopted', 'unchanged', 'deleted', 'released']),
   resource_id: Type.Optional(Type.String()),
   fields: Type.Optional(
-    Type.Array(FieldDifference, { description: 'The differences; only with include=plan' }),
+    Type.Array(FieldDifference, { description: 'Differences; only with include=plan' }),
   ),
   drift: Type.Optional(
     Type.Array(FieldDifference, {
       description:
-        'Fields that were changed outside since the last apply, with their present values; only ' +
-        'with include=drift',
+        'Fields that were changed by other means since the last apply, with their present ' +
+        'values; only with include=drift',
     }),
   ),
 })
@@ -94,12 +97,16 @@ export const ApplyRequest = Closed({
   namespace: Type.Optional(Name),
   blueprint_key: Type.Optional(Name),
   blueprint_version: Type.Optional(
-    Type.String({ maxLength: blueprintLimits.name, description: 'Provenance, stored as given' }),
+    Type.String({
+      maxLength: blueprintLimits.name,
+      description: "Version of the blueprint's source; stored unchanged and not interpreted",
+    }),
   ),
   mode: Type.Optional(Type.Enum(['preview', 'apply'])),
   protect_resources: Type.Optional(
     Type.Boolean({
-      description: 'Sets the protection of every binding of this blueprint; absent: it stays',
+      description:
+        'Protection of all bindings of this blueprint; if absent, the protection is not changed',
     }),
   ),
   resources: Closed(resourceArrays),
@@ -107,14 +114,14 @@ export const ApplyRequest = Closed({
     Type.String({
       minLength: 1,
       maxLength: 128,
-      description: 'plan_id of a preview; the apply is refused if the plan has changed since',
+      description: 'plan_id of a preview; the apply is refused if the plan has changed since then',
     }),
   ),
   prune: Type.Optional(
     Type.Boolean({
       description:
-        'Deletes the resources of this blueprint that the request does not name; an apply also ' +
-        'needs plan_id',
+        'Whether to delete the resources of this blueprint that the request does not name; an ' +
+        'apply also requires plan_id',
     }),
   ),
 })
@@ -127,8 +134,12 @@ export const ApplyResult = Type.Object({
   blueprint_version: Type.Optional(Type.String()),
   changes: Type.Array(Change),
   bindings: Type.Array(Binding),
-  plan_id: Type.Optional(Type.String({ description: 'Only with include=plan' })),
-  orphans: Type.Optional(Type.Array(Binding, { description: 'Only with include=orphans' })),
+  plan_id: Type.Optional(Type.String({ description: 'Id of the plan; only with include=plan' })),
+  orphans: Type.Optional(
+    Type.Array(Binding, {
+      description: 'Bindings whose resources the request does not name; only with include=orphans',
+    }),
+  ),
 })
 export type ApplyResult = Static<typeof ApplyResult>
 
@@ -149,7 +160,7 @@ export const DriftItem = Type.Object({
   resource_id: Type.String(),
   state: Type.Enum(['unchanged', 'changed', 'deleted']),
   fields: Type.Array(FieldDifference, {
-    description: 'Fields that differ from the last apply, with their present values in to',
+    description: 'Fields that differ from the last apply; their present values are in `to`',
   }),
 })
 export type DriftItem = Static<typeof DriftItem>

@@ -72,11 +72,16 @@ export const ExchangeRecord = Type.Object({
   id: Type.String(),
   channel_id: Type.String(),
   agent_id: Type.String(),
-  message_id: Type.String({ description: 'The message that called the agent' }),
-  reply_to: Type.Optional(Type.String({ description: 'Root of the thread of that message' })),
+  message_id: Type.String({ description: 'Id of the message that the agent answers' }),
+  reply_to: Type.Optional(Type.String({ description: 'Id of the root message of the thread' })),
   status: Type.Enum(['running', 'completed', 'failed', 'cancelled']),
-  turn_id: Type.String({ description: 'The turn that answers; it may never have begun' }),
-  session_id: Type.Optional(Type.String({ description: 'Its session, once the turn is over' })),
+  turn_id: Type.String({
+    description:
+      'Id of the turn that answers; the turn may not exist if the exchange ended before it began',
+  }),
+  session_id: Type.Optional(
+    Type.String({ description: 'Id of the session of the turn; present after the turn has ended' }),
+  ),
   error_type: Type.Optional(Type.String()),
   error_message: Type.Optional(Type.String()),
   created_at: Timestamp,

@@ -53,11 +53,15 @@ function checkCreate({
 }: Static<typeof CreateChannel>): FieldError[] {
   if (kind !== 'dm') return nameFaults(name)
   return [
-    ...(name !== undefined ? [{ field: 'name', message: 'is made for direct messages' }] : []),
-    ...(display_name !== undefined
-      ? [{ field: 'display_name', message: 'is not for direct messages' }]
+    ...(name !== undefined
+      ? [{ field: 'name', message: 'is not allowed for direct messages; it is generated' }]
       : []),
-    ...(closed === false ? [{ field: 'private', message: 'direct messages are private' }] : []),
+    ...(display_name !== undefined
+      ? [{ field: 'display_name', message: 'is not allowed for direct messages' }]
+      : []),
+    ...(closed === false
+      ? [{ field: 'private', message: 'must be true: direct messages are private' }]
+      : []),
   ]
 }
 const UpdateChannel = Closed({
@@ -135,7 +139,7 @@ export const channels = {
   }),
   'channel.list': query(`GET ${P}`, {
     ...read,
-    summary: 'Channels the caller can see, newest first',
+    summary: 'Channels that the caller can see, newest first',
     viewer: true,
     query: Closed({
       kind: Type.Optional(Kind),
@@ -148,7 +152,9 @@ export const channels = {
   }),
   'channel.search': query(`GET ${P}/search`, {
     ...read,
-    summary: 'Messages with all of these words in channels the caller can read, newest first',
+    summary:
+      'Messages that contain all words of the query, in channels that the caller can read, ' +
+      'newest first',
     viewer: true,
     query: Closed({
       q: Type.String({ minLength: 1, maxLength: 256 }),
@@ -177,13 +183,15 @@ export const channels = {
   }),
   'channel.delete': command(`DELETE ${P}/:id`, {
     ...write,
-    summary: 'Delete a channel with its members and messages for good',
+    summary: 'Delete a channel with its members and messages permanently',
     status: 204,
     errors: ['not_found'],
   }),
   'channel.events': stream(`GET ${P}/:id/events`, {
     ...read,
-    summary: 'What happens in a channel: a page of JSON, or a stream from `since` or from now on',
+    summary:
+      'Events of a channel: a page of JSON, or a stream that begins after `since` or with the ' +
+      'next event',
     answeredBy: 'view',
     viewer: true,
     stream: 'accept',
@@ -214,21 +222,21 @@ export const channels = {
   'channel.remove_member': command(`DELETE ${P}/:id/members/:user_id`, {
     ...write,
     permission: 'project.view',
-    summary: 'Remove a member, or leave',
+    summary: 'Remove a member, or leave the channel',
     status: 204,
     errors: ['not_found', 'last_admin', 'channel_archived'],
   }),
   'channel.mark_read': command(`PUT ${P}/:id/members/:user_id/read`, {
     ...write,
     permission: 'project.view',
-    summary: 'Move the own read marker forward',
+    summary: 'Move the read marker of the caller forward',
     body: ReadUpTo,
     reply: ChannelMember,
     errors: ['not_found'],
   }),
   'channel.exchanges': query(`GET ${P}/:id/exchanges`, {
     ...read,
-    summary: 'What agents were asked and what came of it, newest first',
+    summary: 'Requests to agents in the channel and their outcomes, newest first',
     viewer: true,
     query: Closed({
       agent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
@@ -240,7 +248,7 @@ export const channels = {
   }),
   'channel.messages': query(`GET ${P}/:id/messages`, {
     ...read,
-    summary: 'Messages, newest first; with reply_to the replies of that thread',
+    summary: 'Messages, newest first; with reply_to, the replies of that thread',
     viewer: true,
     query: Closed({
       sender_id: Type.Optional(Id),
@@ -269,7 +277,7 @@ export const channels = {
   }),
   'channel.edit': command(`PATCH ${P}/:id/messages/:message_id`, {
     ...write,
-    summary: "Change a message of one's own, or pin one",
+    summary: 'Change a message of the caller, or pin a message',
     body: UpdateMessage,
     check: checkUpdate,
     reply: ChannelMessage,

@@ -47,7 +47,8 @@ export const Channel = Type.Object({
   unread_count: Type.Optional(
     Type.Integer({
       description:
-        'Messages after the read marker of the caller; absent when the caller is no member, and in answers to changes',
+        'Number of messages after the read marker of the caller; absent if the caller is not a ' +
+        'member, and in replies to changes',
     }),
   ),
   created_by: Type.String(),
@@ -80,13 +81,16 @@ export const ChannelMessage = Type.Object({
   channel_id: Type.String(),
   seq: Type.Integer({
     minimum: 1,
-    description: 'Place in the channel: 1, 2, 3… in the order of commit, without gaps',
+    description:
+      'Number of the message in the channel: 1, 2, 3… in the order of commit, without gaps',
   }),
   content: Type.String({ description: 'Markdown' }),
   metadata: Type.Optional(JsonObject),
   pinned: Type.Boolean(),
-  reply_to: Type.Optional(Type.String({ description: 'Root of the thread' })),
-  reply_count: Type.Optional(Type.Integer({ description: 'On roots of threads' })),
+  reply_to: Type.Optional(Type.String({ description: 'Id of the root message of the thread' })),
+  reply_count: Type.Optional(
+    Type.Integer({ description: 'Number of replies; present on root messages of threads' }),
+  ),
   sender_id: Type.String(),
   sender_type: Type.Enum(['user', 'agent']),
   sender_agent_id: Type.Optional(Type.String()),
@@ -104,7 +108,7 @@ export type ChannelMessage = Static<typeof ChannelMessage>
 export const ChannelEventRecord = Type.Object({
   id: Type.String({ description: '<channel_id>:evt:<sequence>' }),
   channel_id: Type.String(),
-  sequence: Type.Integer({ description: 'The cursor: increasing, not gap-free' }),
+  sequence: Type.Integer({ description: 'Cursor of the event; it increases and may have gaps' }),
   event_type: Type.Enum([
     'message.created',
     'message.updated',
@@ -255,7 +259,7 @@ export const nameFaults = (name: string | undefined): FieldError[] =>
       ? [
           {
             field: 'name',
-            message: 'has the form that names of direct messages have',
+            message: 'has the reserved form of names of direct messages',
             actual: name,
           },
         ]

@@ -13,24 +13,38 @@ const Node = Type.Object({
   host: Type.Optional(Type.String()),
   pid: Type.Optional(Type.Integer()),
   started_at: Type.Optional(Timestamp),
-  seen_ms_ago: Type.Integer({ description: 'Since its latest sign of life' }),
-  shards: Type.Integer({ description: 'Number of shards that it says it serves' }),
-  stops: Type.Array(Type.String(), { description: 'Why it accepts no changes' }),
+  seen_ms_ago: Type.Integer({ description: 'Milliseconds since the last heartbeat of the node' }),
+  shards: Type.Integer({ description: 'Number of shards that the node reports as served' }),
+  stops: Type.Array(Type.String(), {
+    description: 'Reasons for which the node accepts no changes',
+  }),
 })
 const Shard = Type.Object({
   partition: Type.Integer(),
   shard: Type.Integer(),
-  owner: Type.Optional(Type.String({ description: 'Absent while no live node owns it' })),
-  epoch: Type.Integer({ description: 'Increases with every change of the owner' }),
+  owner: Type.Optional(
+    Type.String({
+      description: 'Id of the node that owns the shard; absent while no live node owns it',
+    }),
+  ),
+  epoch: Type.Integer({ description: 'Number that increases with every change of the owner' }),
 })
 const Partition = Type.Object({
   partition: Type.Integer(),
   first_sequence: Type.Optional(Type.Integer()),
-  last_sequence: Type.Optional(Type.Integer({ description: 'Absent: the journal is unreachable' })),
-  view_sequence: Type.Optional(
-    Type.Integer({ description: 'Applied by a view; absent: no view answers' }),
+  last_sequence: Type.Optional(
+    Type.Integer({
+      description: 'Last sequence of the journal; absent if the journal cannot be reached',
+    }),
   ),
-  view_lag: Type.Optional(Type.Integer({ description: 'Messages that the view has not applied' })),
+  view_sequence: Type.Optional(
+    Type.Integer({
+      description: 'Last sequence that the view has applied; absent if no view answers',
+    }),
+  ),
+  view_lag: Type.Optional(
+    Type.Integer({ description: 'Number of messages that the view has not applied' }),
+  ),
 })
 const Stream = Type.Object({
   name: Type.String(),
@@ -39,44 +53,54 @@ const Stream = Type.Object({
   messages: Type.Integer(),
   bytes: Type.Integer(),
   replicas: Type.Integer(),
-  leader: Type.Optional(Type.String({ description: 'Absent for a server without a cluster' })),
+  leader: Type.Optional(
+    Type.String({ description: 'Name of the leader; absent on a server without a cluster' }),
+  ),
   followers: Type.Array(
     Type.Object({
       server: Type.String(),
       current: Type.Boolean(),
       offline: Type.Boolean(),
-      lag: Type.Integer({ description: 'Messages behind the leader' }),
+      lag: Type.Integer({ description: 'Number of messages behind the leader' }),
     }),
   ),
 })
 export const Cluster = Type.Object({
   generated_at: Timestamp,
-  node: Type.String({ description: 'The gateway that answers' }),
+  node: Type.String({ description: 'Id of the node that answers' }),
   version: Type.String(),
   nodes: Type.Array(Node),
   shards: Type.Array(Shard),
   partitions: Type.Array(Partition),
   nats: Type.Object({
     connected: Type.Boolean(),
-    server: Type.Optional(Type.String({ description: 'To which the gateway is connected' })),
+    server: Type.Optional(
+      Type.String({ description: 'Name of the server to which the gateway is connected' }),
+    ),
     version: Type.Optional(Type.String()),
     cluster: Type.Optional(Type.String()),
-    servers: Type.Array(Type.String(), { description: 'Known by name from the streams' }),
+    servers: Type.Array(Type.String(), {
+      description: 'Names of the servers that have replicas of the streams',
+    }),
     streams: Type.Array(Stream),
     account: Type.Optional(
       Type.Object(
         { used_bytes: Type.Integer(), limit_bytes: Type.Integer() },
-        { description: 'Absent when the account has no limit' },
+        { description: 'Storage of the NATS account; absent if it has no limit' },
       ),
     ),
   }),
   files: Type.Object({
     store: Type.Enum(['nats', 's3']),
     bucket: Type.Optional(Type.String()),
-    bytes: Type.Optional(Type.Integer({ description: 'With chunks; absent for a bucket of S3' })),
+    bytes: Type.Optional(
+      Type.Integer({
+        description: 'Stored bytes including the overhead of chunks; absent for an S3 bucket',
+      }),
+    ),
   }),
   storage: Type.Object({
-    stops: Type.Array(Type.String(), { description: 'Why changes cannot be stored' }),
+    stops: Type.Array(Type.String(), { description: 'Reasons for which changes cannot be stored' }),
     warnings: Type.Array(Type.String()),
   }),
   faults: Type.Array(Type.String(), {

@@ -29,7 +29,7 @@ const max_output_bytes: JsonObject = {
   type: 'integer',
   minimum: 1,
   maximum: resultSizes.most,
-  description: `Bytes of each stream in the result; ${resultSizes.usual} by default`,
+  description: `Maximum bytes of each output stream in the result; ${resultSizes.usual} by default`,
 }
 const repository: JsonObject = text(256, { description: 'The repository, as owner/name' })
 const count = (maximum: number, description: string): JsonObject => ({
@@ -51,8 +51,8 @@ export const environmentActions = {
   'environment.bash': {
     title: 'Run a command',
     description:
-      'Run a bash command in the workspace, and get its output and exit code. Files stay for later ' +
-      'calls; processes do not.',
+      'Run a bash command in the workspace, and get its output and exit code. Files stay for ' +
+      'later calls; processes do not.',
     input_schema: object(
       {
         command: text(131_072),
@@ -76,8 +76,15 @@ export const environmentActions = {
       {
         path: path('File, relative to the workspace'),
         encoding: { type: 'string', enum: ['text', 'base64'] },
-        max_bytes: count(resultSizes.most, `${resultSizes.usual} by default`),
-        offset: { type: 'integer', minimum: 0, description: 'First byte' },
+        max_bytes: count(
+          resultSizes.most,
+          `Maximum number of bytes; ${resultSizes.usual} by default`,
+        ),
+        offset: {
+          type: 'integer',
+          minimum: 0,
+          description: 'Offset of the first byte; 0 by default',
+        },
       },
       ['path'],
     ),
@@ -93,7 +100,11 @@ export const environmentActions = {
         content: { type: 'string' },
         encoding: { type: 'string', enum: ['text', 'base64'] },
         append: flag('Add to the end instead of replacing the file'),
-        mode: { type: 'string', pattern: '^[0-7]{3,4}$', description: 'Such as 755' },
+        mode: {
+          type: 'string',
+          pattern: '^[0-7]{3,4}$',
+          description: 'Octal file mode, such as 755',
+        },
       },
       ['path', 'content'],
     ),
@@ -105,8 +116,8 @@ export const environmentActions = {
     description: 'List the files of a folder, the newest first.',
     input_schema: object({
       path: dir,
-      recursive: flag('Also the files of folders below'),
-      max_entries: count(5000, '200 by default'),
+      recursive: flag('Include the files of subfolders'),
+      max_entries: count(5000, 'Maximum number of entries; 200 by default'),
     }),
     annotations: reads,
     risk: 'low',
@@ -115,7 +126,7 @@ export const environmentActions = {
     title: 'Delete a file',
     description: 'Delete a file or a folder of the workspace.',
     input_schema: object(
-      { path: path('File or folder'), recursive: flag('Also a folder that is not empty') },
+      { path: path('File or folder'), recursive: flag('Delete a folder even if it is not empty') },
       ['path'],
     ),
     annotations: { idempotent: true, destructive: true },
@@ -131,7 +142,7 @@ export const environmentActions = {
         branch: text(255),
         depth: count(1_000_000, 'Number of commits; all by default'),
         commit: { type: 'string', pattern: '^[0-9a-fA-F]{7,64}$' },
-        fetch_ref: text(512, { description: 'A reference such as refs/pull/1/head' }),
+        fetch_ref: text(512, { description: 'Reference to fetch, such as refs/pull/1/head' }),
       },
       ['repo_full_name'],
     ),
@@ -144,7 +155,7 @@ export const environmentActions = {
     input_schema: object({
       repo_full_name: repository,
       dir,
-      remote: text(255, { description: 'origin by default' }),
+      remote: text(255, { description: 'Name of the remote; origin by default' }),
     }),
     annotations: { idempotent: true },
     risk: 'low',
@@ -175,7 +186,7 @@ export const environmentActions = {
       {
         path: path('File, relative to the workspace'),
         name: text(256, { description: 'Name of the artifact; the path by default' }),
-        mime: text(256, { description: 'Media type; found by the name by default' }),
+        mime: text(256, { description: 'Media type; derived from the name by default' }),
         tags: texts('Metadata of the artifact'),
       },
       ['path'],
@@ -190,7 +201,11 @@ export const environmentActions = {
       {
         artifact_id: text(128),
         dest: path('File, relative to the workspace; the name of the artifact by default'),
-        max_bytes: { type: 'integer', minimum: 1, description: '100 MiB by default' },
+        max_bytes: {
+          type: 'integer',
+          minimum: 1,
+          description: 'Maximum size in bytes; 100 MiB by default',
+        },
       },
       ['artifact_id'],
     ),
@@ -202,8 +217,11 @@ export const environmentActions = {
     description: 'Read the newest lines of a log of the environment.',
     input_schema: object({
       log_name: { type: 'string', enum: ['worker', 'stdout', 'stderr', 'bootstrap'] },
-      tail: count(5000, 'Lines; 200 by default'),
-      max_bytes: count(resultSizes.most, `${resultSizes.usual} by default`),
+      tail: count(5000, 'Maximum number of lines; 200 by default'),
+      max_bytes: count(
+        resultSizes.most,
+        `Maximum number of bytes; ${resultSizes.usual} by default`,
+      ),
     }),
     annotations: reads,
     risk: 'low',
@@ -220,4 +238,4 @@ export const isEnvironmentAction = (name: string): name is EnvironmentActionName
 export const WORKSPACE =
   'You have a workspace: a folder that the tools environment.* read, write and run commands in. ' +
   'Paths are relative to it. Files stay for your later turns; processes end with each call. ' +
-  `Output above ${resultSizes.usual} bytes is cut, which the output then says.`
+  `Output above ${resultSizes.usual} bytes is shortened, and the output then states this.`

@@ -49,7 +49,7 @@ export const environments = {
   'environment.list': query(`GET ${P}`, {
     ...read,
     ...shownAdditions,
-    summary: 'Environments, newest first; destroyed ones only on request',
+    summary: 'Environments, newest first; destroyed environments only on request',
     query: Closed({
       status: Type.Optional(EnvironmentStatus),
       run_id: Type.Optional(Type.String()),
@@ -92,7 +92,7 @@ export const environments = {
   'environment.delete': command(`DELETE ${E}`, {
     ...write,
     ...shown,
-    summary: 'Destroy an environment with its files; a repeat answers its state',
+    summary: 'Destroy an environment with its files; a repeated request returns its state',
     reply: Environment,
     errors: ['not_found'],
   }),
@@ -110,7 +110,7 @@ export const environments = {
   }),
   'environment.start_worker': command(`POST ${E}/workers/start`, {
     ...write,
-    summary: 'Start the worker of an environment, or reuse the live one',
+    summary: 'Start the worker of an environment, or use the worker that is connected',
     body: StartWorker,
     bodyOptional: true,
     reply: WorkerStarted,
@@ -165,7 +165,8 @@ export const environments = {
   'environment.acquire_matching': command(`POST ${P}/acquire`, {
     tag,
     permission: 'project.edit',
-    summary: 'Find the live environment of a name or an owner, or create it, and get its lease',
+    summary:
+      'Find the live environment with a name or an owner, or create it, and acquire its lease',
     to: { kind: 'environment_name', found: 'environment_name' },
     body: AcquireMatching,
     bodyOptional: true,

@@ -56,12 +56,12 @@ const RepositoryName = Type.String({
   minLength: 3,
   maxLength: REPOSITORY_NAME_LENGTH,
   pattern: REPOSITORY_NAME,
-  description: 'owner/name',
+  description: 'Name of the repository, as owner/name',
 })
 /** A repository that the jobs of an environment may use. */
 export const EnvironmentRepository = Closed({
   full_name: RepositoryName,
-  push: Type.Boolean({ description: 'Jobs may get a credential that can push' }),
+  push: Type.Boolean({ description: 'Whether jobs may get a credential that can push' }),
   provider: Type.Optional(
     Type.String({ maxLength: 64, description: 'Name of the repository host; github by default' }),
   ),
@@ -101,7 +101,8 @@ export const Provider = Type.String({
   minLength: 1,
   maxLength: 64,
   pattern: '^[a-z][a-z0-9_-]*$',
-  description: 'A provider of this installation, or a name that it maps to one',
+  description:
+    'Name of a provider of this installation, or a name that the installation maps to a provider',
 })
 const template = Type.Optional(Type.Enum(['coding-default']))
 
@@ -129,11 +130,15 @@ export const Environment = Type.Object({
   repositories: Type.Optional(Type.Array(EnvironmentRepository)),
   error: Type.Optional(Type.String({ description: 'The last error of the provider' })),
   worker_state: Type.Optional(
-    Type.Enum(['stopped', 'starting', 'connected'], { description: 'State of its worker process' }),
+    Type.Enum(['stopped', 'starting', 'connected'], {
+      description: 'State of the worker process of the environment',
+    }),
   ),
-  place: Type.Optional(Type.String({ description: 'Where it is, in the words of its provider' })),
+  place: Type.Optional(
+    Type.String({ description: 'Location of the environment, as its provider describes it' }),
+  ),
   isolation: Type.Optional(
-    Type.String({ description: 'The isolation and the resource limits that are in force' }),
+    Type.String({ description: 'Isolation and resource limits that apply to the worker' }),
   ),
   jobs_in_progress: Type.Optional(Type.Integer({ minimum: 0 })),
 })
@@ -173,11 +178,11 @@ const acquisition = {
     Type.Integer({
       minimum: 1,
       maximum: environmentLimits.lease_seconds,
-      description: '300 by default',
+      description: 'Duration of the lease in seconds; 300 by default',
     }),
   ),
   lease_token: Type.Optional(
-    Type.String({ maxLength: 256, description: 'Renews the lease with this token' }),
+    Type.String({ maxLength: 256, description: 'Token of the lease to renew' }),
   ),
 }
 export const AcquireEnvironment = Closed(acquisition)
@@ -223,14 +228,17 @@ export const StartWorker = Closed({
     Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 64 }),
   ),
   keep_warm: Type.Optional(
-    Type.String({ maxLength: 32, description: 'on-demand, a duration such as 5m, or forever' }),
+    Type.String({
+      maxLength: 32,
+      description: 'Keep-warm time: on-demand, a duration such as 5m, or forever',
+    }),
   ),
   keep_warm_required: Type.Optional(Type.Boolean()),
 })
 export type StartWorker = Static<typeof StartWorker>
 export const WorkerStarted = Type.Object({
   environment: Environment,
-  started: Type.Boolean({ description: 'False when a live worker is reused' }),
+  started: Type.Boolean({ description: 'False if a connected worker is used' }),
   worker_session_id: Type.Optional(Type.String()),
 })
 export type WorkerStarted = Static<typeof WorkerStarted>
@@ -245,7 +253,9 @@ export const LogTail = Type.Optional(
 export const WorkerLogs = Type.Object({
   environment_id: Type.String(),
   log_name: LogName,
-  content: Type.String({ description: 'Untrusted text; the newest bytes are kept' }),
+  content: Type.String({
+    description: 'Untrusted text; if it is too long, only its end is returned',
+  }),
   truncated: Type.Boolean(),
   fetched_at: Timestamp,
 })

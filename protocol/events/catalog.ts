@@ -58,7 +58,7 @@ const described: Readonly<Record<EmittedType, Described>> = {
     meta: 'trigger_id http_handle',
   },
   'interaction.created': {
-    about: 'Somebody was asked',
+    about: 'An interaction was created',
     event:
       'interaction_id kind status title description? ' +
       'target_user_ids:array consumer_kind run_id? session_id? expires_at? created_by? ' +
@@ -66,7 +66,7 @@ const described: Readonly<Record<EmittedType, Described>> = {
     meta: 'interaction_id kind target_user_ids:array',
   },
   'interaction.resolved': {
-    about: 'A question was answered, cancelled, or its time is over',
+    about: 'An interaction was answered or cancelled, or has expired',
     event:
       'interaction_id kind status consumer_kind outcome?:any comment? ' +
       'responder?:object responder_id? resolving_response_id? resolved_by? cancel_reason? ' +
@@ -87,7 +87,7 @@ const described: Readonly<Record<EmittedType, Described>> = {
     meta: 'run_id loop_id',
   },
   'run.progress_stalled': {
-    about: 'An agent repeated itself',
+    about: 'An agent called a tool too often with the same arguments',
     event: 'run_id loop_id step tool duplicate_calls:integer limit:integer attempt?:integer',
     meta: 'run_id loop_id',
   },

@@ -19,11 +19,12 @@ export const providers = {
       'push.pushed': 'Commits were pushed to a branch or tag',
       'pull_request.opened': 'A pull request was opened',
       'pull_request.synchronize': 'Commits were pushed to the branch of a pull request',
-      'pull_request.closed': 'A pull request was closed; event.pull_request.merged says how',
+      'pull_request.closed':
+        'A pull request was closed; event.pull_request.merged shows whether it was merged',
       'pull_request_review.submitted': 'A review of a pull request was submitted',
       'issues.opened': 'An issue was opened',
       'issues.closed': 'An issue was closed',
-      'issue_comment.created': 'Somebody commented on an issue or a pull request',
+      'issue_comment.created': 'A comment was added to an issue or a pull request',
       'release.published': 'A release was published',
       'workflow_run.completed': 'A workflow of GitHub Actions has ended',
     },
@@ -39,7 +40,7 @@ export const providers = {
       'merge_request.close': 'A merge request was closed without a merge',
       'issue.open': 'An issue was opened',
       'issue.close': 'An issue was closed',
-      'note.create': 'Somebody commented on an issue, a merge request, a commit or a snippet',
+      'note.create': 'A comment was added to an issue, a merge request, a commit or a snippet',
       'pipeline.updated': 'The status of a pipeline has changed',
     },
   },
@@ -69,7 +70,9 @@ export const integrationSources = (connected: readonly ProviderName[]): EventCat
     prefix,
     kind: 'integration',
     display_name: providers[prefix].display_name,
-    description: 'The payload is the body that the provider sent. It may send other types, too.',
+    description:
+      'The payload is the request body of the provider. The provider may also send other event ' +
+      'types.',
     readiness: 'ready',
     event_types: Object.entries(providers[prefix].events).map(([name, description]) => ({
       name: `${prefix}.${name}`,

@@ -33,7 +33,7 @@ export const SourceEventRecord = Type.Object({
     {},
     {
       additionalProperties: true,
-      description: 'The payload; `truncated: true` when large members were left out',
+      description: 'Payload of the event; contains `truncated: true` if large members were removed',
     },
   ),
   meta: JsonObject,
@@ -41,13 +41,15 @@ export const SourceEventRecord = Type.Object({
   causation: Type.Optional(
     Type.Object({
       depth: Type.Integer({
-        description: 'Runs between this event and one that nothing in the project caused',
+        description: 'Number of runs between this event and the first event of its causal chain',
       }),
     }),
   ),
-  fired_triggers: Type.Integer({ description: 'Triggers that it fitted when it was published' }),
+  fired_triggers: Type.Integer({
+    description: 'Number of triggers that the event matched when it was published',
+  }),
   resumed_waits: Type.Integer({
-    description: 'Waits of runs that it fitted when it was published',
+    description: 'Number of waiting runs that the event matched when it was published',
   }),
 })
 export type SourceEventRecord = Static<typeof SourceEventRecord>
@@ -60,14 +62,15 @@ const CustomEvent = Closed({
     Type.String({
       minLength: 1,
       maxLength: 256,
-      description: 'What it comes from; the caller when absent',
+      description: 'Source of the event; the caller by default',
     }),
   ),
   idempotency_key: Type.Optional(
     Type.String({
       maxLength: 255,
       description:
-        'A repeat with this key within a day, by any caller, publishes nothing and is answered with the first id',
+        'Key that marks repeats: within 24 hours, an event with the same key, from any caller, ' +
+        'is not published again, and the first id is returned',
     }),
   ),
 })
@@ -76,7 +79,7 @@ const CustomEvents = Closed({
   events: Type.Array(CustomEvent, {
     minItems: 1,
     maxItems: 100,
-    description: 'Published in this order, all or none',
+    description: 'Events, published in this order, all or none',
   }),
 })
 export const Accepted = Type.Object({
@@ -152,7 +155,7 @@ const publish = { tag, permission: 'runs.operate', to: { kind: 'events' }, statu
 export const events = {
   'event.publish': command(`POST ${P}`, {
     ...publish,
-    summary: 'Publish an event of your own, for triggers and waiting runs',
+    summary: 'Publish a custom event, which can fire triggers and resume waiting runs',
     body: CustomEvent,
     check: checkCustom,
     reply: EventAccepted,
@@ -189,7 +192,7 @@ export const events = {
   'catalog.events': query('GET /projects/:project/catalog/events', {
     tag: 'catalog',
     permission: 'project.view',
-    summary: 'Events that triggers and waits can name',
+    summary: 'Event types that triggers and waits can use',
     answeredBy: 'gateway',
     query: Closed(cutting),
     reply: EventCatalog,

@@ -125,7 +125,7 @@ export function checkEventType(
         field,
         message:
           'is an event that the service sends to itself; ' +
-          `nobody can ${by === 'wait' ? 'wait for' : 'be triggered by'} it`,
+          `${by === 'wait' ? 'waits' : 'triggers'} cannot use it`,
         actual: event_type,
       },
     ]

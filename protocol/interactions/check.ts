@@ -45,7 +45,7 @@ export function checkQuestion(
     return [
       {
         field: below(path, 'mode'),
-        message: `${mode} does not go with ${kind}`,
+        message: `the mode ${mode} is not allowed with the kind ${kind}`,
         expected: allowed,
         actual: mode,
       },
@@ -56,10 +56,13 @@ export function checkQuestion(
         question[field as keyof Question] !== undefined &&
         !(fits as readonly string[]).includes(mode),
     )
-    .map(([field]) => ({ field: below(path, field), message: `means nothing in the mode ${mode}` }))
+    .map(([field]) => ({
+      field: below(path, field),
+      message: `is not allowed in the mode ${mode}`,
+    }))
   const chooses = mode === 'select' || mode === 'multi_select'
   if (chooses && options.length === 0)
-    faults.push({ field: below(path, 'options'), message: `${mode} needs options` })
+    faults.push({ field: below(path, 'options'), message: `is required in the mode ${mode}` })
   const values = options.map(({ value }) => value)
   values.forEach((value, index) => {
     if (!open(value) && values.indexOf(value) < index)
@@ -152,9 +155,9 @@ export function checkPolicy(
   const roles = targets.findIndex((target) => roleOf(target) !== undefined)
   const faults: FieldError[] = []
   if (type === 'quorum' && threshold === undefined)
-    faults.push({ field: below(path, 'threshold'), message: 'a quorum needs a threshold' })
+    faults.push({ field: below(path, 'threshold'), message: 'a quorum requires a threshold' })
   if (type !== 'quorum' && threshold !== undefined)
-    faults.push({ field: below(path, 'threshold'), message: 'belongs to a quorum' })
+    faults.push({ field: below(path, 'threshold'), message: 'is allowed only for a quorum' })
   if (
     type === 'quorum' &&
     threshold !== undefined &&
@@ -180,14 +183,15 @@ export function checkPolicy(
     faults.push({
       field: below(below(path, 'review'), 'reviewer_user_ids'),
       message:
-        'nobody could review: all of them have to answer, and nobody reviews an answer of their own',
+        'must contain a reviewer who is not a target: every target must answer, and reviewers ' +
+        'cannot review their own answers',
       actual: reviewers,
     })
   }
   if (type === 'all_of' && roles >= 0)
     faults.push({
       field: `${field}[${roles}]`,
-      message: 'a role has no fixed number of members: it goes with any_of and quorum',
+      message: 'a role has no fixed number of members; use any_of or quorum',
       actual: targets[roles],
     })
   return faults
@@ -199,7 +203,7 @@ export function checkConsumer(consumer: Consumer): FieldError[] {
   const extra = kinds.filter((kind) => consumer[kind] !== undefined && kind !== consumer.kind)
   const faults: FieldError[] = extra.map((kind) => ({
     field: `consumer.${kind}`,
-    message: `does not go with the kind ${consumer.kind}`,
+    message: `is not allowed with the kind ${consumer.kind}`,
   }))
   if (
     (consumer.kind === 'agent_tool' || consumer.kind === 'http_subscriber') &&

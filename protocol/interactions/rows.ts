@@ -38,7 +38,7 @@ const CreateInteraction = Closed({
   kind: InteractionKind,
   title: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
   message: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 512, description: 'Former name of title' }),
+    Type.String({ minLength: 1, maxLength: 512, description: 'Deprecated name of title' }),
   ),
   description: Type.Optional(orAbsent(Type.String({ maxLength: 16_384 }))),
   target_user_ids: Type.Optional(Targets),
@@ -49,7 +49,7 @@ const CreateInteraction = Closed({
         group_id: Type.Optional(Id),
         target_group_id: Type.Optional(Id),
       },
-      { description: 'Former form of target_user_ids; groups are refused' },
+      { description: 'Deprecated form of target_user_ids; groups are refused' },
     ),
   ),
   subject: Type.Optional(orAbsent(Reference)),
@@ -58,7 +58,7 @@ const CreateInteraction = Closed({
   properties: Type.Optional(orAbsent(JsonObject)),
   tags: Type.Optional(Tags),
   spec: Type.Optional(Question),
-  require_all: Type.Optional(Type.Boolean({ description: 'Former form of the policy all_of' })),
+  require_all: Type.Optional(Type.Boolean({ description: 'Deprecated form of the policy all_of' })),
   resolution_policy: Type.Optional(orAbsent(Type.Union([Policy, Type.Enum(['any_of', 'all_of'])]))),
   consumer: Type.Optional(orAbsent(Type.Union([Consumer, ConsumerKind]))),
   delivery: Type.Optional(orAbsent(Delivery)),
@@ -122,12 +122,12 @@ function checkRun(body: CreateInteraction): FieldError[] {
       },
     ]
   if (kind === 'run' && !run)
-    return [{ field: 'run_id', message: 'the consumer run needs run_id and signal_name' }]
+    return [{ field: 'run_id', message: 'the consumer run requires run_id and signal_name' }]
   return run && kind !== undefined && kind !== 'run'
     ? [
         {
           field: 'consumer',
-          message: 'with run_id and signal_name the consumer is run',
+          message: 'must be run, because run_id and signal_name are given',
           expected: 'run',
           actual: kind,
         },
@@ -166,7 +166,7 @@ function checkCreate(body: CreateInteraction): FieldError[] {
   if (targetsOf(body).length === 0)
     faults.push({ field: 'target_user_ids', message: 'is required' })
   if (target_user_ids && target?.user_ids)
-    faults.push({ field: 'target', message: 'give target_user_ids only' })
+    faults.push({ field: 'target', message: 'give only target_user_ids' })
   if (require_all !== undefined && resolution_policy !== undefined)
     faults.push({
       field: 'require_all',
@@ -190,7 +190,12 @@ function checkCreate(body: CreateInteraction): FieldError[] {
     ...(delivery?.channels ?? []).flatMap((channel, index) =>
       (channel.kind === 'email') === (channel.email !== undefined)
         ? []
-        : [{ field: `delivery.channels[${index}].email`, message: 'goes with the kind email' }],
+        : [
+            {
+              field: `delivery.channels[${index}].email`,
+              message: 'is allowed only with the kind email',
+            },
+          ],
     ),
   ]
 }
@@ -204,7 +209,7 @@ const Respond = Closed({
 const Review = Closed({ action: Type.Enum(['accept', 'request_changes']), comment: Comment })
 const checkReview = ({ action, comment }: Static<typeof Review>): FieldError[] =>
   action === 'request_changes' && !comment?.trim()
-    ? [{ field: 'comment', message: 'say what should change' }]
+    ? [{ field: 'comment', message: 'must describe the requested changes' }]
     : []
 const Cancel = Closed({ reason: Type.Optional(Type.String({ maxLength: 1024 })) })
 const CreateLinks = Closed({
@@ -212,7 +217,8 @@ const CreateLinks = Closed({
     Type.Array(Target, {
       minItems: 1,
       maxItems: 100,
-      description: 'All targets that have not answered by default',
+      description:
+        'Targets for which links are created; by default, all targets that have not answered',
     }),
   ),
 })
@@ -258,7 +264,8 @@ export const interactions = {
       inbox: Type.Optional(
         Type.Boolean({
           description:
-            'Only what the caller is asked: as a target, through a role, or as a reviewer',
+            'Only interactions that the caller can answer as a target or through a role, or can ' +
+            'review',
         }),
       ),
       ...paging,
@@ -284,7 +291,7 @@ export const interactions = {
     errors: ['not_found', 'conflict'],
   }),
   'interaction.review': command(`POST ${P}/:id/review`, {
-    summary: 'Accept what was submitted, or ask for changes, as one of the reviewers',
+    summary: 'Accept the submitted answers, or request changes, as one of the reviewers',
     locateBy: 'interaction',
     tag,
     permission: 'project.view',
@@ -295,7 +302,7 @@ export const interactions = {
     errors: ['not_found', 'conflict'],
   }),
   'interaction.cancel': command(`POST ${P}/:id/cancel`, {
-    summary: 'Withdraw an open interaction',
+    summary: 'Cancel an open interaction',
     locateBy: 'interaction',
     tag,
     permission: 'runs.operate',
@@ -306,7 +313,7 @@ export const interactions = {
     errors: ['not_found', 'conflict'],
   }),
   'interaction.delete': command(`DELETE ${P}/:id`, {
-    summary: 'Take an ended interaction off the lists',
+    summary: 'Remove an ended interaction from the lists',
     locateBy: 'interaction',
     tag,
     permission: 'runs.operate',
@@ -316,7 +323,8 @@ export const interactions = {
   }),
   'interaction.link': command(`POST ${P}/:id/links`, {
     summary:
-      'Links with which targets answer once without signing in; the holder of a link answers as its target',
+      'Create answer links, with which targets answer once without signing in; the holder of a ' +
+      'link answers as its target',
     locateBy: 'interaction',
     tag,
     permission: 'project.admin',
@@ -329,7 +337,7 @@ export const interactions = {
   }),
 
   'interaction.cancellations': command(`POST ${P}/:id/cancellations`, {
-    summary: 'Withdraw an open interaction',
+    summary: 'Cancel an open interaction',
     tag: 'compat',
     alias: 'interaction.cancel',
     as: 'interaction.cancel',

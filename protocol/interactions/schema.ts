@@ -38,7 +38,7 @@ export const Question = Closed({
   options: Type.Optional(
     Type.Array(Option, {
       maxItems: 100,
-      description: 'Stable values for logic, labels for people',
+      description: 'Options: a stable value for programs and a label for people',
     }),
   ),
   default_value: Type.Optional(Type.String({ maxLength: 1024 })),
@@ -68,14 +68,17 @@ export const Policy = Closed({
     Type.Integer({
       minimum: 1,
       maximum: 100,
-      description: 'Of a quorum: this many distinct targets',
+      description: 'Number of distinct targets that must answer; only with type quorum',
     }),
   ),
   review: Type.Optional(
     orAbsent(
       Closed({
         reviewer_user_ids: Type.Optional(
-          Type.Array(Target, { maxItems: 100, description: 'The creator when empty' }),
+          Type.Array(Target, {
+            maxItems: 100,
+            description: 'Reviewers: ids of principals, or role:<name>; the creator if empty',
+          }),
         ),
       }),
     ),
@@ -86,7 +89,7 @@ export type Policy = Static<typeof Policy>
 export const Reference = Closed({
   kind: Type.String({
     pattern: '^(external_url|[a-z][a-z0-9]*_entity)$',
-    description: 'external_url, or <brand>_entity',
+    description: 'Kind of the reference: external_url or <brand>_entity',
   }),
   url: Type.Optional(Type.String({ maxLength: 2048 })),
   entity_type: Type.Optional(Type.String({ maxLength: 128 })),
@@ -143,7 +146,9 @@ export const Response = Type.Object({
   responder_user_id: Type.String(),
   value: Type.Unknown(),
   comment: Type.Optional(Type.String()),
-  attempt: Type.Optional(Type.Integer({ description: 'Review round; absent in the first' })),
+  attempt: Type.Optional(
+    Type.Integer({ description: 'Number of the review round; absent in the first round' }),
+  ),
   responded_at: Timestamp,
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -161,7 +166,9 @@ export const LifecycleEvent = Type.Object({
     'cancelled',
     'expired',
   ]),
-  actor_id: Type.Optional(Type.String({ description: 'Absent: the service itself' })),
+  actor_id: Type.Optional(
+    Type.String({ description: 'Id of the principal; absent for changes by the service itself' }),
+  ),
   comment: Type.Optional(Type.String()),
   round: Type.Optional(Type.Integer()),
 })

@@ -45,13 +45,20 @@ export const logUp = {
     lines: Type.Array(
       Type.Object({
         at: Type.Optional(
-          Type.String({ description: 'RFC 3339; by default, the time at which the frame arrives' }),
+          Type.String({
+            description:
+              'Time of the line (RFC 3339); by default, the time at which the frame arrives',
+          }),
         ),
         level: Type.Optional(Level),
         text: Type.String(),
         fields: Type.Optional(JsonObject),
       }),
-      { minItems: 1, maxItems: logLimits.lines, description: 'Oldest first; the level is info' },
+      {
+        minItems: 1,
+        maxItems: logLimits.lines,
+        description: 'Lines, oldest first; the default level is info',
+      },
     ),
   }),
 } as const
@@ -92,7 +99,9 @@ export const RunLogLine = Type.Object({
   text: Type.String(),
   fields: Type.Optional(JsonObject),
   truncated: Type.Optional(
-    Type.Literal(true, { description: 'The text was cut, or the fields were left out' }),
+    Type.Literal(true, {
+      description: 'Whether the text was shortened or the fields were removed',
+    }),
   ),
   job_id: Type.String(),
   attempt: Type.Integer(),
@@ -112,13 +121,15 @@ export const LogFilter = {
   step_key: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
   job_id: Type.Optional(Id),
   level: Type.Optional(
-    Type.Enum([...logLevels], { description: 'Only lines of this level or a more severe one' }),
+    Type.Enum([...logLevels], {
+      description: 'Only lines of this level or of a more severe level',
+    }),
   ),
   contains: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: logLimits.contains,
-      description: 'Only lines whose text contains this text, in any case',
+      description: 'Only lines whose text contains this text, regardless of case',
     }),
   ),
 }
@@ -143,13 +154,16 @@ export const logRows = {
         Type.Integer({
           minimum: 0,
           description:
-            'Position after which the lines begin, in the order of the list. ' +
-            'A page may be short, or empty, although has_more is true',
+            'Position after which the page begins, in the order of the list. A page may be short ' +
+            'or empty although has_more is true',
         }),
       ),
       limit: paging.limit,
       order: Type.Optional(
-        Type.Enum(['asc', 'desc'], { default: 'asc', description: 'A stream is always ascending' }),
+        Type.Enum(['asc', 'desc'], {
+          default: 'asc',
+          description: 'Order of the lines; streams are always ascending',
+        }),
       ),
       ...LogFilter,
     }),

@@ -9,8 +9,12 @@ import { query } from '../contract.ts'
 export const MAX_QUEUE_WORKERS = 100
 
 const open = {
-  waiting: Type.Integer({ description: 'Without a lease; includes jobs that wait for a retry' }),
-  in_work: Type.Integer({ description: 'Leased to a worker, or to the service itself' }),
+  waiting: Type.Integer({
+    description: 'Number of jobs without a lease, including jobs that wait for a retry',
+  }),
+  in_work: Type.Integer({
+    description: 'Number of jobs that are leased to a worker or to an executor of the service',
+  }),
   oldest_waiting_since: Type.Optional(Timestamp),
 }
 /** The open jobs of a queue that the same workers can perform. */
@@ -18,33 +22,42 @@ export const QueueLine = Type.Object({
   action_name: Type.Optional(Type.String()),
   provider: Type.Optional(Type.String()),
   model: Type.Optional(Type.String()),
-  environment_id: Type.Optional(Type.String({ description: 'Only its worker can take the jobs' })),
+  environment_id: Type.Optional(
+    Type.String({ description: 'Id of the environment whose worker alone can claim the jobs' }),
+  ),
   ...open,
 })
 export type QueueLine = Static<typeof QueueLine>
 export const Queue = Type.Object({
   name: Type.String(),
   ...open,
-  worker_count: Type.Integer({ description: 'Connected workers that take from the queue' }),
-  slots_used: Type.Integer({ description: 'Of these workers, also by jobs of other queues' }),
-  slots_free: Type.Integer({ description: 'Of these workers that are not draining' }),
-  lines: Type.Array(QueueLine, { description: 'Open jobs by action, or by model' }),
+  worker_count: Type.Integer({
+    description: 'Number of connected workers that claim from the queue',
+  }),
+  slots_used: Type.Integer({
+    description: 'Occupied slots of these workers, including slots with jobs of other queues',
+  }),
+  slots_free: Type.Integer({
+    description: 'Free slots of these workers, except those that are draining',
+  }),
+  lines: Type.Array(QueueLine, { description: 'Open jobs, grouped by action or by model' }),
   workers: Type.Array(
     Type.Object({
       worker_instance_id: Type.String(),
       name: Type.Optional(Type.String()),
       state: Type.Enum(['online', 'draining']),
       slots_used: Type.Integer(),
-      slots_free: Type.Integer({ description: '0 while the worker is draining' }),
+      slots_free: Type.Integer({ description: 'Free slots of the worker; 0 while it is draining' }),
     }),
-    { description: `In the order of their ids, at most ${MAX_QUEUE_WORKERS}` },
+    { description: `Workers of the queue in the order of their ids, at most ${MAX_QUEUE_WORKERS}` },
   ),
 })
 export type Queue = Static<typeof Queue>
 
 export const queues = {
   'queue.list': query('GET /projects/:project/queues', {
-    summary: 'Queues with open jobs or with workers of their own: what waits, and who takes it',
+    summary:
+      'Queues that have open jobs or workers, with the numbers of their jobs and their workers',
     tag: 'workers',
     permission: 'project.view',
     query: Closed(cutting),

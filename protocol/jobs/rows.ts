@@ -42,7 +42,9 @@ export const Job = Type.Object({
   tool_call_id: Type.Optional(Type.String()),
   priority: Type.Optional(Type.Integer()),
   fairness_key: Type.Optional(Type.String()),
-  claim_attempt: Type.Integer({ description: '0 before the first claim' }),
+  claim_attempt: Type.Integer({
+    description: 'Number of claims of the job; 0 before the first claim',
+  }),
   max_attempts: Type.Integer(),
   worker_instance_id: Type.Optional(Type.String()),
   lease_expires_at: Type.Optional(Timestamp),

@@ -78,7 +78,7 @@ function checkRepositories({ repositories = [], triggers = [] }: Authored): Fiel
         ? [{ field: below(at, 'full_name'), message: 'is required' }]
         : []),
       ...(source === 'match' && !triggers.some(({ kind }) => kind === 'event')
-        ? [{ field: below(at, 'source'), message: 'match needs a trigger of kind event' }]
+        ? [{ field: below(at, 'source'), message: 'match requires a trigger of kind event' }]
         : []),
       ...(source === 'static' && full_name !== undefined && !isRepositoryName(full_name)
         ? [{ field: below(at, 'full_name'), message: 'must be owner/name', actual: full_name }]

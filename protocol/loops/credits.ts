@@ -54,7 +54,7 @@ export function checkBudget({ budget_usd, credit_budget }: Budget): FieldError[]
       ? [{ field: 'credit_budget', message: 'give budget_usd or credit_budget, not both' }]
       : []),
     ...(finer
-      ? [{ field: 'budget_usd', message: 'is finer than 0.00001', actual: budget_usd }]
+      ? [{ field: 'budget_usd', message: 'must be a multiple of 0.00001', actual: budget_usd }]
       : []),
   ]
 }

@@ -32,7 +32,7 @@ const checkUpdate = ({ status, ...besides }: UpdateLoop) =>
     ? [
         {
           field: 'status',
-          message: 'deletes the loop, as DELETE does; give nothing besides',
+          message: 'deletes the loop, so no other member is allowed',
           actual: status,
         },
       ]
@@ -49,11 +49,12 @@ const StartLoopRun = Closed({
     Type.String({
       ...KEY,
       description:
-        'A second start in this project with this key answers the same run while it is active, 409 afterwards',
+        'Key that marks repeats: a second start in the project with the same key returns the ' +
+        'same run while it is active, and 409 afterwards',
     }),
   ),
   external_id: Type.Optional(
-    Type.String({ ...KEY, description: 'An older name of idempotency_key' }),
+    Type.String({ ...KEY, description: 'Deprecated name of idempotency_key' }),
   ),
   budget_usd: Type.Optional(Type.Number({ minimum: 0 })),
   credit_budget: Type.Optional(Type.Integer({ minimum: 1 })),
@@ -71,7 +72,8 @@ export const startKeyOf = ({
 const FireTrigger = Closed({
   event: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {
-      description: 'The event of the run; by default, that of a schedule, or an empty one',
+      description:
+        'Event of the run; by default, the event of a schedule trigger, or an empty event',
     }),
   ),
 })
@@ -81,7 +83,12 @@ const checkStart = (body: StartLoopRun) => [
   ...(body.idempotency_key?.trim() &&
   body.external_id?.trim() &&
   body.idempotency_key.trim() !== body.external_id.trim()
-    ? [{ field: 'external_id', message: 'is an older name of idempotency_key; give one of them' }]
+    ? [
+        {
+          field: 'external_id',
+          message: 'is a deprecated name of idempotency_key; give only one of them',
+        },
+      ]
     : []),
 ]
 
@@ -96,7 +103,8 @@ export const TriggerStanding = Type.Object({
     Type.Integer({
       minimum: 1,
       description:
-        'How often its condition could not be evaluated since it was saved; such an event starts no run',
+        'Number of events for which the condition could not be evaluated since it was saved; ' +
+        'such events start no run',
     }),
   ),
   last_condition_fault: Type.Optional(
@@ -105,7 +113,8 @@ export const TriggerStanding = Type.Object({
   skipped_starts: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: "How often it fired and no run came of it since the loop's latest version",
+      description:
+        'Number of firings that started no run since the latest version of the loop was created',
     }),
   ),
   last_skipped_start: Type.Optional(
@@ -140,7 +149,7 @@ export const loops = {
     reply: pageOf(Loop),
   }),
   'loop.create': command(`POST ${P}`, {
-    summary: 'Create a loop; with steps it is active at once',
+    summary: 'Create a loop; a loop with steps is active at once',
     tag,
     permission: 'project.edit',
     to: { kind: 'loop', mint: 'loop' },
@@ -163,7 +172,8 @@ export const loops = {
     errors: ['not_found'],
   }),
   'loop.update': command(`PATCH ${P}/:id`, {
-    summary: 'Change a loop, member by member; a change of what it does makes its next version',
+    summary:
+      'Change the given members of a loop; a change of its definition creates the next version',
     tag,
     permission: 'project.edit',
     to: self,
@@ -176,7 +186,7 @@ export const loops = {
     errors: ['not_found', 'conflict', 'already_exists'],
   }),
   'loop.delete': command(`DELETE ${P}/:id`, {
-    summary: 'Delete a loop; its runs go on and stay readable',
+    summary: 'Delete a loop; its runs continue and stay readable',
     tag,
     permission: 'project.edit',
     to: self,
@@ -185,7 +195,8 @@ export const loops = {
   }),
   'loop.triggers': query(`GET ${P}/:id/triggers`, {
     summary:
-      'Triggers of a loop: when they fire next, what was wrong with their conditions, and starts that came to nothing',
+      'Triggers of a loop, with their next times, the errors of their conditions and their ' +
+      'skipped starts',
     answeredBy: 'gateway',
     tag,
     permission: 'project.view',
@@ -216,7 +227,8 @@ export const loops = {
     ],
   }),
   'loop.fire': command(`POST ${P}/:id/triggers/:trigger_id/fire`, {
-    summary: 'Fire a trigger of a loop as a test, even if it is disabled; the run is a real one',
+    summary:
+      'Fire a trigger of a loop as a test, even if it is disabled; the firing starts a real run',
     tag,
     permission: 'runs.operate',
     to: self,

@@ -14,25 +14,36 @@ export const schedules = {
         Type.String({
           minLength: 1,
           maxLength: 256,
-          description: 'Five fields, or a descriptor such as @daily; either this or interval',
+          description:
+            'Cron expression with five fields, or a descriptor such as @daily; give either cron ' +
+            'or interval',
         }),
       ),
       interval: Type.Optional(
         Type.String({
           minLength: 1,
           maxLength: 64,
-          description: 'A duration such as 15m, counted from now; at least 10s',
+          description: 'Interval from now, as a duration such as 15m; at least 10s',
         }),
       ),
       timezone: Type.Optional(
-        Type.String({ minLength: 1, maxLength: 64, description: 'UTC by default; with cron only' }),
+        Type.String({
+          minLength: 1,
+          maxLength: 64,
+          description: 'IANA name of the time zone; UTC by default; only with cron',
+        }),
       ),
-      since: Type.Optional(Type.String({ format: 'date-time', description: 'Now by default' })),
+      since: Type.Optional(
+        Type.String({
+          format: 'date-time',
+          description: 'Time after which the schedule is evaluated; the present time by default',
+        }),
+      ),
       count: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 5 })),
     }),
     reply: Type.Object({
       times: Type.Array(Timestamp, {
-        description: 'Earliest first; fewer than asked for when the schedule ends',
+        description: 'Times, earliest first; fewer than requested if the schedule ends',
       }),
     }),
   }),

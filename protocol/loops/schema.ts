@@ -11,8 +11,9 @@ import { Spec } from '../workflows/spec.ts'
 export const loopStatuses = ['draft', 'active', 'paused'] as const
 const ConcurrencyPolicy = Type.Enum(['allow', 'queue', 'skip', 'replace'], {
   description:
-    'What a start does while a run is under way: both run, it waits its turn, it is left out, ' +
-    'or the run under way is cancelled. allow by default',
+    'Concurrency policy, which applies when the loop starts while another of its runs is active. ' +
+    'allow (the default): both runs are active; queue: the new run waits; skip: no run is ' +
+    'started; replace: the active run is cancelled',
 })
 /** The effect of a start while another run is active. */
 export type ConcurrencyPolicy = Static<typeof ConcurrencyPolicy>
@@ -22,7 +23,9 @@ const HttpConfig = Closed({
   http_handle: Type.Optional(
     Type.String({
       pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$',
-      description: 'Unique in the whole installation; an unguessable one by default',
+      description:
+        'Handle in the URL of the trigger, unique in the installation; the id of the trigger by ' +
+        'default',
     }),
   ),
 })
@@ -31,17 +34,21 @@ const ScheduleConfig = Closed({
     Type.String({
       minLength: 1,
       maxLength: 128,
-      description: 'Five fields, or a descriptor such as @hourly',
+      description: 'Cron expression with five fields, or a descriptor such as @hourly',
     }),
   ),
   interval: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 32, description: 'A duration of at least 10s' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 32,
+      description: 'Interval as a duration; at least 10s',
+    }),
   ),
   timezone: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 64,
-      description: 'IANA name, with cron; UTC by default',
+      description: 'IANA name of the time zone; UTC by default; only with cron',
     }),
   ),
 })
@@ -49,11 +56,15 @@ const EventConfig = Closed({
   event_type: Type.String({
     minLength: 1,
     maxLength: 256,
-    description: 'A type, or a beginning followed by .*',
+    description: 'Event type, or a prefix followed by .*',
   }),
   source_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   condition: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 4096, description: 'A predicate over event and meta' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 4096,
+      description: 'Expression over event and meta; the trigger fires if it is true',
+    }),
   ),
 })
 const trigger = {
@@ -120,7 +131,7 @@ export const Loop = Type.Object({
   id: Type.String(),
   name: Type.String(),
   status: Type.Enum([...loopStatuses, 'deleted'], {
-    description: 'deleted only in the answer to the change that deletes it',
+    description: 'Status of the loop; deleted occurs only in the reply to the deletion',
   }),
   ...metadata,
   ...authoring,

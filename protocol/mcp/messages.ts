@@ -66,7 +66,7 @@ export const McpNotice = Type.Object({
 export function checkMessage({ id, method, params, result, error }: McpMessage): FieldError[] {
   if (method !== undefined)
     return [result, error].some((part) => part !== undefined)
-      ? [{ field: 'method', message: 'does not go with a result or an error' }]
+      ? [{ field: 'method', message: 'is not allowed with a result or an error' }]
       : []
   if (id === undefined || (result === undefined) === (error === undefined))
     return [
@@ -75,7 +75,7 @@ export function checkMessage({ id, method, params, result, error }: McpMessage):
         message: 'is required, except in answers, which have an id and a result or an error',
       },
     ]
-  return params === undefined ? [] : [{ field: 'params', message: 'goes only with a method' }]
+  return params === undefined ? [] : [{ field: 'params', message: 'is allowed only with a method' }]
 }
 
 export const CallParams = Type.Object({

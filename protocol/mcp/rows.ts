@@ -11,8 +11,8 @@ const tag = 'mcp'
 export const mcp = {
   'mcp.send': command(`POST ${P}`, {
     summary:
-      'One message of a client of the Model Context Protocol; ' +
-      'each tool asks for the permission of the row that does it',
+      'Send one message of the Model Context Protocol; a call of a tool requires the permission ' +
+      'of the operation that it performs',
     mcp: true,
     tag,
     permission: 'authenticated',
@@ -26,7 +26,8 @@ export const mcp = {
   }),
   'mcp.listen': stream(`GET ${P}`, {
     summary:
-      'Hear of changes of the tools; with Last-Event-ID, go on waiting for a call whose stream broke',
+      'Event stream of changes of the tools; with Last-Event-ID, continues a call whose stream ' +
+      'was interrupted',
     mcp: true,
     tag,
     permission: 'authenticated',

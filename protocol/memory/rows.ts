@@ -27,14 +27,15 @@ const Coverage = Type.Object({
 export const memory = {
   'memory.get': query(`GET ${P}`, {
     ...read,
-    summary: 'How much an agent remembers',
+    summary: 'Number of the memory entries of an agent, in total and by kind',
     reply: AgentMemory,
     errors: ['not_found'],
   }),
   'memory.entries': query(`GET ${P}/entries`, {
     ...read,
     summary:
-      'What an agent remembers: pinned first, then by importance; `query` finds entries with all of its words',
+      'Memory entries of an agent: pinned entries first, then by importance; `query` finds ' +
+      'entries that contain all of its words',
     query: Closed({
       query: Type.Optional(Type.String({ maxLength: 256 })),
       search_mode: Type.Optional(Type.Enum(['keyword', 'semantic', 'hybrid'])),
@@ -50,7 +51,8 @@ export const memory = {
   'memory.changes': query(`GET ${P}/changes`, {
     ...read,
     summary:
-      'What happened to the memory, oldest first; `next_cursor` goes on from there, also from an empty page',
+      'Changes of the memory, oldest first; `next_cursor` continues the list, also after an ' +
+      'empty page',
     answeredBy: 'gateway',
     query: Closed({ after: Type.Optional(paging.cursor), limit: paging.limit }),
     reply: Type.Object({
@@ -62,7 +64,7 @@ export const memory = {
   }),
   'memory.save': command(`PUT ${P}/entries/:memory_key`, {
     ...write,
-    summary: 'Remember something under a key, in place of what was there',
+    summary: 'Create or replace the memory entry of a key',
     body: SaveMemory,
     check: checkSaveMemory,
     reply: MemoryEntry,
@@ -71,7 +73,7 @@ export const memory = {
   }),
   'memory.forget': command(`DELETE ${P}/entries/:memory_key`, {
     ...write,
-    summary: 'Forget what is under a key, if anything is',
+    summary: 'Delete the memory entry of a key, if it exists',
     status: 204,
     errors: ['not_found'],
   }),

@@ -70,7 +70,10 @@ function channelOf(channel: Channel): Json {
     parameters: Object.fromEntries(
       slots.map((slot) => [
         slot,
-        { description: slot === 'project' ? 'Handle of the project' : `The ${slot} of the path` },
+        {
+          description:
+            slot === 'project' ? 'Handle of the project' : `The parameter ${slot} of the path`,
+        },
       ]),
     ),
     messages: Object.fromEntries(

@@ -20,18 +20,19 @@ const tags: Readonly<Record<string, string>> = {
   projects: 'Projects of the organization.',
   'api keys': 'Keys of the organization and of projects.',
   access: 'Principals, roles and permissions.',
-  'audit logs': 'Who changed what.',
-  'definition resolver': 'The service that gives agents their definitions.',
-  overview: 'What goes on in a project and in the installation, for pages and dashboards.',
+  'audit logs': 'Changes of the configuration, with their principals and credentials.',
+  'definition resolver': 'The service that supplies the definitions of agents.',
+  overview: 'State of a project and of the installation, for pages and dashboards.',
   workflows: 'Workflow definitions and their versions.',
-  loops: 'Loops: workflows with what starts them, and how many of their runs may be under way.',
+  loops: 'Loops: workflows with triggers and rules for concurrent runs.',
   runs: 'Runs: starting, reading, controlling and following them.',
   interactions:
-    'Questions to people: approvals, answers and reviews, and the links with which they are answered.',
-  people: 'People of a project, their tokens, and who the caller is.',
-  workers: 'Workers and the socket they work over.',
+    'Questions to people: approvals, answers and reviews, and the links with which they are ' +
+    'answered.',
+  people: 'People of a project, their tokens, and the identity of the caller.',
+  workers: 'Workers and the worker socket.',
   mcp: 'The tools of a project over the Model Context Protocol.',
-  compat: 'Other forms of the operations above that existing clients use.',
+  compat: 'Aliases of the operations above, for existing clients.',
 }
 
 const json = (schema: unknown): Json => ({ 'application/json': { schema } })
@@ -97,8 +98,8 @@ const events: Json = {
     schema: {
       type: 'string',
       description:
-        'Frames `id`, `event`, `data`; data is one record as JSON. ' +
-        'The AsyncAPI document at `/v1/asyncapi.json` has the schema of each event.',
+        'Frames with `id`, `event` and `data`; `data` is one record as JSON. The AsyncAPI ' +
+        'document at `/v1/asyncapi.json` contains the schema of each event.',
     },
   },
 }
@@ -134,7 +135,11 @@ export function refusalsOf({ shape, verb, route }: Operation): Code[] {
 const formRefusals = ({ reference }: Names): Json =>
   Object.fromEntries(
     [
-      ['400', 'The form is not right, or there is no token yet, or none will come'],
+      [
+        '400',
+        'The form is invalid, the token is not available yet, or the sign-in was denied or has ' +
+          'expired',
+      ],
       ['429', 'Too many requests'],
       ['503', 'The service cannot answer right now'],
     ].map(([status, description]) => [
@@ -211,13 +216,13 @@ function operationOf(name: string, row: Operation, names: Names, brand: string):
     ...(shape.permission === undefined && { security: [] }),
     description: [
       shape.permission === undefined
-        ? 'Needs no API key.'
+        ? 'Requires no API key.'
         : shape.permission === 'authenticated'
-          ? 'Any valid credential.'
-          : `Needs the permission \`${shape.permission}\`.`,
-      ...(shape.alias ? [`Another form of \`${shape.alias}\`.`] : []),
+          ? 'Requires a valid credential.'
+          : `Requires the permission \`${shape.permission}\`.`,
+      ...(shape.alias ? [`Alias of \`${shape.alias}\`.`] : []),
       ...(shape.stream === 'accept'
-        ? ['With `Accept: text/event-stream` the answer is a stream.']
+        ? ['With `Accept: text/event-stream` the response is an event stream.']
         : []),
     ].join(' '),
     parameters: parametersOf(row, names, brand),
@@ -271,7 +276,8 @@ export function openapi({ brand, version, public_url = '', examples = {} }: Desc
       description:
         'Coordinates the work of humans, systems and agents: workflows, runs, ' +
         'and the workers that execute them. ' +
-        'Event streams and the worker socket are described by the [AsyncAPI document](/v1/asyncapi.json).',
+        'Event streams and the worker socket are described by the [AsyncAPI ' +
+        'document](/v1/asyncapi.json).',
     },
     servers: [
       { url: `${public_url}/v1`, description: 'Production' },
@@ -294,15 +300,18 @@ export function openapi({ brand, version, public_url = '', examples = {} }: Desc
           in: 'header',
           schema: { type: 'string', minLength: 1, maxLength: 255 },
           description:
-            'A repeat with the same key answers what the first request answered; ' +
-            'with another body it is refused. ' +
-            'Where the body has an `idempotency_key`, that counts alone.',
+            'Key that marks repeats: a repeated request with the same key gets the answer of the ' +
+            'first request. It is refused if its body differs. If the body contains an ' +
+            '`idempotency_key`, this header is ignored.',
         },
         LastEventID: {
           name: 'Last-Event-ID',
           in: 'header',
           schema: { type: 'string' },
-          description: 'Go on after this frame; of this and the query, the larger counts.',
+          description:
+            'Id of the last frame received; the stream continues after it. If the query also ' +
+            'contains a position, the larger one applies; for the stream of a transcript, the ' +
+            'cursor of the query applies.',
         },
       },
       headers: {

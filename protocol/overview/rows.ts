@@ -29,12 +29,12 @@ const Latency = (share: string) =>
   Type.Optional(
     Type.Number({
       description:
-        `Milliseconds from start to end within which ${share} of the runs ended; ` +
-        'within 10 %, absent when none ended',
+        `Duration in milliseconds that ${share} of the ended runs did not exceed, ` +
+        'accurate to 10 %; absent if no run ended',
     }),
   )
 const flow = {
-  started: Type.Integer({ description: 'Runs that were created' }),
+  started: Type.Integer({ description: 'Number of runs that were created' }),
   completed: Type.Integer(),
   failed: Type.Integer(),
   cancelled: Type.Integer(),
@@ -47,8 +47,8 @@ export type Flow = Static<typeof Flow>
 
 const Failure = Type.Object({
   error_type: Type.String(),
-  step_key: Type.Optional(Type.String({ description: 'The step that failed' })),
-  definition_id: Type.Optional(Type.String({ description: 'The workflow' })),
+  step_key: Type.Optional(Type.String({ description: 'Key of the step that failed' })),
+  definition_id: Type.Optional(Type.String({ description: 'Id of the workflow' })),
   loop_id: Type.Optional(Type.String()),
   count: Type.Integer(),
   last_run_id: Type.String(),
@@ -68,26 +68,35 @@ export const Overview = Type.Object({
   generated_at: Timestamp,
   period_start: Timestamp,
   minutes: Type.Integer(),
-  step_seconds: Type.Integer({ description: 'Length of the steps of the series' }),
+  step_seconds: Type.Integer({ description: 'Seconds that each element of the series covers' }),
   runs: RunCounts,
   interactions: Type.Object({
-    waiting: Type.Integer({ description: 'Pending or in review, as far as you may read them' }),
-    for_me: Type.Integer({ description: 'Those that you may answer or review' }),
+    waiting: Type.Integer({
+      description:
+        'Number of interactions that are pending or in review and that the caller may read',
+    }),
+    for_me: Type.Integer({
+      description: 'Number of interactions that the caller may answer or review',
+    }),
     at_least: Type.Boolean({
-      description: `There may be more: counting ends at ${MAX_WAITING_COUNTED}`,
+      description:
+        'Whether there may be more interactions than counted; ' +
+        `counting ends at ${MAX_WAITING_COUNTED}`,
     }),
   }),
   period: Flow,
   failures: Type.Array(Failure, {
     description: `The most frequent failures of the period, at most ${MAX_FAILURES}`,
   }),
-  series: Type.Array(Type.Object({ at: Timestamp, ...flow }), { description: 'Oldest first' }),
+  series: Type.Array(Type.Object({ at: Timestamp, ...flow }), {
+    description: 'Numbers and latencies per interval, oldest first',
+  }),
 })
 export type Overview = Static<typeof Overview>
 
 export const overview = {
   'overview.get': query('GET /projects/:project/overview', {
-    summary: 'Runs by status, waiting questions, failures and a series of the last minutes',
+    summary: 'Runs by status, waiting interactions, failures, and a series of the last minutes',
     tag: 'overview',
     permission: 'project.view',
     viewer: true,
@@ -97,7 +106,8 @@ export const overview = {
           minimum: 1,
           maximum: MAX_OVERVIEW_MINUTES,
           default: 60,
-          description: 'Length of the period; a longer one has longer steps',
+          description:
+            'Length of the period in minutes; the series of a longer period has longer intervals',
         }),
       ),
     }),

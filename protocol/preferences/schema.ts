@@ -26,7 +26,8 @@ export const Preferences = Type.Object({
   preferences: JsonObject,
   version: Type.Integer({
     minimum: 0,
-    description: 'Grows by one with every change; 0 before the first',
+    description:
+      'Version of the preferences; increases by one with every change; 0 before the first change',
   }),
   updated_at: Type.Optional(Timestamp),
 })
@@ -36,7 +37,9 @@ export const SavePreferences = Closed({
   expected_version: Type.Optional(
     Type.Integer({
       minimum: 0,
-      description: 'The version that the caller has read; another version is refused with 409',
+      description:
+        'Version that the caller has read; if the present version differs, the request is ' +
+        'refused with 409',
     }),
   ),
 })
@@ -130,8 +133,8 @@ const Sort = Closed({
 })
 const Filter = Type.Record(Type.String(), Type.Unknown(), {
   description:
-    'Query parameters of the list with their values; parameters of pages and `include` are refused. ' +
-    'For `rows`: `table_id`, and members of `table.query` and `table.search`',
+    'Query parameters of the list with their values; paging parameters and `include` are ' +
+    'refused. For `rows`: `table_id`, and members of `table.query` and `table.search`',
 })
 const Name = Type.String({ minLength: 1, maxLength: 128, pattern: '\\S' })
 
@@ -142,8 +145,10 @@ export const SavedView = Type.Object({
   filter: Type.Optional(JsonObject),
   columns: Type.Optional(Type.Array(Type.String())),
   sort: Type.Optional(Sort),
-  shared: Type.Boolean({ description: 'Visible to all who may view the project' }),
-  owner_id: Type.String({ description: 'The principal that created the view' }),
+  shared: Type.Boolean({
+    description: 'Whether the view is visible to all principals that may view the project',
+  }),
+  owner_id: Type.String({ description: 'Id of the principal that created the view' }),
   created_at: Timestamp,
   updated_at: Timestamp,
 })
@@ -155,7 +160,12 @@ export const CreateSavedView = Closed({
   filter: Type.Optional(Filter),
   columns: Type.Optional(Columns),
   sort: Type.Optional(Sort),
-  shared: Type.Optional(Type.Boolean({ description: 'Needs the permission project.edit' })),
+  shared: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether the view is shared with the project; requires the permission project.edit',
+    }),
+  ),
 })
 export type CreateSavedView = Static<typeof CreateSavedView>
 export const UpdateSavedView = Closed({
@@ -163,7 +173,12 @@ export const UpdateSavedView = Closed({
   filter: Type.Optional(Filter),
   columns: Type.Optional(Columns),
   sort: Type.Optional(Sort),
-  shared: Type.Optional(Type.Boolean({ description: 'Needs the permission project.edit' })),
+  shared: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether the view is shared with the project; requires the permission project.edit',
+    }),
+  ),
 })
 export type UpdateSavedView = Static<typeof UpdateSavedView>
 /** Returns the faults that schemas cannot detect in the members of a saved view. */

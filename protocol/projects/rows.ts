@@ -33,12 +33,13 @@ const External = Type.String({ minLength: 1, maxLength: 256 })
 const AccessMode = Type.Enum(['open', 'restricted'])
 const SeparateApprover = Type.Boolean({
   description:
-    'Destructive actions of agents are approved by another principal than the one that asked the agent',
+    'Whether a destructive action of an agent must be approved by a principal other than the one ' +
+    'that made the request to the agent',
 })
 const EmailNotifications = Type.Boolean({
   description:
-    'E-mail for every interaction that does not say how it is delivered. ' +
-    'Otherwise e-mail is sent only for interactions whose delivery has a channel email',
+    'Whether e-mail is sent for every interaction without a delivery setting. If false, e-mail ' +
+    'is sent only for interactions whose delivery has a channel email',
 })
 const Attachments = Type.Boolean({
   description: 'Whether files can be attached to sessions; true by default',
@@ -68,14 +69,14 @@ const UpdateProject = Closed({
 })
 const checkCreate = (body: Static<typeof CreateProject>) =>
   body.if_exists === 'adopt' && body.external_ref === undefined
-    ? [{ field: 'external_ref', message: 'adopt needs an external_ref' }]
+    ? [{ field: 'external_ref', message: 'adopt requires an external_ref' }]
     : []
 const org = { kind: 'organization' } as const
 const tag = 'projects'
 
 export const projects = {
   'project.list': query('GET /projects', {
-    summary: 'Projects the caller can see, newest first',
+    summary: 'Projects that the caller can see, newest first',
     answeredBy: 'gateway',
     tag,
     permission: 'authenticated',
@@ -129,7 +130,7 @@ export const projects = {
     errors: ['not_found', 'conflict', 'already_exists'],
   }),
   'project.delete': command('DELETE /projects/:project', {
-    summary: 'Delete a project: no new work, running work drains',
+    summary: 'Delete a project; it accepts no new work, and running work is finished',
     tag,
     permission: 'organization.admin',
     to: org,
@@ -137,7 +138,7 @@ export const projects = {
     errors: ['not_found', 'conflict'],
   }),
   'project.capabilities': query('GET /projects/:project/capabilities', {
-    summary: 'What the caller may manage here',
+    summary: 'Management rights of the caller in the project',
     answeredBy: 'gateway',
     tag,
     permission: 'authenticated',
@@ -181,7 +182,7 @@ const Filters = Closed({
   ),
   actor_id: text,
   principal_id: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 256, description: 'Former name of actor_id' }),
+    Type.String({ minLength: 1, maxLength: 256, description: 'Deprecated name of actor_id' }),
   ),
   action: Type.Optional(many(Type.Enum(['create', 'update', 'delete']))),
   created_after: Type.Optional(Timestamp),
@@ -190,14 +191,14 @@ const Filters = Closed({
 })
 export const audit = {
   'audit.list': query('GET /audit-logs', {
-    summary: 'Who changed what, newest first',
+    summary: 'Audit log of the organization, newest first',
     tag: 'audit logs',
     permission: 'access.manage',
     query: Filters,
     reply: pageOf(AuditEntry),
   }),
   'audit.project': query('GET /projects/:project/audit-logs', {
-    summary: 'Who changed what in a project, newest first',
+    summary: 'Audit log of a project, newest first',
     tag: 'compat',
     alias: 'audit.list',
     as: 'audit.list',

@@ -78,7 +78,9 @@ const AppId = Type.String({
 })
 const InstallationId = Type.String({
   pattern: '^[0-9]{1,19}$',
-  description: 'Installation of the app; by default, the one that has the repository',
+  description:
+    'Id of the installation of the app; by default, the installation that has access to the ' +
+    'repository',
 })
 const Username = Type.String({
   pattern: '^[^\\x00-\\x20:@/\\x7f]{1,128}$',
@@ -92,8 +94,11 @@ export const RepositoryHost = Type.Object({
   app_id: Type.Optional(Type.String()),
   installation_id: Type.Optional(Type.String()),
   username: Type.Optional(Type.String()),
-  secrets: Type.Array(Type.String(), { description: 'Names of the keys and tokens that it has' }),
-  version: Type.Integer({ minimum: 1, description: 'Grows with every change' }),
+  secrets: Type.Array(Type.String(), { description: 'Names of the stored keys and tokens' }),
+  version: Type.Integer({
+    minimum: 1,
+    description: 'Version of the record; increases with every change',
+  }),
   created_at: Timestamp,
   updated_at: Timestamp,
 })
@@ -109,7 +114,8 @@ export const PutRepositoryHost = Closed({
       minLength: 1,
       maxLength: repositoryHostLimits.url,
       description:
-        'https://github.com or https://gitlab.com by default, by kind; required for tokens',
+        'Base URL of the repositories; by default https://github.com or https://gitlab.com, ' +
+        'depending on the kind; required for the kind token',
     }),
   ),
   app_id: Type.Optional(AppId),
@@ -156,7 +162,7 @@ function check(body: PutRepositoryHost): FieldError[] {
       .map((field) => ({ field, message: `is required for hosts of the kind ${kind}` })),
     ...Object.keys(given)
       .filter((field) => given[field] !== undefined && !allowed.includes(field))
-      .map((field) => ({ field, message: `is not for hosts of the kind ${kind}` })),
+      .map((field) => ({ field, message: `is not allowed for hosts of the kind ${kind}` })),
     // A fault has no `actual`, because a URL or a token may be a secret.
     ...(fault === undefined ? [] : [{ field: 'url', message: fault }]),
     ...(['api_token', 'read_token', 'push_token'] as const)
@@ -196,19 +202,19 @@ const admin = { tag, permission: 'project.admin', to: { kind: 'project' } } as c
 export const repositoryHosts = {
   'repository_host.list': query(`GET ${P}`, {
     ...read,
-    summary: 'Hosts of repositories, by name, without their keys and tokens',
+    summary: 'Repository hosts in the order of their names, without their keys and tokens',
     query: Closed(cutting),
     reply: listOf(RepositoryHost),
   }),
   'repository_host.get': query(`GET ${P}/:host_name`, {
     ...read,
-    summary: 'One host of repositories',
+    summary: 'One repository host',
     reply: RepositoryHost,
     errors: ['not_found'],
   }),
   'repository_host.put': command(`PUT ${P}/:host_name`, {
     ...admin,
-    summary: 'Add or replace a host of repositories, with its keys and tokens',
+    summary: 'Add or replace a repository host with its keys and tokens',
     body: PutRepositoryHost,
     check,
     reply: RepositoryHost,
@@ -216,7 +222,7 @@ export const repositoryHosts = {
   }),
   'repository_host.delete': command(`DELETE ${P}/:host_name`, {
     ...admin,
-    summary: 'Delete a host of repositories; no new credentials are given for it',
+    summary: 'Delete a repository host; no new credentials are issued for its repositories',
     status: 204,
     errors: ['not_found'],
   }),

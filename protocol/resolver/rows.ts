@@ -29,7 +29,8 @@ export const resolver = {
     reply: DefinitionResolver,
   }),
   'resolver.put': command(`PUT ${RESOLVER}`, {
-    summary: 'Replace the configuration of the definition resolver; an omitted auth is kept',
+    summary:
+      'Replace the configuration of the definition resolver; if auth is absent, it is not changed',
     tag,
     permission,
     to,
@@ -39,14 +40,16 @@ export const resolver = {
     cliExample: '--source client_resolver --endpoint-url https://definitions.example.org/resolve',
   }),
   'oauth_origins.get': query(`GET ${ORIGINS}`, {
-    summary: 'The origins to which a flow that connects a provider may return',
+    summary: 'Origins to which an OAuth flow that connects a provider may return',
     tag,
     permission,
     answeredBy: 'gateway',
     reply: OauthOrigins,
   }),
   'oauth_origins.put': command(`PUT ${ORIGINS}`, {
-    summary: 'Replace these origins; an empty list disables the return to other sites',
+    summary:
+      'Replace the origins to which an OAuth flow may return; an empty list disables the return ' +
+      'to other sites',
     tag,
     permission,
     to,

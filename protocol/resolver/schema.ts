@@ -45,7 +45,7 @@ type OnUnavailable = 'last_known_good' | 'fail'
 const OnUnavailable = Type.Enum(['last_known_good', 'fail'])
 const Source = Type.String({
   pattern: '^(client_resolver|([a-z][a-z0-9-]*_)?stored)$',
-  description: '<brand>_stored, or client_resolver',
+  description: 'Source of the definitions of agents: <brand>_stored or client_resolver',
 })
 const Age = (description: string) =>
   Type.Optional(Type.Integer({ minimum: 0, maximum: resolverLimits.age_s, description }))
@@ -67,7 +67,8 @@ export type DefinitionResolver = Static<typeof DefinitionResolver>
 const Token = Type.String({
   maxLength: resolverLimits.token,
   pattern: '^[\\x21-\\x7e]*$',
-  description: 'Write-only; omitted: unchanged; empty: removed',
+  description:
+    'Bearer token; write-only; if absent, the token is not changed; an empty token removes it',
 })
 export const PutDefinitionResolver = Closed({
   source: Source,
@@ -75,7 +76,7 @@ export const PutDefinitionResolver = Closed({
     Type.String({
       minLength: 1,
       maxLength: resolverLimits.url,
-      description: 'Begins with https://; required with client_resolver',
+      description: 'URL of the resolver; begins with https://; required with client_resolver',
     }),
   ),
   auth: Type.Optional(
@@ -87,7 +88,7 @@ export const PutDefinitionResolver = Closed({
   timeout_ms: Type.Optional(
     Type.Integer({
       maximum: resolverLimits.timeout_ms,
-      description: 'Of one call; 2000 when omitted or not positive',
+      description: 'Time limit of one call in milliseconds; 2000 if absent or not positive',
     }),
   ),
   protocol_version: Type.Optional(Type.Integer({ minimum: 1, maximum: 1 })),

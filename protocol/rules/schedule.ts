@@ -40,7 +40,7 @@ export function scheduleFault(
     return { field: 'cron', message: 'give exactly one of cron and interval' }
   if (interval !== undefined) {
     const length = parseDuration(interval)
-    if (timezone !== undefined) return { field: 'timezone', message: 'goes with cron only' }
+    if (timezone !== undefined) return { field: 'timezone', message: 'is allowed only with cron' }
     return length !== undefined && length >= SHORTEST && Number.isInteger(length)
       ? undefined
       : {
@@ -54,7 +54,7 @@ export function scheduleFault(
     return { field: 'cron', message: 'is not a descriptor such as @hourly, @daily or @weekly' }
   try {
     return patternOf(schedule).nextRun(new Date(SOME_TIME)) === null
-      ? { field: 'cron', message: 'names a day that never comes' }
+      ? { field: 'cron', message: 'names a date that does not exist' }
       : undefined
   } catch (error) {
     return {

@@ -24,11 +24,14 @@ export const BulkByFilter = Closed({
   action: Type.Enum(Object.keys(applicable) as BulkAction[]),
   filter: Closed(runFilters),
   preview: Type.Optional(
-    Type.Boolean({ description: 'Only answers how many runs match, and the first 20' }),
+    Type.Boolean({
+      description:
+        'Return only the number of matching runs and the first 20 of them, without changing a run',
+    }),
   ),
   reason: Type.Optional(Type.String({ maxLength: 1024 })),
   after: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 1024, description: '`next` of the previous answer' }),
+    Type.String({ minLength: 1, maxLength: 1024, description: '`next` of the previous response' }),
   ),
 })
 export type BulkByFilter = Static<typeof BulkByFilter>
@@ -42,7 +45,7 @@ export const BulkByFilterResult = Type.Object({
     }),
   ),
   next: Type.Union([Type.String(), Type.Null()], {
-    description: 'Pass it as `after` to continue; null after the last run',
+    description: 'Value of `after` for the next request; null after the last run',
   }),
   preview: Type.Optional(Type.Object({ ...RunCount.properties, runs: Type.Array(Run) })),
 })
@@ -58,7 +61,7 @@ export const checkBulkByFilter = (body: BulkByFilter): FieldError[] =>
     : [
         {
           field: 'filter.status',
-          message: `no run with such a status can be the object of ${body.action}`,
+          message: `${body.action} is not possible for runs with this status`,
           expected: applicable[body.action],
         },
       ]

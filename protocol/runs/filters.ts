@@ -19,8 +19,8 @@ export const runFilters = {
       minLength: 1,
       maxLength: 200,
       description:
-        'Text in the id, external id or name of the run, the name or handle of its workflow or ' +
-        'the name of its loop, or its error; the case of ASCII letters does not matter',
+        'Text that occurs in the id, external id, name or error of the run, in the name or ' +
+        'handle of its workflow, or in the name of its loop; the case of ASCII letters is ignored',
     }),
   ),
   created_after: Type.Optional(Timestamp),
@@ -36,7 +36,8 @@ export const runFilters = {
 export const runOrder = {
   sort: Type.Optional(
     Type.Enum(['created', 'ended'], {
-      description: 'By creation, the default, or by end, which lists ended runs only',
+      description:
+        'Sort by time of creation (the default) or by time of end, which lists only ended runs',
     }),
   ),
   order: Type.Optional(
@@ -48,6 +49,6 @@ export const runOrder = {
 export const COUNT_LIMIT = 10_000
 export const RunCount = Type.Object({
   count: Type.Integer({ maximum: COUNT_LIMIT }),
-  more: Type.Boolean({ description: 'More runs match, or may match, than were counted' }),
+  more: Type.Boolean({ description: 'Whether more runs match, or may match, than were counted' }),
 })
 export type RunCount = Static<typeof RunCount>

@@ -47,20 +47,25 @@ const start = {
     Type.String({
       maxLength: 255,
       description:
-        'A second start with this key answers the same run while it is active, 409 afterwards',
+        'Key that marks repeats: a second start with the same key returns the same run while it ' +
+        'is active, and 409 afterwards',
     }),
   ),
   priority: Type.Optional(
     Type.Integer({
       minimum: -1000,
       maximum: 1000,
-      description: 'Jobs of a higher priority are handed out first; 0 by default',
+      description:
+        'Priority of the jobs of the run: jobs with a higher priority are offered first; 0 by ' +
+        'default',
     }),
   ),
   fairness_key: Type.Optional(
     Type.String({
       maxLength: 128,
-      description: 'Keys share a queue equally; within a key, the oldest job first',
+      description:
+        'Jobs with different keys share a queue equally; jobs with the same key are offered ' +
+        'oldest first',
     }),
   ),
 }
@@ -96,15 +101,15 @@ const Retry = Closed({
       minLength: 1,
       maxLength: 128,
       description:
-        'Key of a step that the run has reached: it and all later ones are taken again, ' +
-        'earlier ones keep their outputs',
+        'Key of a step that the run has reached: this step and all later steps are executed ' +
+        'again, earlier steps keep their outputs',
     }),
   ),
   input: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {
       description:
-        'Replaces the input of the run: the steps that are taken again and all later ones see ' +
-        'it. Checked as at a start. Not for runs of loops and direct calls of actions',
+        'New input of the run, which the repeated steps and all later steps use. It is validated ' +
+        'as at a start. Not available for runs of loops and for direct calls of actions',
     }),
   ),
 })
@@ -116,7 +121,8 @@ const Signal = Closed({
     Type.String({
       maxLength: 255,
       description:
-        'Of a named signal: one with this name and key counts once. A step is completed once anyway',
+        'Key that marks repeats of a named signal: signals with the same name and key count ' +
+        'once. Not needed with step_key, because a step is completed only once',
     }),
   ),
   step_key: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
@@ -127,10 +133,10 @@ const checkSignal = ({ name, payload, step_key, result }: Static<typeof Signal>)
     ? [{ field: 'name', message: 'give exactly one of name and step_key' }]
     : []),
   ...(name !== undefined && result !== undefined
-    ? [{ field: 'result', message: 'goes with step_key; a named signal has a payload' }]
+    ? [{ field: 'result', message: 'is allowed only with step_key; a signal has a payload' }]
     : []),
   ...(step_key !== undefined && payload !== undefined
-    ? [{ field: 'payload', message: 'goes with name; a step is completed with a result' }]
+    ? [{ field: 'payload', message: 'is allowed only with name; a step has a result' }]
     : []),
 ]
 const checkStart = (body: Static<typeof StartRun>) =>
@@ -218,7 +224,7 @@ export const runs = {
     reply: BulkByFilterResult,
   }),
   'run.get': query(`GET ${P}/:id`, {
-    summary: 'One run, with its spec and what it waits for',
+    summary: 'One run, with its spec and its waits',
     locateBy: 'run',
     tag,
     permission: 'project.view',
@@ -248,7 +254,7 @@ export const runs = {
     errors: ['not_found'],
   }),
   'run.steps': query('GET /runs/:id/steps', {
-    summary: 'Structured state of the steps of a run',
+    summary: 'State of the steps of a run',
     locateBy: 'run',
     tag,
     permission: 'project.view',
@@ -283,7 +289,7 @@ export const runs = {
     errors: ['not_found'],
   }),
   'run.resume': command(`POST ${P}/:id/resumptions`, {
-    summary: 'Resume a suspended run now, whatever it waits for',
+    summary: 'Resume a suspended run now, regardless of what it waits for',
     tag,
     permission: 'runs.operate',
     to: self,
@@ -312,7 +318,7 @@ export const runs = {
 
   // Variants of the operations above, for existing clients.
   'run.cancel_with_run': command(`POST ${P}/:id/cancel`, {
-    summary: 'Request cancellation, answering the run',
+    summary: 'Request the cancellation of a run; returns the run',
     tag: 'compat',
     alias: 'run.cancel',
     as: 'run.cancel',

@@ -44,7 +44,9 @@ export const WorkflowRun = Type.Object({
   queue: Type.String(),
   external_id: Type.Optional(Type.String()),
   parent_run_id: Type.Optional(Type.String()),
-  name: Type.Optional(Type.String({ description: 'By run_name of the workflow' })),
+  name: Type.Optional(
+    Type.String({ description: 'Name of the run, evaluated from run_name of the workflow' }),
+  ),
   description: Type.Optional(Type.String()),
   initiated_by: Type.Optional(Type.String()),
   input: Type.Optional(JsonObject),
@@ -122,10 +124,14 @@ export const RunStep = Type.Object({
   error_type: Type.Optional(Type.String()),
   error_message: Type.Optional(Type.String()),
   waiting_on: Type.Optional(WaitingOn),
-  session_id: Type.Optional(Type.String({ description: 'Where an agent works for the step' })),
+  session_id: Type.Optional(
+    Type.String({ description: 'Id of the session in which the agent works for the step' }),
+  ),
   agent_id: Type.Optional(Type.String()),
-  agent_turn_id: Type.Optional(Type.String({ description: 'The turn of the latest attempt' })),
-  verdict: Type.Optional(Type.Enum(['pass', 'fail'], { description: 'Of a check' })),
+  agent_turn_id: Type.Optional(
+    Type.String({ description: 'Id of the turn of the latest attempt' }),
+  ),
+  verdict: Type.Optional(Type.Enum(['pass', 'fail'], { description: 'Result of a check step' })),
   verdict_detail: Type.Optional(JsonObject),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -137,7 +143,7 @@ export type RunStep = Static<typeof RunStep>
 export const RunEventRecord = Type.Object({
   id: Type.String({ description: '<run_id>:evt:<sequence>' }),
   run_id: Type.String(),
-  sequence: Type.Integer({ description: 'The cursor: increasing, not gap-free' }),
+  sequence: Type.Integer({ description: 'Cursor of the event; it increases and may have gaps' }),
   event_type: Type.String(),
   step_id: Type.Optional(Type.String()),
   step_key: Type.Optional(Type.String()),

@@ -17,7 +17,7 @@ export const WaitingOn = Type.Object({
     'run',
     'agent',
   ]),
-  reason: Type.String({ description: 'One sentence for a person' }),
+  reason: Type.String({ description: 'Explanation for people, in one sentence' }),
   until: Type.Optional(Timestamp),
   step_key: Type.Optional(Type.String()),
   job_id: Type.Optional(Type.String()),

@@ -24,30 +24,33 @@ const Upload = Closed({
   file: Type.String({
     minLength: 1,
     contentEncoding: 'base64',
-    description: 'The bytes: a part of the form, or base64 in JSON',
+    description: 'Content of the file: a part of the form, or base64 in JSON',
   }),
   name: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: limits.file.name,
-      description: 'The name of the part by default',
+      description: 'File name; the name of the form part by default',
     }),
   ),
   mime: Type.Optional(
     Type.String({
       maxLength: limits.file.name,
-      description: 'A hint; the type is found out from the bytes',
+      description: 'Media type as a hint; the service determines the type from the content',
     }),
   ),
   size_bytes: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Must be the size that arrives' }),
+    Type.Integer({
+      minimum: 0,
+      description: 'Expected size in bytes; the upload is refused if it differs',
+    }),
   ),
 })
 
 export const attachments = {
   'session.attach': command(`POST ${S}`, {
     ...act,
-    summary: 'Give a session a file, which messages to it can then show',
+    summary: 'Attach a file to a session; messages to the session can then contain it',
     keyScope: 'actor',
     upload: true,
     body: Upload,
@@ -59,21 +62,21 @@ export const attachments = {
   }),
   'session.attachments': query(`GET ${S}`, {
     ...read,
-    summary: 'Files of a session, the oldest first',
+    summary: 'Files of a session, oldest first',
     answeredBy: 'gateway',
     reply: pageOf(Artifact),
     query: Closed({ ...paging }),
   }),
   'session.attachment': blob(`GET ${S}/:artifact_id/content`, {
     ...read,
-    summary: 'The bytes of a file, or one range of them',
+    summary: 'Content of a file, or one range of it',
     reply: Type.String({ format: 'binary' }),
     alsoStatus: [206, 304],
     errors: ['not_found', 'range_not_satisfiable', 'artifact_storage_unavailable'],
   }),
   'session.detach': command(`DELETE ${S}/:artifact_id`, {
     ...act,
-    summary: 'Erase a file; messages that show it say so from then on',
+    summary: 'Erase a file; messages that contain it then show that it was erased',
     status: 204,
     errors: ['not_found', 'conflict'],
   }),

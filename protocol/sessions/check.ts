@@ -43,7 +43,7 @@ export function checkContent(content: readonly JsonObject[], path: string): Fiel
     return [
       {
         field: `${at}.type`,
-        message: 'is not a block that an input may hold',
+        message: 'is not a block type that is allowed in an input',
         expected: ['text', 'image', 'document'],
         actual: block['type'],
       },
@@ -51,7 +51,7 @@ export function checkContent(content: readonly JsonObject[], path: string): Fiel
   })
   return faults.length === 0 &&
     content.every((block) => block['type'] === 'text' && !String(block['text']).trim())
-    ? [{ field: path, message: 'says nothing' }]
+    ? [{ field: path, message: 'must not be blank' }]
     : faults
 }
 
@@ -118,7 +118,7 @@ function checkSource(source: JsonObject, kind: 'image' | 'document', at: string)
     return [
       {
         field: `${at}.media_type`,
-        message: 'is not the type of an image that models take',
+        message: 'is not an image type that models accept',
         expected: [...images],
         actual: media_type,
       },
@@ -212,7 +212,9 @@ export function checkContext(
         : [
             {
               field: `${at}.name`,
-              message: `must be small letters, digits and hyphens, a letter first, at most ${longest}`,
+              message:
+                `must have 1 to ${longest} lower-case letters, digits and hyphens, ` +
+                'beginning with a letter',
               actual: name,
             },
           ]),
@@ -288,9 +290,9 @@ export function checkAppended(
     const blocks = content.flatMap((block, i) => {
       const where = `${at}.content[${i}]`
       if (block['type'] === 'reminder')
-        return [{ field: `${where}.type`, message: 'reminders are written by the service' }]
+        return [{ field: `${where}.type`, message: 'is reserved for the service' }]
       if (block['type'] === 'tool_use' && role !== 'assistant')
-        return [{ field: `${where}.type`, message: 'a tool is used by an assistant' }]
+        return [{ field: `${where}.type`, message: 'is allowed only in messages of the assistant' }]
       return checkBlock(block, where)
     })
     const results = content
@@ -306,12 +308,12 @@ export function checkAppended(
       ...checkMetadata(metadata, `${at}.metadata`),
       ...left.map((id) => ({
         field: `${at}.content`,
-        message: 'must begin with the result of the tool that was used before',
+        message: 'must begin with the result of the preceding tool use',
         expected: id,
       })),
       ...odd.map((id) => ({
         field: `${at}.content`,
-        message: 'answers a tool use that is not in the message before',
+        message: 'contains the result of a tool use that is not in the preceding message',
         actual: id,
       })),
     ]
@@ -320,7 +322,7 @@ export function checkAppended(
     ...faults,
     ...open.map((id) => ({
       field: `messages[${messages.length - 1}].content`,
-      message: 'uses a tool without its result',
+      message: 'contains a tool use without a result',
       actual: id,
     })),
   ]

@@ -8,7 +8,8 @@ export const Retention = Closed({
     Type.Integer({
       minimum: 3600,
       maximum: 2_592_000,
-      description: 'Required for bounded: idle seconds after which the transcript is pruned',
+      description:
+        'Idle time in seconds after which the transcript is pruned; required for bounded',
     }),
   ),
 })

@@ -35,18 +35,19 @@ import {
 const Content = Type.Array(JsonObject, {
   minItems: 1,
   maxItems: limits.blocks,
-  description: 'Blocks: text, image, document',
+  description: 'Content blocks of type text, image or document',
 })
 export const ApplicationContext = Type.Object({ name: Type.String(), content: Type.String() })
 const Context = Type.Array(ApplicationContext, {
-  description: 'Application context; the model sees it as app-<name>',
+  description: 'Application context; each entry is shown to the model under the name app-<name>',
 })
 const Key = Type.String({ maxLength: limits.key })
 export const Operation = Closed({
   timeout_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: 'Of active execution; what is longer than may be is cut to that',
+      description:
+        'Maximum seconds of active execution; a longer time is reduced to the configured maximum',
     }),
   ),
 })
@@ -80,7 +81,7 @@ const checkSeed = (
       ? [
           {
             field: `${under}${field}`,
-            message: 'is the key of a channel: what is said there is said in the channel',
+            message: 'belongs to a channel; send messages to the channel instead',
             actual: key,
           },
         ]
@@ -202,7 +203,7 @@ const starting = [...nudging, 'session_turn_active'] as const
 
 const cancelTurn = {
   ...act,
-  summary: 'End a turn; what it committed stays',
+  summary: 'Cancel a turn; its committed messages stay',
   selfAccess: true,
   body: Closed({}),
   bodyOptional: true,
@@ -211,7 +212,7 @@ const cancelTurn = {
 } as const
 const cancelSession = {
   ...act,
-  summary: 'Cancel the active turns of a session; those of runs only with force',
+  summary: 'Cancel the active turns of a session; turns of runs only with force',
   selfAccess: true,
   body: Closed({}),
   bodyOptional: true,
@@ -221,7 +222,7 @@ const cancelSession = {
 } as const
 const cancelNudge = {
   ...act,
-  summary: 'Take a nudge back that was not delivered',
+  summary: 'Cancel a nudge that has not been delivered',
   body: Closed({}),
   bodyOptional: true,
   reply: SessionNudge,
@@ -230,7 +231,7 @@ const cancelNudge = {
 
 export const sessions = {
   'agent.invoke': command(`POST ${P}/agents/invoke`, {
-    summary: 'Send an agent one message: finds or makes the session and starts a turn',
+    summary: 'Send a message to an agent: finds or creates the session and starts a turn',
     selfAccess: true,
     tag,
     permission: 'agent.invoke',
@@ -250,7 +251,7 @@ export const sessions = {
     errors: starting,
   }),
   'session.create': command(`POST ${P}/sessions`, {
-    summary: 'Find or make a session',
+    summary: 'Find or create a session',
     tag,
     permission: 'agent.invoke',
     to: { kind: 'session', found: 'agent_session' },
@@ -261,7 +262,7 @@ export const sessions = {
   }),
   'session.list': query(`GET ${P}/sessions`, {
     ...read,
-    summary: 'Sessions, the latest activity first; `query` finds a part of the title or the key',
+    summary: 'Sessions, latest activity first; `query` finds text in the title or the key',
     reply: pageOf(Session),
     errors: ['session_agent_ref_conflict', 'session_key_scope_required', 'not_found'],
     query: Closed({
@@ -290,14 +291,14 @@ export const sessions = {
   'session.delete': command(`DELETE ${S}`, {
     ...act,
     permission: 'project.edit',
-    summary: 'Delete a session; its key is free again',
+    summary: 'Delete a session; its session key can then be used again',
     status: 204,
     errors: ['not_found', 'conflict'],
   }),
   'session.cancel': command(`POST ${S}/cancel`, cancelSession),
   'session.compact': command(`POST ${S}/compact`, {
     ...act,
-    summary: 'Summarise what is new, and wait for it',
+    summary: 'Summarize the messages since the last compaction, and wait for the summary',
     body: Closed({}),
     bodyOptional: true,
     reply: Session,
@@ -305,7 +306,7 @@ export const sessions = {
   }),
   'session.messages': query(`GET ${S}/messages`, {
     ...read,
-    summary: 'Messages by number',
+    summary: 'Messages of a session, ordered by number',
     reply: MessagePage,
     query: Closed({
       after_sequence: After,
@@ -326,7 +327,7 @@ export const sessions = {
   }),
   'session.turns': query(`GET ${S}/turns`, {
     ...read,
-    summary: 'Turns, by creation',
+    summary: 'Turns of a session, ordered by creation',
     ...turnDetail,
     reply: pageOf(TurnDetail),
     query: Closed({ ids: Type.Optional(many(Id)), order: Order, ...turnInclude, ...paging }),
@@ -349,19 +350,19 @@ export const sessions = {
   'session.cancel_turn': command(`POST ${S}/turns/:turn_id/cancel`, cancelTurn),
   'session.turn_messages': query(`GET ${P}/turns/:turn_id/messages`, {
     ...read,
-    summary: 'Messages of a turn by number',
+    summary: 'Messages of a turn, ordered by number',
     reply: MessagePage,
     query: Closed({ after_sequence: After, limit: paging.limit, include: Include }),
   }),
   'session.nudges': query(`GET ${S}/nudges`, {
     ...read,
-    summary: 'Nudges, by creation',
+    summary: 'Nudges of a session, ordered by creation',
     reply: pageOf(SessionNudge),
     query: Closed({ status: Type.Optional(many(NudgeStatus)), order: Order, ...paging }),
   }),
   'session.nudge': command(`POST ${S}/nudges`, {
     ...act,
-    summary: 'Say something to the turn under way, or start one',
+    summary: 'Send a nudge to the active turn; if no turn is active, start one',
     selfAccess: true,
     body: Nudge,
     check: checkNudge,

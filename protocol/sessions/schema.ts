@@ -48,7 +48,7 @@ const session = {
   origin: Type.Enum(['manual', 'api', 'loop', 'interaction']),
   scope: Type.Enum(['agent', 'loop']),
   scope_ref_id: Type.String(),
-  scope_name: Type.String({ description: 'Former name of session_key' }),
+  scope_name: Type.String({ description: 'Deprecated name of session_key' }),
   session_key: Type.String(),
   visibility: Type.Enum(['project', 'private']),
   model: Type.Optional(Type.String()),
@@ -106,7 +106,11 @@ export const SessionDetail = Type.Object(
     environment: Type.Optional(
       Type.Object(
         { id: Type.String(), status: EnvironmentStatus },
-        { ...closed, description: 'Workspace of the agent, if its tools use one that exists' },
+        {
+          ...closed,
+          description:
+            'Environment of the agent; present if its tools use an environment that exists',
+        },
       ),
     ),
     credit_cost_milli: Cost,
@@ -183,7 +187,9 @@ export const transcriptTurn = ({ phase: _, ...record }: TurnUpsert): TranscriptT
 const agentTurnMembers = {
   ...turn,
   error_scope: Type.Optional(
-    Type.Literal('agent_turn', { description: 'The budget of the whole turn ran out' }),
+    Type.Literal('agent_turn', {
+      description: 'agent_turn: the budget of the whole turn is exhausted',
+    }),
   ),
   effective_timeout_seconds: Type.Optional(Type.Integer()),
 } as const

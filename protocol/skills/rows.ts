@@ -61,7 +61,7 @@ export const skills = {
   }),
   'skill.delete': command(`DELETE ${P}/skills/:id`, {
     ...write,
-    summary: 'Delete a skill and take it from all agents',
+    summary: 'Delete a skill and remove it from all agents',
     status: 204,
     errors: ['not_found', 'forbidden'],
   }),
@@ -75,7 +75,7 @@ export const skills = {
   }),
   'agent.assign_skills': command(`PUT ${P}/agents/:id/skill-assignments`, {
     ...write,
-    summary: 'Give an agent exactly these skills',
+    summary: 'Replace the skills of an agent',
     body: AssignSkills,
     reply: listOf(SkillAssignment),
     errors: ['not_found'],
@@ -111,21 +111,21 @@ export const skills = {
   }),
   'skill.replace_organization': command(`PUT ${O}/:id`, {
     ...rule,
-    summary: 'Replace a skill of the organization; it counts from the next turn on',
+    summary: 'Replace a skill of the organization; turns that start later use it',
     body: SkillBody,
     reply: Skill,
     errors: ['not_found'],
   }),
   'skill.delete_organization': command(`DELETE ${O}/:id`, {
     ...rule,
-    summary: 'Delete a skill of the organization that no agent has',
+    summary: 'Delete a skill of the organization that is not assigned to an agent',
     status: 204,
     errors: ['not_found', 'skill_in_use'],
   }),
   'skill.usage': query(`GET ${O}/:id/usage`, {
     ...read,
     permission: 'organization.admin',
-    summary: 'Which projects use a skill of the organization',
+    summary: 'Projects that use a skill of the organization',
     answeredBy: 'gateway',
     reply: SkillUsage,
     errors: ['not_found'],

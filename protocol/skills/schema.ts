@@ -29,7 +29,9 @@ const AllowedTools = Type.Array(
   Type.String({ minLength: 1, maxLength: toolkitLimits.selector, pattern: '^\\S+$' }),
   {
     maxItems: skillLimits.allowed,
-    description: 'Names, groups and patterns as toolkits spell them; empty: no restriction',
+    description:
+      'Tools that the skill allows: names, groups and patterns in the form of toolkit selectors; ' +
+      'empty: no restriction',
   },
 )
 export const Skill = Type.Object({

@@ -50,15 +50,16 @@ const Filter = Closed(
   { ...LogFilter, log_name: Type.Optional(LogName), tail: LogTail },
   {
     description:
-      'Which lines: the parameters of the single stream of `logs`, and `log_name` and `tail` of ' +
-      '`environment.worker_logs` for `environment_log`. Other topics have none',
+      'Selection of lines: for `logs`, the parameters of its single stream; for ' +
+      '`environment_log`, `log_name` and `tail` of `environment.worker_logs`. Other topics have ' +
+      'no parameters',
   },
 )
 const Subscription = Closed({
   id: Type.String({
     minLength: 1,
     maxLength: 64,
-    description: 'Chosen by the client; unique in the request',
+    description: 'Id of the subscription, chosen by the client and unique in the request',
   }),
   project: Type.Optional(
     Type.String({
@@ -73,7 +74,7 @@ const Subscription = Closed({
   target: Type.Optional(
     Type.String({
       ...Id,
-      description: 'Id of the run, session, channel or environment; other topics have none',
+      description: 'Id of the run, session, channel or environment; other topics have no target',
     }),
   ),
   after: Type.Optional({
@@ -153,7 +154,9 @@ const ChangesFrame = Type.Object({
             'so load everything again',
         }),
         id: Type.Optional(
-          Type.String({ description: 'Absent: any record of the kind may have changed' }),
+          Type.String({
+            description: 'Id of the record; if absent, any record of the kind may have changed',
+          }),
         ),
       }),
     ),
@@ -164,10 +167,12 @@ const LogTextFrame = Type.Object({
   event: Type.Literal('log.text'),
   data: Type.Object({
     log_name: LogName,
-    text: Type.String({ description: 'Untrusted text that follows the text so far' }),
-    reset: Type.Optional(Type.Literal(true, { description: 'The text replaces the text so far' })),
+    text: Type.String({ description: 'Untrusted text to append to the previous text' }),
+    reset: Type.Optional(
+      Type.Literal(true, { description: 'true: the text replaces the previous text' }),
+    ),
     truncated: Type.Optional(
-      Type.Boolean({ description: 'With `reset`: older lines were left out' }),
+      Type.Boolean({ description: 'With `reset`: whether older lines are missing' }),
     ),
   }),
 })
@@ -176,7 +181,7 @@ const TopicFrame = Type.Object({
   event: Type.String({ description: 'The event name in the single stream of the topic' }),
   cursor: Type.Optional({
     ...StreamCursor,
-    description: 'The position after the frame; absent from frames that are never sent again',
+    description: 'Position after the frame; absent from frames that are never repeated',
   }),
   data: Type.Record(Type.String(), Type.Unknown(), {
     description: 'The data of the frame in the single stream of the topic',

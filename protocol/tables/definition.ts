@@ -43,7 +43,7 @@ export function schemaFaults(schema: TableSchema): FieldError[] {
     names.add(column.name)
     if (column.default === undefined || column.default === null) continue
     if (column.name === identity_column)
-      faults.push({ field: `${field}.default`, message: 'the identity column has no default' })
+      faults.push({ field: `${field}.default`, message: 'is not allowed for the identity column' })
     else if (!isOfType(column.type, column.default))
       faults.push({
         field: `${field}.default`,

@@ -96,9 +96,9 @@ function conditionFault(
       ? undefined
       : { ...mismatch, message: `must be a list; each value ${mismatch.message}` }
   }
-  if (!isSortable(type)) return { message: `a field of type ${type} has no order` }
+  if (!isSortable(type)) return { message: `values of type ${type} cannot be ordered` }
   if (!isOfType(type, value)) return mismatch
-  return typeof value === 'object' ? { message: 'objects and arrays have no order' } : undefined
+  return typeof value === 'object' ? { message: 'objects and arrays cannot be ordered' } : undefined
 }
 
 function conditionsOf(
@@ -157,7 +157,7 @@ export function planQuery(
     const field = fieldOf(schema, name)
     if (!field) faults.push({ field: path, message: 'is not a column of the table', actual: name })
     else if (!isSortable(field.type))
-      faults.push({ field: path, message: `a field of type ${field.type} has no order` })
+      faults.push({ field: path, message: `values of type ${field.type} cannot be ordered` })
     else if (fields.some((other) => other.field.name === name))
       faults.push({ field: path, message: 'is named twice', actual: name })
     else fields.push({ field, descending: order === 'desc' })

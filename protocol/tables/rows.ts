@@ -62,7 +62,7 @@ const bulkShape = {
 } as const
 const queryShape = {
   ...read,
-  summary: 'Rows that fulfil all conditions of a filter, sorted',
+  summary: 'Rows that match all conditions of a filter, sorted',
   body: QueryRows,
   bodyOptional: true,
   reply: RowPage,
@@ -137,7 +137,7 @@ export const tables = {
   }),
   'row.update': command(`PATCH ${R}`, {
     ...write,
-    summary: 'Change members of a row; null removes a member',
+    summary: 'Change columns of a row; null removes a value',
     body: UpdateRow,
     reply: TableRow,
     errors: ['not_found', 'already_exists', 'conflict'],

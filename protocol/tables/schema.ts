@@ -53,7 +53,7 @@ export const TableSchema = Closed({
   columns: Type.Array(Column, { minItems: 1, maxItems: tableLimits.columns }),
   identity_column: Type.String(),
   secondary_key_column: Type.Optional(Type.String()),
-  open: Type.Optional(Type.Boolean({ description: 'Rows may have undeclared keys' })),
+  open: Type.Optional(Type.Boolean({ description: 'Whether rows may contain undeclared columns' })),
   indexes: Type.Optional(
     Type.Array(TableIndex, {
       maxItems: 20,
@@ -75,7 +75,9 @@ export const Table = Type.Object({
   id: Type.String(),
   name: Type.String(),
   description: Type.Optional(Type.String()),
-  instructions: Type.Optional(Type.String({ description: 'Guidance for agents' })),
+  instructions: Type.Optional(
+    Type.String({ description: 'Instructions for agents that use the table' }),
+  ),
   schema: TableSchema,
   tags: Type.Optional(Tags),
   created_by: Type.Optional(Type.String()),
@@ -105,7 +107,9 @@ export const TableStats = Type.Object({
   row_count: Type.Integer(),
   approx_data_bytes: Type.Integer(),
   approx_index_bytes: Type.Integer(),
-  indexed_column_count: Type.Integer({ description: '1 with a secondary key column, otherwise 0' }),
+  indexed_column_count: Type.Integer({
+    description: 'Number of indexed columns: 1 with a secondary key column, otherwise 0',
+  }),
   declared_index_count: Type.Integer(),
   search_index_present: Type.Boolean(),
   generated_at: Timestamp,
@@ -127,7 +131,10 @@ export const RowData = Closed({ data: JsonObject })
 export const UpdateRow = Closed({
   data: JsonObject,
   version: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Expected version; absent or 0: not checked' }),
+    Type.Integer({
+      minimum: 0,
+      description: 'Expected version of the row; not checked if absent or 0',
+    }),
   ),
 })
 export const BulkRows = Closed({

@@ -14,7 +14,7 @@ const write = { tag, permission: 'project.edit', to: { kind: 'project' } } as co
 export const toolkits = {
   'toolkit.list': query(`GET ${P}/toolkits`, {
     ...read,
-    summary: 'Toolkits, those of the service first',
+    summary: 'Toolkits, built-in toolkits first',
     query: Closed({ include_system: Type.Optional(Type.Boolean({ default: true })), ...cutting }),
     reply: listOf(Toolkit),
   }),
@@ -43,7 +43,7 @@ export const toolkits = {
   }),
   'toolkit.delete': command(`DELETE ${P}/toolkits/:id`, {
     ...write,
-    summary: 'Delete a toolkit and take it from all agents',
+    summary: 'Delete a toolkit and remove it from all agents',
     status: 204,
     errors: ['not_found', 'forbidden'],
   }),
@@ -57,7 +57,7 @@ export const toolkits = {
   }),
   'agent.assign_toolkits': command(`PUT ${P}/agents/:id/toolkit-assignments`, {
     ...write,
-    summary: 'Give an agent exactly these toolkits',
+    summary: 'Replace the toolkits of an agent',
     body: AssignToolkits,
     reply: listOf(ToolkitAssignment),
     errors: ['not_found'],
@@ -65,8 +65,8 @@ export const toolkits = {
   'agent.tools': query(`GET ${P}/agents/:id/tools`, {
     ...read,
     summary:
-      'The tools that an agent has now: all, those of some toolkits, ' +
-      'as if a skill were loaded, or those that names and patterns let through',
+      'Present tools of an agent; filters select the tools of some toolkits, the tools with a ' +
+      'skill loaded, or tools by names and patterns',
     answeredBy: 'gateway',
     query: Closed({
       toolkit_ids: Type.Optional(many(Type.String())),

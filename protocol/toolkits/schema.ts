@@ -43,7 +43,9 @@ const { selector_type, selector } = Selector.properties
 const Grant = Closed({
   selector_type: Type.Optional(selector_type),
   selector: Type.Optional(selector),
-  action_name: Type.Optional(Type.String({ ...text, description: 'An older way to say exact' })),
+  action_name: Type.Optional(
+    Type.String({ ...text, description: 'Deprecated; same as a selector of type exact' }),
+  ),
 })
 type Grant = Static<typeof Grant>
 /** Returns the faults of a request's selectors that the schema cannot detect. */
@@ -62,7 +64,7 @@ export const checkGrants = ({
       ? [
           {
             field: `actions[${index}].action_name`,
-            message: 'stands alone: it is an older way to say exact',
+            message: 'cannot be given together with selector_type or selector',
           },
         ]
       : []
@@ -124,7 +126,7 @@ export const systemToolkits = (brand: string, since: string): Toolkit[] => [
   {
     id: 'kit_system_memory',
     name: 'Memory',
-    description: "Remembering, recalling and forgetting: the agent's own memory.",
+    description: "Actions that store, read and delete entries of the agent's own memory.",
     source: 'system',
     actions: [{ selector_type: 'group', selector: `${brand}.memory` }],
     created_at: since,

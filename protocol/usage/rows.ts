@@ -13,17 +13,23 @@ export const UsageEvent = Type.Object({
   api_key_id: Type.String(),
   period_start: Type.String({
     format: 'date-time',
-    description: 'Start of the calendar month in UTC in which it was recorded',
+    description: 'Start of the calendar month in UTC in which the event was recorded',
   }),
-  counter: Type.String({ description: 'What was counted, such as llm.tokens' }),
+  counter: Type.String({ description: 'Name of the counted quantity, such as llm.tokens' }),
   raw_quantity: Type.Integer(),
   credit_cost: Type.Number(),
-  credit_cost_milli: Type.Integer({ description: 'Thousandths of a credit; authoritative' }),
+  credit_cost_milli: Type.Integer({
+    description: 'Cost in thousandths of a credit; authoritative',
+  }),
   credit_weight_version: Type.Integer(),
-  zero_credits: Type.Boolean({ description: 'Nothing is billed for it' }),
-  source_type: Type.String({ description: 'What spent it, such as agent_turn' }),
+  zero_credits: Type.Boolean({ description: 'Whether the event is not billed' }),
+  source_type: Type.String({
+    description: 'Kind of the source that caused the usage, such as agent_turn',
+  }),
   source_id: Type.String(),
-  idempotency_key: Type.String({ description: 'One event is recorded for each' }),
+  idempotency_key: Type.String({
+    description: 'Key of the event; one event is recorded for each key',
+  }),
   run_id: Type.String(),
   step_id: Type.String(),
   step_key: Type.String(),
@@ -49,7 +55,8 @@ const text = Type.Optional(Type.String({ minLength: 1, maxLength: 256 }))
 export const usage = {
   'usage.list': query('GET /billing/usage-events', {
     summary:
-      'What was spent, newest first; with recorded_after, oldest first from that time, which the next pages repeat',
+      'Usage events, newest first; with recorded_after, oldest first from that time, and the ' +
+      'following pages must repeat the parameter',
     tag: 'billing',
     permission: 'project.admin',
     query: Closed({

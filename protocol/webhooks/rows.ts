@@ -16,14 +16,16 @@ import type { Changes } from '../workflows/rows.ts'
 
 const Url = Type.String({
   maxLength: 2048,
-  description: `An https:// address; empty: nothing is sent. ${MASKED}`,
+  description: `https:// URL of the receiver; if empty, nothing is sent. ${MASKED}`,
 })
 const Events = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
   maxItems: 64,
-  description: 'Types such as run.failed, families such as run.*, or * ; empty: every event',
+  description: 'Event types such as run.failed, families such as run.*, or *; empty: every event',
 })
 const Name = Type.String({ minLength: 1, maxLength: 160 })
-const SigningSecret = Type.String({ description: '32 bytes in base64; shown only here' })
+const SigningSecret = Type.String({
+  description: 'Signing secret, 32 bytes in base64; returned only in this response',
+})
 
 export const Webhook = Type.Object({
   id: Type.String(),
@@ -44,14 +46,19 @@ export type Webhook = Static<typeof Webhook>
 /** Maximum number of characters of an answer that the record of an attempt shows. */
 export const ANSWER_SHOWN = 500
 const Attempt = Type.Object({
-  attempt: Type.Integer({ minimum: 0, description: '0: it failed before anything was sent' }),
+  attempt: Type.Integer({
+    minimum: 0,
+    description: 'Number of the attempt; 0 if the delivery failed before a request was sent',
+  }),
   ended_at: Timestamp,
   delivered: Type.Boolean(),
   response_code: Type.Optional(Type.Integer()),
   error: Type.Optional(Type.String()),
   latency_ms: Type.Optional(Type.Integer()),
   answer: Type.Optional(
-    Type.String({ description: `The first ${ANSWER_SHOWN} characters of the answer` }),
+    Type.String({
+      description: `First ${ANSWER_SHOWN} characters of the response of the receiver`,
+    }),
   ),
 })
 export type Attempt = Static<typeof Attempt>
@@ -63,17 +70,19 @@ export const DeliveryRecord = Type.Object({
   run_id: Type.Optional(Type.String()),
   event_type: Type.String(),
   status: Type.Enum(['pending', 'processing', 'delivered', 'failed']),
-  attempts: Type.Integer({ description: 'Attempts that were begun, 10 at most' }),
-  last_error: Type.Optional(Type.String({ description: 'Of the latest failed attempt' })),
+  attempts: Type.Integer({ description: 'Number of started attempts; at most 10' }),
+  last_error: Type.Optional(Type.String({ description: 'Error of the latest failed attempt' })),
   created_at: Timestamp,
   delivered_at: Type.Optional(Timestamp),
-  response_code: Type.Optional(Type.Integer({ description: 'The latest HTTP status' })),
+  response_code: Type.Optional(Type.Integer({ description: 'HTTP status of the latest response' })),
   next_attempt_at: Type.Optional(Timestamp),
   attempt_log: Type.Optional(
-    Type.Array(Attempt, { description: 'Ended attempts since this release, oldest first' }),
+    Type.Array(Attempt, {
+      description: 'Ended attempts, oldest first; attempts of earlier releases are not included',
+    }),
   ),
   resend_of: Type.Optional(
-    Type.String({ description: 'The delivery whose content was sent again' }),
+    Type.String({ description: 'Id of the delivery whose content this delivery sends again' }),
   ),
 })
 export type DeliveryRecord = Static<typeof DeliveryRecord>
@@ -97,7 +106,7 @@ const Ping = Closed({
     Type.String({
       minLength: 1,
       maxLength: 2048,
-      description: 'To test an address before it is saved',
+      description: 'URL to test instead of the stored URL',
     }),
   ),
 })
@@ -149,7 +158,7 @@ export const webhooks = {
   }),
   'webhook.create': command(`POST ${P}`, {
     ...admin,
-    summary: 'Have events of the project sent to an address, signed',
+    summary: 'Create a webhook, which receives signed events of the project',
     body: CreateWebhook,
     check,
     reply: Webhook,
@@ -173,13 +182,13 @@ export const webhooks = {
   }),
   'webhook.delete': command(`DELETE ${one}`, {
     ...admin,
-    summary: 'Delete a webhook; what is still to be delivered is dropped',
+    summary: 'Delete a webhook; its pending deliveries are dropped',
     status: 204,
     errors: ['not_found'],
   }),
   'webhook.rotate_secret': command(`POST ${one}/secret/rotate`, {
     ...admin,
-    summary: 'Replace the secret that signs deliveries, from the next attempt on',
+    summary: 'Replace the secret that signs deliveries; it applies from the next attempt',
     body: Closed({}),
     bodyOptional: true,
     reply: SecretRotated,
@@ -187,7 +196,7 @@ export const webhooks = {
   }),
   'webhook.ping': command(`POST ${one}/ping`, {
     ...admin,
-    summary: 'Send a test delivery and wait for what the receiver answers',
+    summary: 'Send a test delivery and wait for the response of the receiver',
     body: Ping,
     check,
     bodyOptional: true,

@@ -27,7 +27,8 @@ export const Worker = Type.Object({
   name: Type.Optional(Type.String()),
   version: Type.Optional(Type.String()),
   state: Type.Enum(['online', 'draining', 'stale', 'ended'], {
-    description: 'stale: its connection was lost; ended: it has drained and left in order',
+    description:
+      'State of the worker. stale: its connection was lost; ended: it has drained and disconnected',
   }),
   concurrency_limit: Type.Integer(),
   leased: Type.Integer(),
@@ -39,12 +40,18 @@ export const Worker = Type.Object({
   principal_id: Type.String(),
   connected_at: Timestamp,
   last_seen_at: Timestamp,
-  gateway: Type.Optional(Type.String({ description: 'To which it is, or was, connected' })),
-  draining: Type.Optional(Type.Boolean({ description: 'It takes no more jobs' })),
-  slots_free: Type.Optional(Type.Integer({ description: '0 unless it is online' })),
+  gateway: Type.Optional(
+    Type.String({ description: 'Id of the gateway to which the worker is or was connected' }),
+  ),
+  draining: Type.Optional(Type.Boolean({ description: 'Whether the worker claims no more jobs' })),
+  slots_free: Type.Optional(
+    Type.Integer({ description: 'Free slots of the worker; 0 unless it is online' }),
+  ),
   jobs: Type.Optional(
     Type.Array(WorkerJob, {
-      description: `The jobs that it holds, as far as you may read them; ${MAX_WORKER_JOBS} at most`,
+      description:
+        'Jobs that are leased to the worker and that the caller may read; ' +
+        `at most ${MAX_WORKER_JOBS}`,
     }),
   ),
 })
@@ -53,7 +60,7 @@ export type Worker = Static<typeof Worker>
 
 export const workers = {
   'worker.list': query('GET /projects/:project/workers', {
-    summary: 'Workers seen lately, with what they take and hold',
+    summary: 'Workers that were seen recently, with their queues, actions, models and leased jobs',
     tag: 'workers',
     permission: 'project.view',
     viewer: true,

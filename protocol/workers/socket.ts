@@ -42,11 +42,10 @@ export const up = {
       Type.Array(Type.String({ maxLength: 256 }), {
         maxItems: 10_000,
         description:
-          'Lease tokens of the jobs that the worker runs or has not reported yet. ' +
-          'With a session token: ' +
-          'jobs that are leased to the session and not listed were never received; ' +
-          'they are given to a worker again and no attempt is counted. ' +
-          'Absent: such jobs wait until their leases expire',
+          'Lease tokens of the jobs that the worker executes or has not reported yet. With a ' +
+          'session token: jobs that are leased to the session and not listed were never ' +
+          'received; they are offered again and no attempt is counted. If absent, such jobs wait ' +
+          'until their leases expire',
       }),
     ),
     concurrency_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
@@ -61,7 +60,7 @@ export const up = {
     frames: Type.Optional(
       Type.Array(Type.String({ maxLength: 64 }), {
         maxItems: 100,
-        description: 'Later additions that the worker wants to send, such as job.log',
+        description: 'Optional frame types that the worker wants to send, such as job.log',
       }),
     ),
   }),
@@ -158,7 +157,7 @@ export const ClaimedJob = Type.Object(
 export type ClaimedJob = Readonly<Static<typeof ClaimedJob>>
 
 const echoed = Type.Optional(
-  Type.String({ description: 'message_id of the frame that is answered' }),
+  Type.String({ description: 'message_id of the frame to which this frame replies' }),
 )
 
 const cancelling = {
@@ -196,7 +195,9 @@ export const down = {
       heartbeat_cadence_seconds: Type.Number(),
     }),
     frames: Type.Optional(
-      Type.Array(Type.String(), { description: 'Those of the registration that are accepted' }),
+      Type.Array(Type.String(), {
+        description: 'Optional frame types of the registration that are accepted',
+      }),
     ),
   }),
   'jobs.claimed': Type.Object({

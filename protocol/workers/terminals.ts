@@ -49,12 +49,16 @@ const command = Type.Optional(
   Type.Array(Type.String({ maxLength: 4096 }), {
     minItems: 1,
     maxItems: 64,
-    description: 'Program with its arguments; an interactive shell by default',
+    description: 'Program and its arguments; an interactive shell by default',
   }),
 )
 const output = { sequence, data }
 const exit = {
-  exit_code: Type.Optional(Type.Integer({ description: '128 plus the number of a signal' })),
+  exit_code: Type.Optional(
+    Type.Integer({
+      description: 'Exit code of the program; 128 plus the signal number if a signal ended it',
+    }),
+  ),
   error: Type.Optional(Type.String({ maxLength: 1000 })),
 }
 

@@ -88,7 +88,7 @@ export const workflows = {
     errors: ['not_found'],
   }),
   'workflow.update': command(`PATCH ${P}/:id`, {
-    summary: 'Change a workflow; a spec makes the next version',
+    summary: 'Change a workflow; a spec creates the next version',
     tag,
     permission: 'project.edit',
     to: { kind: 'project' },
@@ -100,7 +100,7 @@ export const workflows = {
     errors: ['not_found', 'conflict'],
   }),
   'workflow.delete': command(`DELETE ${P}/:id`, {
-    summary: 'Delete a workflow and its versions; runs go on',
+    summary: 'Delete a workflow and its versions; its runs continue',
     tag,
     permission: 'project.edit',
     to: { kind: 'project' },

@@ -8,8 +8,8 @@ import { isPublishable } from '../events/types.ts'
 
 export const SavedWarning = Type.Object({
   code: Type.Enum(['event_type_not_published']),
-  field: Type.String({ description: 'The place in the definition' }),
-  message: Type.String({ description: 'One sentence for a person' }),
+  field: Type.String({ description: 'Path of the field in the definition' }),
+  message: Type.String({ description: 'Explanation for people, in one sentence' }),
 })
 type SavedWarning = Static<typeof SavedWarning>
 export const SavedWarnings = Type.Array(SavedWarning)

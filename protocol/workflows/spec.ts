@@ -30,7 +30,8 @@ export const Limits = Closed({
       minimum: 1,
       maximum: 1_000_000,
       description:
-        'Attempts of steps that the run may begin, those of branches and items included; 1000 by default',
+        'Maximum number of step attempts of the run, including attempts in branches and items. ' +
+        'Without it, the limit is 1000 and attempts in branches and items are not counted',
     }),
   ),
   budget_usd: money,
@@ -70,7 +71,7 @@ export const Spec = Closed({
   cleanup: Type.Optional(
     Type.Array(CleanupStep, {
       maxItems: 20,
-      description: 'Actions that run after the steps, whatever came of them',
+      description: 'Actions that run after the steps, regardless of their outcome',
     }),
   ),
   limits: Type.Optional(Limits),

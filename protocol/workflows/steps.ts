@@ -13,7 +13,8 @@ const StepId = Type.String({
   minLength: 1,
   maxLength: 128,
   pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
-  description: 'Any text without control characters, unique in its list; the index by default',
+  description:
+    'Id of the step: text without control characters, unique in its list; the index by default',
 })
 const BranchId = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$' })
 const Expression = Type.String({ maxLength: 4096 })
@@ -22,7 +23,8 @@ const Targets = Type.Array(
     minLength: 1,
     maxLength: 4096,
     description:
-      'Ids of principals, role:<name>, or templates; one that gives a list stands for its elements',
+      'Id of a principal, role:<name>, or a template; a template that evaluates to a list is ' +
+      'replaced by its elements',
   }),
   { minItems: 1, maxItems: 100 },
 )
@@ -53,10 +55,10 @@ const action = {
   execution_location: Type.Optional(
     Type.Enum(['managed', 'worker', 'environment'], {
       description:
-        'managed: only the service executes it; worker: only a worker; ' +
-        'environment: only a worker of the environment of the step, the policy or the run; ' +
-        'actions named environment.* are always executed so. ' +
-        'Without it the service executes actions that have an endpoint, and workers the others',
+        'Where the action is executed. managed: only by the service; worker: only by a worker; ' +
+        'environment: only by the worker of the environment of the step, the policy or the run. ' +
+        'Actions named environment.* are always executed in an environment. By default, the ' +
+        'service executes actions that have an endpoint, and workers execute all others',
     }),
   ),
   environment_id: Type.Optional(Type.String()),
@@ -111,7 +113,7 @@ export const Assertion = Closed({
     Type.String({
       minLength: 1,
       maxLength: 128,
-      description: "Id or name of the agent that judges; the service's own reviewer by default",
+      description: 'Id or name of the agent that judges; the built-in reviewer by default',
     }),
   ),
   prompt: Type.Optional(Type.String({ maxLength: 16_384 })),
@@ -138,7 +140,8 @@ export const LoopStep = kindOf(
         minLength: 1,
         maxLength: 128,
         description:
-          'Id or handle of a workflow of the project; its latest version when the run starts',
+          'Id or handle of a workflow of the project; its version is fixed when the topmost run ' +
+          'starts, and in a loop when the loop is saved',
       }),
     ),
     event: Type.Optional(JsonObject),
@@ -146,7 +149,8 @@ export const LoopStep = kindOf(
     wait: Type.Optional(
       Type.Boolean({
         description:
-          'true: the step lasts until the child has ended; otherwise it is done when the child was started',
+          'true: the step completes when the child run has ended; otherwise it completes when ' +
+          'the child run has started',
       }),
     ),
   }),
@@ -180,30 +184,31 @@ export const AgentStep = kindOf(
     instructions: Type.String({
       minLength: 1,
       maxLength: 131_072,
-      description: 'What the agent is told: a template',
+      description: 'Instructions for the agent, as a template',
     }),
     agent_id: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 128,
-        description: 'Id or name of an agent of the project; that of the loop by default',
+        description: 'Id or name of an agent of the project; the agent of the loop by default',
       }),
     ),
     tool_names: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 500,
-        description: 'Of the tools that the agent has, only these; an empty list leaves none',
+        description: 'Tools of the agent that it may use in this step; an empty list allows none',
       }),
     ),
     disable_tools: Type.Optional(
       Type.Boolean({
         description:
-          'Takes its tools away, also those of its memory; tools of the service itself, such as asking a person, stay',
+          'Disables the tools of the agent, including its memory tools; built-in tools, such as ' +
+          'asking a person, stay enabled',
       }),
     ),
     output_schema: Type.Optional(JsonObject),
     max_turns: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'How often the model is asked at most' }),
+      Type.Integer({ minimum: 1, description: 'Maximum number of requests to the model' }),
     ),
     session: Type.Optional(SessionPolicy),
     model_route: Type.Optional(
@@ -231,13 +236,16 @@ const joining = {
   join: Type.Optional(
     Type.Enum(['all', 'any', 'first_failure'], {
       description:
-        'all (the default): wait for every one; any: the first that completes ends the others; ' +
-        'first_failure: the first that fails ends the others',
+        'When the step ends. all (the default): when every branch has ended; any: the first ' +
+        'branch that completes ends the others; first_failure: the first branch that fails ends ' +
+        'the others',
     }),
   ),
   on_failure: Type.Optional(
     Type.Enum(['fail', 'continue'], {
-      description: 'continue: the step completes although some failed, and its output names them',
+      description:
+        'continue: the step completes although branches failed, and its output names the failed ' +
+        'branches',
     }),
   ),
 }
@@ -256,13 +264,13 @@ export const ForEachStep = kindOf(
   'for_each',
   Closed({
     items: Type.Union([Expression, Type.Array(Type.Unknown(), { maxItems: 10_000 })], {
-      description: 'A list, or an expression that gives one',
+      description: 'List, or an expression that evaluates to a list',
     }),
     max_concurrency: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: 100,
-        description: 'Items under way at once; 10 by default',
+        description: 'Maximum number of items that are executed at once; 10 by default',
       }),
     ),
     ...nested,

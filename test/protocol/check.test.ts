@@ -108,13 +108,14 @@ t.test('a step can only read outputs of earlier steps', async (t) => {
       'spec.steps[0].if: the step 1 comes later; only steps before this one have an output',
       'spec.steps[0].config.parameters.a: the step two comes later; ' +
         'only steps before this one have an output (at character 5)',
-      'spec.steps[0].config.parameters.b.c: the step one cannot read its own output (at character 5)',
+      'spec.steps[0].config.parameters.b.c: the step one cannot read its own output (at ' +
+        'character 5)',
       'spec.steps[1].config.parameters.a[0]: there is no step none (at character 5)',
       'spec.steps[1].config.parameters.a[1]: the step my-step comes later; ' +
         'only steps before this one have an output (at character 5)',
       'spec.steps[2].if: Expected RBRACKET, got EOF (at character 10)',
       'spec.steps[2].config.parameters.a: there is no step my; ' +
-        'an id that is no identifier is read as steps["my-step"] (at character 5)',
+        'an id that is not an identifier is read as steps["my-step"] (at character 5)',
       'spec.output.y: there is no step 7 (at character 5)',
     ],
   )
@@ -137,13 +138,15 @@ t.test('a wait names an event type or a pattern, and reads only the event', asyn
       wait({ event_type: 'x.*.y', condition: 'input.n' }),
     ]),
     [
-      'spec.steps[0].config.event_type: is an event that the service sends to itself; nobody can wait for it',
+      'spec.steps[0].config.event_type: is an event that the service sends to itself; ' +
+        'waits cannot use it',
       'spec.steps[2].config.event_type: is not the exact name of a signal, such as signal.approved',
       'spec.steps[3].config.event_type: is not the exact name of a signal, such as signal.approved',
       'spec.steps[4].config.match["event..x"]: is not a dotted path such as event.order.id',
       'spec.steps[4].config.match["event.y"]: there is no foo here; ' +
         'known: input, event, config, meta, run, steps (at character 5)',
-      'spec.steps[4].config.payload_mapping["not ok"]: there is no input here; known: event, meta, run',
+      'spec.steps[4].config.payload_mapping["not ok"]: there is no input here; known: event, ' +
+        'meta, run',
       'spec.steps[4].config.payload_mapping.bad: Unexpected token: EOF (at character 2)',
       'spec.steps[6].config.event_type: is not the type of an event, ' +
         'such as table.row.inserted or table.row.*, of at most 128 characters',
@@ -233,11 +236,9 @@ t.test('actions without an environment of their own follow the policy', async (t
     'spec.defaults.environment.environment_id: is required by the mode manual',
   ])
   t.same(under({ mode: 'manual', environment_id: 'env_1' }), [])
-  t.same(under({ mode: 'loop' }), [
-    'spec.defaults.environment.mode: only a loop has an environment of a loop',
-  ])
+  t.same(under({ mode: 'loop' }), ['spec.defaults.environment.mode: is allowed only for loops'])
   t.same(under({ mode: 'agent' }), [
-    'spec.defaults.environment.mode: actions of steps need a loop with the id of its agent in agent_id',
+    'spec.defaults.environment.mode: requires a loop whose agent_id contains the id of an agent',
   ])
   t.same(under({ mode: 'agent' }, [action()]), [], 'agent steps have agents of their own')
   const of = (agent_id: string) =>
@@ -254,7 +255,7 @@ t.test('the service itself performs no action in an environment', async (t) => {
     faults([{ kind: 'action', config: { execution_location: 'managed', ...config } } as Step])
   t.same(managed({ action_name: 'send' }), [])
   t.same(managed({ action_name: 'send', environment_id: 'env_1' }), [
-    'spec.steps[0].config.environment_id: what the service executes has none',
+    'spec.steps[0].config.environment_id: is not allowed for actions that the service executes',
   ])
   t.match(
     managed({ action_name: 'environment.bash' })[0],

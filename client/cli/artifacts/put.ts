@@ -25,7 +25,7 @@ export function addPut(parent: Command, shell: Shell): void {
   )
     .option('--name <name>', 'name of the artifact; by default the name of the file')
     .option('--mime <type>', 'media type; by default from the name of the file')
-    .option('--metadata <json>', 'an object that is stored with the artifact')
+    .option('--metadata <json>', 'JSON object to store with the artifact')
     .option('--convert', 'extract the text of a DOCX, XLSX or PPTX file as Markdown')
     .addHelpText(
       'after',

@@ -53,7 +53,7 @@ const changing = (command: Command): Command =>
   files(command)
     .option('--prune', 'delete resources of the blueprint that the files do not name')
     .option('--protect', 'protect the resources from changes outside of the blueprint')
-    .option('--no-protect', 'stop to protect the resources')
+    .option('--no-protect', 'stop protecting the resources')
 
 const overridesOf = ({ namespace, blueprintKey, blueprintVersion, protect }: Flags): Overrides => ({
   ...(namespace !== undefined && { namespace }),
@@ -72,8 +72,8 @@ export function addApply(program: Command, shell: Shell): void {
     ),
   )
     .option('--plan', 'only show the plan; exit code 2 if it is not empty')
-    .option('-y, --yes', 'do not ask before the plan is performed')
-    .option('--json', 'print the answers of the service as JSON; needs --plan or --yes')
+    .option('-y, --yes', 'perform the plan without asking for confirmation')
+    .option('--json', 'print the answers of the service as JSON; requires --plan or --yes')
     .addHelpText(
       'after',
       '\nExamples:\n  $ baton apply -f examples/support-desk --plan\n' +
@@ -180,7 +180,7 @@ async function run(
   const flags = command.optsWithGlobals<Flags>()
   const isPlan = onlyPlan ?? flags.plan === true
   const needsQuestion = !isPlan && !flags.yes
-  if (needsQuestion && flags.json) throw new Mistake('--json needs --plan or --yes.')
+  if (needsQuestion && flags.json) throw new Mistake('--json requires --plan or --yes.')
   if (needsQuestion && !shell.confirm)
     throw new Mistake(
       'There is no terminal on which the plan could be confirmed: pass --yes to perform it, or ' +

@@ -146,8 +146,8 @@ function blueprintOf(
     faults.push({
       place: document.located.place,
       message:
-        `it is not clear to which blueprint this belongs: ${places.join(' and ')} name different ` +
-        'ones; put it into the file of its blueprint',
+        `the blueprint of these resources is ambiguous: ${places.join(' and ')} name different ` +
+        'blueprints; put the resources into the file of their blueprint',
     })
   }
   return found[0]?.identity ?? {}

@@ -13,7 +13,8 @@ export function addProfiles(program: Command, shell: Shell): void {
     .description('Store connections to servers by name: list, set, use, remove')
     .addHelpText(
       'after',
-      '\nExample:\n  $ baton profile set work --server https://baton.example.org --key bat_… --use\n',
+      '\nExample:\n  $ baton profile set work --server https://baton.example.org --key bat_… ' +
+        '--use\n',
     )
   parent
     .command('list')
@@ -43,7 +44,8 @@ export function addProfiles(program: Command, shell: Shell): void {
     .option('--use', 'make it the current profile')
     .addHelpText(
       'after',
-      '\nExample:\n  $ baton profile set work --server https://baton.example.org --key bat_… --use\n',
+      '\nExample:\n  $ baton profile set work --server https://baton.example.org --key bat_… ' +
+        '--use\n',
     )
   set.action(
     shell.guarded(async (name: string) => {
@@ -56,7 +58,7 @@ export function addProfiles(program: Command, shell: Shell): void {
       const { profiles } = readProfiles(env)
       const before = Object.hasOwn(profiles, name) ? profiles[name] : undefined
       const server = given.server ?? before?.server
-      if (server === undefined) throw new Mistake(`A new profile needs --server.`)
+      if (server === undefined) throw new Mistake(`A new profile requires --server.`)
       addressesOf(server)
       // A stored key is dropped when the server changes, because a key may be sent only to the
       // servers that it was stored for.

@@ -61,7 +61,8 @@ export function addCopy(parent: Command, shell: Shell): void {
         await upload(await remote(transport, target.env), source.file, target.path, shell)
       else if ('env' in source && 'file' in target)
         await download(await remote(transport, source.env), source.path, target.file, shell)
-      else throw new Mistake('One of the two must be in an environment, such as desk:data.csv.')
+      else
+        throw new Mistake('One of the two paths must be in an environment, such as desk:data.csv.')
     }),
   )
 }
@@ -87,7 +88,7 @@ async function remote(transport: Transport, env: string): Promise<Act> {
     throw new Mistake(
       result.status === 'active'
         ? `The environment did not answer within ${TIMEOUT} s.`
-        : `The environment refused it: ${result.error ?? 'for an unknown reason'}`,
+        : `The environment refused the request: ${result.error ?? 'for an unknown reason'}`,
     )
   }
 }

@@ -14,7 +14,7 @@ import { addShell } from './shell.ts'
 export function addEnvironments(program: Command, shell: Shell): void {
   const parent = program
     .command('env')
-    .description('Use environments: list, shell, cp, logs. ENV is a name or an id')
+    .description('Use environments: list, shell, cp, logs. ENV is the name or id of an environment')
   addRow(parent, 'environment.list', 'list', api['environment.list'], shell)
   addShell(parent, shell)
   addCopy(parent, shell)

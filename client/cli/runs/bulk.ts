@@ -34,15 +34,15 @@ export function addRunBulk(program: Command, shell: Shell): void {
       .command('bulk')
       .description('Cancel, retry or resume all runs that match the filters')
       .addArgument(
-        new Argument('<action>', 'what to do with each run').choices(
+        new Argument('<action>', 'action to perform on each run').choices(
           BulkByFilter.properties.action.enum,
         ),
       ),
   )
     .option('--preview', 'only show how many runs match, and the first of them')
-    .option('-y, --yes', 'do not ask before the runs are changed')
+    .option('-y, --yes', 'change the runs without asking for confirmation')
     .option('--reason <text>', 'reason that the timelines of the runs show')
-    .option('--json', 'print the answers of the service as JSON; needs --preview or --yes')
+    .option('--json', 'print the answers of the service as JSON; requires --preview or --yes')
     .addHelpText(
       'after',
       '\nExamples:\n  $ baton run bulk retry --workflow-type import --failed-step load --preview\n' +
@@ -53,7 +53,7 @@ export function addRunBulk(program: Command, shell: Shell): void {
     shell.guarded(async (action: BulkAction) => {
       const flags = command.opts<Flags>()
       if (flags.json && !flags.preview && !flags.yes)
-        throw new Mistake('--json needs --preview or --yes.')
+        throw new Mistake('--json requires --preview or --yes.')
       const { transport } = clientFor(command, shell.env)
       const filter = givenFields(fields, command.opts())
       const ask = async (more: Pick<BulkByFilter, 'after' | 'preview'>) =>

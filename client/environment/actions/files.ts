@@ -87,7 +87,7 @@ function asText(bytes: Buffer): { content: string; note?: string } {
   }
   return {
     content: bytes.toString('utf8'),
-    note: 'This is not UTF-8 text. Bytes that are none are shown as U+FFFD; base64 has all bytes.',
+    note: 'This is not UTF-8 text. Invalid bytes are shown as U+FFFD; use base64 to get all bytes.',
   }
 }
 

@@ -40,7 +40,7 @@ export const listFiles =
       const incomplete = scan.scanned >= MAX_SCANNED
       const truncated = incomplete || scan.found.length > limit
       const notes = [
-        ...(incomplete ? [`Only ${MAX_SCANNED} entries were looked at.`] : []),
+        ...(incomplete ? [`Only ${MAX_SCANNED} entries were examined.`] : []),
         ...(scan.found.length > limit
           ? [`The newest ${limit} of ${scan.found.length} entries are listed.`]
           : []),

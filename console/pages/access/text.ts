@@ -16,7 +16,8 @@ export const accessText = messages('access', {
   name: 'Name',
   email: 'E-mail',
   emailHint:
-    'Notifications go there. A person who signs in with this verified address becomes this person.',
+    'Notifications are sent to this address. A person who signs in with this verified address ' +
+    'becomes this person.',
   description: 'Description',
   state: 'State',
   active: 'Active',
@@ -35,21 +36,20 @@ export const accessText = messages('access', {
   disable: 'Disable',
   enable: 'Enable',
   disableTitle: (name: string) => `Disable ${name}?`,
-  disableHint:
-    'All keys and tokens stop working at once. The history is kept, and it can be undone.',
+  disableHint: 'All keys and tokens stop working at once. The history is kept. This can be undone.',
   remove: 'Remove',
   removeTitle: (name: string) => `Remove ${name}?`,
   removePerson:
     'The tokens are revoked and the memberships of channels end. This cannot be undone.',
   removeService:
-    'It loses its roles and its memberships of channels. Revoke its keys before. This ' +
+    'It loses its roles and its memberships of channels. Revoke its keys first. This ' +
     'cannot be undone.',
   removed: 'Removed.',
   noPeople: 'There are no people here yet.',
   noPeopleHint:
     'Add a person and create a token, or let people sign in with your identity provider.',
   noServices: 'There are no services here yet.',
-  noServicesHint: 'A service is what a program acts as. It gets a key with its roles.',
+  noServicesHint: 'A service is the principal as which a program acts. Its keys have its roles.',
   noMatch: 'Nothing matches the search.',
   none: 'none',
   owner: 'Owner',
@@ -99,7 +99,7 @@ export const accessText = messages('access', {
   permissions: 'Permissions',
   actionPermissions: 'Actions',
   actionPermissionsHint:
-    'One per line, such as actions.execute.mail.send or actions.execute.crm.* for a family.',
+    'One per line, such as actions.execute.mail.send or actions.execute.crm.* for several actions.',
   matrix: 'What each role allows',
   allowed: 'allowed',
   notAllowed: 'not allowed',
@@ -108,16 +108,16 @@ export const accessText = messages('access', {
   deleteRoleHint: (count: number) =>
     `${plural(count, 'principal loses', 'principals lose')} this role. This cannot be undone.`,
   risk: (level: string) => `${level} risk`,
-  assignments: 'Who has which role',
+  assignments: 'Assignments of roles',
   assigned: 'Since',
   grantedBy: 'Granted by',
   noAssignments: 'No role is assigned.',
-  giveRole: 'Give a role',
-  take: 'Take the role',
-  takeTitle: (role: string, name: string) => `Take the role ${role} from ${name}?`,
-  taken: 'The role was taken.',
-  given: 'The role was given.',
-  give: 'Give',
+  giveRole: 'Assign a role',
+  take: 'Remove the role',
+  takeTitle: (role: string, name: string) => `Remove the role ${role} from ${name}?`,
+  taken: 'The role was removed.',
+  given: 'The role was assigned.',
+  give: 'Assign',
   unknown: 'unknown',
 
   secrets: 'Secrets',
@@ -139,7 +139,7 @@ export const accessText = messages('access', {
   noSecretsHint: 'Store a key here instead of writing it into definitions.',
   deleteSecret: 'Delete',
   deleteSecretTitle: (name: string) => `Delete the secret ${name}?`,
-  deleteSecretHint: 'All versions are deleted. What refers to it fails from then on.',
+  deleteSecretHint: 'All versions are deleted. Everything that refers to the secret then fails.',
   generate: 'Generate a signing key',
   stored: 'The secret was stored.',
   more: 'Load more',

@@ -23,7 +23,7 @@ export const accountText = messages('account', {
   permissions: 'Permissions',
   projects: 'Projects and permissions',
   moreProjects: 'There are more projects than are listed here.',
-  noProjects: 'You cannot enter any project.',
+  noProjects: 'You have no access to a project.',
   addCredential: 'Add a key or token',
   addCredentialHint: 'Adds the rights of another key or token to this session.',
   signOut: 'Sign out',
@@ -40,25 +40,25 @@ export const accountText = messages('account', {
   revokeOther: 'The other browser is signed out at once.',
   revokeAll: 'Sign out everywhere',
   revokeAllTitle: 'End all sessions?',
-  revokeAllHint: 'All browsers are signed out, this one too.',
+  revokeAllHint: 'All browsers are signed out, including this one.',
   revoked: 'The session was revoked.',
-  sessionsHint: 'Browsers in which you are signed in. Revoke those that you do not know.',
+  sessionsHint: 'Browsers in which you are signed in. Revoke sessions that you do not recognize.',
   noSessions: 'There is no session.',
 
   chooseProject: 'Project',
   tokensHint:
-    'Programs act as you with a personal token, such as the command line. Tokens belong ' +
-    'to a project.',
+    'With a personal token, a program such as the command line acts as you. Tokens belong to a ' +
+    'project.',
   tokensOnly: 'Only people have personal tokens. In this project you act as a service.',
   noTokens: 'You have no token here.',
 
   theme: 'Theme',
-  themeHint: 'Kept in this browser.',
+  themeHint: 'Stored in this browser.',
   themeSystem: 'As the system',
   themeLight: 'Light',
   themeDark: 'Dark',
   language: 'Language',
-  languageHint: 'Kept in this browser. The page is loaded again.',
+  languageHint: 'Stored in this browser. The page is loaded again.',
   languageBrowser: 'As the browser',
   zone: 'Time zone',
   zoneHint: 'Times are shown in the zone of the browser.',
@@ -72,6 +72,6 @@ export const accountText = messages('account', {
     'Keys in sequence are pressed one after the other, outside of text fields. ' +
     'The palette lists the commands of the page that is shown.',
   close: 'Close a dialog',
-  move: 'Move in a list that one works through',
-  openItem: 'Open the chosen item',
+  move: 'Go to the next or previous item of a list',
+  openItem: 'Open the selected item',
 })

@@ -49,7 +49,7 @@ export const blueprintsText = messages('blueprints', {
 
   drift: 'Drift',
   driftHint: 'Resources that were changed by other means since the last apply.',
-  noDrift: 'Everything is as it was applied.',
+  noDrift: 'No resource was changed since the last apply.',
   changed: 'changed',
   deleted: 'deleted',
   unchanged: 'unchanged',
@@ -58,11 +58,11 @@ export const blueprintsText = messages('blueprints', {
   id: 'Id',
   state: 'State',
   fields: 'Fields',
-  applyAgain: 'Apply the files again to set the fields again.',
+  applyAgain: 'Apply the files again to restore the fields.',
 
   files: 'Files',
   filesHint:
-    'YAML or JSON files as the command line has them. They are read in this browser and ' +
+    'YAML or JSON files, as for the command line. They are read in this browser and ' +
     'sent only as a plan.',
   chooseFiles: 'Choose files',
   chooseFolder: 'Choose a folder',

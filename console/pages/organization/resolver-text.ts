@@ -10,7 +10,7 @@ export const resolverText = messages('resolver', {
   url: 'Address of the resolver',
   urlHint: 'Begins with https://. Query values are kept secret and shown as ***.',
   token: 'Bearer token',
-  tokenHint: 'It is written and never shown. Empty: it stays as it is.',
+  tokenHint: 'It is stored and never shown. If it is empty, the stored token is kept.',
   tokenSet: 'stored',
   tokenUnset: 'none',
   removeToken: 'Remove the token',

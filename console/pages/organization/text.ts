@@ -13,7 +13,7 @@ export const organizationText = messages('organization', {
   access: 'Access',
   noProjects: 'There is no project yet.',
   keysTitle: 'API keys of the organization',
-  keysHint: 'They may enter every open project, with the rights of their role.',
+  keysHint: 'They have access to every open project, with the rights of their role.',
   keyRole: 'Role',
   keyRoleHint: 'Admin and Owner also administer the organization.',
   cluster: 'Nodes and shards',

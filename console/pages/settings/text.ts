@@ -14,16 +14,16 @@ export const settingsText = messages('settings', {
   description: 'Description',
   external: 'External reference',
   externalHint: 'The name of the project in another system.',
-  access: 'Who may enter',
-  accessOpen: 'Open: keys of the organization may enter',
+  access: 'Access',
+  accessOpen: 'Open: keys of the organization have access',
   accessRestricted: 'Restricted: only principals with a role here',
   seed: 'Give the present keys of the organization a role here',
   approver: 'Another principal must approve',
   approverHint:
-    'Destructive actions of agents are approved by another principal than the one that ' +
-    'asked the agent.',
+    'A destructive action of an agent must be approved by a principal other than the one that ' +
+    'made the request to the agent.',
   email: 'E-mail for every question',
-  emailHint: 'Otherwise e-mail is sent only for questions whose delivery asks for it.',
+  emailHint: 'Otherwise e-mail is sent only for questions whose delivery has the channel email.',
   attachments: 'Files in sessions',
   attachmentsHint: 'People can attach files to sessions.',
   save: 'Save',
@@ -43,12 +43,12 @@ export const settingsText = messages('settings', {
   toArtifacts: 'Show the artifacts',
 
   hostsHint:
-    'Hosts of git repositories for environments. Keys and tokens are written and never shown.',
+    'Hosts of git repositories for environments. Keys and tokens are stored and never shown.',
   noHosts: 'There is no repository host yet.',
   noHostsHint: 'Add one so that jobs in environments can use private repositories.',
   newHost: 'New host',
   replaceHost: 'Replace host',
-  replaceHint: 'All keys and tokens must be given again.',
+  replaceHint: 'All keys and tokens must be entered again.',
   hostName: 'Name',
   kind: 'Kind',
   github: 'GitHub App',
@@ -69,13 +69,13 @@ export const settingsText = messages('settings', {
   replace: 'Replace',
   remove: 'Delete',
   removeHost: (name: string) => `Delete the host ${name}?`,
-  removeHostHint: 'No new credentials are given for its repositories.',
+  removeHostHint: 'No new credentials are issued for its repositories.',
   hostSaved: 'The host was saved.',
   hostRemoved: 'The host was deleted.',
 
   deleteTitle: 'Delete this project',
   deleteHint:
-    'No new work is accepted and running work drains. ' +
+    'No new work is accepted, and running work is finished. ' +
     'Its history stays readable for the organization. This cannot be undone.',
   deleteNeeds: 'Deleting a project needs a key of the organization with organization.admin.',
   deleteButton: 'Delete the project',

@@ -23,7 +23,7 @@ export const tablesText = messages('tables', {
   changed: 'Changed',
   createdAt: 'Created',
   empty: 'There are no tables yet',
-  emptyHint: 'A table keeps rows with typed columns, which workflows and agents read and write.',
+  emptyHint: 'A table contains rows with typed columns, which workflows and agents read and write.',
   emptyCommand: 'npm run baton -- table import orders orders.csv --create',
   emptyOr: 'Or create one from a CSV file on the command line:',
   find: 'Find a table by its name',
@@ -127,9 +127,9 @@ export const tablesText = messages('tables', {
   discard: 'Discard the changes',
   leaving: 'The changes of the columns are not saved. Leave the page?',
   schemaHint:
-    'A removed column hides its values and does not delete them: they return with a column of the ' +
-    'same name and type. The type of a column can change only while the table has no rows, and a ' +
-    'column cannot be renamed.',
+    'A removed column hides its values and does not delete them: they return with a column of ' +
+    'the same name and type. The type of a column can change only while the table has no rows, ' +
+    'and a column cannot be renamed.',
   open: 'Rows may have further keys without a column',
   identityBadge: 'Identity',
   secondaryBadge: 'Secondary key',
@@ -153,16 +153,16 @@ export const tablesText = messages('tables', {
   fileColumn: 'In the file',
   tableColumn: 'In the table',
   sample: 'First values',
-  skip: 'Leave out',
+  skip: 'Skip',
   into: (name: string) => `Column for ${name}`,
   newColumn: (name: string, type: string) => `New column ${name} (${type})`,
   existing: 'Rows whose identity exists',
-  refuseExisting: 'Refuse them',
+  refuseExisting: 'Reject them',
   updateExisting: 'Update them',
   needsIdentity: (name: string) => `One column of the file must go to ${name}.`,
   twice: (name: string) => `Two columns of the file go to ${name}.`,
   invalid: (count: number) => `${plural(count, 'row does', 'rows do')} not fit the columns:`,
-  invalidHint: 'They are left out.',
+  invalidHint: 'They are skipped.',
   importRows: (count: number) => `Import ${plural(count, 'row', 'rows')}`,
   imported: (done: number, total: number) => `${done} of ${plural(total, 'row', 'rows')} imported`,
   importDone: (count: number) => `Imported ${plural(count, 'row', 'rows')}.`,

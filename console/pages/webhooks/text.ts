@@ -38,12 +38,12 @@ export const webhooksText = messages('webhooks', {
   rotate: 'Replace the secret',
   rotateTitle: 'Replace the signing secret?',
   rotateHint:
-    'The new secret signs from the next attempt on. The receiver must accept it at once, ' +
+    'The new secret applies from the next attempt. The receiver must accept it at once, ' +
     'or deliveries are refused.',
   secretCreated: 'Signing secret of the webhook',
   remove: 'Delete',
   removeTitle: (name: string) => `Delete the webhook ${name}?`,
-  removeHint: 'What is still to be delivered is dropped. This cannot be undone.',
+  removeHint: 'Pending deliveries are dropped. This cannot be undone.',
   removed: 'The webhook was deleted.',
   enable: 'Enable',
   disable: 'Disable',
@@ -60,7 +60,7 @@ export const webhooksText = messages('webhooks', {
   next: 'Next attempt',
   run: 'Run',
   resend: 'Send again',
-  resent: 'It is sent again, as a new delivery.',
+  resent: 'The content is sent again as a new delivery.',
   resentOf: 'Repeats',
   delivery: 'Delivery',
   details: 'Details',

@@ -16,7 +16,7 @@ export const workflowsText = messages('workflows', {
   approval: 'An approval',
   approvalHint: 'Asks you in the inbox, and continues when you have answered.',
   items: 'A list of items',
-  itemsHint: 'Handles the items of a list at the same time.',
+  itemsHint: 'Processes the items of a list at the same time.',
   signal: 'A signal',
   signalHint: 'Waits for a signal or an hour, whichever comes first.',
   versionOf: (version: number) => `version ${version}`,
@@ -33,10 +33,10 @@ export const workflowsText = messages('workflows', {
   remove: 'Delete the workflow',
   removeTitle: (name: string) => `Delete ${name}?`,
   removeHint: 'All versions are deleted. This cannot be undone.',
-  removeRuns: 'Runs that were started go on to their end and stay readable.',
+  removeRuns: 'Runs that have started continue and stay readable.',
   removeUse:
     'Steps and agents that name this workflow can no longer start it. ' +
-    'Loops keep the version with which they were saved.',
+    'Loops keep the version that they were saved with.',
   description: 'Description',
   asTool: 'Offer it to agents and steps as a tool',
   asToolHint: (handle: string) => `Its name is then workflow.${handle}.`,
@@ -53,6 +53,6 @@ export const workflowsText = messages('workflows', {
     `Its definition becomes version ${next}. The versions in between stay.`,
   restoreAction: 'Restore',
   restored: (version: number) => `Version ${version} was saved.`,
-  oneVersion: 'There is one version. Each save of the definition makes another one.',
+  oneVersion: 'There is one version. Each save of the definition creates the next version.',
   latest: 'latest',
 })

@@ -57,7 +57,8 @@ export const access: typeof accessText = {
     'Ihrem Identitätsanbieter anmelden.',
   noServices: 'Hier gibt es noch keine Dienste.',
   noServicesHint:
-    'Als Dienst handelt ein Programm. Er bekommt einen Schlüssel, der seine Rollen hat.',
+    'Ein Dienst ist die Identität, mit der ein Programm handelt. Seine Schlüssel haben seine ' +
+    'Rollen.',
   noMatch: 'Nichts passt zur Suche.',
   none: 'keine',
   owner: 'Eigentümer',
@@ -119,16 +120,16 @@ export const access: typeof accessText = {
     `${plural(count, 'Identität verliert', 'Identitäten verlieren')} diese Rolle. Das kann nicht ` +
     'rückgängig gemacht werden.',
   risk: (level) => `Risiko ${level}`,
-  assignments: 'Wer welche Rolle hat',
+  assignments: 'Rollenzuweisungen',
   assigned: 'Seit',
   grantedBy: 'Erteilt von',
   noAssignments: 'Keine Rolle ist zugewiesen.',
-  giveRole: 'Rolle geben',
+  giveRole: 'Rolle zuweisen',
   take: 'Rolle entziehen',
   takeTitle: (role, name) => `Die Rolle ${role} von ${name} entziehen?`,
   taken: 'Die Rolle wurde entzogen.',
-  given: 'Die Rolle wurde gegeben.',
-  give: 'Geben',
+  given: 'Die Rolle wurde zugewiesen.',
+  give: 'Zuweisen',
   unknown: 'unbekannt',
 
   secrets: 'Geheimnisse',
@@ -152,7 +153,8 @@ export const access: typeof accessText = {
   noSecretsHint: 'Speichern Sie hier Schlüssel, statt sie in Definitionen zu schreiben.',
   deleteSecret: 'Löschen',
   deleteSecretTitle: (name) => `Das Geheimnis ${name} löschen?`,
-  deleteSecretHint: 'Alle Versionen werden gelöscht. Was darauf verweist, schlägt von da an fehl.',
+  deleteSecretHint:
+    'Alle Versionen werden gelöscht. Alles, was auf das Geheimnis verweist, schlägt dann fehl.',
   generate: 'Signierschlüssel erzeugen',
   stored: 'Das Geheimnis wurde gespeichert.',
   more: 'Mehr laden',
@@ -180,7 +182,7 @@ export const account: typeof accountText = {
   permissions: 'Rechte',
   projects: 'Projekte und Rechte',
   moreProjects: 'Es gibt mehr Projekte, als hier aufgeführt sind.',
-  noProjects: 'Sie können kein Projekt betreten.',
+  noProjects: 'Sie haben auf kein Projekt Zugriff.',
   addCredential: 'Schlüssel oder Token hinzufügen',
   addCredentialHint: 'Fügt dieser Sitzung die Rechte eines weiteren Schlüssels oder Tokens hinzu.',
   signOut: 'Abmelden',
@@ -230,7 +232,7 @@ export const account: typeof accountText = {
     'Folgen von Tasten werden nacheinander gedrückt, außerhalb von Textfeldern. ' +
     'Die Palette zeigt die Befehle der aktuellen Seite.',
   close: 'Dialog schließen',
-  move: 'Durch eine Liste gehen',
+  move: 'Zum nächsten oder vorigen Eintrag einer Liste',
   openItem: 'Gewählten Eintrag öffnen',
 }
 
@@ -252,7 +254,7 @@ export const signIn: typeof signInText = {
   expired:
     'Die Anmeldung hat zu lange gedauert oder wurde in einem anderen Browser begonnen. Beginnen ' +
     'Sie noch einmal.',
-  no_access: 'Ihr Konto darf kein Projekt betreten. Fragen Sie einen Administrator.',
+  no_access: 'Ihr Konto hat auf kein Projekt Zugriff. Fragen Sie einen Administrator.',
   wrong_domain: 'Konten Ihrer E-Mail-Domain dürfen sich hier nicht anmelden.',
   busy: 'Zu viele Personen melden sich gerade an. Versuchen Sie es in einer Minute noch einmal.',
   not_configured: 'Die Anmeldung mit einem Anbieter ist nicht eingerichtet.',

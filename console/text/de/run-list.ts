@@ -92,7 +92,7 @@ export const runList: typeof listText = {
   resumeHint: 'Wartende Läufe gehen sofort weiter, worauf sie auch warten.',
   preview: (count, more) =>
     `${plural(count, 'Lauf', 'Läufe')}${more ? ' oder mehr' : ''} sind betroffen.`,
-  previewNone: 'Auf keinen Lauf kann diese Aktion angewendet werden.',
+  previewNone: 'Diese Aktion ist für keinen der Läufe möglich.',
   previewSkipped: (count) =>
     `${plural(count, 'ausgewählter Lauf wird', 'ausgewählte Läufe werden')} wegen des Status ` +
     'ausgelassen.',
@@ -101,7 +101,7 @@ export const runList: typeof listText = {
   reasonHint: 'Optional. Er wird mit jedem Lauf gespeichert.',
   progress: (done, all) => `${done} von ${all}`,
   stop: 'Anhalten',
-  stopped: 'Angehalten. Der Rest blieb, wie er ist.',
+  stopped: 'Angehalten. Die übrigen Läufe wurden nicht geändert.',
   result: (ok) => `${plural(ok, 'Lauf', 'Läufe')} erledigt.`,
   refused: (count, message) => `${plural(count, 'Lauf', 'Läufe')}: ${message}`,
   // Commands.

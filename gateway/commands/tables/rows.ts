@@ -135,7 +135,7 @@ export const upsertRow = (
       reply.created
         ? { row: rowOf(at, data, reply), created: true }
         : andThen(updatedRow(at, reply), (row) => (isRefusal(row) ? row : { row, created: false })),
-    refuse('conflict', undefined, 'The row is changed too often by others; try again later.'),
+    refuse('conflict', undefined, 'Other requests change the row too often; try again later.'),
   )
 /** Deletes a row. The answer is empty. */
 export const deleteRow = (at: TableAt, row_id: string): Changes<undefined> =>

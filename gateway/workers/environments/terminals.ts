@@ -51,12 +51,12 @@ interface Terminal {
 const unavailable: TerminalAnswer = {
   ok: false,
   code: 'environment_worker_unavailable',
-  message: 'The worker of the environment has left.',
+  message: 'The worker of the environment was disconnected.',
 }
 const tooMany: TerminalAnswer = {
   ok: false,
   code: 'rate_limit_exceeded',
-  message: `The environment has ${terminalLimits.per_environment} terminals already.`,
+  message: `The environment has the maximum of ${terminalLimits.per_environment} terminals.`,
 }
 
 /** Creates the terminals of a gateway. */
@@ -123,7 +123,7 @@ export function openWorkerTerminals(
       case 'terminal.input':
         if (message.sequence === terminal.input++)
           connection.send({ type: message.type, terminal_id, data: message.data })
-        else end(terminal, { error: 'Input was lost on the way.' })
+        else end(terminal, { error: 'Input was lost during transmission.' })
         return
       case 'terminal.ack':
         terminal.output.acknowledge(message.bytes)

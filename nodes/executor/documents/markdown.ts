@@ -12,7 +12,7 @@ const count = (value: number, what: string): string =>
   `${value.toLocaleString('en-US')} ${what}${value === 1 ? '' : 's'}`
 
 /** The sentence at the end of a text that was cut. */
-const CUT = '[The file is too long: the rest of its text was left out.]'
+const CUT = '[The file is too long: the rest of its text was omitted.]'
 /**
  * Cuts a text at `MAX_MARKDOWN` characters. Appends a sentence if anything was left out.
  * @param whole false if something was already left out of the text.

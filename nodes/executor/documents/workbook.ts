@@ -29,7 +29,7 @@ export function workbookMarkdown(bytes: Uint8Array): string {
     size += table.length
   }
   // The text may be cut at its end, so the sentence about missing sheets comes first.
-  if (left > 0) sheets.unshift(`[The last ${left} sheets of this workbook were left out.]`)
+  if (left > 0) sheets.unshift(`[The last ${left} sheets of this workbook were omitted.]`)
   return sheets.join('\n\n')
 }
 

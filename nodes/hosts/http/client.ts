@@ -70,7 +70,8 @@ export function createClient({ name, url, secret, post, clock }: ClientOptions):
       const text = JSON.stringify(body)
       let paused = 0
       for (let failures = 0; ; ) {
-        if (aborted.aborted) throw fault('was not asked further: aborted.', secrets)
+        if (aborted.aborted)
+          throw fault('was not called again, because the operation was aborted.', secrets)
         const got = await post({
           url: `${url.replace(/\/$/, '')}/${operation}`,
           schemes: ['https:'],
@@ -99,7 +100,8 @@ export function createClient({ name, url, secret, post, clock }: ClientOptions):
           failures = 0
           const ms = pauseOf(got)
           paused += ms
-          if (paused > MAX_PAUSES_MS) throw fault(`did not finish to ${operation}.`, secrets)
+          if (paused > MAX_PAUSES_MS)
+            throw fault(`did not complete the operation ${operation} in time.`, secrets)
           await pause(ms)
           continue
         }

@@ -88,7 +88,8 @@ export function createHttpProvider(
     const found: Found[] = []
     let cursor: string | undefined
     for (let page = 0; ; page++) {
-      if (page === MAX_PAGES) throw new ProviderFault(`The provider ${name} lists without end.`)
+      if (page === MAX_PAGES)
+        throw new ProviderFault(`The provider ${name} returned an endless list.`)
       const body = { installation, ...(cursor !== undefined && { cursor }) }
       const answer = await client.call('inspect', { body, answer: Page })
       found.push(...(answer?.environments ?? []))
@@ -132,7 +133,7 @@ export function createHttpProvider(
   return {
     name,
     place: `http/${name}`,
-    isolation: `That of the service at ${new URL(url).origin}.`,
+    isolation: `Provided by the service at ${new URL(url).origin}.`,
     async provision(task, signal) {
       const { environment_id, operation, project, template_id, runtime_version } = task
       const body = {

@@ -101,7 +101,7 @@ export async function createLocalProvider(
   if (isolation.kind !== 'sandbox')
     options.warn?.(
       `Workers of environments run without a sandbox. ${opened.missing.map((one) => `${one}. `).join('')}` +
-        `In force: ${isolationText}.` +
+        `Current isolation: ${isolationText}.` +
         (isolation.kind === 'none'
           ? ' Workers can read the data folder and all keys of this installation.'
           : ''),

@@ -58,7 +58,7 @@ export function isIn(item: unknown, container: unknown, budget: Budget): boolean
   if (isObject(container)) return typeof item === 'string' && Object.hasOwn(container, item)
   return typeof container === 'string'
     ? contains(container, item, budget)
-    : fail(`cannot look inside ${typeName(container)}`)
+    : fail(`cannot access a member of ${typeName(container)}`)
 }
 
 /** `a contains b`: whether b is part of the string a, or an element of the list a. */

@@ -85,7 +85,7 @@ function build(source: Rewritten, root: ASTNode) {
       const number = Number(value)
       return Number.isSafeInteger(number)
         ? () => number
-        : refused('the integer is larger than a JSON number holds exactly', node)
+        : refused('the integer is too large for an exact JSON number', node)
     }
     if (typeof value === 'object' && value !== null)
       return refused('bytes are not JSON values', node)

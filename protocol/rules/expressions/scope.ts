@@ -74,7 +74,7 @@ export function scopeAt(
       `there is no step ${name}` +
       (quoted === undefined
         ? ''
-        : `; an id that is no identifier is read as steps[${JSON.stringify(quoted)}]`)
+        : `; an id that is not an identifier is read as steps[${JSON.stringify(quoted)}]`)
     )
   }
   return { roots, rule, knows }

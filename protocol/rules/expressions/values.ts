@@ -40,7 +40,7 @@ export const MAX_DEPTH = 64
 export function spend(
   budget: Budget,
   units: number,
-  exhausted = 'the expression does too much work',
+  exhausted = 'the expression exceeds its computation limit',
 ): void {
   budget.left -= units
   if (budget.left < 0) fail(exhausted)

@@ -52,7 +52,7 @@ const general: Keywords = {
     const count = fitting(given, message)
     return count === 1 || (count > 1 && fail(message))
   },
-  not: ({ same, fail }, given) => !same(given, true) || fail('has a form that is not allowed'),
+  not: ({ same, fail }, given) => !same(given, true) || fail('must not match the excluded schema'),
   if: ({ schema, same }, given) =>
     same(given, true) ? same(schema['then'] ?? true) : same(schema['else'] ?? true),
 }
@@ -196,11 +196,11 @@ const lists: Keywords = {
       count++
     })
     const least = typeof minContains === 'number' ? minContains : 1
-    if (count < least) return fail('has too few items of the wanted form', { expected: least })
+    if (count < least) return fail('has too few matching items', { expected: least })
     return (
       typeof maxContains !== 'number' ||
       count <= maxContains ||
-      fail('has too many items of one form', { expected: maxContains })
+      fail('has too many matching items', { expected: maxContains })
     )
   },
 }

@@ -251,7 +251,7 @@ export function schemaFaults(schema: unknown, path: string, rules: SchemaRules =
   const circle = circleIn(schema)
   return circle === undefined
     ? []
-    : [{ field: path, message: `refers to itself in a circle, through ${circle}` }]
+    : [{ field: path, message: `contains a circular reference, through ${circle}` }]
 }
 
 /**

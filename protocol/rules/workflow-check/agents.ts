@@ -43,7 +43,7 @@ export const checkAgentConfig = (
   scope: Scope,
 ): FieldError[] => [
   ...(instructions.trim() === ''
-    ? [{ field: below(path, 'instructions'), message: 'says nothing' }]
+    ? [{ field: below(path, 'instructions'), message: 'must not be blank' }]
     : []),
   ...checkTemplate(instructions, scope.roots, below(path, 'instructions'), scope.rule),
   ...(output_schema ? checkOutput(output_schema, below(path, 'output_schema')) : []),
@@ -92,4 +92,4 @@ export const agentsNamed = (steps: readonly Step[], path: string): NamedAgent[] 
 export const checkAgentless = (steps: readonly Step[], path: string): FieldError[] =>
   agentsNamed(steps, path)
     .filter(({ name }) => name === undefined)
-    .map(({ field }) => ({ field, message: 'is required: nothing else says which agent is asked' }))
+    .map(({ field }) => ({ field, message: 'is required, because no default agent is configured' }))

@@ -120,7 +120,7 @@ function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldEr
     ...both('daily_budget_usd', 'daily_credit_budget'),
     ...finer.map((name) => ({
       field: below(path, name),
-      message: 'is finer than 0.00001',
+      message: 'must be a multiple of 0.00001',
       actual: limits[name],
     })),
   ]

@@ -39,7 +39,12 @@ export const checkLocation = (
           actual: config.execution_location,
         },
       ]
-    : [{ field: below(path, 'environment_id'), message: 'what the service executes has none' }]
+    : [
+        {
+          field: below(path, 'environment_id'),
+          message: 'is not allowed for actions that the service executes',
+        },
+      ]
 }
 
 function checkMode(
@@ -53,12 +58,12 @@ function checkMode(
   if (mode === 'manual')
     return [{ field: below(path, 'environment_id'), message: 'is required by the mode manual' }]
   if (mode === 'loop' && !loop)
-    return [{ field: at, message: 'only a loop has an environment of a loop', actual: mode }]
+    return [{ field: at, message: 'is allowed only for loops', actual: mode }]
   return mode === 'agent' && uses && !isId(loop?.agent_id ?? '', 'agent')
     ? [
         {
           field: at,
-          message: 'actions of steps need a loop with the id of its agent in agent_id',
+          message: 'requires a loop whose agent_id contains the id of an agent',
           actual: mode,
         },
       ]

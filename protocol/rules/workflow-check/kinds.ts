@@ -85,7 +85,7 @@ const asks: Check<'interaction'> = (config, path, scope) => {
       ? [
           {
             field: below(below(below(path, 'resolution_policy'), 'review'), 'reviewer_user_ids'),
-            message: 'name reviewers: a step has no creator who could review',
+            message: 'must name reviewers, because a step has no creator who can review',
           },
         ]
       : []),
@@ -98,7 +98,7 @@ const asks: Check<'interaction'> = (config, path, scope) => {
       ? [
           {
             field: below(path, 'expires_in'),
-            message: 'must be longer than nothing',
+            message: 'must be longer than 0',
             actual: expires_in,
           },
         ]
@@ -148,7 +148,7 @@ const checks: Check<'check'> = ({ checks: assertions, on_fail, gate }, path, sco
     ? [{ field: below(path, 'gate'), message: 'is required when on_fail is gate' }]
     : []),
   ...(on_fail !== 'gate' && gate
-    ? [{ field: below(path, 'gate'), message: 'belongs to on_fail: gate' }]
+    ? [{ field: below(path, 'gate'), message: 'is allowed only with on_fail: gate' }]
     : []),
   ...(gate
     ? templates({ targets: gate.targets, prompt: gate.prompt }, below(path, 'gate'), scope)
@@ -166,8 +166,7 @@ const starts: Check<'loop'> = ({ loop_id, workflow_id, event, config, wait }, pa
     ? [
         {
           field: below(path, 'wait'),
-          message:
-            'a step waits only for a workflow: the runs of a loop may have to wait their turn',
+          message: 'is not allowed with loop_id, because runs of a loop can be queued',
         },
       ]
     : []),

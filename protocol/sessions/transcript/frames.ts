@@ -27,25 +27,29 @@ export const transcriptFrames = {
     ...place,
     status: Type.Optional(Type.String()),
     progress: Type.Optional(
-      Type.Union([JsonObject, Type.Null()], { description: 'null removes it, absent keeps it' }),
+      Type.Union([JsonObject, Type.Null()], {
+        description: 'Progress of the tool call; null removes it; if absent, it is not changed',
+      }),
     ),
     resolved_action: Type.Optional(ResolvedAction),
   }),
   'message.delta': named('message.delta', {
     ...place,
-    text: Type.Optional(Type.String({ description: 'Appended to the text of the block' })),
-    thinking: Type.Optional(Type.String({ description: 'Appended to the thinking of the block' })),
+    text: Type.Optional(Type.String({ description: 'Text to append to the text of the block' })),
+    thinking: Type.Optional(
+      Type.String({ description: 'Text to append to the thinking of the block' }),
+    ),
   }),
   'turn.upsert': named('turn.upsert', {
     ...TranscriptTurn.properties,
     phase: Type.Union([Type.Enum(['queued', 'running', 'waiting']), Type.Null()], {
-      description: 'null once the turn has ended',
+      description: 'Phase of the turn; null after the turn has ended',
     }),
   }),
   'interaction.upsert': named('interaction.upsert', Interaction.properties),
   'stream.ready': named('stream.ready', {
     session_id: Type.String(),
-    resume_cursor: Type.String({ description: 'Everything up to here was sent' }),
+    resume_cursor: Type.String({ description: 'Cursor up to which all changes have been sent' }),
   }),
   'stream.end': end(['idle', 'rotate']),
 } as const
@@ -126,7 +130,7 @@ export const numberedFrames = {
     content: Type.Array(JsonObject),
     display: Type.String(),
     is_error: Type.Boolean(),
-    error: Type.Optional(Type.String({ description: 'Only when is_error is true' })),
+    error: Type.Optional(Type.String({ description: 'Error message; only if is_error is true' })),
     emitted_at: Timestamp,
   }),
   'nudge.queued': nudge('nudge.queued'),

@@ -38,28 +38,29 @@ export type LiveTurn = Static<typeof LiveTurn>
 export const transcripts = {
   'session.transcript': query(`GET ${S}/transcript`, {
     ...read,
-    summary: 'The transcript: its newest part, or what changed after a cursor, page by page',
+    summary: 'The newest part of the transcript, or its changes after a cursor, in pages',
     reply: TranscriptSnapshot,
     query: Closed({ cursor: Sealed, page_token: Sealed, limit: paging.limit }),
   }),
   'session.transcript_stream': stream(`GET ${S}/transcript/stream`, {
     ...read,
     summary:
-      'The transcript as a stream: what changed after a cursor as it is now, then everything as it happens',
+      'Event stream of the transcript: the present state of everything that changed after a ' +
+      'cursor, then live changes',
     stream: 'sse',
     reply: TranscriptFrame,
     query: Closed({ cursor: Sealed }),
   }),
   'session.stream': stream(`GET ${S}/stream`, {
     ...read,
-    summary: 'Messages after a number, then everything as it happens (version 1)',
+    summary: 'Event stream of a session: messages after a number, then live events (version 1)',
     stream: 'sse',
     reply: SessionEventFrame,
     query: Closed({ after_sequence: Type.Optional(Type.Integer({ minimum: 0 })) }),
   }),
   'session.turn_live': query(`GET ${S}/turns/:turn_id/live`, {
     ...read,
-    summary: 'What a turn shows right now and has not committed',
+    summary: 'Uncommitted output of a turn that is in progress',
     reply: LiveTurn,
   }),
 } as const

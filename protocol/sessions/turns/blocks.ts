@@ -16,7 +16,7 @@ export const Thinking = Type.Object(
   open,
 )
 export const ResolvedAction = Type.Object({
-  name: Type.String({ description: 'The dotted action that was dispatched' }),
+  name: Type.String({ description: 'Name of the action that was called' }),
   input: JsonObject,
 })
 export const ToolUse = Type.Object(
@@ -26,7 +26,9 @@ export const ToolUse = Type.Object(
     name: Type.String(),
     input: JsonObject,
     status: Type.Optional(
-      Type.String({ description: 'pending, running, waiting, ok, error, cancelled' }),
+      Type.String({
+        description: 'Status of the call: pending, running, waiting, ok, error or cancelled',
+      }),
     ),
     progress: Type.Optional(JsonObject),
     resolved_action: Type.Optional(ResolvedAction),
@@ -76,7 +78,7 @@ export const Reminder = Type.Object(
 )
 
 export const Block = Type.Union([Text, Thinking, ToolUse, ToolResult, Image, Document, Reminder], {
-  description: 'A content block; unknown members are kept',
+  description: 'Content block; unknown members are kept',
 })
 export type Block = Static<typeof Block>
 export type ToolUseBlock = Static<typeof ToolUse>

@@ -98,7 +98,7 @@ export function conversationFault(rows: readonly TranscriptMessage[]): string | 
   }
   const [missing] = left
   if (missing !== undefined) return `the tool use ${missing} has no result`
-  return last === 'user' ? undefined : 'nothing was said to the agent'
+  return last === 'user' ? undefined : 'the agent received no message'
 }
 
 /**
@@ -204,7 +204,7 @@ export function readAnswer(result: JsonObject | undefined): Answer | string {
       owned.has(block['type']) ||
       known[block['type']]?.(block) === false,
   )
-  if (odd >= 0) return `llm_response.content[${odd}] is not a block that a model writes`
+  if (odd >= 0) return `llm_response.content[${odd}] is not a block type that a model can return`
   const blocks = (content as readonly JsonObject[]).map((block) =>
     Object.hasOwn(known, String(block['type'])) ? (block as Block) : foreign(block),
   )

@@ -157,7 +157,7 @@ export const askSchema: JsonObject = {
       type: 'array',
       items: { type: 'string', minLength: 1, maxLength: 128 },
       maxItems: 100,
-      description: 'Whoever asked by default',
+      description: 'Ids of the people to ask; the requester of the turn by default',
     },
     options: {
       type: 'array',

@@ -83,7 +83,7 @@ t.test(
     const { body: run } = await call('POST', `${P}/runs`, act('pay', { amount: 7 }))
     t.equal(plain.deliveries.length, 0, 'no call is sent without an executor')
     t.match((await call('GET', `${P}/runs/${run['id']}`)).body, {
-      paths: [{ waiting_on: { reason: 'waiting for a free slot of the service itself' } }],
+      paths: [{ waiting_on: { reason: 'waiting for a free slot of an executor of the service' } }],
     })
     plain.answer = () => {}
     const doomed = await it.node('executor-a', 'executor')

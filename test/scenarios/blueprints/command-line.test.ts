@@ -167,7 +167,7 @@ t.test('JSON output', async (t) => {
   const { code, out } = await baton(['apply', '-f', example, '--plan', '--json'])
   t.equal(code, 0)
   t.match(JSON.parse(out), [{ status: 'previewed', plan_id: String, orphans: [] }])
-  t.match(await baton(['apply', '-f', example, '--json']), { code: 1, notes: /--json needs/ })
+  t.match(await baton(['apply', '-f', example, '--json']), { code: 1, notes: /--json requires/ })
 })
 
 t.test('the schemas are served without a credential and can be cached', async (t) => {

@@ -115,7 +115,7 @@ async function tryOut(browser: Browser): Promise<void> {
 
   t.test('changes of the memory appear live, and entries are changed and deleted', async (t) => {
     const page = await open(`/p/default/agents/${id}?tab=memory`)
-    await page.getByText('The agent remembers nothing yet').waitFor()
+    await page.getByText('The agent has no memory entries yet').waitFor()
     await s.ok('memory.save', { id, memory_key: 'colour', content: `Green ${HOSTILE}` })
     await page.getByRole('heading', { name: 'colour' }).waitFor()
     await page
@@ -130,7 +130,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByText('by a person or program').nth(1).waitFor()
     await page.getByRole('button', { name: 'Forget' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Forget' }).click()
-    await page.getByText('The agent remembers nothing yet').waitFor()
+    await page.getByText('The agent has no memory entries yet').waitFor()
     await page.getByText('by a person or program').nth(2).waitFor()
     await page.getByRole('tab', { name: 'Messaging' }).click()
     await page.getByRole('button', { name: 'Add a binding' }).click()

@@ -119,7 +119,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('menuitem', { name: 'End exclusive use' }).click()
     await dialog.getByLabel('Lease token').fill(token)
     await dialog.getByRole('button', { name: 'End exclusive use' }).click()
-    await page.getByText('Nobody has exclusive use.').waitFor()
+    await page.getByText('No exclusive use is active.').waitFor()
     t.strictSame(
       faults.filter((fault) => !/status of 400/.test(fault)),
       [],

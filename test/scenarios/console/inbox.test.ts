@@ -124,7 +124,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByText('Draft one').waitFor()
     await page.getByText('Request changes', { exact: true }).click()
     await page.getByRole('button', { name: 'Send review' }).click()
-    await page.getByRole('alert').getByText('Say what should change.').waitFor()
+    await page.getByRole('alert').getByText('Describe the requested changes.').waitFor()
     await page.getByLabel('Comment of the review').fill('Shorter, please')
     await page.keyboard.press('Control+Enter')
     await page.getByText('Requested changes').first().waitFor()

@@ -116,7 +116,7 @@ await inBrowser(t, async (browser) => {
     await line(page, 'tone').getByText('Created by the blueprint').waitFor()
 
     await page.getByRole('tab', { name: 'Drift' }).click()
-    await page.getByText('Everything is as it was applied.').waitFor()
+    await page.getByText('No resource was changed since the last apply.').waitFor()
     const id = memberOf(await s.ok('skill.list'), 'items', '0', 'id')
     await s.ok('skill.replace', { id, name: 'Tone', instructions: '<i>Be quick.</i>' })
     await page.getByText('<i>Be quick.</i>').waitFor()

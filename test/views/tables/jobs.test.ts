@@ -221,7 +221,7 @@ t.test('jobs without a matching worker state what they lack', (t) => {
   t.strictSame(
     jobs(view).items.map(({ waiting_on }) => waiting_on?.reason),
     [
-      'waiting for a free slot of the service itself',
+      'waiting for a free slot of an executor of the service',
       'no worker takes model "p/m"',
       'no worker for queue "default" in environment "env_1" takes action "send_mail"',
     ],
@@ -255,7 +255,7 @@ t.test(
     t.strictSame(
       items.map(({ waiting_on }) => waiting_on?.reason),
       [
-        'waiting for a free slot of the service itself',
+        'waiting for a free slot of an executor of the service',
         'no worker for queue "default" takes action "send_mail"',
       ],
     )

@@ -71,7 +71,11 @@ export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined 
       !job.workers_only &&
       watch.served?.(job.action_name))
   )
-    return { kind: 'worker', reason: 'waiting for a free slot of the service itself', ...about }
+    return {
+      kind: 'worker',
+      reason: 'waiting for a free slot of an executor of the service',
+      ...about,
+    }
   const able = watch.workers().filter((worker) => takes(worker, job)).length
   return {
     kind: 'worker',

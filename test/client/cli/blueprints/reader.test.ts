@@ -65,8 +65,9 @@ t.test('a document belongs to the nearest blueprint', async (t) => {
   )
   folder.write('d.yaml', agent('d'))
   t.strictSame(read(folder).faults, [
-    'd.yaml:1:1: it is not clear to which blueprint this belongs: one/blueprint.yaml:1:1 and ' +
-      'two/all.yaml:1:1 name different ones; put it into the file of its blueprint',
+    'd.yaml:1:1: the blueprint of these resources is ambiguous: one/blueprint.yaml:1:1 and ' +
+      'two/all.yaml:1:1 name different blueprints; put the resources into the file of their ' +
+      'blueprint',
   ])
   t.strictSame(
     read(folder, {}, { blueprint_key: 'all' }).requests.map(({ blueprint_key }) => blueprint_key),

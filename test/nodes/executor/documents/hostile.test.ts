@@ -90,10 +90,10 @@ t.test('a member that is larger than it announces is not decompressed further', 
 
 t.test('a long document is cut, and only its beginning is converted', async (t) => {
   const text = await markdownOf(docx(p('a'.repeat(1000)).repeat(2000)))
-  t.match(text, /aaa\n\n\[The file is too long: the rest of its text was left out\.\]$/)
+  t.match(text, /aaa\n\n\[The file is too long: the rest of its text was omitted\.\]$/)
   t.ok(text.length < MAX_MARKDOWN + 100)
   const empty = await markdownOf(docx('<w:p/>'.repeat(300_000) + p('end')))
-  t.equal(empty.trim(), '[The file is too long: the rest of its text was left out.]')
+  t.equal(empty.trim(), '[The file is too long: the rest of its text was omitted.]')
 })
 
 t.test('damaged archives are converted or refused', async () => {

@@ -162,7 +162,7 @@ t.test('a request is repeated neither without end nor after an abort', async (t)
   const working = Array.from({ length: 100 }, () => received(202, {}, { retry_after: '30' }))
   const { provider, requests } = providerOf(t, working)
   await t.rejects(provider.destroy('env_1'), {
-    message: 'The provider cloud did not finish to destroy.',
+    message: 'The provider cloud did not complete the operation destroy in time.',
   })
   t.equal(requests.length, 61, 'half an hour')
   const abort = new AbortController()

@@ -65,7 +65,7 @@ async function tryOut(browser: Browser): Promise<void> {
       title: 'Together',
     })
     await Promise.all([a, b].map((page) => page.goto(`${s.url}/p/default/sessions/${session}`)))
-    await b.getByText('Nothing has been said yet').waitFor()
+    await b.getByText('There are no messages yet').waitFor()
     await a.getByLabel('Message to Echo').fill('Hello from Ada')
     await a.keyboard.press('Enter')
     await b.getByText('Hello from Ada').waitFor()

@@ -9,11 +9,13 @@ export const actionText = messages('run-actions', {
     'Work in progress receives a stop request. Completed steps are not undone; cleanup steps run.',
   canceled: 'Cancellation was requested.',
   resume: 'Resume now',
-  resumeHint: 'The run goes on at once, whatever it waits for. The waiting step counts as done.',
-  resumed: 'The run goes on.',
+  resumeHint:
+    'The run continues at once, regardless of what it waits for. The waiting step counts as ' +
+    'completed.',
+  resumed: 'The run continues.',
   retry: 'Retry',
   retryTitle: 'Retry the run',
-  retryHint: 'The run goes on in place. Steps before the chosen one keep their results.',
+  retryHint: 'The run continues in place. Steps before the chosen one keep their results.',
   retryFrom: 'Begin with step',
   retryFailed: 'The step that failed',
   retryStep: 'Retry from this step',
