@@ -33,8 +33,8 @@ import { type Prepared, prepare } from './prepare.ts'
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
- * Performs the command of a call, or one command for each record on rows that change several
- * records.
+ * Performs the command of a call. For a row that changes several records, performs one command per
+ * record.
  */
 export function runCommand(edge: Edge, call: Call): MaybePromise<Answer | Refusal> {
   const { each, relays } = call.row.shape

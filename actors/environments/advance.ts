@@ -208,8 +208,9 @@ function upkeepLease(on: Draft): void {
 }
 
 /**
- * Repeats the request for an unclaimed operation. Ends the operation if no host claims it in time,
- * or if its host stops reporting progress.
+ * Repeats the request for an unclaimed operation. Ends a preparation or a start that no host claims
+ * in time, and any operation whose host stops reporting progress. An unclaimed teardown is requested
+ * without a time limit.
  */
 function upkeepOperation(on: Draft): void {
   const { operation } = on.state

@@ -120,7 +120,7 @@ export function agentActions(
   }
 }
 
-/** Returns the instructions of the agent if a real model is configured. */
+/** Returns the instructions of the agent for a real model. */
 export const instructionsOf = (tour: string): string =>
   'You answer questions about the files of one folder, with your tools. Before you answer, ' +
   `record the answer with ${toolsOf(tour).note}; a person must approve this call. ` +

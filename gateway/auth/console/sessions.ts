@@ -64,8 +64,8 @@ export interface ConsoleSessions {
   /** Records that the session of a caller was used now. */
   used(caller: Caller): void
   /**
-   * Unix milliseconds at which the authority of a caller ends: the expiry of the key, or that of
-   * the session when it acts without one. Undefined when it never expires or is not cached.
+   * Unix milliseconds at which the authority of a caller ends: when its key expires or, for a
+   * caller without a key, when the session expires. Undefined if it never expires or is not cached.
    */
   expiryOf(caller: Caller): number | undefined
   /**

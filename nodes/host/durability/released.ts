@@ -15,7 +15,10 @@ export interface Released {
 }
 
 export class ReleasedActors {
-  /** The actors that left memory since the current or last round began, by their keys. */
+  /**
+   * The actors for the next round, by key: those evicted since the latest round began, and those
+   * of a failed round.
+   */
   #waiting = new Map<string, Released>()
   /** The actors that the current round stores. */
   #storing: ReadonlyMap<string, Released> = new Map()

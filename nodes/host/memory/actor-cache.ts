@@ -60,7 +60,7 @@ export class ActorCache {
    * Actors that entered memory, or changed, since the checkpointer found them idle (`rest`).
    */
   readonly #active = new TransientMap<string, ActorInstance>()
-  /** Actors that left memory recently, each with the time and the revision of its snapshot. */
+  /** Recently evicted actors: the time of the eviction, and the revision of the snapshot. */
   readonly #left = new Map<string, { readonly at: number; readonly revision: number }>()
   /** Actors that are being read. */
   readonly #coming = new Map<string, Promise<ActorInstance>>()

@@ -62,7 +62,7 @@ async function previewed(store: Store, request: Request): Promise<Outcome> {
   checkBindings(store)
   return done
 }
-/** Replaces the masked secrets of an export with values, as its author does. */
+/** Replaces the masked secrets of an export with values, as a user must before applying it elsewhere. */
 const unmasked = (request: Request): Request =>
   JSON.parse(
     JSON.stringify(request).replaceAll('***', 'one').replaceAll('[redacted]', 'a secret of it'),

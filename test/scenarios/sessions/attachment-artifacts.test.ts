@@ -1,6 +1,6 @@
 /**
- * Files of sessions as artifacts over HTTP: lists, contents, signed URLs, deletion on both sides,
- * the storage quota, and read access.
+ * Files of sessions as artifacts over HTTP: lists, contents, signed URLs, deletion through the
+ * session and through the artifact, the storage quota, and read access.
  */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-/** The dialogs that act on a run. Faults of fields are shown at the fields. */
+/** The dialogs that act on a run. Field errors are shown next to their fields. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { ApiError, call, type FieldFault, randomKey } from '../../../../api/client.ts'
