@@ -209,8 +209,8 @@ function upkeepLease(on: Draft): void {
 
 /**
  * Repeats the request for an unclaimed operation. Ends a preparation or a start that no host claims
- * in time, and any operation whose host stops reporting progress. An unclaimed teardown is requested
- * without a time limit.
+ * in time, and any operation whose host stops reporting progress. There is no time limit for an
+ * unclaimed teardown.
  */
 function upkeepOperation(on: Draft): void {
   const { operation } = on.state
