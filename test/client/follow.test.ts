@@ -188,8 +188,9 @@ t.test('a silent stream is reopened', async (t) => {
     await follow(url, { silence: 60, onReconnect: (reason) => reasons.push(reason) }),
     [1000, 1001, 2000, 2001],
   )
-  t.strictSame(cursors, [undefined, 1000])
-  t.match(reasons, [/no data received/])
+  // On a busy machine, the second stream may be silent for too long as well.
+  t.strictSame([...new Set(cursors)], [undefined, 1000])
+  t.match(reasons[0], /no data received/)
 })
 
 t.test('stops when it is aborted', async (t) => {

@@ -198,11 +198,14 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
       listening.set(subject, (listening.get(subject) ?? 0) + 1)
       handlers.set(subject, [...(handlers.get(subject) ?? []), handler])
       return () => {
-        listening.set(subject, (listening.get(subject) ?? 0) - 1)
-        handlers.set(
-          subject,
-          (handlers.get(subject) ?? []).filter((other) => other !== handler),
-        )
+        const others = (handlers.get(subject) ?? []).filter((other) => other !== handler)
+        if (others.length > 0) {
+          handlers.set(subject, others)
+          listening.set(subject, others.length)
+        } else {
+          handlers.delete(subject)
+          listening.delete(subject)
+        }
       }
     },
     demand: () => {
