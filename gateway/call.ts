@@ -78,7 +78,7 @@ export interface Call {
   readonly file?: Uploaded
   readonly caller: Caller
   /**
-   * The project of the path, of the run in the path, or of the caller; undefined on rows without a
+   * The project of the path, of the run in the path, or of the caller; undefined for rows without a
    * project.
    */
   readonly project?: Project | undefined
@@ -86,8 +86,8 @@ export interface Call {
   readonly incoming: Incoming
   /**
    * Present if the call is part of another call, such as the apply of a blueprint. The idempotency
-   * key of the request does not apply to a part. Other gateways are notified once, at the end of
-   * the whole call.
+   * key of the request does not apply to a part. Other gateways are notified of the changes once,
+   * at the end of the whole call.
    */
   readonly part?: {
     /** Id of the record that the row creates. */

@@ -35,7 +35,7 @@ export function authorizeRow(
  * Returns `permission_denied` for a caller without a permission, otherwise undefined. The worker of
  * an environment has no permissions.
  * @param brand the brand of the installation, in any letter case.
- * @param action name of the action in the path, if any. On rows that need `actions.execute.*`, the
+ * @param action name of the action in the path, if any. For rows that need `actions.execute.*`, the
  * permission to execute this action is sufficient.
  */
 export function authorize(

@@ -4,8 +4,8 @@
  * hold.
  *
  * Invariants:
- * A1. An apply does what its preview reported, or is refused: both use the same planner
- *     (`protocol/blueprints`).
+ * A1. A preview and an apply use the same planner (`protocol/blueprints`). So an apply with the
+ *     `plan_id` of a preview does what the preview reported, or is refused.
  * A2. A failed apply keeps its completed changes. A retry finds the created resources by their
  *     bindings and completes the rest.
  * A3. When a resource changes between planning and execution, the request is planned again, unless

@@ -23,8 +23,8 @@ const MAX_KEY_LENGTH = 255
 
 /**
  * Returns the idempotency key of a call: `call.key` if it is present, otherwise the
- * `Idempotency-Key` header of a POST request. A blank header is ignored. A header of more than
- * `MAX_KEY_LENGTH` characters is refused.
+ * `Idempotency-Key` header of a POST request. For a part of a call, the header is ignored. A blank
+ * header is ignored. A header of more than `MAX_KEY_LENGTH` characters is refused.
  */
 export function keyOf({
   incoming,

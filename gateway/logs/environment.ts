@@ -59,7 +59,7 @@ class LogFollower {
     tell(client, logs)
     if (!this.#running) void this.#run()
   }
-  /** Does nothing, because every read returns the whole log. */
+  /** Does nothing: each read returns the current end of the log, so no change can be missed. */
   check(): void {}
 
   async #run(): Promise<void> {

@@ -73,8 +73,9 @@ function hostFields({
 
 /**
  * Returns a credential for the repository in the body of a call. Refused with `forbidden` when the
- * environment does not declare the repository or the host denies it. Refused with
- * `service_unavailable` when the host is not configured or does not answer.
+ * environment does not declare the repository or the host denies it. Refused with `not_found` when
+ * the environment is destroyed, and with `service_unavailable` when the host is not configured, its
+ * secrets cannot be read, or it does not answer.
  */
 export async function gitCredential(
   { world }: Pick<Edge, 'world'>,

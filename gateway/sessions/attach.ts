@@ -107,7 +107,7 @@ async function upload(
   return isRefusal(saved) ? (saved.refused === 'not_found' ? missing : saved) : { done: saved }
 }
 
-/** The session and the store of a file, and the origin of its commands. */
+/** The session and the store of a file, and the origin of the commands about it. */
 interface Storing {
   readonly world: World
   readonly files: Files

@@ -182,8 +182,8 @@ export class Follower {
     this.#pulling = true
     let failures = 0
     /**
-     * Whether more pages follow the previous one. The view then only has to reach the end of that
-     * page, because only the last page must be current.
+     * Whether more pages follow the previous page. The view then only has to reach the end of the
+     * previous page, because only the last page must be current.
      */
     let passing = false
     while (this.#live.size > 0 && (this.#heard > this.#head || this.#doubt || passing)) {

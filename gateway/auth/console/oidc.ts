@@ -32,8 +32,9 @@ const WITHIN = 600
 const MAX_RETURN = 1024
 
 /**
- * Why a sign-in failed, as the sign-in page shows it. `expired`: the callback came from another
- * browser, was repeated, or was too late. `no_access`: no group of the person grants a role.
+ * The reason why a sign-in failed, as the sign-in page shows it. `expired`: the callback came from
+ * another browser, was repeated, or was too late. `no_access`: no group of the person grants a
+ * role.
  */
 type Failure =
   | SignInFailure
@@ -59,7 +60,7 @@ const failed = (failure: Failure, headers?: Answer['headers']): Answer =>
 const failureOf = ({ refused }: Refusal): Failure =>
   refused === 'rate_limit_exceeded' || refused === 'service_unavailable' ? 'busy' : 'error'
 
-/** Returns a path of this service with its query and fragment; `/` for anything else. */
+/** Returns the text if it is a path of this service, with its query and fragment; otherwise `/`. */
 export function returnPath(text: string | null, origin: string): string {
   if (text === null || text.length > MAX_RETURN || !/^\/(?![/\\])[\x21-\x7e]*$/.test(text))
     return '/'

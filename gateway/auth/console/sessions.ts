@@ -65,7 +65,8 @@ export interface ConsoleSessions {
   used(caller: Caller): void
   /**
    * Unix milliseconds at which the authority of a caller ends: when its key expires or, for a
-   * caller without a key, when the session expires. Undefined if it never expires or is not cached.
+   * caller without a key, when the session expires. Undefined if the key never expires or the
+   * session is not cached.
    */
   expiryOf(caller: Caller): number | undefined
   /**

@@ -116,7 +116,7 @@ async function open(
       }
 }
 
-/** Why a client no longer receives a sequence. */
+/** The reason why a client no longer receives a sequence. */
 type End = 'completed' | 'closed' | { readonly lost: Refusal }
 
 export class OpenSubscription {
