@@ -140,7 +140,7 @@ export function queryOf({ row, query }: Call): Call['query'] {
 /** All API rows by name. */
 export const rows: Readonly<Record<string, Row>> = api
 
-/** A row with the names that routing needs, computed once at startup. */
+/** A row with its name and the names of its path slots, computed once at startup. */
 export interface Routed {
   readonly name: string
   readonly row: Row

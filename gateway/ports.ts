@@ -221,7 +221,7 @@ export interface ResolverQuestion {
   readonly configuration: KeptResolver
   readonly project: { readonly id: string; readonly external_ref?: string }
   readonly agent_id: string
-  /** The name of the agent at the resolver. */
+  /** The name by which the resolver knows the agent. */
   readonly selector: string
 }
 /** Calls the organization's definition resolver, and stores its answers. */
@@ -297,11 +297,11 @@ export interface Counters {
     by?: number,
   ): void
 }
-/** The name or names of the array of runs in a list of runs. */
+/** The name of the array in a list of runs: `items`, `data`, or both names. */
 export type RunListNames = 'both' | 'items' | 'data'
 /** The settings of a gateway. */
 export interface GatewaySettings {
-  /** Names of the array in a list of runs; `both` when absent. */
+  /** The name of the array in a list of runs; `both` when absent. */
   readonly run_list?: RunListNames
   /** Brand in header names, such as `Service`. Permissions contain it in lower case. */
   readonly brand: string

@@ -17,7 +17,7 @@ const NOT_FOR_WORKERS = 'The worker of an environment may not do this.'
 /**
  * Returns `permission_denied` for a caller that may not call a row, otherwise undefined. The worker
  * of an environment may call only rows that explicitly allow it. If the path of such a row contains
- * an environment, it must be the worker's own.
+ * an environment, this must be the worker's own environment.
  * @param slots decoded slots of the path.
  */
 export function authorizeRow(

@@ -100,7 +100,7 @@ export class Upload {
     })
   }
 
-  /** Number of bytes that have arrived and were not read. */
+  /** Number of bytes that have arrived but are not read yet. */
   get unread(): number {
     return this.#unread
   }
@@ -222,7 +222,9 @@ export class Upload {
     this.#start()
     while (!this.#over && !enough()) await this.#arrival()
   }
-  /** Pauses the client. uWS starts its timeout after this callback; pausing again stops it. */
+  /**
+   * Pauses the client. uWS starts its timeout after this callback; pausing again stops the timeout.
+   */
   #pause(): void {
     this.#paused = true
     this.#res.pause()

@@ -99,7 +99,8 @@ export class Incoming {
   /** The client's IP address. Empty for purposes that do not need it. */
   readonly ip: string
   /**
-   * The body, valid once `receive` has called `ready`. `broken` is the reason why it is unreadable.
+   * The body, valid once `receive` has called `ready`. `broken` is the reason why the body is
+   * unreadable.
    */
   body = ''
   broken: 'too_large' | 'not_utf8' | undefined

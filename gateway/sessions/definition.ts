@@ -109,8 +109,8 @@ export async function agentOf(
 export interface Wanted {
   readonly config?: InlineConfig
   /**
-   * The permissions of the author of `config`, who needs a permission for each of its tools. Absent
-   * when `config` need not be checked.
+   * The permissions of the caller that sent `config`. The caller needs a permission for each tool
+   * in `config`. Absent when `config` need not be checked.
    */
   readonly author?: Caller['permissions']
   readonly operation?: { readonly timeout_seconds?: number }

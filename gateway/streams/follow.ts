@@ -67,7 +67,10 @@ interface Client {
 }
 /** Back-off between failed queries in milliseconds. The last value repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
-/** Returns the pause after a number of consecutive failed queries, in milliseconds. */
+/**
+ * Returns the pause after a failed query, in milliseconds. `failures` is the number of failed
+ * queries directly before it.
+ */
 export const pauseMs = (failures: number): number =>
   PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0
 

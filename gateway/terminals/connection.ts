@@ -180,8 +180,8 @@ export class TerminalConnection {
   }
 
   /**
-   * Forwards a message from the worker's gateway to the client. Until the terminal is open,
-   * messages are queued.
+   * Forwards a message from the worker's gateway to the client. Until the terminal is open, up to
+   * 256 messages are queued.
    */
   #relay(message: TowardsPerson): void {
     this.#heard = this.#world.now()

@@ -226,7 +226,8 @@ export function queueNamed(
   return shard === undefined ? undefined : { project, kind: 'queue', id: `${shard}.${queue}` }
 }
 /**
- * Returns the address of a session's `worker` actor, which is its worker's entry in the registry.
+ * Returns the address of a session's `worker` actor, which is the entry of the session's worker in
+ * the registry.
  */
 export const registryOf = (session: Session): AddressOf<'worker'> => ({
   project: session.project,

@@ -1,6 +1,6 @@
 /**
  * Signing in with OpenID Connect: the page that sends the browser to the provider, and the callback
- * to which the provider sends it back. The port `SignInProvider` implements the protocol.
+ * to which the provider sends the browser back. The port `SignInProvider` implements the protocol.
  *
  * Invariants:
  * O1. The callback is accepted only from the browser that began the sign-in, which holds the sealed
@@ -129,7 +129,10 @@ function begunIn(
     : undefined
 }
 
-/** Handles the callback: signs the person in and sends the browser to the page it came from. */
+/**
+ * Handles the callback: signs the person in, and sends the browser to the page from which the
+ * sign-in began.
+ */
 export const finishOidc =
   (edge: Edge): Handler =>
   async (incoming, exchange) => {

@@ -71,7 +71,7 @@ export interface ConsoleSessions {
   expiryOf(caller: Caller): number | undefined
   /**
    * Unix milliseconds at which a caller loses access if it makes no further request; undefined when
-   * not cached.
+   * the session is not cached.
    */
   endOf(caller: Caller): number | undefined
 }

@@ -36,7 +36,7 @@ const sentBy = ({ command_id, fingerprint }: Identity, origin: Origin) => ({
 const inputOf = ({ creation, fault }: EnvironmentFacts) => ({ creation, ...(fault && { fault }) })
 /**
  * Resolves the creation of a call, and binds its idempotency key to the request. Without the
- * binding, a different request under the same key could reach the holder of a different name
+ * binding, a different request under the same key could reach the actor of a different name
  * undetected. Such a request is refused with `idempotency_key_conflict`.
  */
 async function begin(
@@ -58,8 +58,8 @@ async function begin(
   return isRefusal(bound) ? bound : resolved
 }
 /**
- * Creates the environment with the derived id. Refused with `already_exists` if the environment is
- * live.
+ * Creates the environment with the derived id. Refused with `already_exists` if the environment
+ * exists and is not destroyed.
  */
 function bind(
   edge: Edge,

@@ -35,8 +35,8 @@ type RowCommand = 'row.insert' | 'row.bulk' | 'row.upsert' | 'row.update' | 'row
 type Finished<N extends RowCommand> = Exclude<CommandReply<'table', N>, Stale>
 
 /**
- * Adds facts to a command, and repeats it with later facts while the table requests them. After the
- * time limit of a command, the call is refused with `overdue`.
+ * Adds facts to a command, and repeats it with later facts while the table requests them. After
+ * `settings.deadline`, the call is refused with `overdue`.
  */
 async function withFacts<N extends RowCommand, R>(
   at: TableAt,
