@@ -115,7 +115,7 @@ export const factsOf = ({ row }: Pick<Call, 'row'>): Row['shape'] =>
 
 /**
  * Returns the id of the record that a call creates.
- * @param seed seed of the id, so that a repeated request gets the same id.
+ * @param seed seed of the id, so that a repeated request yields the same id.
  */
 export const newId = (
   { world }: Pick<Edge, 'world'>,

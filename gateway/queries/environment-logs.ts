@@ -33,10 +33,7 @@ interface LogsQuery {
   readonly tail?: number
   readonly max_bytes?: number
 }
-/**
- * Reads the end of a log of the worker of an environment. Refused for the same reasons as the
- * query.
- */
+/** Reads the end of a log of an environment's worker. Refused for the same reasons as the query. */
 export async function readWorkerLogs(
   world: World,
   project: string,

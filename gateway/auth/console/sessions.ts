@@ -1,8 +1,8 @@
 /**
  * Authenticates console sessions. The organization's actor finds the session of a cookie. The
  * gateway caches the answer for as long as it caches the same directory of the organization. So the
- * end of a session, like that of a key, takes effect on every gateway before the request that ends
- * it is answered.
+ * end of a session, like the revocation of a key, takes effect on every gateway before the request
+ * that ends it is answered.
  *
  * Invariants:
  * S1. Every request checks that the session has not expired, and that the key or the user whose
