@@ -77,8 +77,9 @@ const requireFreshLease: Stage = ({ edge }) =>
   andThen(edge.becomesFresh(), (fresh) => (fresh ? undefined : refuse('service_unavailable')))
 
 /**
- * Authenticates the credential of a request, or else its console session. A stream does not count
- * as a use of a session, because it stays open and reconnects without user action.
+ * Authenticates a request by its `Authorization` header or, without this header, by the cookie of
+ * its console session. A stream does not count as a use of a session, because it stays open and
+ * reconnects without user action.
  */
 function presentedBy({ edge, routed, incoming }: Admission): MaybePromise<Caller | Refusal> {
   const { world, authentication } = edge

@@ -78,7 +78,7 @@ export interface Call {
   readonly file?: Uploaded
   readonly caller: Caller
   /**
-   * The project of the path, of the run in the path, or of the caller; undefined on rows without a
+   * The project of the path, of the run in the path, or of the caller; undefined for rows without a
    * project.
    */
   readonly project?: Project | undefined
@@ -86,8 +86,8 @@ export interface Call {
   readonly incoming: Incoming
   /**
    * Present if the call is part of another call, such as the apply of a blueprint. The idempotency
-   * key of the request does not apply to a part. Other gateways are notified once, at the end of
-   * the whole call.
+   * key of the request does not apply to a part. Other gateways are notified of the changes once,
+   * at the end of the whole call.
    */
   readonly part?: {
     /** Id of the record that the row creates. */
@@ -115,7 +115,7 @@ export const factsOf = ({ row }: Pick<Call, 'row'>): Row['shape'] =>
 
 /**
  * Returns the id of the record that a call creates.
- * @param seed seed of the id, so that a repeated request gets the same id.
+ * @param seed seed of the id, so that a repeated request yields the same id.
  */
 export const newId = (
   { world }: Pick<Edge, 'world'>,
@@ -140,7 +140,7 @@ export function queryOf({ row, query }: Call): Call['query'] {
 /** All API rows by name. */
 export const rows: Readonly<Record<string, Row>> = api
 
-/** A row with the names that routing needs, computed once at startup. */
+/** A row with its name and the names of its path slots, computed once at startup. */
 export interface Routed {
   readonly name: string
   readonly row: Row

@@ -109,8 +109,9 @@ export function perform<T>(
 const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
 /**
  * Waits for the outcome of a configuration change. Before the change is answered, makes every
- * gateway and executor drop its cached copy, even if the outcome is unknown. A principal that the
- * change disabled or archived is also removed from its channels.
+ * gateway and executor drop its cached copy, even if the outcome is unknown. For a part of a call,
+ * this is done at the end of the whole call. A principal that the change disabled or archived is
+ * also removed from its channels.
  */
 async function publish(
   edge: Edge,
@@ -244,8 +245,8 @@ async function runEach(
 }
 
 /**
- * Performs parts of calls. `Edge` passes it to modules that this file imports, to avoid import
- * cycles.
+ * The implementation of `CallParts`. Modules that this file imports receive it through `Edge`,
+ * which avoids import cycles.
  */
 export const callParts: CallParts = {
   perform: (edge, part, more) => perform(edge, part, more, (_, __, reply) => ({ reply })),

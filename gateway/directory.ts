@@ -10,8 +10,8 @@
  * D3. While this node's lease is not fresh, the node may miss `forget` messages. It then caches no
  *     directory and refuses every lookup with `service_unavailable`.
  * D4. A gateway that dies between a change and its answer may not have notified the others.
- *     Therefore all cached directories are dropped when any gateway has ended. So the change takes
- *     effect once the other gateways have detected the death.
+ *     Therefore each node drops all of its cached directories when it detects that a gateway has
+ *     ended. The change takes effect at that time at the latest.
  */
 import type {
   Definition,
@@ -38,8 +38,8 @@ export interface Directory {
   /** Returns the latest version of a workflow; undefined when the project has no such workflow. */
   definition(project: string, id: string): Promise<Definition | undefined | Refusal>
   /**
-   * Drops the cached project, or the organization, by its id. Call it before answering a message of
-   * type `forget`.
+   * Drops the cached directory of the project or organization with this id. Must be called before a
+   * message of type `forget` is answered.
    */
   forget(id: string): void
   /**
@@ -132,8 +132,8 @@ export function openDirectory(world: World): Directory {
         try {
           const answer = await load.answer
           if (isRefusal(answer)) return unavailable()
-          // An organization that is not yet initialized has no keys; this must not invalidate a
-          // credential.
+          // An organization that is not initialized yet has an empty directory without an id. With
+          // this directory, every credential would be refused as unknown.
           if (answer?.id !== id) {
             if (loads.get(id) === load) loads.delete(id)
             return unavailable()

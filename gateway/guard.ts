@@ -12,7 +12,7 @@ import { sessionReferenceOf } from './sessions/visibility.ts'
 
 /** The maximum delay of a Node.js timer, in milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647
-/** Minimum time between two checks at an expiry, in milliseconds. */
+/** Minimum time between two checks that an expiry causes, in milliseconds. */
 const AGAIN_MS = 1000
 
 /**

@@ -18,7 +18,7 @@ export interface LocalContext {
   readonly world: World
   readonly directory: Directory
   readonly caller: Caller
-  /** Id of the call's project. Absent on organization rows. */
+  /** Id of the call's project. Absent for rows of the organization. */
   readonly project?: string
   /** Path slots and query in one object. */
   readonly input: Readonly<Record<string, unknown>>
@@ -63,9 +63,9 @@ interface Page<T> {
 export const DEFAULT_LIMIT = 20
 
 /**
- * Returns the page after the cursor of the query.
+ * Returns the page after the query's cursor, or the first page when the query has no cursor.
  * @param items all items of the list, in order.
- * @param route name of the row to which the cursors are sealed.
+ * @param route name of the row for which the cursors are sealed.
  * @param positionOf returns the position of an item, which must be serializable as JSON.
  * @param follows returns whether an item comes after a position.
  */

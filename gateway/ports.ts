@@ -59,7 +59,7 @@ export interface World {
    * repository hosts cannot be called.
    */
   repositoryToken?(request: TokenRequest): Promise<IssuedToken | TokenFailure>
-  /** Definitions from the resolver of the organization. Absent when it cannot be called. */
+  /** Calls the organization's definition resolver. Absent when this node cannot call it. */
   readonly definitions?: DefinitionResolver
   /** The OpenID provider with which people sign in to the console. Absent when not configured. */
   readonly provider?: SignInProvider
@@ -68,8 +68,8 @@ export interface World {
   /** The store of the log lines of jobs. Absent when they cannot be stored. */
   readonly logs?: LogStore
   /**
-   * The embedding model for searches by meaning. `query` returns the vector of a search's query.
-   * Absent when no model is configured.
+   * The embedding model for semantic searches. `query` embeds the text of a search. Absent when no
+   * model is configured.
    */
   readonly embedder?: {
     readonly model: string
@@ -114,10 +114,10 @@ export interface World {
     input: OwnerQuery<K, N>['input'],
   ): Promise<OwnerQuery<K, N>['reply'] | Refusal>
   /**
-   * Queries the view of the project's partition. `fresh` is the cursor that the view must have
-   * applied before it answers. By default, the view first applies everything that was committed
-   * before the query. `within` is the maximum wait in milliseconds. When it has passed, the view
-   * answers from the events that it has applied, and marks the answer as `late`.
+   * Queries the view of the project's partition. `fresh` is the cursor up to which the view must
+   * have applied the journal before it answers. By default, the view first applies everything that
+   * was committed before the query. `within` is the maximum wait in milliseconds. When it has
+   * passed, the view answers from the events that it has applied, and marks the answer as `late`.
    */
   view<N extends ViewQueryName>(
     project: string,
@@ -221,7 +221,7 @@ export interface ResolverQuestion {
   readonly configuration: KeptResolver
   readonly project: { readonly id: string; readonly external_ref?: string }
   readonly agent_id: string
-  /** The name of the agent at the resolver. */
+  /** The name by which the resolver knows the agent. */
   readonly selector: string
 }
 /** Calls the organization's definition resolver, and stores its answers. */
@@ -297,11 +297,11 @@ export interface Counters {
     by?: number,
   ): void
 }
-/** The name or names of the array of runs in a list of runs. */
+/** The name of the array in a list of runs: `items`, `data`, or both names. */
 export type RunListNames = 'both' | 'items' | 'data'
 /** The settings of a gateway. */
 export interface GatewaySettings {
-  /** Names of the array in a list of runs; `both` when absent. */
+  /** The name of the array in a list of runs; `both` when absent. */
   readonly run_list?: RunListNames
   /** Brand in header names, such as `Service`. Permissions contain it in lower case. */
   readonly brand: string
@@ -319,7 +319,10 @@ export interface GatewaySettings {
     readonly window_seconds: number
   }
   readonly timing: WorkerTiming
-  /** Maximum number of log lines of a job per second, and of all its lines in bytes. */
+  /**
+   * Limits of the log lines of one attempt of a job: the average number of lines per second, and
+   * the total number of bytes.
+   */
   readonly job_logs?: { readonly rate: number; readonly bytes: number }
   /** Time in milliseconds between keepalive comments on a stream. */
   readonly keepalive: number
@@ -337,8 +340,9 @@ export interface GatewaySettings {
    */
   readonly artifacts: { readonly max_bytes: number; readonly upload_ms: number }
   /**
-   * Access to `/metrics` on the API port. With `status_only`, the port does not serve it. `token`
-   * is the bearer token that a client must send. When it is absent, no token is required.
+   * Access to `/metrics` on the API port. With `status_only`, the API port does not serve the
+   * metrics. `token` is the bearer token that a client must send. Without `token`, no token is
+   * required.
    */
   readonly metrics?: { readonly status_only: boolean; readonly token?: string }
   /**

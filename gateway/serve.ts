@@ -73,7 +73,10 @@ export function answerOf(refusal: Refusal): Answer {
   }
 }
 
-/** Creates a generator of ids for requests without an `X-Request-ID`. The ids are unique. */
+/**
+ * Creates a generator of ids for requests without a valid `X-Request-ID` header. The ids are
+ * unique.
+ */
 export function requestIds(world: World): () => string {
   const first = hexOf(world.random(8))
   let count = 0

@@ -81,8 +81,8 @@ export interface Authentication {
    */
   again(caller: Caller): MaybePromise<Caller | Refusal>
   /**
-   * Returns the expiry of a caller's key in Unix milliseconds, or undefined if it never expires.
-   * The caller of a console session has no key; the expiry of the session is returned instead.
+   * Returns the expiry of a caller's key in Unix milliseconds, or undefined if the key never
+   * expires. For a caller of a console session without a key, returns the expiry of the session.
    */
   expiryOf(caller: Caller): number | undefined
   /**

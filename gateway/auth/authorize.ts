@@ -17,7 +17,7 @@ const NOT_FOR_WORKERS = 'The worker of an environment may not do this.'
 /**
  * Returns `permission_denied` for a caller that may not call a row, otherwise undefined. The worker
  * of an environment may call only rows that explicitly allow it. If the path of such a row contains
- * an environment, it must be the worker's own.
+ * an environment, this must be the worker's own environment.
  * @param slots decoded slots of the path.
  */
 export function authorizeRow(
@@ -35,7 +35,7 @@ export function authorizeRow(
  * Returns `permission_denied` for a caller without a permission, otherwise undefined. The worker of
  * an environment has no permissions.
  * @param brand the brand of the installation, in any letter case.
- * @param action name of the action in the path, if any. On rows that need `actions.execute.*`, the
+ * @param action name of the action in the path, if any. For rows that need `actions.execute.*`, the
  * permission to execute this action is sufficient.
  */
 export function authorize(

@@ -20,7 +20,10 @@ export interface Touches {
 const EVERY = 60_000
 const GATHER = 1000
 
-/** Creates the recorder of a gateway. Uses that are not reported when it is closed are lost. */
+/**
+ * Creates the recorder of a gateway. Uses that are not reported when the recorder is closed are
+ * lost.
+ */
 export function openTouches(world: World): Touches {
   const told = new Map<string, number>()
   const waiting = new Map<string, string[]>()

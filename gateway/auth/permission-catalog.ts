@@ -33,7 +33,7 @@ const scopeOf = (permission: string): string =>
 
 /**
  * Returns the system roles, weakest first, with the permissions that they grant inside a project.
- * Their creation time is that of the project.
+ * Their creation time is the creation time of the project.
  */
 export const rolesOf = ({ created_at }: Project, brand: string): Role[] =>
   systemRoleNames.map((name) => ({

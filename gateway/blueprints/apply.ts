@@ -4,8 +4,8 @@
  * hold.
  *
  * Invariants:
- * A1. An apply does what its preview reported, or is refused: both use the same planner
- *     (`protocol/blueprints`).
+ * A1. A preview and an apply use the same planner (`protocol/blueprints`). So an apply with the
+ *     `plan_id` of a preview does what the preview reported, or is refused.
  * A2. A failed apply keeps its completed changes. A retry finds the created resources by their
  *     bindings and completes the rest.
  * A3. When a resource changes between planning and execution, the request is planned again, unless
@@ -61,7 +61,10 @@ const generatedTypes = [
 /** Returns the values of the call's `include` parameter. */
 export const includedIn = ({ query }: Pick<Call, 'query'>): ReadonlySet<Included> =>
   new Set((query['include'] as Included[] | undefined) ?? [])
-/** Returns the bindings in the form of the API, ordered by tier, type and key. */
+/**
+ * Returns the bindings in the form of the API, ordered by tier, type and key. Bindings of resource
+ * types that are not published are included only with `further`.
+ */
 export const shownBindings = <T extends Binding>(
   bindings: readonly T[],
   further: boolean,
@@ -185,8 +188,8 @@ async function bindKey(
 }
 
 /**
- * If the request repeats an earlier one under its idempotency key, returns the answer to the
- * earlier one; otherwise undefined.
+ * If the request repeats an earlier request under its idempotency key, returns the answer to the
+ * earlier request; otherwise undefined.
  */
 async function firstAnswer(
   edge: Edge,
@@ -236,9 +239,9 @@ function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) 
 
 /**
  * Reserves a new id for a resource whose creation was refused, if the reservation of an interrupted
- * apply has become unusable. Either the reserved id was used by a resource that was since deleted
- * or bound under another key, or the reserved workflow handle expired. Returns whether a new id was
- * reserved.
+ * apply has become unusable. Either the reserved id was used by a resource that has since been
+ * deleted or bound under another key, or the reservation of the workflow handle has expired.
+ * Returns whether a new id was reserved.
  */
 async function renewReservation(
   hold: Hold,

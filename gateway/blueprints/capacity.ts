@@ -69,7 +69,10 @@ async function refusedHandles(
   return undefined
 }
 
-/** Returns the refusal for the first deleted toolkit or skill that a protected agent needs. */
+/**
+ * Returns the refusal for the first toolkit or skill that the plan would delete although a
+ * protected agent needs it.
+ */
 async function refusedDeletions(
   { world }: Edge,
   project: string,

@@ -22,7 +22,7 @@ export interface Hold {
   isLost(): boolean
   /**
    * Reserves ids for new resources, keyed by resource type and key (`placeOf`). Returns the ids to
-   * use, which may be those of earlier reservations.
+   * use, which may result from earlier reservations.
    * @param replace keys of `ids` whose earlier reservations are replaced.
    */
   reserve(

@@ -118,8 +118,8 @@ async function fromOwners(
   return answers.flatMap((answer) => (answer === null || isRefusal(answer) ? [] : [answer]))
 }
 /**
- * Finds the ids of resources that are separate actors in the view, and reads each resource from its
- * owner.
+ * Looks up in the view the ids of resources that are separate actors, and reads each resource from
+ * its owner.
  * @param names returns the names of the wanted resources of a type; without it, all are read.
  */
 async function separateResources(

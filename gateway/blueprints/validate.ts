@@ -72,7 +72,10 @@ async function unknownWorkflows(
   )
 }
 
-/** Returns the first refusal of a change of the plan, with field paths in the blueprint request. */
+/**
+ * Checks the changes of a plan. Returns the first refusal, with field paths in the blueprint
+ * request.
+ */
 export async function refusedPlan(
   edge: Edge,
   call: Call,

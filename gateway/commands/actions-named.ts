@@ -54,7 +54,7 @@ export function refusedActions(
 }
 
 /**
- * Refuses an inline agent configuration with a tool that its author may not execute. Returns
+ * Refuses an inline agent configuration with a tool that the caller may not execute. Returns
  * undefined when all tools are allowed. A pattern requires the permission that covers every name
  * that the pattern can match, because the pattern is resolved again for each turn.
  */

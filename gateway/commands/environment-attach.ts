@@ -148,7 +148,8 @@ async function bind(
 
 /**
  * Prepares an attachment: finds the worker session of the request, and checks that its worker
- * serves no other environment. The call is answered after the jobs were assigned to the session.
+ * serves no other environment. The call is answered after the jobs of the environment are assigned
+ * to the session.
  */
 export const prepareAttach: Prepare = async (edge, call) => {
   const body = call.body as AttachEnvironment

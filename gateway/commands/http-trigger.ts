@@ -189,7 +189,7 @@ function signed(
 
 /**
  * Returns the HMAC key of a secret. If the secret is the base64 form of 32 bytes, as the service
- * generates it, these bytes are the key. The text of any other secret is the key.
+ * generates it, these bytes are the key. For any other secret, the text itself is the key.
  */
 function keyBehind(secret: Uint8Array): Uint8Array {
   const text = Buffer.from(secret).toString()

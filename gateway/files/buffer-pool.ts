@@ -11,7 +11,7 @@ export interface BufferPool {
   readonly size: number
   /** Number of buffers that are in use. */
   readonly used: number
-  /** Maximum number of buffers in use at the same time so far. */
+  /** Highest number of buffers that were in use at the same time so far. */
   readonly most: number
   /** Returns a buffer with arbitrary content. */
   take(): Buffer
@@ -24,7 +24,7 @@ export interface BufferPool {
 /**
  * Creates a pool.
  * @param size bytes of each buffer.
- * @param keep maximum number of bytes that are kept while they are not in use.
+ * @param keep maximum total size in bytes of the unused buffers that the pool keeps.
  */
 export function createBufferPool(size: number, keep: number): BufferPool {
   const free: Buffer[] = []

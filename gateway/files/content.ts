@@ -4,7 +4,7 @@
  * sends the bytes.
  */
 
-/** The properties of a file that its response depends on. `sha256` is lower-case hex. */
+/** The properties of a file that determine the response. `sha256` is lower-case hex. */
 interface StoredFile {
   readonly name: string
   readonly mime_type: string

@@ -1,6 +1,6 @@
 /**
- * Handles the rows that transfer bytes (`blob`), and determines the headers and body sizes of their
- * requests. Also defines the route of signed URLs.
+ * Handles the rows that transfer bytes (`blob`), and defines the route of signed URLs. Also
+ * determines the maximum body size and the additional headers of the requests of every row.
  */
 import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
 import { routeOf } from '../../protocol/contract.ts'
@@ -27,7 +27,7 @@ const transfers: Readonly<Record<string, Transfer>> = {
   'artifact.content': sendArtifact,
 }
 
-/** Performs the transfer of a call of a `blob` row. */
+/** Performs the transfer that a call of a `blob` row requests. */
 export function transfer(edge: Edge, call: Call, exchange: Exchange): Promise<Answer | Refusal> {
   const perform = transfers[operationOf(call)]
   if (!perform) throw new Error(`${call.name} has no transfer`)

@@ -4,8 +4,8 @@
  *
  * Invariants:
  * U1. The listener for data is added in the turn of the event loop in which the request arrives,
- *     because otherwise the first chunk is lost. Data that arrives before `bytes` is called is
- *     kept; it is at most what uWS had already received when it was paused.
+ *     because otherwise the first chunk is lost. Data that arrives before the body is read is kept;
+ *     this is at most the data that uWS had received before the body was paused.
  * U2. After the exchange has ended, the response is never touched again.
  * U3. A refusal waits until the rest of the body has been discarded, because a client that is still
  *     sending might not read the answer. At most `DRAIN` bytes above the limit are discarded.
@@ -28,7 +28,7 @@ const DRAIN = 16 * 1_048_576
 /** Maximum number of unread bytes before the client is paused. */
 const AHEAD = 262_144
 
-/** Number of uploads of a gateway that receive bytes at the same time. */
+/** Maximum number of uploads of a gateway that receive bytes at the same time. */
 const TURNS = 8
 /** Size in bytes of the slices in which received bytes are read. */
 const SLICE = 65_536
@@ -70,9 +70,12 @@ interface Slice {
 export class Upload {
   readonly #res: HttpResponse
   readonly #limit: number
-  /** Unread bytes that arrived before `chunks` was called. */
+  /**
+   * Unread bytes outside of the pool: all bytes that `bytes` reads, or the bytes that arrived
+   * before the first turn of `chunks`.
+   */
   #chunks: Buffer[] = []
-  /** Unread bytes that arrived later, and the pool of their buffers. */
+  /** Unread bytes that `chunks` yields, and the pool of their buffers. */
   readonly #slices: Slice[] = []
   #pool: BufferPool | undefined
   #size = 0
@@ -97,7 +100,7 @@ export class Upload {
     })
   }
 
-  /** Number of bytes that have arrived and were not read. */
+  /** Number of bytes that have arrived but are not read yet. */
   get unread(): number {
     return this.#unread
   }
@@ -219,7 +222,9 @@ export class Upload {
     this.#start()
     while (!this.#over && !enough()) await this.#arrival()
   }
-  /** Pauses the client. uWS starts its timeout after this callback; pausing again stops it. */
+  /**
+   * Pauses the client. uWS starts its timeout after this callback; pausing again stops the timeout.
+   */
   #pause(): void {
     this.#paused = true
     this.#res.pause()

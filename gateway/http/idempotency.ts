@@ -10,7 +10,9 @@ import { hexOf } from './hex.ts'
 /** Identifies a call, so that a repeat can be recognized. */
 export interface Identity {
   readonly command_id: string
-  /** The seed of generated ids and other generated values. Without it, they are random. */
+  /**
+   * The seed of generated ids and other generated values. Without a seed, these values are random.
+   */
   readonly seed?: string
   /**
    * A hash of the request. The actor uses the hash to detect a key that is reused for a different
@@ -23,8 +25,8 @@ const MAX_KEY_LENGTH = 255
 
 /**
  * Returns the idempotency key of a call: `call.key` if it is present, otherwise the
- * `Idempotency-Key` header of a POST request. A blank header is ignored. A header of more than
- * `MAX_KEY_LENGTH` characters is refused.
+ * `Idempotency-Key` header of a POST request. The header is ignored if it is blank, and for a part
+ * of a call. A header of more than `MAX_KEY_LENGTH` characters is refused.
  */
 export function keyOf({
   incoming,

@@ -26,7 +26,7 @@ type Purpose = 'command' | 'query' | 'stream' | 'signed' | 'upload' | 'rpc' | 'l
 /** The properties of a route that determine how its requests are received. */
 export interface RouteFacts {
   readonly purpose: Purpose
-  /** The method in upper case. Undefined on routes that accept any method. */
+  /** The method in upper case. Undefined for routes that accept any method. */
   readonly method: string | undefined
   /** Number of slots (parameters) in the path. */
   readonly slots: number
@@ -99,7 +99,8 @@ export class Incoming {
   /** The client's IP address. Empty for purposes that do not need it. */
   readonly ip: string
   /**
-   * The body, valid once `receive` has called `ready`. `broken` is the reason why it is unreadable.
+   * The body, valid once `receive` has called `ready`. `broken` is the reason why the body is
+   * unreadable.
    */
   body = ''
   broken: 'too_large' | 'not_utf8' | undefined
@@ -111,7 +112,8 @@ export class Incoming {
    */
   readonly ambiguous: boolean
   /**
-   * The Content-Length of the body, or the limit when the header is absent or exceeds the limit.
+   * The Content-Length of the body, or the limit when the header is absent, is ignored (GET, HEAD,
+   * OPTIONS), or exceeds the limit.
    */
   readonly expected: number
   readonly #res: HttpResponse
@@ -175,7 +177,7 @@ export class Incoming {
   }
 
   /**
-   * Returns the value of a header, trimmed, or undefined when it is empty, absent, or not read on
+   * Returns the value of a header, trimmed, or undefined when it is empty, absent, or not read for
    * this route.
    */
   header(name: KeptHeader): string | undefined {

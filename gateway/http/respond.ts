@@ -12,7 +12,7 @@
  * W4. Every write to a stream is corked and has at most `WHOLE` bytes. A stream estimates its
  *     unsent bytes, because uWS reports backpressure of a write only at the next write. The
  *     estimate is never too low.
- * W5. Content is read no faster than the client accepts it. If it ends early or fails, the
+ * W5. Content is read no faster than the client accepts it. If the content ends early or fails, the
  *     connection is closed, so that the client does not mistake the received part for the whole.
  */
 
@@ -51,8 +51,8 @@ export interface Sink {
   readonly full: boolean
   readonly closed: boolean
   /**
-   * Sets the callback that runs whenever all unsent data has been sent. It replaces the previous
-   * one.
+   * Sets the callback that runs whenever all unsent data has been sent. The callback replaces any
+   * previous callback.
    */
   onDrain(run: () => void): void
   /**

@@ -49,7 +49,7 @@ export function rejectUpgrade(res: HttpResponse, { status, body, retry_after }: 
   })
 }
 
-/** Answers requests to the path of a WebSocket that do not upgrade. */
+/** Answers GET requests to the path of a WebSocket that are not valid upgrades. */
 export function answerWithoutUpgrade(app: TemplatedApp, path: string): void {
   app.get(path, (res, req) => {
     const status = req.getHeader('upgrade').toLowerCase() === 'websocket' ? 400 : 426

@@ -58,7 +58,8 @@ const scalar = (text: string, schema: Described | undefined): unknown =>
 
 /**
  * Reads a query string: converts numbers and booleans, accepts lists as repeated parameters or as
- * comma-separated values, and fills in defaults. Unknown and invalid parameters are refused.
+ * comma-separated values, and fills in defaults. Unknown and invalid parameters are refused. If the
+ * row's `exact` parameter is given, `cursor`, `order` and `limit` are ignored.
  */
 export function readQuery(row: Row, query: string): Values | Refusal {
   const schema = row.shape.query

@@ -59,7 +59,7 @@ class LogFollower {
     tell(client, logs)
     if (!this.#running) void this.#run()
   }
-  /** Does nothing, because every read returns the whole log. */
+  /** Does nothing: each read returns the current end of the log, so no change can be missed. */
   check(): void {}
 
   async #run(): Promise<void> {
@@ -86,7 +86,7 @@ function tell(client: Client, { log_name, content, truncated }: WorkerLogs): voi
   client.sink.write(frame('log.text', data))
 }
 
-/** Opens the log of the environment of an admitted call of `environment.worker_logs`. */
+/** Opens the log that an admitted call of `environment.worker_logs` requests. */
 export type OpenEnvironmentLog = (call: Call) => Promise<OpenedSequence | Refusal>
 /** Creates the function that opens logs. No log is followed at first. */
 export function openEnvironmentLogs(edge: Edge): OpenEnvironmentLog {

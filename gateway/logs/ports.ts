@@ -14,7 +14,10 @@ export interface LogPart {
  * that return promises reject when the store does not answer.
  */
 export interface LogStore {
-  /** Stores a batch after all batches of the target, and announces it. A batch is stored once. */
+  /**
+   * Stores a batch after all batches of the target, and announces it. A batch is sent only once. If
+   * the promise rejects, the batch may be stored nevertheless.
+   */
   append(project: string, target: string, batch: LogBatch): Promise<void>
   /** Returns the first batches whose sequence is at least `sequence`. */
   from(project: string, target: string, sequence: number): Promise<LogPart>

@@ -25,7 +25,7 @@ export interface LogQuestion extends LogFilters {
   readonly limit: number
   readonly order?: 'asc' | 'desc'
 }
-/** Returns a function that returns whether a line matches all filters. */
+/** Creates the predicate that checks whether a line matches all filters. */
 function matching({ step_key, job_id, level, contains }: LogFilters) {
   const least = level === undefined ? 0 : logLevels.indexOf(level)
   const needle = contains?.toLowerCase()

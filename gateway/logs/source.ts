@@ -14,7 +14,9 @@ import { sleep } from '../timing.ts'
 import { runStanding } from './query.ts'
 import { readLog } from './read.ts'
 
-/** Number of lines per page: `usual` by default, and `long` for followers that lag behind. */
+/**
+ * Maximum number of lines per page: `usual` by default, and `long` for followers that lag behind.
+ */
 const PAGE = { usual: 200, long: 1000 } as const
 /** Pause before a replica of the store that lags behind is read again, in milliseconds. */
 const PAUSE = 50

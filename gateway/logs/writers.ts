@@ -46,7 +46,7 @@ type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {
   readonly logs?: LogStore
 }
 
-/** Default limits of the lines of a job: lines per second, and bytes. */
+/** Default limits of the lines of one attempt of a job: lines per second, and bytes. */
 export const jobLogLimits = { rate: 1000, bytes: 16 * 1_048_576 } as const
 /**
  * Maximum burst, in seconds: the lines of this many seconds at the permitted rate may arrive at the
@@ -130,7 +130,10 @@ class Writer {
   #confirmedAt = Number.NEGATIVE_INFINITY
   #credit: number
   #credited: number
-  /** Bytes that the job may still write, and the number of dropped lines not reported yet. */
+  /**
+   * Bytes that may still be written under the lease, and the number of dropped lines not reported
+   * yet.
+   */
   #left: number
   #dropped = 0
   #full = false
@@ -238,7 +241,8 @@ class Writer {
 
   /**
    * Confirms the lease, if its last confirmation is too old. Returns undefined, and discards the
-   * waiting lines, when the lease is not current or the queue does not answer.
+   * waiting lines, when the lease is not current, the job belongs to neither a run nor a turn, or
+   * the queue does not answer.
    */
   async #confirm(): Promise<Confirmed | undefined> {
     const { now, settings } = this.#world

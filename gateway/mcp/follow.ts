@@ -31,7 +31,7 @@ export interface Waiting {
   readonly run_id: string
   readonly id: RpcId
   readonly token?: RpcId
-  /** The number of events of the run so far, and the cursor of the last one. */
+  /** The number of events of the run so far, and the cursor of the last event. */
   readonly seen: number
   readonly at: number
 }
@@ -48,7 +48,7 @@ export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
 export const reads = ({ incoming }: Call): boolean =>
   (incoming.header('mcp-protocol-version') ?? '') >= PRIMED
 /**
- * Returns the binding to which frame ids are sealed: the caller, the project and the kind of
+ * Returns the binding with which frame ids are sealed: the caller, the project and the kind of
  * stream.
  */
 export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Binding => ({

@@ -4,7 +4,7 @@
  *
  * Invariants:
  * C1. Only scripts with the nonce of the document, and the scripts that they load, are executed.
- *     Content of users that this service delivers from the same origin is therefore never executed.
+ *     User content that this service delivers from the same origin is therefore never executed.
  * C2. The name of a file contains a hash of its content, so the file may be cached indefinitely.
  *     The document is not cached.
  */

@@ -231,8 +231,8 @@ export async function findEntry(
 export const callersOf = (name: string, brand: string): string =>
   isTableAction(brand, name) || isEnvironmentAction(name) ? 'agents and steps' : 'agents'
 /**
- * Returns an entry for the API. The description of a built-in action states who can call it,
- * because its `readiness` does not show who can call it.
+ * Returns an entry for the API. The description of a built-in action states who can call the
+ * action, because `readiness` does not show this.
  */
 const told = (entry: CatalogEntry, { settings }: Pick<World, 'settings'>): CatalogEntry =>
   entry.source === 'platform'

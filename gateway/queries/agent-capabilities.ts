@@ -1,7 +1,7 @@
 /**
- * The toolkits and skills of projects and agents. The assignments of an agent are read from its
- * project's actor, and contain the records of the project, the organization and the service. They
- * reflect the last commit and omit deleted toolkits and skills. Lists are read from views.
+ * The toolkits and skills of projects and agents. The assignments of an agent are read from the
+ * project's actor, and completed with the assigned records of the organization and the service.
+ * They reflect the last commit and omit deleted toolkits and skills. Lists are read from views.
  */
 
 import type {
@@ -24,7 +24,10 @@ export interface CapabilityReader {
   readonly directory: Directory
 }
 
-/** Returns the built-in toolkits of the service. Their creation time is that of the project. */
+/**
+ * Returns the built-in toolkits of the service. Their creation time is the creation time of the
+ * project.
+ */
 export async function serviceToolkits(
   { world, directory }: CapabilityReader,
   project: string,

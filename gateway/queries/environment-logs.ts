@@ -1,6 +1,6 @@
 /**
- * Reads the logs of an environment's worker through the host of the environment. The text comes
- * from programs of users, so credentials are redacted before it is returned.
+ * Reads the logs of an environment's worker through a host of the environment's place. The text
+ * comes from users' programs, so credentials in it are redacted first.
  */
 import { timestamp } from '../../protocol/common.ts'
 import type { Environment, LogName, WorkerLogs } from '../../protocol/environments/schema.ts'
@@ -33,10 +33,7 @@ interface LogsQuery {
   readonly tail?: number
   readonly max_bytes?: number
 }
-/**
- * Reads the end of a log of the worker of an environment. Refused for the same reasons as the
- * query.
- */
+/** Reads the end of a log of an environment's worker. Refused for the same reasons as the query. */
 export async function readWorkerLogs(
   world: World,
   project: string,

@@ -3,8 +3,9 @@
  * repository, and with which access. The port `World.repositoryToken` creates the tokens.
  *
  * Invariants:
- * B1. Only repositories that the environment declares get a credential. The credential allows
- *     pushing only if the declaration has `push: true`, whatever operation the request specifies.
+ * B1. Credentials are issued only for repositories that the environment declares. The credential
+ *     allows pushing only if the declaration has `push: true`, whatever operation the request
+ *     specifies.
  * B2. A request to push without this declaration receives a read-only credential, because git uses
  *     one credential helper for all of its operations.
  * B3. A token is neither stored nor logged. The log contains the principal, the environment, the
@@ -73,8 +74,9 @@ function hostFields({
 
 /**
  * Returns a credential for the repository in the body of a call. Refused with `forbidden` when the
- * environment does not declare the repository or the host denies it. Refused with
- * `service_unavailable` when the host is not configured or does not answer.
+ * environment does not declare the repository or the host denies it. Refused with `not_found` when
+ * the environment is destroyed, and with `service_unavailable` when the host is not configured, its
+ * secrets cannot be read, or it does not answer.
  */
 export async function gitCredential(
   { world }: Pick<Edge, 'world'>,

@@ -1,7 +1,7 @@
 /**
  * Semantic and hybrid searches in the rows of a table. The view reports whether all current rows
  * are embedded, and ranks them. A search never returns the results of another mode: if the rows or
- * the query cannot be embedded in time, it is refused.
+ * the query cannot be embedded in time, the search is refused.
  */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'

@@ -107,7 +107,7 @@ async function upload(
   return isRefusal(saved) ? (saved.refused === 'not_found' ? missing : saved) : { done: saved }
 }
 
-/** The session and the store of a file, and the origin of its commands. */
+/** The session and the store of a file, and the origin of the commands about it. */
 interface Storing {
   readonly world: World
   readonly files: Files
@@ -115,8 +115,8 @@ interface Storing {
   readonly origin: Origin
 }
 /**
- * Reserves a file, stores it, and announces it to its session. A repeat of an upload gets the first
- * file with the status 200.
+ * Reserves a file, stores it, and announces it to its session. A repeated upload is answered with
+ * the first file and the status 200.
  */
 async function store(
   storing: Storing,

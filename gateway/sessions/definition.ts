@@ -109,8 +109,8 @@ export async function agentOf(
 export interface Wanted {
   readonly config?: InlineConfig
   /**
-   * The permissions of the author of `config`, who needs a permission for each of its tools. Absent
-   * when `config` need not be checked.
+   * The permissions of the caller that sent `config`. The caller needs a permission for each tool
+   * in `config`. Absent when `config` need not be checked.
    */
   readonly author?: Caller['permissions']
   readonly operation?: { readonly timeout_seconds?: number }
@@ -279,8 +279,9 @@ export async function define(
   }
 }
 /**
- * Returns the environment for tools that work in an environment: the environment of the step, or
- * else the agent's own. The first call of such a tool creates the environment.
+ * Returns the environment for the tools that work in an environment: the one that the run
+ * specifies, or else the agent's own. Returns undefined when no tool works in an environment. The
+ * first call of such a tool creates the environment.
  */
 function environmentOf(
   tools: readonly GrantedTool[],

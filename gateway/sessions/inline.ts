@@ -80,7 +80,7 @@ async function textOf(
 
 const CROWDED = 'omitted, because the conversation has too many files'
 /**
- * Returns a block with its file or a note, and the number of bytes that the file takes in the
+ * Returns a block with its file or a note, and the number of bytes that the file occupies in the
  * request.
  */
 async function show(

@@ -1,7 +1,7 @@
 /**
  * Queries of sessions that a view cannot answer alone: the list and the record of a session. The
- * filters of the list refer to agents by name and have defaults. The record includes a compaction
- * threshold and, on request, the environment of the session's agent.
+ * filters of the list can refer to agents by name, and have defaults. The record includes a
+ * compaction threshold and, on request, the environment of the session's agent.
  */
 
 import { parseTimestamp } from '../../protocol/common.ts'
@@ -35,8 +35,8 @@ export async function listSessions(
     ? Object.entries(known.agents).find(([, { name }]) => name === agent_name)?.[0]
     : agent_id
   if (known && id === undefined) return { items: [] }
-  // A key refers to the agent's own session. Sessions that runs created under the same key are only
-  // listed with an explicit `scope`.
+  // A key refers to the agent's own session. Sessions that runs created under the same key are
+  // listed only with an explicit `scope`.
   const scope = question.scope ?? (session_key === undefined ? undefined : 'agent')
   return edge.world.view(scopeId(edge, call), 'session.list', {
     ...question,
@@ -49,9 +49,10 @@ export async function listSessions(
 }
 
 /**
- * Returns a session with the compaction threshold that its next turn would have and, if the call
- * includes it, the environment of its agent. The threshold is absent without automatic compaction
- * or a valid definition. The environment is absent if it does not exist or no tool uses it.
+ * Returns a session with the compaction threshold that its next turn would have and, if the
+ * parameter `include` requests it, the environment of its agent. The threshold is absent without
+ * automatic compaction or a valid definition. The environment is absent if it does not exist or no
+ * tool uses it.
  */
 export async function readSession(edge: Edge, call: Call): Promise<SessionDetail | Refusal> {
   const project = scopeId(edge, call)

@@ -19,7 +19,7 @@ export type SessionReference =
   | { readonly turn_id: string }
   | { readonly interaction_id: string }
 /**
- * Returns the session that a path refers to: by its id, by one of its turns or, on rows whose `id`
+ * Returns the session that a path refers to: by its id, by one of its turns or, for rows whose `id`
  * is an interaction, by an interaction. Returns undefined when the path refers to none.
  */
 export const sessionReferenceOf = (

@@ -67,7 +67,10 @@ interface Client {
 }
 /** Back-off between failed queries in milliseconds. The last value repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
-/** Returns the pause after a number of consecutive failed queries, in milliseconds. */
+/**
+ * Returns the pause after a failed query, in milliseconds. `failures` is the number of failed
+ * queries directly before it.
+ */
 export const pauseMs = (failures: number): number =>
   PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0
 
@@ -182,8 +185,8 @@ export class Follower {
     this.#pulling = true
     let failures = 0
     /**
-     * Whether more pages follow the previous one. The view then only has to reach the end of that
-     * page, because only the last page must be current.
+     * Whether more pages follow the previous page. The view then only has to reach the end of the
+     * previous page, because only the last page must be current.
      */
     let passing = false
     while (this.#live.size > 0 && (this.#heard > this.#head || this.#doubt || passing)) {

@@ -1,5 +1,6 @@
 /**
- * The sequences of events that clients of this gateway follow: runs, channels and project feeds.
+ * The sequences that clients of this gateway follow: events of runs, channels and projects, and log
+ * lines of runs.
  */
 import type { Refusal } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'

@@ -140,7 +140,7 @@ const ruleOf = (call: Call): Followed => {
 export interface OpenedSequence<Cursor = number> {
   /** The comment that is sent as a keepalive. */
   readonly comment: string
-  /** The cursor after which the client receives items. Absent: before the first cursor. */
+  /** The cursor after which the client receives items. Absent for a sequence without cursors. */
   readonly after?: Cursor
   /** Whether the client sent no cursor, and starts at the newest position. */
   readonly begins: boolean

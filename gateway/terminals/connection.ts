@@ -139,7 +139,10 @@ export class TerminalConnection {
   /** Messages from the worker that arrived before the answer of its gateway. */
   readonly #early: TowardsPerson[] = []
 
-  /** Requests the terminal. Starts the worker if none is connected. */
+  /**
+   * Requests the terminal. Starts the worker if none is connected. Refuses the request instead if
+   * the environment was attached by a worker, because the service cannot start this worker.
+   */
   async #request(
     request: Parameters<World['terminals']['open']>[0],
   ): Promise<TerminalAnswer | Refusal> {
@@ -177,8 +180,8 @@ export class TerminalConnection {
   }
 
   /**
-   * Forwards a message from the worker's gateway to the client. Until the terminal is open,
-   * messages are queued.
+   * Forwards a message from the worker's gateway to the client. Until the terminal is open, up to
+   * 256 messages are queued.
    */
   #relay(message: TowardsPerson): void {
     this.#heard = this.#world.now()

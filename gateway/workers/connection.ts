@@ -24,7 +24,8 @@ import type { Task } from './timer-wheel.ts'
 export interface Pipe {
   /**
    * Sends a text, at the latest at the end of this turn of the event loop. Returns whether the
-   * socket accepted it. `Connection.buffered` is called when it could not be written completely.
+   * socket accepted it. `Connection.buffered` is called when the text could not be written
+   * completely.
    */
   send(text: string): boolean
   ping(): void

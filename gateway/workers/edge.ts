@@ -40,7 +40,7 @@ export interface Grant {
    * Only for the worker of an environment: the id of the environment, and the worker's generation.
    */
   readonly environment?: { readonly id: string; readonly generation: number }
-  /** Identifies the access. Connections with the same key are checked again together. */
+  /** Identifies the access. Connections with the same key share one recheck. */
   readonly key: string
   /** Checks the access again. Returns the refusal, or undefined while the access is valid. */
   recheck(): Promise<Refusal | undefined>
@@ -77,8 +77,8 @@ export const limits = {
   /** Time between checks that credentials are still valid. */
   recheck: 5000,
   /**
-   * Maximum time for which `stop` waits for commands in progress, both before and after it closes
-   * the sockets.
+   * Maximum duration of each wait of `stop`: for commands in progress before and after it closes
+   * the sockets, and for the storage of log lines.
    */
   stop: 3000,
   /**
@@ -124,7 +124,7 @@ export interface Edge {
   readonly previews: Previews
   /** Stores the log lines of the workers that are connected to this gateway. */
   readonly logs: LogWriters
-  /** Terminals at the workers that are connected to this gateway. */
+  /** Terminals of the workers that are connected to this gateway. */
   readonly terminals: WorkerTerminals
   /** The commands in progress, for which `stop` waits. */
   readonly pending: Set<Promise<unknown>>
@@ -226,7 +226,8 @@ export function queueNamed(
   return shard === undefined ? undefined : { project, kind: 'queue', id: `${shard}.${queue}` }
 }
 /**
- * Returns the address of a session's `worker` actor, which is its worker's entry in the registry.
+ * Returns the address of a session's `worker` actor, which is the entry of the session's worker in
+ * the registry.
  */
 export const registryOf = (session: Session): AddressOf<'worker'> => ({
   project: session.project,

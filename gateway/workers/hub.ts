@@ -35,8 +35,8 @@ export interface Hub {
   stopping(): boolean
   /**
    * Answers open claims without jobs, waits for the commands in progress (at most `limits.stop`),
-   * and closes every connection. Resolves when the resulting commands have also ended, or after
-   * another `limits.stop`.
+   * and closes every connection. Then waits for the resulting commands and for the storage of log
+   * lines, at most `limits.stop` for each.
    */
   stop(): Promise<void>
 }

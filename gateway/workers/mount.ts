@@ -43,7 +43,7 @@ const IDLE = 120
 const UNSENT = 16 * 1_048_576
 /** Number of characters of waiting frames at which the frames are written immediately. */
 const WAITING = 16 * 1024
-/** Maximum number of bytes of a character in UTF-8. */
+/** Maximum number of UTF-8 bytes per UTF-16 code unit of a text. */
 const WIDEST = 3
 const stopping: Rejection = {
   status: 503,
@@ -138,7 +138,9 @@ export class SocketPipe implements Pipe {
   /** The frames of this turn of the event loop, and the number of their characters. */
   #waiting: string[] = []
   #length = 0
-  /** Number of bytes that the socket accepts in addition to the waiting frames. */
+  /**
+   * Number of bytes that the socket could accept when the first of the waiting frames was added.
+   */
   #capacity = 0
   /** @param buffered called when the socket could not write all frames. */
   constructor(ws: Socket, buffered: () => void) {

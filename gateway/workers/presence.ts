@@ -71,8 +71,8 @@ export async function tell(edge: Edge, session: Session): Promise<void> {
 }
 
 /**
- * Returns whether this is the session's current connection. Rejects when the registry does not
- * answer.
+ * Returns whether this is the session's current connection; false when the registry does not answer
+ * in time.
  */
 async function isCurrent({ world }: Edge, session: Session): Promise<boolean> {
   const { id, generation } = session

@@ -1,9 +1,9 @@
 /**
  * Handles registrations, which turn connections into worker sessions. The `worker` actor of the
- * instance decides whether to accept a registration. The environment that the worker specifies
- * decides whether the worker may serve it (`environments/`). The gateway sends the commands to
- * these actors, answers with `worker.registered` before any other frame except errors, and counts
- * the leases of a resumed session.
+ * instance decides whether to accept a registration. The environment of the registration decides
+ * whether the worker may serve it (`environments/`). The gateway sends the commands to these
+ * actors, answers with `worker.registered` before any other frame except errors, and counts the
+ * leases of a resumed session.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'

@@ -16,7 +16,10 @@ import type { Directory } from '../directory.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { Served, Serves } from './edge.ts'
 
-/** Returns the cached facts about the action with this name; undefined when there is none. */
+/**
+ * Returns the facts about the action with this name from this node's directory; undefined when
+ * there is no such action.
+ */
 export const knownAction = (
   directory: Directory,
   project: string,

@@ -8,7 +8,7 @@
  */
 import type { World } from '../ports.ts'
 
-/** The duration of one round in milliseconds. */
+/** Duration of a step in milliseconds. All tasks that are due in the same step run in one round. */
 const STEP_MS = 250
 
 interface Round {

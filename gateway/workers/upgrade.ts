@@ -177,8 +177,8 @@ const isLoopback = (remote: string): boolean =>
   /^(127\.|::1$|(0000:){7}0001$|(::|(0000:){5})ffff:(127\.|7f))/i.test(remote)
 
 /**
- * Creates a function that counts an upgrade of a project and returns whether it is within the limit
- * (`RATE`).
+ * Creates a function that counts an upgrade for a project, and returns whether the upgrade is
+ * within the limit (`RATE`).
  */
 function throttle(now: () => number): (project: string) => boolean {
   const buckets = new Map<string, { left: number; at: number }>()

@@ -41,7 +41,7 @@ export const nobodySignedIn = (world: World, host: string | undefined): ConsoleI
 
 /**
  * Describes a session: who is signed in, and the rights in the organization and its projects.
- * @param hash hash of its cookie.
+ * @param hash hash of the session's cookie.
  */
 export async function identityOf(
   { world, directory, authentication }: Edge,

@@ -1,6 +1,6 @@
 /**
  * Signing in with OpenID Connect: the page that sends the browser to the provider, and the callback
- * to which the provider sends it back. The port `SignInProvider` implements the protocol.
+ * to which the provider sends the browser back. The port `SignInProvider` implements the protocol.
  *
  * Invariants:
  * O1. The callback is accepted only from the browser that began the sign-in, which holds the sealed
@@ -32,8 +32,9 @@ const WITHIN = 600
 const MAX_RETURN = 1024
 
 /**
- * Why a sign-in failed, as the sign-in page shows it. `expired`: the callback came from another
- * browser, was repeated, or was too late. `no_access`: no group of the person grants a role.
+ * The reason why a sign-in failed, as the sign-in page shows it. `expired`: the callback came from
+ * another browser, was repeated, or was too late. `no_access`: no group of the person grants a
+ * role.
  */
 type Failure =
   | SignInFailure
@@ -59,7 +60,7 @@ const failed = (failure: Failure, headers?: Answer['headers']): Answer =>
 const failureOf = ({ refused }: Refusal): Failure =>
   refused === 'rate_limit_exceeded' || refused === 'service_unavailable' ? 'busy' : 'error'
 
-/** Returns a path of this service with its query and fragment; `/` for anything else. */
+/** Returns the text if it is a path of this service, with its query and fragment; otherwise `/`. */
 export function returnPath(text: string | null, origin: string): string {
   if (text === null || text.length > MAX_RETURN || !/^\/(?![/\\])[\x21-\x7e]*$/.test(text))
     return '/'
@@ -128,7 +129,10 @@ function begunIn(
     : undefined
 }
 
-/** Handles the callback: signs the person in and sends the browser to the page it came from. */
+/**
+ * Handles the callback: signs the person in, and sends the browser to the page from which the
+ * sign-in began.
+ */
 export const finishOidc =
   (edge: Edge): Handler =>
   async (incoming, exchange) => {

@@ -22,8 +22,9 @@ export interface SignedInPerson {
   readonly groups: readonly string[]
 }
 /**
- * Why a sign-in failed. `denied`: the provider or the person refused. `invalid`: the answer of the
- * provider is not valid for this sign-in. `unavailable`: the provider cannot be reached.
+ * The reason why a sign-in failed. `denied`: the provider or the person refused. `invalid`: the
+ * answer of the provider is not valid for this sign-in. `unavailable`: the provider cannot be
+ * reached.
  */
 export type SignInFailure = 'denied' | 'invalid' | 'unavailable'
 export interface SignInProvider {

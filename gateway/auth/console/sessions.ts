@@ -1,8 +1,8 @@
 /**
  * Authenticates console sessions. The organization's actor finds the session of a cookie. The
  * gateway caches the answer for as long as it caches the same directory of the organization. So the
- * end of a session, like that of a key, takes effect on every gateway before the request that ends
- * it is answered.
+ * end of a session, like the revocation of a key, takes effect on every gateway before the request
+ * that ends it is answered.
  *
  * Invariants:
  * S1. Every request checks that the session has not expired, and that the key or the user whose
@@ -65,12 +65,13 @@ export interface ConsoleSessions {
   used(caller: Caller): void
   /**
    * Unix milliseconds at which the authority of a caller ends: when its key expires or, for a
-   * caller without a key, when the session expires. Undefined if it never expires or is not cached.
+   * caller without a key, when the session expires. Undefined if the key never expires or the
+   * session is not cached.
    */
   expiryOf(caller: Caller): number | undefined
   /**
    * Unix milliseconds at which a caller loses access if it makes no further request; undefined when
-   * not cached.
+   * the session is not cached.
    */
   endOf(caller: Caller): number | undefined
 }

@@ -198,7 +198,7 @@ export const showSession =
       : refused
   }
 
-/** Handles a sign-out. Without a session, it changes nothing. */
+/** Handles a sign-out. Without a session, only the cookie is deleted. */
 export const signOut =
   (edge: Edge): Handler =>
   async (incoming) => {

@@ -4,8 +4,8 @@
  * Invariants:
  * R1. Bytes are stored only under a name that a pending artifact contains. So if this gateway dies,
  *     the artifact abandons the upload at its deadline and erases the bytes.
- * R2. The gateway deletes bytes only after the artifact was abandoned. When the outcome of that
- *     command is unknown, the artifact decides about the bytes at its deadline.
+ * R2. The gateway deletes bytes only after the artifact was abandoned. When it is unknown whether
+ *     the artifact was abandoned, the artifact decides about the bytes at its deadline.
  * R3. The reservation never lags behind the received bytes by more than `STEP`, and it covers all
  *     bytes before the artifact is published.
  */

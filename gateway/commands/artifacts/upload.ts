@@ -170,8 +170,8 @@ const stillAllowed = async (
 }
 
 /**
- * Yields the bytes of the file as they arrive. Throws `UploadRefused` when they exceed the limit,
- * the declared size or the quota.
+ * Yields the bytes of the file as they arrive. Throws `UploadRefused` when they exceed the limit or
+ * the quota, or do not match the declared size.
  */
 async function* arriving(
   { bytes }: ArrivingPart,

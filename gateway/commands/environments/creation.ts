@@ -16,7 +16,7 @@ import { type Binding, bindingFault, bindingFields, bindingOf } from './binding.
 import { resolveProvider } from './providers.ts'
 
 const GENERATED = /^env-[0-9A-HJKMNP-TV-Z]{10}([0-9A-HJKMNP-TV-Z]{16})?$/
-/** Returns the default name of an environment, which is part of a generated id. */
+/** Returns the default name of an environment, which contains a part of a generated id. */
 const generatedName = ({ world }: Edge, { seed }: Identity): string =>
   `env-${world.id('environment', seed).slice(-12, -2)}`
 /** Returns the faults of names and tags that are reserved for the service. */
@@ -40,15 +40,16 @@ export const nameHolder = ({ world }: Edge, project: string, name: string): stri
 /** A checked and completed creation, and the id of the actor that holds its name. */
 export interface ResolvedCreation {
   readonly facts: EnvironmentFacts
-  /** Whether the client gave the name. */
+  /** Whether the client specified the name. */
   readonly isNamed: boolean
   readonly holder: string
   readonly binding?: Binding
 }
 /**
- * Checks and completes the creation in the body of a call. Faults of fields are refused with
- * `bad_request`. A missing owner is not refused here. The actor refuses it instead (`facts.fault`),
- * unless the actor remembers the answer to an earlier request under the same idempotency key.
+ * Checks and completes the creation in the body of a call. Field errors are refused with
+ * `bad_request`. An owner that does not exist or has ended is not refused here but by the actor
+ * (`facts.fault`), unless the actor remembers the answer to an earlier request under the same
+ * idempotency key.
  */
 export async function resolveCreation(
   edge: Edge,

@@ -73,7 +73,7 @@ export const release: Prepare = async (edge, call) => {
 
 /**
  * Acquires the lease of an environment that a call has found or created.
- * @param sent identifies the command, so that a repeat gets the same lease.
+ * @param sent identifies the command, so that a repeat returns the same lease.
  */
 export async function acquireFound(
   edge: Edge,

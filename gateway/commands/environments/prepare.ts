@@ -1,8 +1,8 @@
 /**
  * Prepares the commands of environments. Commands about a name are decided by the actor that holds
- * the name, in the shard of the environments with this name. If the client gives no name to the
- * environment of a run, an agent or a loop, the id of the environment is derived from this owner.
- * An environment that the first job of the owner creates has the same id.
+ * the name, in the shard of the environments with this name. If the client specifies no name for
+ * the environment of a run, an agent or a loop, the id of the environment is derived from this
+ * owner. An environment that the first job of the owner creates has the same id.
  */
 
 import type { Origin } from '../../../protocol/entry.ts'
@@ -36,7 +36,7 @@ const sentBy = ({ command_id, fingerprint }: Identity, origin: Origin) => ({
 const inputOf = ({ creation, fault }: EnvironmentFacts) => ({ creation, ...(fault && { fault }) })
 /**
  * Resolves the creation of a call, and binds its idempotency key to the request. Without the
- * binding, a different request under the same key could reach the holder of a different name
+ * binding, a different request under the same key could reach the actor of a different name
  * undetected. Such a request is refused with `idempotency_key_conflict`.
  */
 async function begin(
@@ -58,8 +58,8 @@ async function begin(
   return isRefusal(bound) ? bound : resolved
 }
 /**
- * Creates the environment with the derived id. Refused with `already_exists` if the environment is
- * live.
+ * Creates the environment with the derived id. Refused with `already_exists` if the environment
+ * exists and is not destroyed.
  */
 function bind(
   edge: Edge,

@@ -35,8 +35,8 @@ type RowCommand = 'row.insert' | 'row.bulk' | 'row.upsert' | 'row.update' | 'row
 type Finished<N extends RowCommand> = Exclude<CommandReply<'table', N>, Stale>
 
 /**
- * Adds facts to a command, and repeats it with later facts while the table requests them. After the
- * time limit of a command, the call is refused with `overdue`.
+ * Adds facts to a command, and repeats it with later facts while the table requests them. After
+ * `settings.deadline`, the call is refused with `overdue`.
  */
 async function withFacts<N extends RowCommand, R>(
   at: TableAt,
@@ -117,12 +117,15 @@ const updatedRow = (
 ): MaybePromise<TableRow | Refusal> =>
   data ? { ...row, data } : world.view(project, 'row.get', { id, row_id: row.id })
 
-/** Inserts a row. The answer is the row. */
+/** Prepares the insertion of a row. The answer is the row. */
 export const insertRow = (at: TableAt, data: JsonObject): Changes<TableRow> =>
   withIdentities<'row.insert', TableRow>(at, [data], { row_ids: [], content: false }, (reply) =>
     rowOf(at, data, reply),
   )
-/** Inserts a row, or changes the row with the same identity. `created` is true for a new row. */
+/**
+ * Prepares a command that inserts a row, or changes the row with the same identity. `created` is
+ * true for a new row.
+ */
 export const upsertRow = (
   at: TableAt,
   data: JsonObject,
@@ -137,7 +140,7 @@ export const upsertRow = (
         : andThen(updatedRow(at, reply), (row) => (isRefusal(row) ? row : { row, created: false })),
     refuse('conflict', undefined, 'Other requests change the row too often; try again later.'),
   )
-/** Deletes a row. The answer is empty. */
+/** Prepares the deletion of a row. The answer is empty. */
 export const deleteRow = (at: TableAt, row_id: string): Changes<undefined> =>
   withFacts<'row.delete', undefined>(
     at,

@@ -118,9 +118,9 @@ interface OpenedTranscript {
   /** Sends the transcript to a client, until its sink closes. */
   join(sink: Sink): Promise<void>
   /**
-   * Calls `look` when the access may have been revoked, until the returned function is called. A
-   * call without a session in its path refers to the session by a key. Requests with keys of
-   * channels are refused, so such a session belongs to no channel.
+   * Calls `look` when the access may have been revoked, until the returned function is called. Does
+   * nothing for a call without a session in its path, which refers to the session by a key. Keys of
+   * channels are refused in such calls, so the session belongs to no channel.
    */
   watch(look: () => void): () => void
   /** Releases the follower; must be called once the client has left. */

@@ -9,8 +9,8 @@
  * partition in order, so a position is enough to detect missed changes.
  *
  * Invariants:
- * K1. For every record that it may read and that changed after its cursor, a client receives a
- *     change or the kind `*`. The kind `*` is sent when the view does not have all changes since
+ * K1. A client receives a change, or the kind `*`, for every record that it may read and that
+ *     changed after its cursor. The kind `*` is sent when the view does not have all changes since
  *     the cursor (it has restarted, or too many records have changed), and when the permissions of
  *     the client have changed.
  * K2. A client receives at most one frame per `PAUSE`.

@@ -48,7 +48,7 @@ const topics: { readonly [T in StreamTopic]: { readonly row: string; readonly sl
   runs: { row: 'run.feed' },
   session: { row: 'session.transcript_stream', slot: 'session_id' },
   channel: { row: 'channel.events', slot: 'id' },
-  // The permission of this row is the least that any list of the topic requires.
+  // No list of the topic requires less than the permission of this row.
   changes: { row: 'interaction.list' },
   logs: { row: 'run.logs', slot: 'id' },
   environment_log: { row: 'environment.worker_logs', slot: 'environment_id' },
@@ -78,7 +78,10 @@ async function admit(
 
 /** A sequence that was opened for a subscription. */
 interface Opened {
-  /** The start position; absent for the newest part of a transcript. */
+  /**
+   * The start position; absent for the newest part of a transcript and for a sequence without
+   * cursors.
+   */
   readonly after?: number | string
   join(sink: Sink, revoked: () => void): void
   watch?(look: () => void): () => void
@@ -116,7 +119,7 @@ async function open(
       }
 }
 
-/** Why a client no longer receives a sequence. */
+/** The reason why a client no longer receives a sequence. */
 type End = 'completed' | 'closed' | { readonly lost: Refusal }
 
 export class OpenSubscription {

@@ -34,7 +34,7 @@ export interface WorkerTerminals {
    * unless it reports an exit.
    */
   handle(session: Session, frame: Frame): void
-  /** Ends the terminals of a session whose connection has ended. */
+  /** Stops offering terminals for a session whose connection has ended, and ends its terminals. */
   leave(session: Session): void
 }
 interface Terminal {
@@ -59,7 +59,7 @@ const tooMany: TerminalAnswer = {
   message: `The environment has the maximum of ${terminalLimits.per_environment} terminals.`,
 }
 
-/** Creates the terminals of a gateway. */
+/** Creates the worker side of the terminals of a gateway, without open terminals. */
 export function openWorkerTerminals(
   world: Pick<World, 'terminals' | 'now' | 'later'>,
 ): WorkerTerminals {

@@ -74,7 +74,10 @@ export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolea
   }
 }
 
-/** Pins the session's filters to an environment, so that the session also receives its jobs. */
+/**
+ * Pins the session's filters to an environment, so that the session also receives the jobs of the
+ * environment.
+ */
 function attach(edge: Edge, session: Session, environment_id: string): void {
   const pinned = (wants: Wants): Wants => edge.wants({ ...wants.filters, environment_id })
   session.wants = pinned(session.wants)
@@ -131,7 +134,7 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
 
 /**
  * Inserts the files that a generation's conversation refers to, within the size limit of a spec.
- * Other jobs are returned unchanged.
+ * Other jobs, and jobs whose files cannot be read, are returned unchanged.
  */
 function withFiles(
   { world }: Edge,

@@ -16,8 +16,8 @@ export interface Candidates {
   /** The interests of the sessions, by `keyOf`. */
   readonly interests: Map<string, Listened>
   /**
-   * Counts how many times a session was chosen for a job. The chosen session stores the new count
-   * in its own `served`.
+   * The number of times that any session was chosen for a job. A chosen session stores the new
+   * number in its own `served`.
    */
   served: number
 }

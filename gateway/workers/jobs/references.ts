@@ -1,6 +1,6 @@
 /**
  * Checks the artifact references in the results of jobs. A result is stored unchanged even if its
- * references are wrong. A wrong reference is only logged, for the author of the worker.
+ * references are wrong. A wrong reference is only logged, for the developers of the worker.
  */
 import { artifactReferences } from '../../../protocol/artifacts/reference.ts'
 import { isRefusal, refuse } from '../../../protocol/errors.ts'
