@@ -197,8 +197,8 @@ export interface Actor<
    */
   readonly naturallyIdempotent?: true
   /**
-   * Computes the reply to a repeated command whose reply was a function. Such replies, which may be
-   * large, are therefore not stored.
+   * If present, the replies that commands give as functions are not stored, because they may be
+   * large. A repeated command gets the result of this function instead.
    */
   readonly replayReply?: (state: S) => unknown
 }

@@ -1,7 +1,7 @@
 /**
  * The records of new environments. The actor of the name (`name.ts`) creates an environment for a
- * client, or for a worker that attaches its workspace. The environment actor creates its own record if the
- * environment belongs to a run, an agent or a loop.
+ * client, or for a worker that attaches its workspace. The environment actor creates its own record
+ * if the environment belongs to a run, an agent or a loop.
  */
 
 import { timestamp } from '../../protocol/common.ts'

@@ -361,8 +361,8 @@ export const keyOf = (step: Step, index: number): string => step.id ?? String(in
 export const branchAt = ({ branches = [] }: RunState, at: string): Branch | undefined =>
   branches[indexAt(branches, at)]
 /**
- * Returns the record of a step, or undefined if the run has not reached the step. Authors choose
- * the keys, so `constructor` is a valid key.
+ * Returns the record of a step, or undefined if the run has not reached the step. The author of the
+ * definition chooses the keys, so a key may be `constructor`.
  * @param at key of the branch of the step, if it is in a branch.
  */
 export const rowOf = (state: RunState, key: string, at?: string): RunStep | undefined => {
