@@ -73,7 +73,7 @@ export type Effect =
   /**
    * Requests work from one host of the environment's place. While the environment has no place, any
    * host of its provider may receive the request. The request is sent once; the actor repeats it
-   * until a host claims the work.
+   * until a host claims the work or the operation ends.
    */
   | {
       readonly host: {

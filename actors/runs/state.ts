@@ -110,7 +110,9 @@ export interface StoredSignal {
   readonly key?: string
 }
 
-/** The progress in one sequence of steps: that of the run itself, or of one of its branches. */
+/**
+ * The progress in one sequence of steps: the steps of the run itself, or of one of its branches.
+ */
 export interface Place {
   /** Index of the current step. */
   readonly position: number
@@ -202,7 +204,7 @@ export interface Engine extends Place {
   readonly leaving?: Ending
   readonly parent?: Parent
   /**
-   * Depth of the run: one more than that of its parent, or the depth of the source event that
+   * Depth of the run: one more than the depth of its parent, or the depth of the source event that
    * started it; absent: 0.
    */
   readonly depth?: number
@@ -264,8 +266,8 @@ export interface RunState {
   /** Outcomes of branches and items, by index, in chunks of CHUNK; null: no outcome yet. */
   readonly yields?: readonly (readonly (Yield | null)[])[]
   /**
-   * Definitions from the resolver, by agent id: those of the first turn of each agent. All later
-   * turns of the agent in this run use them.
+   * Definitions from the resolver, by agent id: the definitions of the first turn of each agent.
+   * All later turns of the agent in this run use them.
    */
   readonly bundles?: Readonly<Record<string, AgentBundle>>
 }

@@ -67,7 +67,8 @@ function publicationOf(
 }
 const ROOT: Causation = { depth: 0 }
 /**
- * @param causation the causation of the change; by default, that of an event that no run caused.
+ * @param causation the causation of the change; by default, the causation of an event that no run
+ * caused.
  */
 const publish = (
   { project }: Address,
