@@ -42,7 +42,7 @@ export function groupsOf(lengths: readonly number[]): number[] {
 }
 
 /**
- * Returns the publication of the change of a row.
+ * Returns the publication for a changed row.
  * @param shown the data as readers see it.
  * @param more further members of the payload.
  */
