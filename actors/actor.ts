@@ -73,7 +73,7 @@ export type Effect =
   /**
    * Requests work from one host of the environment's place. While the environment has no place, any
    * host of its provider may receive the request. The request is sent once; the actor repeats it
-   * until a host claims the work.
+   * until a host claims the work or the operation ends.
    */
   | {
       readonly host: {
@@ -197,8 +197,8 @@ export interface Actor<
    */
   readonly naturallyIdempotent?: true
   /**
-   * Computes the reply to a repeated command whose reply was a function. Such replies, which may be
-   * large, are therefore not stored.
+   * If present, the replies that commands give as functions are not stored, because they may be
+   * large. A repeated command gets the result of this function instead.
    */
   readonly replayReply?: (state: S) => unknown
 }

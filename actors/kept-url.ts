@@ -47,8 +47,8 @@ export const partsAfter = (
 /**
  * Computes the change to a record whose `field` is a URL, like `changeOf`. A URL that differs only
  * in its sealed values counts as a change.
- * @param wish the requested values, with a masked URL. An undefined URL changes nothing; an empty
- * URL is left to `changeOf`.
+ * @param wish the requested values, with a masked URL. An undefined URL leaves the stored URL
+ * unchanged; an empty URL is handled by `changeOf`.
  */
 export function changeWithUrl<
   F extends string,

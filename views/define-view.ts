@@ -14,7 +14,7 @@ export interface QueryContext {
   readonly project: number
   /** The time of the query, in Unix milliseconds. */
   readonly now: number
-  /** Milliseconds for which a worker whose connection was lost is still listed. */
+  /** Milliseconds for which a worker that is no longer connected is still listed. */
   readonly stale: number
   readonly organization: string
   /** The cursor up to which the view has applied everything. */

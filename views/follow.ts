@@ -51,7 +51,7 @@ export interface FollowerOptions {
 }
 /** Metrics and alarms of a follower. */
 export interface Hooks {
-  /** Called when messages have been applied; `seconds` is the time that this took. */
+  /** Called when messages have been applied; `seconds` is the time that applying them took. */
   applied?(batch: {
     readonly sequence: number
     readonly messages: number

@@ -87,8 +87,8 @@ export class Kept<V> implements Buffered {
   }
   /**
    * Returns the value of a key. The value is loaded if it is not cached.
-   * @param fresh whether the caller is certain that the table has no such key; nothing is loaded
-   * then.
+   * @param fresh whether the caller is certain that the table has no such key. In that case,
+   * nothing is loaded.
    */
   get(key: string, fresh = false): V | undefined {
     const kept = this.#rows.get(key)

@@ -39,7 +39,7 @@ export interface Message {
 export interface ViewOptions {
   /** The clock, in Unix milliseconds. */
   readonly now?: () => number
-  /** Milliseconds for which a worker whose connection was lost is listed as stale. */
+  /** Milliseconds for which a worker that is no longer connected is still listed. */
   readonly stale?: number
   /** Called after each commit to the file. */
   readonly saved?: () => void

@@ -1,6 +1,6 @@
 /**
- * The holder of an idempotency key of uploads. Its id is derived from the project, the principal
- * and the key, so each principal has separate keys. A key never expires.
+ * The actor that stores the artifact of one idempotency key of uploads. Its id is derived from the
+ * project, the principal and the key, so each principal has separate keys. A key never expires.
  *
  * Invariant: at any time, the key is bound to at most one artifact id. It is rebound to another id
  * only if the caller found the bound artifact abandoned. An abandoned id is never used again

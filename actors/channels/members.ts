@@ -1,8 +1,8 @@
 /**
  * Members of a channel: additions, removals and read markers. The last administrator of a channel
  * cannot leave while there are other members. A channel can still end up without an administrator:
- * if the last one is expelled because that principal was disabled or archived, or if the last one
- * leaves as the only member and others join later.
+ * if the last administrator is expelled because that principal was disabled or archived, or leaves
+ * as the only member before others join.
  */
 import type { Api } from '../../protocol/api.ts'
 import type {

@@ -1,8 +1,8 @@
 /**
- * The holder of one environment name in a project. Its id is derived from the name. All
- * environments with this name are in the same shard as the holder. The commit that creates an
- * environment therefore also takes the name. The commit that destroys an environment, or changes
- * its scope or owner, also releases the name.
+ * The actor that holds one environment name in a project (the holder). Its id is derived from the
+ * name. All environments with this name are in the same shard as the holder. The commit that
+ * creates an environment therefore also takes the name. The commit that destroys an environment, or
+ * changes its scope or owner, also releases the name.
  *
  * Invariant: at most one environment that is not destroyed has the name for each `scopeKey`, which
  * identifies the project or one owner.

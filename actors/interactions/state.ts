@@ -31,7 +31,7 @@ export interface InteractionState {
   readonly session?: string
   /**
    * Set if the interaction was opened in a private session. Only readers of the session then
-   * receive its source events.
+   * receive the source events of the interaction.
    */
   readonly withheld?: true
   /**

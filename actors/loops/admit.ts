@@ -1,7 +1,7 @@
 /**
- * Admission of runs. Two rules apply, first that of the trigger, then that of the loop; both use
- * the active runs and the queue of waiting runs. Slots of the organization are requested afterwards
- * (places.ts).
+ * Admission of runs. Two rules apply, first the rule of the trigger, then the rule of the loop;
+ * both use the active runs and the queue of waiting runs. Slots of the organization are requested
+ * afterwards (places.ts).
  *
  * Invariants:
  * A1. No run is admitted beyond a limit. With `queue`, `skip` and `replace`, a loop has at most one

@@ -43,7 +43,7 @@ export const removingArtifacts =
     }
   }
 
-/** Whether a job is this errand. */
+/** Whether a job is the removal errand of the project. */
 export const isRemoval = ({ removing }: ProjectState, job_id: string): boolean =>
   removing === job_id
 /** Handles the end of the errand. If it did not complete, another errand is enqueued. */

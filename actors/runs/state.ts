@@ -110,7 +110,9 @@ export interface StoredSignal {
   readonly key?: string
 }
 
-/** The progress in one sequence of steps: that of the run itself, or of one of its branches. */
+/**
+ * The progress in one sequence of steps: the steps of the run itself, or of one of its branches.
+ */
 export interface Place {
   /** Index of the current step. */
   readonly position: number
@@ -202,7 +204,7 @@ export interface Engine extends Place {
   readonly leaving?: Ending
   readonly parent?: Parent
   /**
-   * Depth of the run: one more than that of its parent, or the depth of the source event that
+   * Depth of the run: one more than the depth of its parent, or the depth of the source event that
    * started it; absent: 0.
    */
   readonly depth?: number
@@ -264,8 +266,8 @@ export interface RunState {
   /** Outcomes of branches and items, by index, in chunks of CHUNK; null: no outcome yet. */
   readonly yields?: readonly (readonly (Yield | null)[])[]
   /**
-   * Definitions from the resolver, by agent id: those of the first turn of each agent. All later
-   * turns of the agent in this run use them.
+   * Definitions from the resolver, by agent id: the definitions of the first turn of each agent.
+   * All later turns of the agent in this run use them.
    */
   readonly bundles?: Readonly<Record<string, AgentBundle>>
 }
@@ -361,8 +363,8 @@ export const keyOf = (step: Step, index: number): string => step.id ?? String(in
 export const branchAt = ({ branches = [] }: RunState, at: string): Branch | undefined =>
   branches[indexAt(branches, at)]
 /**
- * Returns the record of a step, or undefined if the run has not reached the step. Authors choose
- * the keys, so `constructor` is a valid key.
+ * Returns the record of a step, or undefined if the run has not reached the step. The author of the
+ * definition chooses the keys, so a key may be `constructor`.
  * @param at key of the branch of the step, if it is in a branch.
  */
 export const rowOf = (state: RunState, key: string, at?: string): RunStep | undefined => {

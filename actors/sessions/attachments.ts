@@ -47,7 +47,7 @@ const tellArtifact = <N extends 'artifact.reserve' | 'artifact.complete' | 'arti
 
 /**
  * Announces a file, after which its bytes may be stored. A repeat with the same key and upload
- * refers to the same file; the same key with another upload is refused.
+ * refers to the same file. Refuses the key of another upload or of a deleted file.
  */
 export function reserve(
   state: SessionState,
@@ -129,7 +129,7 @@ export function reserve(
 /**
  * Marks a file as stored, and completes its artifact. If several uploads used one key, the first
  * upload creates the file, and the other uploads get the status 200. Refuses with `conflict` if the
- * upload was abandoned.
+ * upload was abandoned or the file was deleted.
  */
 export function attach(
   state: SessionState,

@@ -163,7 +163,7 @@ export function write(on: Draft, row: Row): TranscriptMessage {
 const DEEP = MAX_CHAIN_DEPTH + 1
 /**
  * Depth of the source events of a turn's messages and questions: the number of runs in the causal
- * chain that led to the turn.
+ * chain that led to the turn, or `DEEP` for a turn that a run owns.
  */
 export const depthOf = ({ work: { depth, owner } }: Turn): number =>
   depth ?? (owner === 'run' ? DEEP : 0)

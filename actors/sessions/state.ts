@@ -66,7 +66,7 @@ export interface SessionState extends Window {
   readonly visibility_requested?: true
   /**
    * Id of the first session of the same key. `generation` is the number of sessions of the key
-   * before this one.
+   * before this session.
    */
   readonly root: string
   readonly generation: number

@@ -1,7 +1,7 @@
 /**
- * The holder of a table name in its project. Its id is derived from the name. Unlike a channel, a
- * table can be renamed, so a name is taken in two steps. First, a gateway claims the name for a
- * table. Then the table, once created or renamed, confirms the claim.
+ * The actor that holds a table name in its project (the holder). Its id is derived from the name.
+ * Unlike a channel, a table can be renamed, so a name is taken in two steps. First, a gateway
+ * claims the name for a table. Then the table, once created or renamed, confirms the claim.
  *
  * Invariants:
  * N1. At most one table has or claims the name.

@@ -39,7 +39,7 @@ type RowCommand = 'row.insert' | 'row.bulk' | 'row.upsert' | 'row.update' | 'row
 type RowInput<N extends RowCommand> = Input<TableRows[N]> & AddedTableInputs[N]
 type RowDecision<N extends RowCommand> = Decision<TableEvent, TableReplies[N]>
 
-/** Maximum number of faults that a refusal of a bulk insert lists. */
+/** Maximum number of faults that a refusal lists. */
 const MAX_FAULTS = 100
 
 /** A decision whose reply is not a function. */
@@ -67,7 +67,9 @@ interface ValidRow {
   readonly length: number
 }
 
-/** Validates new rows, and checks that their identities differ from each other. */
+/**
+ * Validates new rows and determines their identities. Does not check whether identities are unique.
+ */
 function validRows(
   { schema }: Table,
   defaults: JsonObject,

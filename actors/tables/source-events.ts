@@ -42,7 +42,7 @@ export function groupsOf(lengths: readonly number[]): number[] {
 }
 
 /**
- * Returns the publication of the change of a row.
+ * Returns the publication for a changed row.
  * @param shown the data as readers see it.
  * @param more further members of the payload.
  */
@@ -67,7 +67,8 @@ function publicationOf(
 }
 const ROOT: Causation = { depth: 0 }
 /**
- * @param causation the causation of the change; by default, that of an event that no run caused.
+ * @param causation the causation of the change; by default, the causation of an event that no run
+ * caused.
  */
 const publish = (
   { project }: Address,

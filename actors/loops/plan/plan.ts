@@ -40,7 +40,7 @@ export function planActor({
 }): Actor<PlanState, PlaceEvent, Api, 'plan', PlaceCommands> {
   const roomIn = ({ given }: PlanState): number => Math.max(0, limit - Object.keys(given).length)
   /**
-   * Grants slots to the first waiting runs.
+   * Returns the events that grant slots to the first waiting runs.
    * @param capacity number of free slots, including a slot that the same decision frees.
    */
   const give = ({ line }: PlanState, capacity: number): PlaceEvent[] =>

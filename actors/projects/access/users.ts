@@ -165,8 +165,9 @@ export function revokeToken(
 }
 
 /**
- * Data that the gateway adds for a request with a console session: the expiry of the key or token
- * from which the session has its rights or, without one, the expiry of the session.
+ * Data that the gateway adds for a request with a console session: the time at which the key or
+ * token of the session expires or, for a session without a key or token, the time at which the
+ * session expires.
  */
 export interface TokenLimit {
   readonly until?: string

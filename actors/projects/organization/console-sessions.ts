@@ -236,7 +236,7 @@ export function putAccount(
 
 /**
  * Creates a link that signs in as the organization key of the request. A request that a node sends
- * at its start has no key; its link signs in as the oldest valid Owner key.
+ * when it starts has no key. The link then signs in as the oldest valid Owner key.
  */
 export function createLink(
   { keys, sign_in_links }: Holder,

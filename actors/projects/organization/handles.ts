@@ -34,7 +34,8 @@ export const release = ({ claims }: OrganizationState, { id }: In<'handle.releas
 
 /**
  * For each claim that is due, returns the event that asks its project whether the workflow exists.
- * If it does not exist, the project releases the claim; otherwise, the project does not reply.
+ * If the workflow does not exist, the project releases the claim; otherwise, the project does not
+ * reply.
  */
 export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>
   Object.entries(claims).flatMap(([id, { due, project }]): ClaimEvent[] =>

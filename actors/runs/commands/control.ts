@@ -64,9 +64,9 @@ export function cancel(
 }
 
 /**
- * Resumes a suspended run now. A retry delay ends. Waits for jobs, children, turns and branches
- * continue unchanged. Any other wait ends with an empty output. For a run that is not suspended,
- * the request is refused with `run_not_suspended`.
+ * Resumes a suspended run now. A retry delay ends immediately. Waits for jobs, children, turns and
+ * branches continue unchanged. Any other wait ends with an empty output. For a run that is not
+ * suspended, the request is refused with `run_not_suspended`.
  */
 export function resume(
   state: RunState | null,
@@ -112,8 +112,8 @@ export function resume(
 }
 
 /**
- * Retries a failed run, from the step that failed or from an earlier step, with its input or with
- * another one. For any other run, the request is refused with `run_not_failed`.
+ * Retries a failed run from the failed step or from an earlier step, with its input or a new input.
+ * For any other run, the request is refused with `run_not_failed`.
  */
 export const retry = (
   state: RunState | null,

@@ -8,7 +8,7 @@
  *     does not grow with the number of items.
  * B2. When a commit is full, a timer that is due immediately (`more_at`) continues the work.
  * B3. The outputs of branches survive a failure of the step: a later attempt runs only the branches
- *     without an output. A recovery with `from_step` drops all outputs.
+ *     without an output. A recovery with `from_step` or with a new input drops all outputs.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'

@@ -9,7 +9,7 @@ import { hasEnded, type RunState } from '../state.ts'
 
 /**
  * Records an artifact in the timeline and publishes its source event. The timeline of a run that
- * has ended does not change, because its last event is the end.
+ * has ended does not change, because the end must stay its last event.
  */
 export function artifactPublished(
   state: RunState | null,

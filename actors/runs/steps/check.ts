@@ -100,7 +100,10 @@ function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: numb
 const having = (results: readonly Result[], index: number, more: JsonObject): Result[] =>
   results.map((result, i) => (i === index ? { ...result, ...more } : result))
 
-/** The prompt of a judge: the author's text, and the outputs of the steps in `evidence`. */
+/**
+ * The prompt of a judge: the rendered `prompt` of the assertion, and the outputs of the steps in
+ * `evidence`.
+ */
 function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject): string {
   const steps = roots['steps'] as Readonly<Record<string, { readonly output?: unknown }>>
   const shown = evidence.map((id) => {

@@ -26,8 +26,8 @@ const policyOf = ({ spec }: RunState): EnvironmentPolicy => spec.defaults?.envir
 const invalid = (error: string): RunFault => ({ error_type: 'environment_invalid', error })
 
 /**
- * Returns the holder of the run's jobs. For a direct call, the holder is the caller, who may have
- * leased the environment. For any other run, it is the run itself.
+ * Returns the holder for which the run's jobs use an environment. For a direct call, this is the
+ * caller, who may have leased the environment; for any other run, it is the run itself.
  */
 const holderOf = ({ record, engine }: RunState): JobEnvironment['holder'] =>
   engine.invoked && engine.actor

@@ -8,7 +8,10 @@ import { suspend } from '../engine/suspend.ts'
 /** A sleep step of a spec. */
 export type SleepStep = Extract<Step, { kind: 'sleep' }>
 
-/** Sleeps; a time that has already passed does not suspend the run. */
+/**
+ * Suspends the run until the time of the step. If that time has already passed, completes the step
+ * immediately.
+ */
 export function executeSleep(on: Draft, step: SleepStep): void {
   const { duration, until } = step.config
   const time =

@@ -65,7 +65,8 @@ function generationSettled(
   const spending = spend(on, id, answer)
   follow(on, id, proceed(on, id, answer))
   if (!spending) return
-  // The run receives the usage before the end of the turn, with `ends` set if that end follows.
+  // The run receives the usage before the end of the turn. `ends` is set if this answer ends the
+  // turn.
   const ends = on.events.slice(before).some(({ type }) => type === 'turn.reported')
   on.events.splice(before, 0, {
     type: 'turn.spent',

@@ -19,8 +19,8 @@ import { admit } from '../turns/admit.ts'
 import { end, pump } from '../turns/turns.ts'
 
 /**
- * Opens a turn, and creates its session if necessary. If that fails, the run that owns the turn
- * receives a report.
+ * Opens a turn, and creates its session if necessary. If the turn cannot be opened, the run that
+ * owns the turn receives a report.
  */
 export const openTurn =
   (brand: string) =>

@@ -1,6 +1,6 @@
 /**
- * The calls of a turn's open segment: how a call is found and settled, and what the turn waits for.
- * A settled call keeps its first result.
+ * The calls of a turn's open segment: finding and settling calls, and the wait that the turn's
+ * record shows. A settled call keeps its first result.
  */
 import type { Call } from '../../../protocol/sessions/bookkeeping.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'

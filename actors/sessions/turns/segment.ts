@@ -115,8 +115,8 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
 }
 
 /**
- * The signature of a call, from its name and arguments; a long one is shortened to its beginning,
- * its length and a hash.
+ * The signature of a call, from its name and arguments; a long signature is shortened to its
+ * beginning, its length and a hash.
  */
 function signatureOf(name: string, input: JsonObject): string {
   const text = `${name} ${canonicalJson(input)}`

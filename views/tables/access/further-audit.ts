@@ -1,7 +1,8 @@
 /**
- * The audit rules of console sessions, of shared views of lists, and of deliveries that were sent
- * again. Private views are not audited, because only their owner sees them. First deliveries are
- * not audited, because the service sends them without a request.
+ * The audit rules of console sessions and sign-in links (console-audit.ts), of shared views of
+ * lists, and of deliveries that were sent again. Private views are not audited, because only their
+ * owner sees them. First deliveries are not audited, because the service sends them without a
+ * request.
  */
 import type { SavedViewEvent } from '../../../protocol/preferences/schema.ts'
 import type { DeliveryEvent } from '../../../protocol/webhooks/delivery.ts'

@@ -85,7 +85,7 @@ export function planArtifacts(
 }
 /**
  * Returns the artifacts that a viewer may read, newest first: the viewer's own artifacts, and
- * shared artifacts except those of sessions that are closed to the viewer.
+ * shared artifacts, except artifacts of sessions that the viewer may not read.
  */
 export function artifactList(
   store: Store,

@@ -6,7 +6,7 @@
 /** Number of durations in each bucket. */
 export type Durations = number[]
 const PER_DOUBLING = 4
-/** The last bucket has all durations of more than 30 years. */
+/** The last bucket has all durations of more than about 25 years. */
 const BUCKETS = 160
 
 export const noDurations = (): Durations => new Array<number>(BUCKETS).fill(0)

@@ -19,8 +19,8 @@ export const visibleTo = (
     OR EXISTS (SELECT 1 FROM session_people p WHERE p.session = ${alias}.n AND p.person = ?) END)`
 /**
  * Returns a condition that is true for the rows of `interactions` that a viewer may read. A viewer
- * may read interactions without a session, interactions of sessions not closed to the viewer, and
- * interactions that have the viewer as target or reviewer.
+ * may read interactions without a session, interactions of sessions that the viewer may read or
+ * that the view does not have, and interactions that have the viewer as target or reviewer.
  * @param alias the table's alias in the statement.
  * @param names the names that targets and reviewers use for the viewer. As parameters of the
  * condition, they follow the values of `viewerValues`.

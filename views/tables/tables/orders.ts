@@ -211,7 +211,10 @@ const BUILT_AT_ONCE = 1000
 /** Number of keys that are deleted in one batch. */
 const DELETED_AT_ONCE = 2000
 
-/** Adds the keys of some rows to an order that is being built. */
+/**
+ * Adds the keys of the next rows to an order that is being built. The order is ready when no rows
+ * are left.
+ */
 export function buildOrder(store: Store, order: Order, first: Order, schema: TableSchema): void {
   const { n, fields, reached = Buffer.alloc(0) } = order
   const rows = rowsIn(store, first, { ...everything, from: after(reached) }, BUILT_AT_ONCE)
