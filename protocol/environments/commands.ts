@@ -212,7 +212,7 @@ export type EnvironmentCommands = {
   }
   /** Destroys the environment. Sent by an executor after the project was deleted. */
   'environment.remove': { input: Readonly<Record<never, never>>; reply: undefined }
-  /** Creates the environment. Sent by the holder of the name, in the commit that takes the name. */
+  /** Creates the environment. Sent by the actor of the name, in the commit that takes the name. */
   'environment.open': {
     input: {
       readonly environment: Environment
@@ -226,8 +226,8 @@ export type EnvironmentCommands = {
    */
   'environment.bind': { input: EnvironmentFacts; reply: Environment }
   /**
-   * Attaches the workspace of a worker, for the first time or again. Sent by the holder of the
-   * name. Changes nothing while another worker is connected.
+   * Attaches the workspace of a worker, for the first time or again. Sent by the actor of the name.
+   * Changes nothing while another worker is connected.
    */
   'environment.reattach': {
     input: {
@@ -249,14 +249,15 @@ export interface EnvironmentFacts {
 }
 
 /**
- * Commands of the holder of a name. The holder is in the shard of its environments. It stores at
- * most one environment for the project and one for each owner (`scopeKey`).
+ * Commands of the actor of a name, which is in the shard of the environments with the name. It
+ * stores at most one environment for the project and one for each owner (`scopeKey`).
  */
 export type EnvironmentNameCommands = {
   /**
    * Stores a request. Sent by a gateway to the actor whose id is derived from an idempotency key
    * instead of a name. A different request under the same key may have another name and thus go to
-   * another holder. Only this actor can refuse such a request with `idempotency_key_conflict`.
+   * the actor of that name. Only this actor can refuse such a request with
+   * `idempotency_key_conflict`.
    */
   'environment_name.key': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
@@ -277,7 +278,7 @@ export type EnvironmentNameCommands = {
     reply: undefined
   }
 }
-/** Returns the key under which the holder of a name stores an environment. */
+/** Returns the key under which the actor of a name stores an environment. */
 export const scopeKey = ({ scope, owned_by }: Pick<Environment, 'scope' | 'owned_by'>): string =>
   scope === 'owner' ? `owner/${owned_by ?? ''}` : 'project'
 
