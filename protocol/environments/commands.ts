@@ -198,8 +198,9 @@ export type EnvironmentCommands = {
     reply: undefined
   }
   /**
-   * Reports that the session of the worker has ended permanently. Sent by the actor of the worker.
-   * `drained`: the worker finished its jobs before it disconnected.
+   * Reports that the session of the worker has ended permanently. Sent by the actor of the worker,
+   * or by a gateway when the worker could not be attached. `drained`: the worker finished its jobs
+   * before it disconnected.
    */
   'environment.worker_gone': {
     input: { readonly session: string; readonly drained?: true }
@@ -212,7 +213,9 @@ export type EnvironmentCommands = {
   }
   /** Destroys the environment. Sent by an executor after the project was deleted. */
   'environment.remove': { input: Readonly<Record<never, never>>; reply: undefined }
-  /** Creates the environment. Sent by the actor of the name, in the commit that takes the name. */
+  /**
+   * Creates the environment. Sent by the actor of the name, in the commit that reserves the name.
+   */
   'environment.open': {
     input: {
       readonly environment: Environment
@@ -242,7 +245,7 @@ export type EnvironmentCommands = {
 
 /** The data that a gateway adds to a creation request. */
 export interface EnvironmentFacts {
-  /** The creation with its name, the resolved provider and the owner. */
+  /** The creation request, with the name, the resolved provider and the owner. */
   readonly creation: CreateEnvironment & { readonly name: string; readonly provider: string }
   /** The refusal, if the run, agent or loop of the environment does not exist or has ended. */
   readonly fault?: Refusal
@@ -261,9 +264,9 @@ export type EnvironmentNameCommands = {
    */
   'environment_name.key': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
-   * Takes the name under another key as well. Sent by a gateway before the scope or the owner of an
-   * environment changes. Refused with `already_exists` when another environment has the name under
-   * that key.
+   * Reserves the name under another key as well. Sent by a gateway before the scope or the owner of
+   * an environment changes. Refused with `already_exists` when another environment has the name
+   * under that key.
    */
   'environment_name.take': {
     input: { readonly name: string; readonly key: string; readonly environment_id: string }
