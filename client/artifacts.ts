@@ -26,7 +26,9 @@ export interface PutOptions {
   readonly metadata?: Readonly<Record<string, unknown>>
   /** Requests the conversion of a DOCX, XLSX or PPTX file to Markdown. */
   readonly convert?: boolean
-  /** Lease token of the job that produced the file. The run of the job then owns the artifact. */
+  /**
+   * Lease token of the job that produced the file. The artifact then belongs to the run of the job.
+   */
   readonly lease?: string
   /**
    * Idempotency key: a repeated upload with the same key returns the first artifact. Random if

@@ -222,7 +222,9 @@ async function* follow<T>(
   }
 }
 
-/** Returns the query of a request, beginning with `?`; an empty text without parameters. */
+/**
+ * Returns the query of a request, beginning with `?`; the empty string if no parameter has a value.
+ */
 function queryOf(parameters: Readonly<Record<string, unknown>>): string {
   const given = Object.entries(parameters).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, String(value)]],

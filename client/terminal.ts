@@ -27,7 +27,7 @@ export interface TerminalOptions {
   readonly onOutput: (data: Uint8Array) => Promise<void> | void
 }
 export interface TerminalSession {
-  /** Sends input. Resolves when more can be sent. */
+  /** Sends input. Resolves when all of the data has been sent or the terminal has ended. */
   write(data: Uint8Array): Promise<void>
   resize(columns: number, rows: number): void
   close(): void
@@ -187,7 +187,10 @@ class Session implements TerminalSession {
   close(): void {
     this.fail(new BatonError(0, 'unreachable', 'The terminal was closed.'))
   }
-  /** Ends the terminal with an error, unless its program has ended. */
+  /**
+   * Ends the terminal with an error after the received output is consumed, unless it has already
+   * ended.
+   */
   fail(error: Error): void {
     void this.#reading.then(() => {
       if (!this.#over()) return

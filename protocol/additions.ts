@@ -36,8 +36,9 @@ export const additions = <const N extends string>(table: Additions<N>) => ({
 })
 
 /**
- * Returns the answer with exactly the additions that `include` lists. The answer is one record, or
- * an object with a list of records under `items`, `data` or both. The given answer is not modified.
+ * Returns the answer with the additions that `include` lists and without all others. The answer is
+ * one record, or an object with a list of records under `items`, `data` or both. The given answer
+ * is not modified.
  */
 export function withAdditions(
   table: Additions,

@@ -53,8 +53,8 @@ export type Errand =
    */
   | ({ readonly errand: 'firing'; readonly loop_id: string } & HeldFiring)
   /**
-   * Extracts the text of an artifact as Markdown. `blob`: the name of the bytes in the object
-   * store. The result is a `ConversionResult`.
+   * Extracts the text of an artifact as Markdown. `blob`: the name of the file in the object store.
+   * The result is a `ConversionResult`.
    */
   | { readonly errand: 'convert'; readonly artifact_id: string; readonly blob: string }
   /**
@@ -70,7 +70,7 @@ export type Errand =
  * @param owner the actor that requires the errand.
  * @param fairness_key errands with different keys take turns.
  * @param at time of enqueueing in Unix milliseconds.
- * @param max_losses number of lost leases after which the errand has failed.
+ * @param max_losses number of lost leases at which the errand fails.
  */
 export function errandJob(
   id: string,

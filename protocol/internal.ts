@@ -1,7 +1,7 @@
 /**
- * Internal commands of queues, runs, interactions and workers: commands that clients cannot send.
- * The internal commands of other kinds are in the folder of their resource; `queries/commands.ts`
- * lists all of them.
+ * Internal commands of queues, runs and interactions: commands that clients cannot send. The
+ * internal commands of other kinds are in the folder of their resource; `queries/commands.ts` lists
+ * all of them.
  */
 
 import type { Definition } from './access/directory.ts'
@@ -86,7 +86,7 @@ export interface JobReport {
   readonly lease_token: string
   readonly status: 'completed' | 'failed' | 'cancelled'
   readonly result?: JsonObject
-  /** The application context from an HTTP action, for the session whose turn called it. */
+  /** The application context from an HTTP action, for the session whose turn called the action. */
   readonly context?: readonly AppContext[]
   readonly error_type?: string
   readonly error_message?: string

@@ -42,7 +42,10 @@ export interface KeptUrl {
 export interface SentUrl {
   readonly url_parts?: SentParts
 }
-/** The sealed values of the URL of a record, in its first event and in the state of the actor. */
+/**
+ * The sealed values of a record's URL, as the record's first event and the actor's state store
+ * them.
+ */
 export interface UrlParts {
   readonly url_parts?: readonly SealedPart[]
 }
@@ -97,8 +100,8 @@ export function withMaskedUrl<F extends string, T extends { readonly [_ in F]?: 
 }
 
 /**
- * Returns the masked URL, and the values that the mask replaces, in their order. Null: the value in
- * the given URL is the mask itself.
+ * Returns the masked URL, and the values that the mask replaces, in their order. A value is null
+ * where the given URL contains the mask.
  */
 export function partUrl(url: string): {
   readonly url: string
@@ -134,7 +137,8 @@ export function keepUrl(
   if (!sent.includes(null)) return { url, parts: sent as readonly SealedPart[] }
   if (!before || split(before.url).address !== split(url).address)
     return { fault: `has a masked query parameter (${MASK}); send its value for a new address` }
-  // An earlier release stored the URL with unsealed values, which are retained only together.
+  // An earlier release stored the URL with unsealed values. They are kept only if the caller sent a
+  // mask for every one of them.
   if (!before.parts && sent.every((part) => part === null) && maskUrl(before.url) === url)
     return before
   const known = new Map(namesOf(before.url).map((name, index) => [name, before.parts?.[index]]))

@@ -14,7 +14,9 @@ import type {
 } from '../../protocol/sessions/schema.ts'
 import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 
-/** The API key with which the page calls the service, and the handle or id of the project. */
+/**
+ * The API key or token with which the page calls the service, and the handle or id of the project.
+ */
 export interface Account {
   readonly key: string
   readonly project: string

@@ -296,7 +296,7 @@ async function call(
   const used = format ?? (shell.columns === undefined ? 'json' : 'table')
   const empty = items?.length === 0 && row.verb === 'query'
   if (empty) shell.note(noneOf(name, command))
-  // An empty list is also printed as JSON or YAML, because programs read that output.
+  // As JSON or YAML, even an empty list is printed, because programs read that output.
   if (!empty || used === 'json' || used === 'yaml')
     shell.print(shown(reply, used, shell.columns ?? DEFAULT_COLUMNS))
   const next = (reply as { next_cursor?: unknown }).next_cursor

@@ -1,7 +1,7 @@
 /** Expected failures of environment actions, and the parameters of a call. */
 import type { Parameters } from '../worker/options.ts'
 
-/** A failure that fails the job. The name of the error becomes the `error_type` of the job. */
+/** An expected failure of a job. The name of the error becomes the `error_type` of the job. */
 export class ActionFault extends Error {
   /** @param type stable error type in snake_case. */
   constructor(type: string, message: string) {

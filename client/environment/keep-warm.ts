@@ -16,7 +16,7 @@ export interface KeepWarm {
   readonly first_ms: number
 }
 
-/** Default time in milliseconds. */
+/** Default idle time in milliseconds. */
 const STANDARD = 120_000
 /**
  * Minimum times in milliseconds. `idle` leaves time for the next waiting job to arrive, and `first`
@@ -69,7 +69,10 @@ export class IdleTimer {
     this.#times = times
     this.#release = release
   }
-  /** Starts the timer after the first registration. Later registrations have no effect. */
+  /**
+   * Starts the timer after the first registration, unless a job or terminal has already started.
+   * Later registrations have no effect.
+   */
   registered(): void {
     if (this.#registered) return
     this.#registered = true

@@ -15,7 +15,7 @@ export class Secrets {
     const [oldest] = this.#texts
     if (oldest !== undefined && this.#texts.size > MAX_SECRETS) this.#texts.delete(oldest)
   }
-  /** Redacts every known credential, also in its URL-encoded form. */
+  /** Redacts every known credential, and its URL-encoded form. */
   redact(text: string): string {
     let result = text
     for (const secret of this.#texts)

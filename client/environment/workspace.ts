@@ -110,7 +110,10 @@ export class Workspace {
     )
   }
 
-  /** Resolves the symbolic links of a path; a path that does not exist is returned unchanged. */
+  /**
+   * Returns the absolute path without symbolic links. For a path that does not exist, links are not
+   * resolved, and a link to a missing target is refused.
+   */
   async #followed(path: string): Promise<string> {
     const absolute = this.#absolute(path)
     const real = await realpath(absolute).catch(() => undefined)

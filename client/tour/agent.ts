@@ -125,7 +125,7 @@ export const instructionsOf = (tour: string): string =>
   'You answer questions about the files of one folder, with your tools. Before you answer, ' +
   `record the answer with ${toolsOf(tour).note}; a person must approve this call. ` +
   'Then answer in one sentence that contains the path of the file and its number of lines in digits.'
-/** Returns the script that replaces the model if none is configured. */
+/** Returns the script that takes the place of a real model. */
 export function scriptOf(tour: string): string {
   const { find, lines, note } = toolsOf(tour)
   return `script:

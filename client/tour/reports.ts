@@ -118,12 +118,12 @@ export function searchable(rows: readonly ReportRow[]): string {
 
 const questionOf = (path: string): string =>
   `How many lines does ${path} have, and where is the report?`
-/** Returns the instructions of the agent if a real model is configured. */
+/** Returns the instructions of the agent for a real model. */
 const instructionsOf = (base: string): string =>
   'You answer questions about files from the table of the tour, with your tools. Answer in one ' +
   'sentence with the path, the number of lines in digits, and a Markdown link to the report: ' +
   `${base}, then the value of the column report, then /content.`
-/** Returns the script that replaces the model if none is configured. */
+/** Returns the script that takes the place of a real model. */
 const reportScript = (tour: string, brand: string, base: string): string => `script:
   - when: {text: "How many lines does * have, and*", step: 1}
     say: I will search the table for {{1}}.

@@ -56,8 +56,8 @@ export async function watch(
 }
 
 /**
- * Compares the followed events with the timeline that the server stores now; undefined if they are
- * equal.
+ * Compares the followed events with the timeline that the server stores now. Returns undefined if
+ * they are equal.
  * @throws BatonError if the timeline cannot be read.
  */
 async function compare(client: Client, { run, seen }: Watched): Promise<Unequal | undefined> {

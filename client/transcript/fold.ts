@@ -130,9 +130,9 @@ export class Transcript {
   }
 
   /**
-   * Applies a page. The last page contains every streaming row and every open question, so rows and
-   * questions that are missing from it are removed. A page without `interactions` does not affect
-   * questions; some servers send such pages.
+   * Applies a page. The last page contains every streaming row and every open question, so
+   * streaming rows and open questions that are missing from it are removed. A page without
+   * `interactions` does not affect questions; some servers send such pages.
    */
   page({ messages, turns, interactions, has_more, resume_cursor }: SnapshotPage): void {
     for (const row of messages) this.#row(row)

@@ -14,7 +14,7 @@ const methods = Object.keys(levels) as readonly Method[]
 
 export interface ConsoleCapture {
   /**
-   * Calls a function. Lines that the function writes, also asynchronously, are passed to `write`.
+   * Calls a function. Lines that the function writes, even asynchronously, are passed to `write`.
    */
   run<T>(write: WriteLine, call: () => T): T
   /** Restores the original methods, except those that other code has replaced in the meantime. */

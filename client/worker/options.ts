@@ -34,8 +34,8 @@ export interface ActionContext {
 export type Action = (parameters: Parameters, context: ActionContext) => unknown
 
 /**
- * The progress of a job on this worker. `lost`: the lease was lost or the worker failed, so no
- * outcome is reported.
+ * The progress of a job on this worker. `lost`: the lease was lost, or the worker ended before the
+ * job did, so no outcome is reported.
  */
 export type JobEvent =
   | { readonly type: 'started'; readonly job: ClaimedJob }

@@ -64,7 +64,7 @@ export interface ProjectDirectory {
 }
 /**
  * The number of lost leases at which a job with a repeatable action fails, unless the job allows
- * more. Not used when the author of the step set the number of attempts.
+ * more. Not used when the step itself sets the number of attempts.
  */
 export const REPEATABLE_LOSSES = 3
 /**
@@ -105,7 +105,10 @@ export interface Reached {
   readonly name: string
   readonly email: string
 }
-/** Returns the Unix milliseconds from which a key is rejected; undefined if it does not expire. */
+/**
+ * Returns the time from which a key is rejected, in Unix milliseconds; undefined if the key does
+ * not expire.
+ */
 export const expiryOf = ({ expires_at }: Pick<ApiKey, 'expires_at'>): number | undefined =>
   expires_at === undefined ? undefined : (parseTimestamp(expires_at) ?? 0)
 /**

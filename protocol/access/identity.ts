@@ -20,9 +20,9 @@ export const SIGN_IN_PRINCIPAL = 'oidc'
 export type IdentityCommands = {
   /**
    * Creates the user of a person, or updates the user's name, address and roles. An existing user
-   * that has the address but no identity becomes the user of the person. `email` must be verified
-   * by the provider. `roles` are names or ids. If the project has none of the roles, no user is
-   * created.
+   * with this address and without an identity becomes the user of the person. `email` must be
+   * verified by the provider. `roles` are names or ids. If the project has none of the roles, no
+   * user is created.
    */
   'person.sign_in': {
     input: {

@@ -104,7 +104,7 @@ const DEFAULT_TIMEOUT = 600
 /** The maximum timeout of an operation in seconds. Longer timeouts are reduced to this value. */
 const MAX_OPERATION_SECONDS = 86_400
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
-/** The shares of the context window at which a session is summarized, by threshold. */
+/** The share of the context window at which a session is summarized, by name of the threshold. */
 const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const
 
 /**
@@ -231,8 +231,8 @@ interface Routed {
   readonly max_effort?: Effort
 }
 /**
- * Returns the route with its model. Only the ceiling limits the effort of a worker's model, because
- * the maximum of the model is unknown.
+ * Returns the route with its model; undefined after adding a fault to `faults`. Only the ceiling
+ * limits the effort of a worker's model, because the maximum of the model is unknown.
  */
 function routeOf(layers: Layers, faults: FieldError[]): Routed | undefined {
   const {

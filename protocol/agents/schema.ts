@@ -177,7 +177,7 @@ export const compactionFaults = (
     ? [{ field: `${field}.threshold_tokens`, message: 'cannot be given together with threshold' }]
     : []
 /**
- * Returns the faults of a route. `model` is the model of the agent. If it has the form
+ * Returns the faults of a route. `model` is the model of the agent. If `model` has the form
  * `provider/model`, a worker route may omit provider and model. `field` is the path of the route in
  * the request.
  */

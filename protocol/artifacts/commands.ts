@@ -1,12 +1,13 @@
 /**
  * Internal commands of artifacts, of idempotency keys of uploads, and of the storage quota.
  *
- * An upload without a lease: `artifact_key.claim` (with an idempotency key), `artifact.reserve`,
- * `quota.reserve`, the bytes, `artifact.complete`, `quota.settle`. An upload with a lease token
- * first reads the lease from the queue (owner query `lease`), and uses `job.publish_artifact`
- * instead of `artifact.complete`. After a failure, the gateway sends `artifact.abandon`, deletes
- * the bytes, and sends `quota.release`. If the gateway crashes, the artifact abandons the upload at
- * its deadline. The effects of the artifact repeat the steps that the gateway could not complete.
+ * The steps of an upload without a lease: `artifact_key.claim` (only with an idempotency key),
+ * `artifact.reserve`, `quota.reserve`, storing the bytes, `artifact.complete`, `quota.settle`. An
+ * upload with a lease token first reads the lease from the queue (owner query `lease`), and uses
+ * `job.publish_artifact` instead of `artifact.complete`. After a failure, the gateway sends
+ * `artifact.abandon`, deletes the bytes, and sends `quota.release`. If the gateway crashes, the
+ * artifact abandons the upload at its deadline. The effects of the artifact repeat the steps that
+ * the gateway could not complete.
  *
  * An attachment of a session: the session reserves, completes and removes the artifact, each in the
  * commit that changes its own record of the file (`sessions/commands.ts`). The gateway sends only

@@ -195,7 +195,7 @@ export function changeOfBound(
     binding: { ...binding, ...more },
   }
 }
-/** Whether the deletion of a blueprint deletes the resource of a binding. */
+/** Whether pruning deletes the resource of a binding. If not, pruning releases the resource. */
 const isDeleted = ({ delete_on_destroy, resource_type }: StoredBinding): boolean =>
   delete_on_destroy && resourceFacts[resource_type].rows !== undefined
 /**

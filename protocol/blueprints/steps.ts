@@ -88,7 +88,8 @@ export function stepsOf(
         ]
       : []
   const all = [...changes, ...assignmentsOf(facts, wanted, changed)]
-  // The first command also stores the binding, so a separate one is needed only without commands.
+  // The first command also stores the binding, so a separate command is needed only if there is no
+  // other.
   return all.length === 0 && rebinds ? [{ row: 'blueprint.bind', body: {} }] : all
 }
 

@@ -198,8 +198,9 @@ export type EnvironmentCommands = {
     reply: undefined
   }
   /**
-   * Reports that the session of the worker has ended permanently. Sent by the actor of the worker.
-   * `drained`: the worker finished its jobs before it disconnected.
+   * Reports that the session of the worker has ended permanently. Sent by the actor of the worker,
+   * or by a gateway when the worker could not be attached. `drained`: the worker finished its jobs
+   * before it disconnected.
    */
   'environment.worker_gone': {
     input: { readonly session: string; readonly drained?: true }
@@ -212,7 +213,9 @@ export type EnvironmentCommands = {
   }
   /** Destroys the environment. Sent by an executor after the project was deleted. */
   'environment.remove': { input: Readonly<Record<never, never>>; reply: undefined }
-  /** Creates the environment. Sent by the holder of the name, in the commit that takes the name. */
+  /**
+   * Creates the environment. Sent by the actor of the name, in the commit that reserves the name.
+   */
   'environment.open': {
     input: {
       readonly environment: Environment
@@ -226,8 +229,8 @@ export type EnvironmentCommands = {
    */
   'environment.bind': { input: EnvironmentFacts; reply: Environment }
   /**
-   * Attaches the workspace of a worker, for the first time or again. Sent by the holder of the
-   * name. Changes nothing while another worker is connected.
+   * Attaches the workspace of a worker, for the first time or again. Sent by the actor of the name.
+   * Changes nothing while another worker is connected.
    */
   'environment.reattach': {
     input: {
@@ -242,27 +245,28 @@ export type EnvironmentCommands = {
 
 /** The data that a gateway adds to a creation request. */
 export interface EnvironmentFacts {
-  /** The creation with its name, the resolved provider and the owner. */
+  /** The creation request, with the name, the resolved provider and the owner. */
   readonly creation: CreateEnvironment & { readonly name: string; readonly provider: string }
   /** The refusal, if the run, agent or loop of the environment does not exist or has ended. */
   readonly fault?: Refusal
 }
 
 /**
- * Commands of the holder of a name. The holder is in the shard of its environments. It stores at
- * most one environment for the project and one for each owner (`scopeKey`).
+ * Commands of the actor of a name, which is in the shard of the environments with the name. It
+ * stores at most one environment for the project and one for each owner (`scopeKey`).
  */
 export type EnvironmentNameCommands = {
   /**
    * Stores a request. Sent by a gateway to the actor whose id is derived from an idempotency key
    * instead of a name. A different request under the same key may have another name and thus go to
-   * another holder. Only this actor can refuse such a request with `idempotency_key_conflict`.
+   * the actor of that name. Only this actor can refuse such a request with
+   * `idempotency_key_conflict`.
    */
   'environment_name.key': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
-   * Takes the name under another key as well. Sent by a gateway before the scope or the owner of an
-   * environment changes. Refused with `already_exists` when another environment has the name under
-   * that key.
+   * Reserves the name under another key as well. Sent by a gateway before the scope or the owner of
+   * an environment changes. Refused with `already_exists` when another environment has the name
+   * under that key.
    */
   'environment_name.take': {
     input: { readonly name: string; readonly key: string; readonly environment_id: string }
@@ -277,7 +281,7 @@ export type EnvironmentNameCommands = {
     reply: undefined
   }
 }
-/** Returns the key under which the holder of a name stores an environment. */
+/** Returns the key under which the actor of a name stores an environment. */
 export const scopeKey = ({ scope, owned_by }: Pick<Environment, 'scope' | 'owned_by'>): string =>
   scope === 'owner' ? `owner/${owned_by ?? ''}` : 'project'
 

@@ -1,5 +1,5 @@
 /**
- * Events of environments and of the holders of their names, and the stored state of an environment.
+ * Events of environments and of the actors of their names, and the stored state of an environment.
  * `record` is the patch that the actor and the views apply to the record of the environment.
  */
 import type { StoredBinding } from '../blueprints/stored.ts'
@@ -12,7 +12,7 @@ import type { Environment, Holder, StartWorker } from './schema.ts'
 /** Facts about the creation of an environment that its record does not show. */
 export interface EnvironmentOrigin {
   readonly runtime_version?: string
-  /** Id of the holder of the name; absent for environments of runs, agents and loops. */
+  /** Id of the actor of the name; absent for environments of runs, agents and loops. */
   readonly holder?: string
 }
 /** A job that is pinned to the environment and has not ended. */
@@ -210,7 +210,7 @@ export interface EnvironmentStanding {
   readonly worker: Pick<WorkerOfEnvironment, 'state' | 'generation' | 'session' | 'instance'>
 }
 
-/** Events of the holder of a name; `key` is a `scopeKey`. */
+/** Events of the actor of a name; `key` is a `scopeKey`. */
 export type EnvironmentNameEvent =
   /** Only from actors whose id is derived from an idempotency key. */
   | (Event & { readonly type: 'environment_name.keyed' })

@@ -1,6 +1,6 @@
 /**
- * Sizes of the results of environment actions. They are in a separate file because the chat page
- * needs no schemas.
+ * Sizes of the results of environment actions. They are in a separate file, so that the chat page
+ * can import them without the schemas.
  */
 
 /** Sizes in bytes. */

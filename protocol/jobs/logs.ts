@@ -26,7 +26,7 @@ export const logLimits = {
   batch: 256 * 1024,
   /** Maximum size of the lines of a job that wait to be stored. Further lines are dropped. */
   waiting: 1_048_576,
-  /** Length in characters of the text to search for. */
+  /** Maximum length of the text to search for, in characters. */
   contains: 256,
 } as const
 

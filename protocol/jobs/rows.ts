@@ -146,8 +146,7 @@ export interface JobHeader {
   /** Only a worker may perform the job, even if the service could. */
   readonly workers_only?: true
   /**
-   * The author of the step set the number of attempts, so `max_losses` is not raised for a
-   * repeatable action.
+   * The step sets its number of attempts, so `max_losses` is not raised for a repeatable action.
    */
   readonly strict?: true
 }

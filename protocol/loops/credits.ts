@@ -6,7 +6,7 @@ import type { Price } from '../agents/models.ts'
 import type { FieldError } from '../errors.ts'
 import type { Usage } from '../sessions/schema.ts'
 
-/** A budget as authors and callers send it, in US dollars or in credits. */
+/** A budget as clients send it, in US dollars or in credits. */
 export interface Budget {
   readonly budget_usd?: number
   readonly credit_budget?: number

@@ -316,7 +316,7 @@ export type LoopCommands = {
   'handle.settle': { input: { handle: string; organization: string }; reply: undefined }
   /** Grants a slot: the run may start. Sent by the actor that grants slots of the organization. */
   'place.give': { input: { run_id: string }; reply: undefined }
-  /** Ends the loop. Sent by the project when it was deleted. */
+  /** Ends the loop. Sent by the project after the project was deleted. */
   'loop.end': { input: { organization: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

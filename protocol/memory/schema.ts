@@ -112,6 +112,6 @@ export type MemoryCommands = {
     input: { readonly memory_key: string; readonly source_run_id?: string }
     reply: { readonly forgotten: boolean }
   }
-  /** Deletes all entries. Sent by the project when the agent was deleted. */
+  /** Deletes all entries. Sent by the project after the agent was deleted. */
   'memory.clear': { input: unknown; reply: undefined }
 }

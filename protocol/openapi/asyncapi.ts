@@ -18,7 +18,7 @@ type Json = Readonly<Record<string, unknown>>
 interface Channel {
   readonly name: RowName
   readonly frames: Readonly<Record<'send' | 'receive', Frames>>
-  /** The other side of a WebSocket. */
+  /** The peer of the service; only for a WebSocket. */
   readonly peer?: 'worker' | 'person'
 }
 const sockets: readonly Channel[] = [

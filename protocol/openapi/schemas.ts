@@ -1,6 +1,6 @@
 /**
  * Names of the schemas in the API reference. References to a record, request or reply use its name.
- * Names belong to shapes: two schemas with the same JSON have the same name.
+ * The shape of a schema determines its name: two schemas with the same JSON have the same name.
  */
 import type { TSchema } from 'typebox'
 import { ConsoleSession } from '../access/console-rows.ts'

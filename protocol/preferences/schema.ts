@@ -76,7 +76,7 @@ export type PreferencesEvent =
   | (Event & { readonly type: 'preferences.cleared' })
 /** Internal commands of preferences. */
 export type PreferencesCommands = {
-  /** Deletes the preferences. Sent by the project when the principal was deleted. */
+  /** Deletes the preferences. Sent by the project after the principal was deleted. */
   'preferences.clear': { input: unknown; reply: undefined }
 }
 /** The actor's reply omits the preferences, which the gateway has just sent. */
@@ -213,7 +213,9 @@ export type SavedViewEvent =
     })
 /** Internal commands of saved views. */
 export type SavedViewCommands = {
-  /** Deletes the private views of a principal, when the project has deleted the principal. */
+  /**
+   * Deletes the private views of a principal. Sent by the project after the principal was deleted.
+   */
   'saved_view.drop_private': { input: { readonly owner_id: string }; reply: undefined }
 }
 /**

@@ -17,7 +17,10 @@ const limits = {
 export type LimitedType = keyof typeof limits
 export const limitedTypes = Object.keys(limits) as readonly LimitedType[]
 
-/** Returns the refusal of another resource if there are already `count` of its type. */
+/**
+ * Returns the refusal to create another resource of a type; undefined if `count` existing resources
+ * are below the limit.
+ */
 export function refusedBeyond(type: LimitedType, count: number): Refusal | undefined {
   const [limit, sentence] = limits[type]
   return count < limit ? undefined : refuse('conflict', { limit }, sentence(limit))

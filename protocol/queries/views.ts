@@ -130,7 +130,10 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
     input: { identity?: Identity; after?: string; limit: number }
     reply: { items: readonly StoredBinding[]; more: boolean }
   }
-  /** Ids of the resources of a type that have these names; without `names`, of all resources. */
+  /**
+   * Ids of the resources of a type that a blueprint can describe; with `names`, only of those with
+   * one of these names.
+   */
   resources_named: {
     input: { type: 'loop' | 'table' | 'channel' | 'environment'; names?: readonly string[] }
     reply: { ids: readonly string[] }
@@ -152,7 +155,8 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
   }
   /**
    * The actions and published workflows of a project, or only the one with the given catalog name.
-   * `reachable`: a connected worker accepts the action; false if the service itself calls it.
+   * `reachable`: a connected worker that is not draining accepts the action; false if the service
+   * itself calls it.
    */
   callable: {
     input: { name?: string }

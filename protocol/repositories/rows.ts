@@ -171,7 +171,10 @@ function check(body: PutRepositoryHost): FieldError[] {
   ]
 }
 
-/** Splits the body of a change into the secrets and the other fields, with the default URL. */
+/**
+ * Splits the body of a change into the secrets and the other fields. The default URL of the kind
+ * replaces a missing URL.
+ */
 export function splitHost(body: PutRepositoryHost): {
   readonly host: HostFields
   readonly secrets: HostSecrets

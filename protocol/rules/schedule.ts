@@ -12,7 +12,7 @@ import { Cron } from 'croner'
 import { parseDuration } from '../common.ts'
 
 /**
- * A schedule as authors write it: exactly one of `cron` and `interval`. `timezone` applies to
+ * A schedule as clients write it: exactly one of `cron` and `interval`. `timezone` applies to
  * `cron` only and is UTC by default.
  */
 export interface Schedule {

@@ -120,8 +120,8 @@ export interface TurnWork {
   readonly exchange?: TurnExchange
   /**
    * The `depth` of the source events of the turn's messages and questions: the number of runs in
-   * the causal chain that led to the turn. If absent, the depth is 0; for turns of runs, it then
-   * counts as above the maximum.
+   * the causal chain that led to the turn. An absent depth counts as 0, but in a turn of a run as
+   * greater than the maximum.
    */
   readonly depth?: number
   /**

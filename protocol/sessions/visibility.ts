@@ -1,7 +1,8 @@
 /**
  * The effective visibility of sessions. A private session is readable by its creator, by principals
- * that sent input to it, by its agent and by holders of `project.admin`. A session of a channel is
- * readable by the readers of the channel, regardless of the visibility in its record.
+ * that sent input to it, by its agent and by principals with the permission `project.admin`. A
+ * session of a channel is readable by the readers of the channel, regardless of the visibility in
+ * its record.
  *
  * Earlier releases stored `private` as the default visibility of sessions that requests created,
  * and did not enforce it. The visibility of such a session therefore counts only if the request

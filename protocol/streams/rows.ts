@@ -12,7 +12,7 @@ import { LogFilter } from '../jobs/logs.ts'
 import { allChangeKinds } from './changes.ts'
 import { SUBSCRIPTIONS_PER_STREAM } from './limits.ts'
 
-/** A topic. `filters` are the names of its filters, if it has some. */
+/** A topic. `filters` are the names of its filters, if it has any. */
 interface Topic {
   readonly target: boolean
   readonly cursor: 'number' | 'text' | 'none'

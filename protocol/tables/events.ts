@@ -114,14 +114,14 @@ export type TableEvent =
 /** Internal commands of a table. */
 export type TableCommands = {
   /**
-   * Reports a claim that was not confirmed in time. Sent by the holder of the name. Also sent by a
+   * Reports a claim that was not confirmed in time. Sent by the actor of the name. Also sent by a
    * gateway that will not use the claim, because its command was refused. If the table has the
-   * name, it confirms the claim. Otherwise, it releases the claim and never uses it.
+   * name, the table confirms the claim. Otherwise, the table releases the claim and never uses it.
    */
   'table.claim_lapsed': { input: NameClaim & { readonly name: string }; reply: undefined }
 }
 /**
- * Events of the holder of a name. `claim` numbers the claims of a name: 1, 2, 3 …. `until`: Unix
+ * Events of the actor of a name. `claim` numbers the claims of a name: 1, 2, 3 …. `until`: Unix
  * milliseconds; a claim that is not confirmed by then lapses.
  */
 export type TableNameEvent =
@@ -141,7 +141,7 @@ export type TableNameEvent =
     })
   | (Event & { readonly type: 'table_name.released' })
 /**
- * Internal commands of the holder of a name. Its id is derived from the project and the name.
+ * Internal commands of the actor of a name. Its id is derived from the project and the name.
  * `release` and `confirm` change nothing unless `claim` is the latest claim.
  */
 export type TableNameCommands = {

@@ -19,8 +19,8 @@ function parsed(text: string): unknown {
 }
 
 /**
- * Returns the value of a text in a column. The empty text is null, except in columns that accept
- * it. Other values, and texts in columns that accept texts, are returned unchanged.
+ * Returns the value of a text in a column. A blank text is null, except in columns that accept
+ * texts. Other values, and texts in columns that accept texts, are returned unchanged.
  */
 export function valueOfText(type: ColumnType, value: unknown): unknown {
   if (typeof value !== 'string' || type === 'string' || type === 'any') return value

@@ -37,7 +37,7 @@ export type WorkerCommands = {
   }
   /**
    * The session takes the jobs of an environment from now on. Refused with `not_found` when the
-   * session is not connected, and with `conflict` when it serves another environment.
+   * session is not connected or is stale, and with `conflict` when it serves another environment.
    */
   'worker.attach': { input: { session: string; environment_id: string }; reply: undefined }
   /** The worker has announced that it is draining. */

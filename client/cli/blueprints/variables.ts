@@ -41,6 +41,6 @@ export const expand = (text: string, env: Environment, missing: (name: string) =
         }),
       )
 
-/** Escapes a text so that `expand` returns it unchanged. */
+/** Escapes a text so that `expand` returns the original text. */
 export const escapeVariables = (text: string): string =>
   text.search(VARIABLE) < 0 ? text : outside(text, (part) => part.replace(LITERAL, '$$$${'))

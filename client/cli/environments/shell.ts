@@ -48,7 +48,10 @@ export function addShell(parent: Command, shell: Shell): void {
   )
 }
 
-/** Waits until standard output has drained, which applies backpressure to the program. */
+/**
+ * Writes to standard output. Waits until the output has drained, which applies backpressure to the
+ * program.
+ */
 async function write(data: Uint8Array): Promise<void> {
   if (!process.stdout.write(data)) await once(process.stdout, 'drain')
 }

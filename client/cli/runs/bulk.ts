@@ -22,7 +22,7 @@ interface Flags {
   readonly json?: true
   readonly reason?: string
 }
-/** Maximum numbers of runs in a text preview, and of refused runs that are listed at the end. */
+/** Maximum number of runs listed in a text preview, and of refused runs listed at the end. */
 const SHOWN = { preview: 10, refused: 20 } as const
 
 /** Adds `baton run bulk`. The other commands of the group are derived from the rows. */

@@ -122,7 +122,10 @@ export const gitFetch =
       credential_expires_at: found.expires_at,
     }
   }
-/** Finds the repository of a remote. The URL may match several names, which are tried in turn. */
+/**
+ * Finds the repository of a remote and returns a credential for it. The URL may match several
+ * names, which are tried in turn.
+ */
 async function locate(world: GitWorld, url: string, named: string | undefined) {
   let failure: unknown = new ActionFault('invalid_parameters', `${url} names no repository`)
   for (const name of named === undefined ? namesOf(url) : [named]) {

@@ -49,7 +49,7 @@ const tools = [
   'environment.artifact.publish',
 ]
 
-/** Returns the script that replaces the model if none is configured. */
+/** Returns the script that takes the place of a real model. */
 const scriptOf = (name: string): string => `script:
   - when: {step: 1}
     say: I will clone ${OPEN} and run its test.

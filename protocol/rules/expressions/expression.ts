@@ -67,9 +67,9 @@ export function analyse(
 }
 
 /**
- * Checks an expression when it is authored.
+ * Checks an expression without evaluating it.
  * @param roots the root names that the expression may read.
- * @returns on failure, a message for the author and, if known, the offset of the error in `source`.
+ * @returns on failure, a message and, if known, the offset of the error in `source`.
  */
 export function compile(
   source: string,

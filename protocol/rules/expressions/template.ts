@@ -106,7 +106,7 @@ export type StepRule = (step: Reference) => string | undefined
 /**
  * Returns the faults of an expression.
  * @param path path of the expression in the request.
- * @param offset offset of the expression in the text that the author sees.
+ * @param offset offset of the expression in the string that contains it.
  */
 export function checkExpression(
   source: string,
@@ -135,7 +135,7 @@ export function checkExpression(
 }
 
 /**
- * Returns the faults of every interpolation of a document.
+ * Returns the faults of the interpolations in a document.
  * @param roots the root names that its expressions may read.
  * @param path path of the document in the request. Each fault contains the exact path of the
  *   string.

@@ -10,7 +10,7 @@
 
 /**
  * The error of an expression that cannot be compiled or evaluated, or whose budget is exhausted.
- * The message is for the author.
+ * The message is for the author of the expression.
  */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError'

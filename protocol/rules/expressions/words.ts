@@ -1,8 +1,8 @@
 /**
- * Operators that authors write as words: `and or not`, and the infix forms `a contains b`,
- * `a startsWith b`, `a endsWith b`, `a matches b`. These forms and `a in b` can be negated
- * (`a not in b`). CEL has only `in`, so the tokens are rewritten before parsing: `in` replaces an
- * infix word, which thus has the precedence of `in`.
+ * Operators that are words: `and or not`, and the infix forms `a contains b`, `a startsWith b`,
+ * `a endsWith b`, `a matches b`. These forms and `a in b` can be negated (`a not in b`). CEL has
+ * only `in`, so the tokens are rewritten before parsing: `in` replaces an infix word, which thus
+ * has the precedence of `in`.
  *
  * `not` has a lower precedence than comparisons: `not a == b` means `not (a == b)`. A word after a
  * dot is a field name. `loop` is an ordinary name in expressions but a reserved word in CEL, so
@@ -19,7 +19,7 @@ export interface Rewritten {
   readonly text: string
   /** The relation of each `in`, by the offset of the `in` in the text. */
   readonly relations: ReadonlyMap<number, Relation>
-  /** Maps an offset in the rewritten text to the offset in the author's source. */
+  /** Maps an offset in the rewritten text to the offset in the original source. */
   readonly origin: (offset: number) => number
 }
 

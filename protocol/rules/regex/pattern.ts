@@ -186,7 +186,7 @@ const repeat =
 /**
  * Compiles a pattern.
  * @throws ExpressionError if the pattern is malformed, too long or too large, or has a construct
- *   that requires backtracking. The message is for the author.
+ *   that requires backtracking. The message is for the author of the pattern.
  */
 export function compilePattern(source: string, dialect: Dialect = RE2): Pattern {
   if (source.length > dialect.longest)

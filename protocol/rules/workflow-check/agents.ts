@@ -17,7 +17,7 @@ type Policy = Static<typeof SessionPolicy>
 type AgentConfig = Extract<Step, { kind: 'agent' }>['config']
 type Assertion = Extract<Step, { kind: 'check' }>['config']['checks'][number]
 
-/** Additional root names available to the name and the title of a session. */
+/** Additional root names available to the templates of a session's name and title. */
 const SESSION_ROOTS = ['agent', 'loop', 'source', 'step'] as const
 
 /**

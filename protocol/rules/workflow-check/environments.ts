@@ -17,7 +17,10 @@ export interface LoopFacts {
   readonly prepares: readonly string[]
 }
 
-/** Returns the paths of action steps that need an environment but do not specify one. */
+/**
+ * Returns the paths of `environment_id` in action steps that need an environment but do not specify
+ * one.
+ */
 const unnamed = (steps: readonly Step[], path: string): string[] =>
   placesIn(steps, path, ({ kind, config }, at) =>
     kind === 'action' && config.environment_id === undefined && needsEnvironment(config)

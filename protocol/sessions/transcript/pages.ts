@@ -17,8 +17,8 @@ export interface TranscriptQuestion {
   readonly after?: number
   readonly after_sequence?: number
   /**
-   * Excludes changes after this revision; absent: no exclusion. Open interactions and streaming
-   * rows are always returned, in their current form.
+   * Excludes changes after this revision; absent: no exclusion. Does not affect `active`, `live`
+   * and `pending`.
    */
   readonly until?: number
   /**
