@@ -66,7 +66,10 @@ export interface Config {
   readonly replicas: number
   /** The log lines of jobs. */
   readonly logs: LogConfig
-  /** Newest format of new envelopes. Older ones are written while a live node cannot read it. */
+  /**
+   * Newest format in which envelopes are written. An older format is used while a live node cannot
+   * read this one.
+   */
   readonly journal_format: EnvelopeFormat
   readonly rate: {
     readonly key: number

@@ -3,7 +3,7 @@
  * loads only the client. Every other command loads the whole command line.
  */
 
-// When the parent process of Baton ends, this process shuts down gracefully.
+// When the parent process ends, this process shuts down gracefully.
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 process.channel?.unref()
 

@@ -1,6 +1,6 @@
 /**
  * Implements `World`, the interface of gateways, executors and hosts to the cluster, over the bus.
- * Commands and reads reach the owner of a shard, even when the shard moves.
+ * Commands and queries of actors reach the owner of the shard, even when the shard moves.
  */
 import { createHash, createHmac } from 'node:crypto'
 import type {
@@ -67,7 +67,7 @@ export interface WorldParts {
   metrics(): Promise<string>
 }
 
-/** Milliseconds before an unanswered query of a view is repeated the first time. */
+/** Milliseconds after which an unanswered query to a view is repeated for the first time. */
 const TRY = 2000
 /** First and maximum back-off in milliseconds before a query that no view answered is repeated. */
 const RETRY = { first: 10, last: 250 } as const

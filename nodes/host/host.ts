@@ -55,8 +55,9 @@ export class Host {
   }
 
   /**
-   * Returns the last acknowledged sequence of a partition, if this node owns all of its shards and
-   * has a fresh lease. No other node can have written then. Returns undefined otherwise.
+   * Returns the last acknowledged sequence of a partition if this node serves all shards of the
+   * partition and has a fresh lease, because no other node can have written then. Otherwise returns
+   * undefined.
    */
   end(partition: number): number | undefined {
     if (!this.#membership.fresh()) return undefined
@@ -95,8 +96,8 @@ export class Host {
   }
 
   /**
-   * Compares the actual with the assigned owner of each shard, and starts the necessary takeovers
-   * and releases. Called in every membership round, after the records were read.
+   * Compares the recorded owner of each shard with the assigned one, and starts the necessary
+   * takeovers and releases. Called in every membership round, after the records were read.
    */
   async round(): Promise<void> {
     if (this.#stopped) return

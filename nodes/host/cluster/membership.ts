@@ -12,9 +12,10 @@
  *     owner of a shard, and the journal's fence excludes the stale one. The silence of a node is
  *     measured up to the last reading of the records. A node therefore does not mistake its own
  *     suspension for the silence of others.
- * M3. A node was away if its previous renewal is older than `FRESH_MS` when it renews its record.
- *     It then checks the ownership of its shards before it is `fresh` again. Its renewals do not
- *     wait for that check; otherwise a busy node would seem to be away because its checks are slow.
+ * M3. A node counts as having been away if its previous renewal is older than `FRESH_MS` when it
+ *     renews its record. It then checks the ownership of its shards before it is `fresh` again. Its
+ *     renewals do not wait for that check; otherwise a busy node would seem to be away because its
+ *     checks are slow.
  * M4. The registry may lose all records. A node whose record is missing counts as alive until its
  *     lease would have expired. A node's record lists the shards that it serves. If a shard's
  *     record is missing, other nodes therefore do not take the shard from a live node.
@@ -168,7 +169,7 @@ export class Membership {
     this.#timers.add(cancel)
   }
   /**
-   * Greets the other nodes. Resolves immediately when all of them answer, otherwise after
+   * Greets the other nodes. Resolves as soon as all of them have answered, and at the latest after
    * `LEASE_DURATION_MS`: by then, no node that did not answer can still consider itself alone.
    */
   #introduce(): Promise<void> {
@@ -284,7 +285,8 @@ export class Membership {
       await new Promise<void>((over) => this.#clock.later(DEAD_WITHOUT_SUBSCRIBER_MS, over))
   }
   /**
-   * Returns the milliseconds until the next round: fewer if another node reaches a limit earlier.
+   * Returns the milliseconds until the next round: `RENEWAL_INTERVAL_MS`, or fewer if another node
+   * reaches a limit of silence earlier.
    */
   #rest(): number {
     const since = this.#clock.elapsed()

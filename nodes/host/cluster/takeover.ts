@@ -56,7 +56,8 @@ interface TakeoverParts {
 /**
  * Fences and replays a shard: sets its position and loads its actors. Returns the effects to
  * perform again, oldest first.
- * @param epoch the lowest epoch to write. The epoch is also higher than any in the journal.
+ * @param epoch the lowest epoch to write. The epoch that is written is also higher than any in the
+ *   journal.
  * @throws Error when another node took over the shard, or the journal or a snapshot is unreadable.
  */
 export async function takeOver(
@@ -128,8 +129,9 @@ async function appendFence(
 
 /**
  * Returns a `WriteStop` if entries are evidently missing, without reading the journal. Either
- * sequences are missing between its first and last entry, or it ends before entries that the
- * checkpoint covers. Deleting the beginning of the journal on purpose causes neither.
+ * sequences are missing between the first and last entry of the journal, or the last entry of the
+ * shard precedes entries that the checkpoint covers. Deleting the beginning of the journal on
+ * purpose causes neither.
  */
 function damage(
   { partition, name, position }: ShardContext,

@@ -268,7 +268,7 @@ export class Effects {
    * Sends a message to a gateway or an executor. A job that certainly reached no worker is released
    * immediately. A job that may have reached its worker stays leased, because after a release it
    * could be executed twice. After a takeover, the previous owner may have sent the job already,
-   * through a gateway that is no longer connected.
+   * through a gateway that is no longer connected, so the job is not released then.
    */
   #push(push: Push, from: Address, again: boolean): Promise<void> {
     const { message, spec } = push

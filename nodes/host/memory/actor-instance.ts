@@ -137,7 +137,7 @@ function remember(
 const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
 /**
  * Returns the id of an effect's command. The id consists of the shard and the cursor of the event
- * that caused the effect, and the index of the effect within the event.
+ * that caused the effect, and the index of the effect among the effects of that event.
  */
 export const effectId = (partition: number, shard: number, cursor: number, index: number): string =>
   `e:${partition}.${shard}:${cursor}.${index}`

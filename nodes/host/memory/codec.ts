@@ -1,7 +1,7 @@
 /**
  * Encodes and decodes envelopes. If the JSON of an entry is longer than `LARGE`, its events and
- * reply are stored as a value in the object store. The entry then contains only the name of the
- * value. The value is stored before the envelope that refers to it is appended.
+ * reply are stored as a value in the object store. The entry then contains the name of the value
+ * instead. The value is stored before the envelope that refers to it is appended.
  *
  * Format 1 is the JSON of the envelope. Format 2 is the byte `COMPRESSED`, which no JSON text
  * begins with, and the same JSON as raw DEFLATE data (RFC 1951). The entries of a commit repeat
@@ -73,8 +73,8 @@ const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
  * Returns the format of new envelopes: the newest one that `allRead` accepts; format 1 is always
  * accepted.
  * @param limit the newest format that may be written.
- * @param announced whether other processes may receive the entries. These messages contain the JSON
- *   of the entries, which format 3 would not save.
+ * @param announced whether entries may be announced to other processes. An announcement contains
+ *   the JSON of an entry, which a writer of format 3 does not provide.
  */
 export const formatOf = (
   limit: EnvelopeFormat,
@@ -93,7 +93,7 @@ export const envelopeWriter = (format: EnvelopeFormat): EnvelopeWriter =>
 /**
  * Returns the JSON of an envelope, after its large values were stored.
  * @param sizes the number of characters of each entry, as its writer returned it.
- * @param name unique name for its large values.
+ * @param name unique prefix of the names of its large values.
  */
 export async function envelopeJson(
   head: Head,
