@@ -49,8 +49,8 @@ export interface OperationParts {
   changed(): void
 }
 /**
- * Whether a provider has the environment after an operation. `unknown` if the operation failed or
- * was aborted.
+ * Whether a provider has the environment after an operation. `unknown` if the operation was not
+ * claimed, failed or was aborted.
  */
 export type Ended =
   | { readonly has: 'nothing' | 'unknown' }

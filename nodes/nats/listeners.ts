@@ -59,7 +59,7 @@ interface Pattern {
 const endsWithin = (subject: string, { tokens, prefix }: Pattern): boolean =>
   subject.length > prefix.length && (tokens.at(-1) === '>' || !subject.includes('.', prefix.length))
 
-/** The listeners whose subjects have one first token. */
+/** The listeners whose subjects begin with the same token. */
 interface Topic {
   readonly patterns: Map<Listener, Pattern>
   listeners: number
