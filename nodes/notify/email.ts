@@ -3,7 +3,7 @@
  * contains addresses, or the interaction has no delivery and its project has the setting
  * `email_notifications`. With this setting, e-mail is sent to the addresses of the targets. An
  * answer link is sent only to the address that an administrator stored for its target. Otherwise
- * the author of a question could receive another person's link.
+ * the creator of an interaction could receive another person's link.
  */
 import { createHash } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'
