@@ -5,7 +5,7 @@
  * for its name. Each node measures these times with its own clock.
  *
  * Invariants:
- * M1. A node whose own renewal is nearly `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
+ * M1. A node whose last renewal is almost `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
  *     answers nothing from memory alone. A node that is judged dead although it only lost its
  *     connection therefore delays its answers, but never answers from outdated state.
  * M2. Ownership that follows from membership is an intention: two nodes may consider themselves the
@@ -52,7 +52,10 @@ export class Membership {
   #renewed = Number.NEGATIVE_INFINITY
   #looked = Number.NEGATIVE_INFINITY
   #unsure = Number.NEGATIVE_INFINITY
-  /** Number of times that this node was away: in total, and before the last check of M3. */
+  /**
+   * Number of times that this node was away: in total, and at the start of its last ownership check
+   * (M3).
+   */
   #absences = 0
   #known = 0
   readonly #timers = new Set<() => void>()
@@ -111,7 +114,7 @@ export class Membership {
   serve(shards: () => readonly string[]): void {
     this.#serves = shards
   }
-  /** Sets the function that returns why this node accepts no writes, for its record. */
+  /** Sets the function that returns, for this node's record, why the node accepts no writes. */
   report(stops: () => readonly string[]): void {
     this.#stops = stops
   }

@@ -57,8 +57,8 @@ interface Claim {
 }
 
 /**
- * Number of attempts to claim the id. An attempt fails when another instance has claimed it in the
- * meantime.
+ * Number of attempts to claim the id. An attempt fails when another instance has claimed the id in
+ * the meantime.
  */
 const MAX_RIVALS = 5
 
@@ -100,7 +100,8 @@ export const idInUse = (id: string, { process: where }: Instance): StartFault =>
  * that does not answer is dead when its record has not changed for `LEASE_DURATION_MS`. If the NATS
  * servers report no subscriber for the instance, `DEAD_WITHOUT_SUBSCRIBER_MS` suffices.
  * @returns the revision of the record, from which the node renews it.
- * @throws StartFault when another instance is alive under the id, or claimed it first each time.
+ * @throws StartFault when another instance is alive under the id, or when other instances claimed
+ *   the id first in every attempt.
  * @throws Error when the registry cannot be reached.
  */
 export async function claimNodeId(claim: Claim): Promise<number> {

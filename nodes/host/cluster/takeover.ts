@@ -11,8 +11,8 @@
  *     every other actor is fully described by its snapshot, or by its entries up to its last event
  *     in the index of ended actors.
  * T3. The effects after the checkpoint's `sequence` are performed again under their original ids,
- *     except obsolete messages. Entries up to its `state` are read for their effects only, not
- *     applied to actors.
+ *     except obsolete messages. Entries up to the checkpoint's `state` are read for their effects
+ *     only, and are not applied to actors.
  */
 import { type Address, type Placed, placed, sequenceOf } from '../../../protocol/entry.ts'
 import type { WriteStop } from '../deps.ts'
@@ -218,8 +218,8 @@ async function replayFrom(
     const places: Placed[] = []
     for (const stored of some) {
       const envelope = await decode(stored.data, blobs)
-      // The envelopes before the first one are covered by the checkpoint, or must have been deleted
-      // on purpose.
+      // The envelopes before the first one that was read must be covered by the checkpoint, or have
+      // been deleted on purpose.
       const follows =
         prev === undefined
           ? envelope.prev <= checkpoint ||

@@ -30,8 +30,8 @@ import {
 /** Maximum nesting depth of tells within one commit. */
 const DEPTH = 32
 /**
- * Maximum number of events that one command may cause, including its tells. It keeps an envelope
- * below 1000 events, because a cursor has three digits for the index of an event.
+ * Maximum number of events that one command may cause, including those of its tells. The limit
+ * keeps an envelope below 1000 events, because a cursor has three digits for the index of an event.
  */
 const EVENTS_PER_COMMAND = 500
 /** Number of characters of JSON, and number of events, at which a batch is full. */

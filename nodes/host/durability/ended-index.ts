@@ -1,6 +1,6 @@
 /**
- * The index of a shard's ended actors that have no snapshot of their last state. It contains the
- * cursor of the last event of each, from which the actor is read from the journal
+ * The index of a shard's ended actors that have no snapshot of their last state. For each actor, it
+ * contains the cursor of the last event, with which the actor is read from the journal
  * (`../memory/past.ts`). The index consists of segments, each of which is one stored value.
  *
  * Invariants:

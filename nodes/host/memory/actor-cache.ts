@@ -45,8 +45,8 @@ const MAX_CHECK_DELAY_MS = 1000
 const ACTOR_LOAD_MS = { most: 20_000, pause: 200 }
 
 /**
- * Thrown when a snapshot could not be read, or a check after the read showed that stored state was
- * lost (`cause`). The shard is then given up and taken over again.
+ * Thrown when a snapshot could not be read, or when a check after the read showed that stored state
+ * was lost; `cause` is the underlying error. The shard is then given up and taken over again.
  */
 export class Unreadable extends Error {}
 

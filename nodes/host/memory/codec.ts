@@ -6,7 +6,7 @@
  * Format 1 is the JSON of the envelope. Format 2 is the byte `COMPRESSED`, which no JSON text
  * begins with, and the same JSON as raw DEFLATE data (RFC 1951). The entries of a commit repeat
  * names, ids, times and origins, so format 2 takes 5 to 10 % of the bytes (`bench/HISTORY.md`).
- * Format 3 is another JSON (`compact.ts`), which is compressed as in format 2.
+ * Format 3 is a different form of JSON (`compact.ts`), compressed as in format 2.
  */
 import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -32,7 +32,8 @@ const DEFLATE = { level: 1 } as const
  */
 const COMPRESSED_FROM = 16 * 1024
 /**
- * Characters of JSON above which libuv's threads compress, so that the event loop is not blocked.
+ * Characters of JSON above which the compression runs in libuv's threads, so that the event loop is
+ * not blocked.
  */
 const COMPRESSED_APART_FROM = 96 * 1024
 const deflateApart = promisify(deflateRaw)

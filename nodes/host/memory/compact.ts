@@ -44,7 +44,10 @@ type CompactEntry = readonly [
   events: readonly Event[] | Outside,
   fingerprint?: string,
 ]
-/** The reply of an entry, and members of its events with their indexes. 0: neither. */
+/**
+ * The hidden data of an entry: its reply, and members of its events, each with the index of the
+ * event; 0 if there is none.
+ */
 type Hidden = 0 | { readonly reply?: unknown; readonly events?: readonly [number, unknown][] }
 interface CompactEnvelope extends Pick<Envelope, 'epoch' | 'prev'> {
   readonly projects: readonly string[]
