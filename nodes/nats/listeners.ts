@@ -1,6 +1,6 @@
 /**
- * The listeners of this process by subject. A map finds exact subjects. The wildcard patterns with
- * the first token of a subject are checked one by one.
+ * The listeners of this process by subject. A map finds exact subjects. The wildcard patterns that
+ * begin with the same token as a subject are checked one by one.
  */
 
 export interface Listener {
