@@ -255,7 +255,8 @@ export function readConfig(
   if (typeof mail === 'string') faults.push(mail)
   const access = natsAccessOf(v)
   if (typeof access === 'string') faults.push(access)
-  // The values of faulty settings are missing.
+  // These settings are combined only if there are no faults, because faulty settings have no
+  // values.
   const console = faults.length === 0 ? consoleOf(v, v.BATON_PUBLIC_URL) : undefined
   if (typeof console === 'string') faults.push(console)
   const environments =

@@ -140,7 +140,7 @@ async function served(
       )
     },
   }
-  /** Follows the journal, and takes what this process has written from a cache. */
+  /** Follows the journal, and takes the envelopes that this process wrote from a cache. */
   const follow =
     (cache: Recent<Envelope | string> | undefined): ViewJournal['follow'] =>
     (from, on) =>
