@@ -90,8 +90,8 @@ export interface RunningNode {
 }
 
 /**
- * Starts the e-mail listener. Its packages are loaded only when it is configured, because loading
- * them takes a quarter of the processor time of a node's start.
+ * Starts the e-mail listener. Its packages are loaded here, only if the listener is configured,
+ * because loading them takes a quarter of the processor time of a node's start.
  */
 async function receiveMail(settings: NonNullable<Config['mail']>, world: World) {
   const { startMail } = await import('./mail/start.ts')

@@ -123,8 +123,8 @@ export function createWorld(parts: WorldParts): World {
     id: (prefix, from, slot) => {
       if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10), slot)
       const bytes = createHmac('sha256', parts.secret).update(`id/${prefix}/${from}`).digest()
-      // Random ids contain a time here. A derived id contains a part of a hash instead, because the
-      // time of the first request is unknown when the request is repeated.
+      // A derived id contains a part of a hash instead of the time that a random id contains,
+      // because the time of the first request is unknown when the request is repeated.
       return makeId(
         prefix,
         bytes.readUIntBE(16, 6),

@@ -344,8 +344,8 @@ export class Shard implements ActorRequests, LocalShard {
       answers.push(answer)
       waiting.push(mailboxMessage)
     }
-    // The shard was given up meanwhile, which rejected all messages of the mailbox, including
-    // these.
+    // The shard was given up meanwhile, and all messages of the mailbox, including these, were
+    // rejected.
     if (!this.#open) return
     this.#mailbox.take(ready, taken)
     this.#taken = waiting

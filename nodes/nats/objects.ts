@@ -33,8 +33,8 @@ const WINDOW = 4
 /** Maximum number of bytes of one fetch. */
 const AHEAD = 4 * CHUNK
 /**
- * Maximum number of bytes in flight, of all writes and of all reads of a process. The servers drop
- * a connection with more than 64 MB of pending data.
+ * Maximum number of bytes in flight in a process: of all writes together, and of all reads
+ * together. The servers drop a connection with more than 64 MB of pending data.
  */
 const MAX_WRITING = 4 * 2 ** 20
 const MAX_READING = 4 * 2 ** 20

@@ -376,7 +376,8 @@ export class Membership {
   }
   /**
    * Probes a node that has been silent for `DEAD_WITHOUT_SUBSCRIBER_MS`, and therefore no longer
-   * considers itself fresh. If it has no subscriber, it counts as dead before its lease expires.
+   * considers itself fresh. If the node has no subscriber, it counts as dead before its lease
+   * expires.
    */
   async #suspect(seen: Observed): Promise<void> {
     const silent = this.#looked - seen.changed

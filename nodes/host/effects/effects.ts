@@ -127,7 +127,10 @@ export class Effects {
     })
     this.#settled = undefined
   }
-  /** Starts the effects that may not have been performed before the takeover. */
+  /**
+   * Starts the effects that may not have been performed before the takeover, except obsolete
+   * messages.
+   */
   begin(pending: readonly Planned[]): void {
     for (const planned of pending) if (!this.#isObsolete(planned)) this.#start(planned, true)
   }

@@ -136,8 +136,8 @@ function remember(
 
 const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
 /**
- * Returns the id of an effect's command. The id consists of the shard and the cursor of the event
- * that caused the effect, and the index of the effect among the effects of that event.
+ * Returns the id of an effect's command. The id consists of the shard and cursor of the event that
+ * caused the effect, and the index of the effect within the effects of the event.
  */
 export const effectId = (partition: number, shard: number, cursor: number, index: number): string =>
   `e:${partition}.${shard}:${cursor}.${index}`
