@@ -1,7 +1,7 @@
 /**
  * The shards that this node owns. The host takes over the shards that are assigned to this node and
- * that no other live node holds. It gracefully releases the shards that are assigned to another
- * live node. Each shard has one ownership record, changed only by compare-and-set.
+ * that no other live node owns. It gracefully releases the shards that are assigned to another live
+ * node. Each shard has one ownership record, changed only by compare-and-set.
  */
 
 import { assignment } from './cluster/assignment.ts'
@@ -134,7 +134,7 @@ export class Host {
     }
   }
   /**
-   * Whether no other live node holds a shard.
+   * Whether no other live node owns a shard.
    * @param entry the shard's ownership record, if the registry has one.
    */
   #free(name: string, entry: Recorded | undefined, live: ReadonlySet<string>): boolean {

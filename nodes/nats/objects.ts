@@ -142,7 +142,7 @@ export async function writeObject(
       },
       (error: unknown) => {
         failed ??= { error }
-        // The client library may still hold the buffer, and send it later.
+        // The client library may still refer to the buffer, and send its content later.
         pool.drop()
       },
     )

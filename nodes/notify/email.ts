@@ -24,7 +24,7 @@ interface EmailOptions {
   /** Base URL of links. If absent, e-mails have no links. */
   readonly public_url?: string
   readonly seal: World['seal']
-  /** Returns the active people with an e-mail address who are included in the targets. */
+  /** Returns the active people who are among the targets and have an e-mail address. */
   reach(project: string, targets: readonly string[]): Promise<readonly Reached[] | Refusal>
   /** Whether a project sends e-mail for interactions without a delivery. */
   wanted(project: string): Promise<boolean | Refusal>

@@ -154,8 +154,8 @@ function damage(
 class JournalHole extends Error {}
 
 /**
- * Replays what the checkpoint does not cover, or everything when a snapshot stays missing or has an
- * unknown format.
+ * Replays what the checkpoint does not cover, or everything when a snapshot remains missing or has
+ * an unknown format.
  */
 async function replayed(
   context: OwnerContext,

@@ -13,9 +13,9 @@
  *     deletion purges the stream and would add a request to most rounds.
  * I3. Segments that are not full are in memory. For a full segment, only a filter is in memory, and
  *     the entries are read when a hash passes the filter.
- * I4. There are few segments, and an entry is written a few times: a new segment replaces the last
- *     ones if at least three are of its size class or smaller (a log-structured merge tree, O'Neil
- *     et al. 1996).
+ * I4. There are few segments, and an entry is rewritten only a few times: a new segment replaces
+ *     the last ones if at least three are of its size class or smaller (a log-structured merge
+ *     tree, O'Neil et al. 1996).
  */
 import type { ShardContext } from '../shard-context.ts'
 import {
@@ -34,7 +34,7 @@ import { LostState } from './lost-state.ts'
 /** A segment as the record lists it. `count` is 0 for a key that no longer contains a segment. */
 export type SegmentName = readonly [epoch: number, number: number, count: number]
 
-/** Number of segments of one size class, or of smaller ones, that are merged into one. */
+/** Number of segments of the same size class or smaller that are merged into one. */
 const MERGED = 4
 /**
  * Number of entries at which a segment is full, and the maximum number of entries: 256 KB of data.
