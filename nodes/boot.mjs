@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
  * The entry point of `npm start`, `npm test` and `baton …`. It is plain JavaScript without
- * dependencies, so it runs in a fresh checkout. It installs the packages, then runs the tests or
- * starts `nodes/main.ts`.
+ * dependencies, so it runs in a fresh checkout. It installs the packages if necessary, and then
+ * runs the tests or starts the program (`nodes/main.ts`).
  */
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

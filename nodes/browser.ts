@@ -1,9 +1,9 @@
 /**
  * Prepares the JavaScript modules of the browser pages: the entries, and every module that they
  * import directly or indirectly. Types are stripped. Each module is served under the address by
- * which other modules import it. The file of a package is the file to which the package's name
- * resolves. There is no bundling and no build step. Modules that are neither an entry nor imported
- * are not served.
+ * which other modules import it. The name of a package in an import refers to the file to which
+ * Node.js resolves the name. There is no bundling and no build step. Modules that are neither an
+ * entry nor imported are not served.
  *
  * Invariant: every static import in a module returned here is the address of another module
  * returned here.
@@ -42,7 +42,7 @@ function addressOf(file: string): string {
 /**
  * Returns modules by address, in the order of their imports.
  * @param entries files of this project, such as `client/chat/main.ts`.
- * @throws Error when a file cannot be read.
+ * @throws Error when a module cannot be resolved or read.
  */
 export function browserModules(...entries: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>()

@@ -1,7 +1,7 @@
 /**
  * Reads the settings of a node from flags and environment variables. `config/settings.ts` has the
- * table of all settings. The value of a setting is its flag, else its environment variable, else
- * its default. For example, `--rate-key` is the flag of `BATON_RATE_KEY`.
+ * table of all settings. A setting gets the value of its flag, otherwise that of its environment
+ * variable, otherwise its default. For example, `--rate-key` is the flag of `BATON_RATE_KEY`.
  */
 
 import { availableParallelism } from 'node:os'
@@ -66,7 +66,10 @@ export interface Config {
   readonly replicas: number
   /** The log lines of jobs. */
   readonly logs: LogConfig
-  /** Newest format of new envelopes. Older ones are written while a live node cannot read it. */
+  /**
+   * Newest format in which envelopes are written. An older format is used while a live node cannot
+   * read this one.
+   */
   readonly journal_format: EnvelopeFormat
   readonly rate: {
     readonly key: number
@@ -126,12 +129,13 @@ export interface Config {
   /** Maximum number of rows of a table. */
   readonly table_rows: number
   /**
-   * Limits on the runs that triggers start for an event and for the events that these runs cause.
+   * Limits on the runs that triggers start: for one event and all events that these runs cause, and
+   * for each loop per minute.
    */
   readonly triggers: TriggerLimits
   /**
-   * `max_keys` limits the active keys and tokens of a project, and the active keys of the
-   * organization; `max_principals` limits the principals of a project.
+   * `max_keys` limits the unrevoked keys and tokens of a project, and the unrevoked keys of the
+   * organization; `max_principals` limits the people and services of a project.
    */
   readonly access: { readonly max_keys: number; readonly max_principals: number }
   /**
@@ -252,7 +256,8 @@ export function readConfig(
   if (typeof mail === 'string') faults.push(mail)
   const access = natsAccessOf(v)
   if (typeof access === 'string') faults.push(access)
-  // The values of faulty settings are missing.
+  // These settings are combined only if there are no faults, because faulty settings have no
+  // values.
   const console = faults.length === 0 ? consoleOf(v, v.BATON_PUBLIC_URL) : undefined
   if (typeof console === 'string') faults.push(console)
   const environments =

@@ -1,7 +1,7 @@
 /**
- * Builds the console for browsers: one entry, and a file for each page that is loaded on demand.
- * The name of every file contains a hash of its content. The files are compressed once. A build is
- * cached on disk and is repeated only when a source has changed.
+ * Builds the console for browsers: the main script, the style sheet, the shared worker, and parts
+ * that are loaded on demand. The name of every file contains a hash of its content. The files are
+ * compressed once. A build is cached on disk and is repeated only when a source has changed.
  */
 import { createHash } from 'node:crypto'
 import {

@@ -1,9 +1,9 @@
 /**
- * The entry point of the program. The worker of an environment runs once per environment, so it
- * loads only the client. Every other command loads the whole command line.
+ * The entry point of the program. Each environment has a worker process of its own, so the command
+ * `environment-worker` loads only the client. Every other command loads the whole command line.
  */
 
-// When the parent process of Baton ends, this process shuts down gracefully.
+// When the parent process ends, this process shuts down gracefully.
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 process.channel?.unref()
 

@@ -216,7 +216,7 @@ export function readModels(
   }
 }
 
-/** Finds the provider of the embedding model, whose id is `<provider>/<model>`. */
+/** Finds the provider of the embedding model, which the setting names as `<provider>/<model>`. */
 function embeddingOf(
   { model: full, dimensions, max_characters }: Static<typeof Embedding>,
   providers: readonly ProviderAccess[],

@@ -81,8 +81,8 @@ export interface RunningNode {
   /** Returns the names (`<partition>.<shard>`) of the shards that the node serves. */
   owned(): readonly string[]
   /**
-   * Reports that the node is not ready while it still serves, so that load balancers send new
-   * requests elsewhere.
+   * Makes the node report that it is not ready, although it still serves requests, so that load
+   * balancers send new requests elsewhere.
    */
   leave(): void
   /** Stops gracefully: finishes pending answers and releases the node's shards. */
@@ -90,8 +90,8 @@ export interface RunningNode {
 }
 
 /**
- * Starts the e-mail listener. Its packages are loaded only when it is configured, because loading
- * them takes a quarter of the processor time of a node's start.
+ * Starts the e-mail listener. Its packages are loaded here, only if the listener is configured,
+ * because loading them takes a quarter of the processor time of a node's start.
  */
 async function receiveMail(settings: NonNullable<Config['mail']>, world: World) {
   const { startMail } = await import('./mail/start.ts')
@@ -101,8 +101,8 @@ async function receiveMail(settings: NonNullable<Config['mail']>, world: World) 
 /**
  * Starts a node.
  * @param access how the node reaches the NATS servers.
- * @param fail called once when the running node has to be stopped, because its release cannot read
- *   stored data, or another process has taken its id.
+ * @param fail called at most once, when the node has to be stopped because its release cannot read
+ *   stored data, or because another process has taken its id.
  * @param embedded the NATS server that this process runs; absent when the servers run elsewhere.
  * @throws StartFault with a remedy when the node cannot start.
  */

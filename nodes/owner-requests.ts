@@ -1,6 +1,7 @@
 /**
  * Requests to the owners of shards. A request is sent until it is answered or its deadline has
- * passed. A shard of this process is called directly; another one receives a message over the bus.
+ * passed. A shard that this process serves is called directly; other shards are reached over the
+ * bus.
  *
  * Invariants:
  * R1. A request settles once: with the first answer to any of its attempts, or at its deadline.

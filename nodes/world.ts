@@ -1,6 +1,6 @@
 /**
  * Implements `World`, the interface of gateways, executors and hosts to the cluster, over the bus.
- * Commands and reads reach the owner of a shard, even when the shard moves.
+ * Commands and queries of actors reach the owner of the shard, even when the shard moves.
  */
 import { createHash, createHmac } from 'node:crypto'
 import type {
@@ -67,7 +67,7 @@ export interface WorldParts {
   metrics(): Promise<string>
 }
 
-/** Milliseconds before an unanswered query of a view is repeated the first time. */
+/** Milliseconds after which an unanswered query to a view is repeated for the first time. */
 const TRY = 2000
 /** First and maximum back-off in milliseconds before a query that no view answered is repeated. */
 const RETRY = { first: 10, last: 250 } as const
@@ -123,8 +123,8 @@ export function createWorld(parts: WorldParts): World {
     id: (prefix, from, slot) => {
       if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10), slot)
       const bytes = createHmac('sha256', parts.secret).update(`id/${prefix}/${from}`).digest()
-      // Random ids contain a time here. A derived id contains a part of a hash instead, because the
-      // time of the first request is unknown when the request is repeated.
+      // A derived id contains a part of a hash instead of the time that a random id contains,
+      // because the time of the first request is unknown when the request is repeated.
       return makeId(
         prefix,
         bytes.readUIntBE(16, 6),

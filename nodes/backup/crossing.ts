@@ -2,8 +2,8 @@
  * Detects inconsistent copies of several journals, which can occur because the copies are made one
  * after the other. An actor remembers the last effect that it applied from each shard. The copy of
  * the source shard's journal must contain the entry that caused this effect. Otherwise the restored
- * shard would assign the same position to another effect, and the actor would drop that effect as a
- * repeat.
+ * source shard would assign the same position to another effect, and the actor would drop that
+ * effect as a repeat.
  */
 import { decode } from '../host/memory/codec.ts'
 import type { Blobs, Journal } from '../host/ports.ts'

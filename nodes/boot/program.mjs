@@ -5,8 +5,8 @@
  *
  * A process takes 3.5 s of processor time to load the sources one by one, and 0.6 s to load the
  * bundle (two cores, Node 20, 2026-11-25). With the bundle, a process that is restarted after a
- * fault is ready sooner. It also leaves more processor time to the processes that took over its
- * work.
+ * fault is ready sooner. Its start also leaves more processor time to the processes that took over
+ * its work.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -20,9 +20,9 @@ const MAX_WAITING = 2
 /** Tests that measure time or memory of a service: nothing else runs at the same time. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
 /**
- * Seconds that the longest files take. Only their proportions matter. If a file takes longer than
- * its value in this table, it starts too late, and the end of a run has to wait for it. The names
- * lack `test/` and `.test.ts`.
+ * Seconds that the longest files take. Only their proportions matter. A file that takes longer than
+ * its value in this table starts too late, and the end of a run has to wait for it. The names lack
+ * `test/` and `.test.ts`.
  * @public
  */
 export const SECONDS = {

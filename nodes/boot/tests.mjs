@@ -35,8 +35,8 @@ const TOGETHER_MODULE = fileURLToPath(new URL('../../test/together.mjs', import.
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
 /**
- * Prepares what tests of services need: the nats-server binary and the bundle of the program.
- * Without the bundle, each of the first tests that start the program would build it.
+ * Prepares the prerequisites of tests that start services: the nats-server binary and the bundle of
+ * the program. Without the bundle, each of the first tests that start the program would build it.
  * @param {string} root
  * @param {string} loader
  * @returns {string | undefined} the path of nats-server; undefined when it cannot be found

@@ -28,8 +28,7 @@ const MAX_SHOWN = 5
  * @param {(then: () => void) => () => void} options.later calls `then` after the quiet time;
  *   returns a function that cancels the call
  * @returns {{ start: () => Promise<void>, changed: (file: string) => void }} `start` begins a run
- * immediately;
- *   `changed` records a changed file
+ *   immediately; `changed` records a changed file
  * @public
  */
 export function createChanges(run, { changedDuringRun, later }) {

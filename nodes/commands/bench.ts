@@ -28,7 +28,9 @@ interface Terms {
 interface Benchmark {
   /** Number of runs of each row when `--times` is not set; 3 by default. */
   readonly repeats?: { readonly standard: number; readonly quick: number }
-  /** Returns what must be installed before it can run; undefined if nothing is missing. */
+  /**
+   * Returns what must be installed before the benchmark can run; undefined if nothing is missing.
+   */
   missing?(): string | undefined
   bench(terms: Terms): Promise<string>
 }

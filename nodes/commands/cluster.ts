@@ -1,8 +1,8 @@
 /**
  * `baton cluster`: a whole installation on this machine. It has three NATS servers (three replicas
  * of each stream), two gateways, two shard nodes and one node with the roles views and executor.
- * The first gateway also has the role hosts. Each runs in a separate process, which is restarted
- * when it ends. Users can kill any of the processes to check that nothing is lost.
+ * The first gateway also has the role hosts. Each server and node runs in a separate process, which
+ * is restarted when it ends. Users can kill any of the processes to check that nothing is lost.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,8 +22,8 @@ interface Member {
 }
 
 /**
- * Returns the owner key of all nodes. The first start creates the key and stores it in the folder
- * with mode 0600.
+ * Returns the owner key that all nodes use. The first start creates the key and stores it in the
+ * folder with mode 0600.
  */
 function ownerKey(folder: string, prefix: string): string {
   const file = join(folder, 'root.key')

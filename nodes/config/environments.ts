@@ -58,7 +58,10 @@ export interface EnvironmentConfig {
   readonly docker: DockerConfig
   /** Whether the provider `local` may run workers without isolation. */
   readonly unsafe_local: boolean
-  /** URL at which this node reaches a gateway. The default is its own gateway or the public URL. */
+  /**
+   * URL at which this node reaches a gateway. The default is the URL of the node's own gateway, or
+   * the public URL if the node has no gateway.
+   */
   readonly gateway_url?: string
   readonly limits: EnvironmentLimits
   /** Milliseconds within which a worker must connect after its start was requested. */

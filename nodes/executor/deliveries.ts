@@ -1,7 +1,7 @@
 /**
  * Performs one attempt of a signed delivery. The URL and the signing key are looked up for each
- * attempt, and nothing is sent unsigned. An attempt is counted before it is made, so that it also
- * counts when the executor crashes during it.
+ * attempt, and nothing is sent unsigned. An attempt is counted before it is made, so that an
+ * attempt during which the executor crashes counts as well.
  */
 
 import type { Directory } from '../../gateway/directory.ts'

@@ -30,7 +30,7 @@ export const NOT_OURS = 'not ours'
 export interface Handler {
   /**
    * Returns the data that the queue needs when the service claims a waiting job. Returns undefined
-   * if the job is for a worker, and a refusal if that is unknown.
+   * if the job is for a worker, and a refusal if this cannot be determined now.
    */
   takes(project: string, job: JobHeader): MaybePromise<Pick<Take, 'losses'> | undefined | Refusal>
   /** Makes one attempt. If it throws, the attempt has failed with an internal error. */

@@ -49,7 +49,7 @@ export const previews =
         const joined = waiting && join(waiting, delta)
         if (waiting && !joined) flush()
         waiting = joined ?? delta
-        // The first chunk is sent immediately, because people wait for it.
+        // The first chunk is sent immediately, because people are waiting for it.
         if (sequence === 0) flush()
         else cancel ??= later(GATHER, flush)
       },

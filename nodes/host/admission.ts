@@ -33,7 +33,7 @@ const livesHere = (
   shardOf(kind, id, shards) === shard &&
   partitionOf(project, partitions) === partition
 
-/** Whether a command contains its time and the principal that sent it. */
+/** Whether a command has an origin with a time and a principal. */
 const hasOrigin = ({ origin }: Unknown): boolean =>
   isObject(origin) &&
   typeof origin['at'] === 'number' &&

@@ -76,8 +76,8 @@ interface Measure {
   commit(seconds: number, commands: number): void
   command(kind: string, outcome: string): void
   /**
-   * Records the number of jobs in an offer that a gateway or an executor answered, and the number
-   * that it took.
+   * Records how many jobs were in an answered offer, and how many of them the gateway or executor
+   * took.
    */
   offer(offered: number, taken: number): void
 }

@@ -1,7 +1,7 @@
 /**
  * The shards that this node owns. The host takes over the shards that are assigned to this node and
- * that no other live node holds. It gracefully releases the shards that are assigned to another
- * live node. Each shard has one ownership record, changed only by compare-and-set.
+ * that no other live node owns. It gracefully releases the shards that are assigned to another live
+ * node. Each shard has one ownership record, changed only by compare-and-set.
  */
 
 import { assignment } from './cluster/assignment.ts'
@@ -55,8 +55,9 @@ export class Host {
   }
 
   /**
-   * Returns the last acknowledged sequence of a partition, if this node owns all of its shards and
-   * has a fresh lease. No other node can have written then. Returns undefined otherwise.
+   * Returns the last acknowledged sequence of a partition if this node serves all shards of the
+   * partition and has a fresh lease; in this case, no other node can have written. Otherwise
+   * returns undefined.
    */
   end(partition: number): number | undefined {
     if (!this.#membership.fresh()) return undefined
@@ -95,8 +96,8 @@ export class Host {
   }
 
   /**
-   * Compares the actual with the assigned owner of each shard, and starts the necessary takeovers
-   * and releases. Called in every membership round, after the records were read.
+   * Compares the recorded owner of each shard with the assigned one, and starts the necessary
+   * takeovers and releases. Called in every membership round, after the records were read.
    */
   async round(): Promise<void> {
     if (this.#stopped) return
@@ -133,7 +134,7 @@ export class Host {
     }
   }
   /**
-   * Whether no other live node holds a shard.
+   * Whether no other live node owns a shard.
    * @param entry the shard's ownership record, if the registry has one.
    */
   #free(name: string, entry: Recorded | undefined, live: ReadonlySet<string>): boolean {

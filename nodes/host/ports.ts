@@ -131,8 +131,8 @@ export interface Bus {
    */
   here(subject: string, message: unknown): unknown
   /**
-   * Whether a message whose subject has this first token may have a subscriber, in this or another
-   * process.
+   * Whether messages whose subject begins with the token `topic` may have a subscriber, in this or
+   * another process.
    */
   hears(topic: string): boolean
   /**

@@ -75,7 +75,7 @@ export class Shard implements ActorRequests, LocalShard {
   readonly #held: () => Promise<boolean>
 
   /**
-   * @param lost called with the reason after the shard was given up.
+   * @param lost called with the reason after `lose` gave up the shard.
    * @param held whether this node is still the recorded owner.
    */
   constructor(
@@ -225,7 +225,7 @@ export class Shard implements ActorRequests, LocalShard {
 
   /**
    * Handles a message from the bus. Commands of one list are decided separately, in order. A
-   * message that is not for this shard is refused as `not_found`.
+   * message that is malformed or not for this shard is refused as `not_found`.
    */
   hear(message: unknown): Promise<ShardAnswer | ShardAnswer[]> {
     if (!admit(message, this, this.deps)) return Promise.resolve(refuse('not_found'))
@@ -344,7 +344,8 @@ export class Shard implements ActorRequests, LocalShard {
       answers.push(answer)
       waiting.push(mailboxMessage)
     }
-    // All messages of the mailbox, including these, were rejected.
+    // The shard was given up meanwhile, and all messages of the mailbox, including these, were
+    // rejected.
     if (!this.#open) return
     this.#mailbox.take(ready, taken)
     this.#taken = waiting
@@ -352,8 +353,8 @@ export class Shard implements ActorRequests, LocalShard {
     const failed = batch.entries.length > 0 ? await this.#commit(batch) : undefined
     this.#taken = []
     if (failed) return waiting.forEach((mailboxMessage) => void mailboxMessage.answer(failed))
-    // A batch without changes appends nothing, so only the node's lease shows that its state is not
-    // outdated.
+    // A batch without changes appends nothing, so only a fresh lease of the node shows that the
+    // answers are not outdated.
     if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh())
       waiting.forEach(reject)
     else for (let i = 0; i < waiting.length; i++) waiting[i]?.answer(answers[i] as ShardAnswer)
@@ -363,7 +364,10 @@ export class Shard implements ActorRequests, LocalShard {
     if (batch.torn) this.lose('an actor failed during a decision')
   }
 
-  /** Appends a batch and performs its effects. On failure, returns the answer to its messages. */
+  /**
+   * Appends a batch and performs its effects. On failure, returns the answer for all messages of
+   * the batch.
+   */
   async #commit(batch: Batch): Promise<ShardAnswer | undefined> {
     if (!this.#open) return notOwner
     const { position } = this.#context

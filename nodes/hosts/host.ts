@@ -4,8 +4,8 @@
  * restart, `inspect()` of each provider returns the existing environments.
  *
  * Invariants:
- * H1. While the host has no capacity left, it does not listen for environments without a place, so
- *     other hosts receive their requests.
+ * H1. While the host has no capacity left, it does not listen for requests of environments without
+ *     a place, so other hosts receive them.
  */
 import type { World } from '../../gateway/ports.ts'
 import type { HostRequest } from '../../protocol/environments/commands.ts'
@@ -55,7 +55,7 @@ export function startHost(parts: HostParts): () => Promise<void> {
   const presences = providers.map((provider) =>
     createPresence({ world, actors, provider, operations, changed: () => listen() }),
   )
-  /** Listens for environments without a place while the host has capacity. */
+  /** Listens for requests of environments without a place while the host has capacity. */
   function listen(): void {
     if (stopping || !operations.hasRoom()) {
       for (const end of unlisten ?? []) end()
@@ -93,7 +93,10 @@ export function startHost(parts: HostParts): () => Promise<void> {
   }
 }
 
-/** Returns the end of a log, or undefined (no answer) if the environment is not on this host. */
+/**
+ * Returns the end of a log, or undefined (no answer) if the environment is not at the provider's
+ * place.
+ */
 const readLogs = (
   provider: Provider,
   { environment_id, ...request }: LogsRequest,

@@ -9,7 +9,7 @@
  *     operation is no longer current, the operation is aborted and its outcome is not reported.
  * O3. The abort of an operation removes nothing, because another host of the same place may already
  *     continue the operation. `presence.ts` finds the environments that do not belong to the place.
- * O4. A report is repeated until it is decided, or until the environment must have given the
+ * O4. A report is repeated until it is decided, or until the environment must have assigned the
  *     operation to another host (`environmentLimits.stale`).
  */
 import type { World } from '../../gateway/ports.ts'
@@ -49,15 +49,18 @@ export interface OperationParts {
   changed(): void
 }
 /**
- * Whether a provider has the environment after an operation. `unknown` if the operation failed or
- * was aborted.
+ * Whether a provider has the environment after an operation. `unknown` if the operation was not
+ * claimed, failed or was aborted.
  */
 export type Ended =
   | { readonly has: 'nothing' | 'unknown' }
   | { readonly has: 'environment'; readonly generation?: number }
 
 interface Running {
-  /** The requested operation; absent for the removal of an environment of another place. */
+  /**
+   * The requested operation; absent for the removal of an environment that does not belong to the
+   * place.
+   */
   readonly request?: HostRequest
   readonly abort: AbortController
   readonly done: Promise<void>
@@ -69,7 +72,10 @@ export interface Operations {
   isRunning(provider: Provider, environment_id: string): boolean
   /** Resolves when no operation of the environment is running. */
   settled(provider: Provider, environment_id: string): Promise<void>
-  /** Removes an environment of another place, unless an operation of it is running. */
+  /**
+   * Removes an environment that does not belong to the place, unless an operation of the
+   * environment is running.
+   */
   remove(provider: Provider, of: Of): void
   /** Whether the host can accept another operation, and another environment. */
   hasRoom(): boolean

@@ -1,6 +1,6 @@
 /**
- * Reports the environments that a provider has to their actors, at the start and periodically.
- * Removes the environments that do not belong to the provider's place.
+ * Informs the actors of environments, at the start and periodically, that a provider has their
+ * environments. Removes the environments that do not belong to the provider's place.
  *
  * Invariants:
  * S1. The reports of a round are spread over its interval, except those at the start, of which at

@@ -67,7 +67,7 @@ export async function openProviders(
 ): Promise<readonly Provider[]> {
   const opened: Provider[] = []
   const { limits, gateway_url } = parts.environments
-  // Other services reach the installation from outside, unless a setting says otherwise.
+  // Workers at other services reach the installation from outside, unless a setting says otherwise.
   const outside = gateway_url ?? parts.public_url ?? parts.gateway_url
   for (const name of parts.environments.providers) {
     const service = parts.environments.http_providers.find((one) => one.name === name)

@@ -18,9 +18,9 @@ const IN_TOUCH = 2500
  */
 const PROMPT = 1000
 /**
- * Whether the server was still the leader when it answered. This is true if it was in recent
- * contact with a majority, because the other servers cannot have elected a new leader yet. A
- * partitioned server still acts as the leader, but lacks newer messages.
+ * Whether the server was still the leader when it answered. This is true if it answered in time and
+ * was in recent contact with a majority, because the other servers cannot have elected a new leader
+ * yet. A partitioned server still acts as the leader, but lacks newer messages.
  * @param took milliseconds from the request to the answer.
  */
 export function leads(cluster: StreamInfo['cluster'], took: number): boolean {

@@ -1,6 +1,6 @@
 /**
- * The listeners of this process by subject. A map finds exact subjects. The wildcard patterns with
- * the first token of a subject are checked one by one.
+ * The listeners of this process by subject. A map finds exact subjects. The wildcard patterns that
+ * begin with the same token as a subject are checked one by one.
  */
 
 export interface Listener {
@@ -59,7 +59,7 @@ interface Pattern {
 const endsWithin = (subject: string, { tokens, prefix }: Pattern): boolean =>
   subject.length > prefix.length && (tokens.at(-1) === '>' || !subject.includes('.', prefix.length))
 
-/** The listeners whose subjects have one first token. */
+/** The listeners whose subjects begin with the same token. */
 interface Topic {
   readonly patterns: Map<Listener, Pattern>
   listeners: number

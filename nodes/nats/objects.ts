@@ -6,7 +6,7 @@
  *
  * Invariants:
  * O1. A file is visible only after all of its chunks are stored. A write that fails removes the
- *     chunks that it has stored; if that fails too, the sweep of the node removes it
+ *     chunks that it has stored; if that fails too, the sweep of the node removes them
  *     (`../roles/sweep.ts`).
  * O2. A write has at most `WINDOW` chunks in flight, and a read fetches at most `AHEAD` bytes at a
  *     time. Memory therefore does not depend on the size of the file. All writes of a process share
@@ -33,8 +33,8 @@ const WINDOW = 4
 /** Maximum number of bytes of one fetch. */
 const AHEAD = 4 * CHUNK
 /**
- * Maximum number of bytes in flight, of all writes and of all reads of a process. The servers drop
- * a connection with more than 64 MB of pending data.
+ * Maximum number of bytes in flight in a process: of all writes together, and of all reads
+ * together. The servers drop a connection with more than 64 MB of pending data.
  */
 const MAX_WRITING = 4 * 2 ** 20
 const MAX_READING = 4 * 2 ** 20
@@ -142,7 +142,7 @@ export async function writeObject(
       },
       (error: unknown) => {
         failed ??= { error }
-        // The client library may still hold the buffer, and send it later.
+        // The client library may still refer to the buffer, and send its content later.
         pool.drop()
       },
     )

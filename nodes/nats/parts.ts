@@ -23,7 +23,7 @@ const PART_BYTES = 1_000_000
 /** Maximum number of incomplete requests of one subscription. */
 const INCOMPLETE = 8
 
-/** A part of a request, with its headers; undefined for a request that is sent whole. */
+/** A part of a request. `headers` is undefined for a request that is sent whole. */
 export interface RequestPart {
   readonly data: Uint8Array
   readonly headers: MsgHdrs | undefined

@@ -3,7 +3,7 @@
  * contains addresses, or the interaction has no delivery and its project has the setting
  * `email_notifications`. With this setting, e-mail is sent to the addresses of the targets. An
  * answer link is sent only to the address that an administrator stored for its target. Otherwise
- * the author of a question could receive another person's link.
+ * the creator of an interaction could receive another person's link.
  */
 import { createHash } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'
@@ -24,7 +24,7 @@ interface EmailOptions {
   /** Base URL of links. If absent, e-mails have no links. */
   readonly public_url?: string
   readonly seal: World['seal']
-  /** Returns the active people with an e-mail address who are included in the targets. */
+  /** Returns the active people who are among the targets and have an e-mail address. */
   reach(project: string, targets: readonly string[]): Promise<readonly Reached[] | Refusal>
   /** Whether a project sends e-mail for interactions without a delivery. */
   wanted(project: string): Promise<boolean | Refusal>

@@ -28,7 +28,7 @@ export class OwnerProbe {
     this.#clock = clock
     this.#random = random
   }
-  /** Whether requests wait until a node answers on a subject. */
+  /** Whether requests are waiting for a node to answer on a subject. */
   isProbing(subject: string): boolean {
     return this.#probed.has(subject)
   }

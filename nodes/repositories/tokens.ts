@@ -2,10 +2,11 @@
  * Issues tokens for repositories, and caches them in memory.
  *
  * Invariants:
- * T1. A token is reused only for the same project, repository, access and revision of the host. An
- *     old token is therefore never reused after the host was changed, or deleted and added again.
+ * T1. A token is reused only for the same project, repository, access and revision of the
+ *     repository host. An old token is therefore never reused after the repository host was
+ *     changed, or deleted and added again.
  * T2. A token is reused only if it remains valid for at least `MARGIN_MS`.
- * T3. Concurrent requests for the same token share one request to the host.
+ * T3. Concurrent requests for the same token share one request to the repository host.
  * T4. The numbers of tokens and of requests in flight are bounded.
  */
 import type { IssuedToken, TokenFailure, TokenRequest } from '../../protocol/repositories/token.ts'

@@ -7,7 +7,7 @@
  *     exclude each other by a claim in the store. Other callers wait for its outcome.
  * D2. A claim outlasts the timeout of its call by `MARGIN_MS`, then expires. A dead process
  *     therefore delays the next call, but does not prevent it.
- * D3. Only the holder of a claim changes the value, by compare-and-set on the revision that it
+ * D3. Only the process with the claim changes the value, by compare-and-set on the revision that it
  *     read.
  * D4. A waiting caller uses the outcome of a call only if the call was made with the caller's
  *     configuration.

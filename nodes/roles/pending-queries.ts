@@ -6,7 +6,7 @@
 import type { Question } from './view.ts'
 
 export interface PendingQueries {
-  /** Answers a query, or waits for its answer if it is in progress. */
+  /** Answers a query. If the same query is already in progress, waits for its answer. */
   ask(question: Question): Promise<unknown>
   /** Resolves when all queries in progress have ended. */
   ended(): Promise<void>

@@ -2,7 +2,7 @@
  * Remote procedure calls between a thread and the thread that started it, in both directions.
  * Values are copied as `postMessage` copies them.
  *
- * Invariant: every call settles once. Pending calls are rejected when the other side has ended.
+ * Invariant: every call settles once. Pending calls are rejected when the other thread has ended.
  */
 import type { MessagePort, TransferListItem, Worker } from 'node:worker_threads'
 import { TransientMap } from '../../protocol/rules/transient-map.ts'
@@ -15,25 +15,25 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** Thrown when the other side has ended and answers no more calls. */
+/** Thrown when the other thread has ended and answers no more calls. */
 export class ThreadGone extends Error {
   override readonly name = 'Gone'
 }
-/** The functions that one side provides to the other, by name. */
+/** The functions that one thread provides to the other, by name. */
 export type Served = Readonly<Record<string, (input: never) => unknown>>
 export interface ThreadRpc {
   /**
-   * Calls a function of the other side. Rejects with an error that contains the text of the error
+   * Calls a function of the other thread. Rejects with an error that contains the text of the error
    * that the function threw, or with `ThreadGone`.
    * @param transfer buffers of the input that are transferred instead of copied.
    */
   call(name: string, input?: unknown, transfer?: readonly TransferListItem[]): Promise<unknown>
-  /** Records that the other side has ended, and rejects all pending calls. */
+  /** Records that the other thread has ended, and rejects all pending calls. */
   end(reason: string): void
 }
 
 /**
- * Starts serving the calls of the other side, and returns the functions for calling it.
+ * Starts serving the calls of the other thread, and returns the functions for calling it.
  * @param line the started thread or, inside a thread, its parent port.
  */
 export function createThreadRpc(line: Worker | MessagePort, served: Served): ThreadRpc {

@@ -29,7 +29,7 @@ const { call } = createThreadRpc(port, {
     await logs.stop()
   },
 })
-/** Sends a message that needs no answer. Ignores a failure, because the thread may have ended. */
+/** Calls a function of the thread that started this one, and ignores its result and any failure. */
 const say = (name: string, input: unknown): void => void call(name, input).catch(() => {})
 const blobs = { get: async (name: string) => (await call('blob', name)) as Uint8Array | undefined }
 const ports: ViewPorts = {

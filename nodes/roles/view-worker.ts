@@ -3,8 +3,8 @@
  * requests. The thread receives the journal as this process reads it, and is queried by messages.
  *
  * Invariants:
- * A1. A thread that dies loses nothing. Its file remains, and the next thread continues from there.
- *     Pending queries are answered with `behind`.
+ * A1. The death of a thread loses nothing. The file of the view remains, and the next thread
+ *     continues from the position in the file. Pending queries are answered with `behind`.
  * A2. The answer to a query without a required freshness (`fresh`) covers the journal up to its end
  *     at the time of the query. If this process is certain of that end, it passes the end to the
  *     thread, which then need not look it up.

@@ -38,7 +38,7 @@ export interface ViewTerms {
   readonly file: string
   /** Id of the organization. */
   readonly organization: string
-  /** Milliseconds for which a worker whose connection was lost is listed as stale. */
+  /** Milliseconds for which a worker that is no longer connected is still listed. */
   readonly stale: number
   /** The embedding model; absent if none is configured. */
   readonly embedding?: IndexerTerms

@@ -39,7 +39,7 @@ interface ViewParts {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  /** Milliseconds for which a worker whose connection was lost is listed as stale. */
+  /** Milliseconds for which a worker that is no longer connected is still listed. */
   readonly stale: number
   /** Requests embeddings of rows; absent if no embedding model is configured. */
   readonly embedder?: Embedder
@@ -140,7 +140,7 @@ async function served(
       )
     },
   }
-  /** Follows the journal, and takes what this process has written from a cache. */
+  /** Follows the journal, and takes from a cache those envelopes that this process wrote. */
   const follow =
     (cache: Recent<Envelope | string> | undefined): ViewJournal['follow'] =>
     (from, on) =>

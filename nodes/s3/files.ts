@@ -37,8 +37,8 @@ export interface Bucket {
   readonly region: string
 }
 /**
- * Size of a part of an upload in bytes. S3 accepts no smaller parts (Amazon S3 User Guide,
- * "multipart upload limits"). An upload buffers up to two parts.
+ * Size of a part of an upload in bytes. S3 accepts a smaller part only as the last one (Amazon S3
+ * User Guide, "multipart upload limits"). An upload buffers up to two parts.
  */
 const PART_SIZE = 5 * 2 ** 20
 /** Maximum number of keys that S3 lists in one answer. */

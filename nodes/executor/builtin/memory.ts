@@ -36,7 +36,7 @@ export const forget: Does = async (service, called) => {
   })
   return isRefusal(done) ? done : { key, ...done.reply }
 }
-/** Reads the entries that match the query, or all entries, up to the limit. */
+/** Reads the entries that match the query, or all entries if there is no query, up to the limit. */
 export const recall: Does = async ({ world }, { project, call: { actor, parameters } }) => {
   const { query, limit = RECALLED } = parameters as { query?: string; limit?: number }
   const page = await world.view(project, 'memory.entries', {

@@ -110,7 +110,9 @@ export const insertAction: Does = async (service, called) => {
   const row = await change(service, called, 'row.insert', at, await insertRow(at, data), { data })
   return isRefusal(row) ? row : { ...row }
 }
-/** Inserts a row or changes the row with its identity. The result has `row` and `created`. */
+/**
+ * Inserts a row or changes the row that has the same identity. The result has `row` and `created`.
+ */
 export const upsertAction: Does = async (service, called) => {
   const given = await rowIn(service, called)
   if (isRefusal(given)) return given

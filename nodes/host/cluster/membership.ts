@@ -5,16 +5,17 @@
  * for its name. Each node measures these times with its own clock.
  *
  * Invariants:
- * M1. A node whose own renewal is nearly `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
+ * M1. A node whose last renewal is almost `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
  *     answers nothing from memory alone. A node that is judged dead although it only lost its
  *     connection therefore delays its answers, but never answers from outdated state.
  * M2. Ownership that follows from membership is an intention: two nodes may consider themselves the
  *     owner of a shard, and the journal's fence excludes the stale one. The silence of a node is
  *     measured up to the last reading of the records. A node therefore does not mistake its own
  *     suspension for the silence of others.
- * M3. A node was away if its previous renewal is older than `FRESH_MS` when it renews its record.
- *     It then checks the ownership of its shards before it is `fresh` again. Its renewals do not
- *     wait for that check; otherwise a busy node would seem to be away because its checks are slow.
+ * M3. A node counts as having been away if its previous renewal is older than `FRESH_MS` when it
+ *     renews its record. It then checks the ownership of its shards before it is `fresh` again. Its
+ *     renewals do not wait for that check; otherwise a busy node would seem to be away because its
+ *     checks are slow.
  * M4. The registry may lose all records. A node whose record is missing counts as alive until its
  *     lease would have expired. A node's record lists the shards that it serves. If a shard's
  *     record is missing, other nodes therefore do not take the shard from a live node.
@@ -51,7 +52,10 @@ export class Membership {
   #renewed = Number.NEGATIVE_INFINITY
   #looked = Number.NEGATIVE_INFINITY
   #unsure = Number.NEGATIVE_INFINITY
-  /** Number of times that this node was away: in total, and before the last check of M3. */
+  /**
+   * Number of times that this node was away: in total, and at the start of its last ownership check
+   * (M3).
+   */
   #absences = 0
   #known = 0
   readonly #timers = new Set<() => void>()
@@ -110,7 +114,7 @@ export class Membership {
   serve(shards: () => readonly string[]): void {
     this.#serves = shards
   }
-  /** Sets the function that returns why this node accepts no writes, for its record. */
+  /** Sets the function that returns, for this node's record, why the node accepts no writes. */
   report(stops: () => readonly string[]): void {
     this.#stops = stops
   }
@@ -168,7 +172,7 @@ export class Membership {
     this.#timers.add(cancel)
   }
   /**
-   * Greets the other nodes. Resolves immediately when all of them answer, otherwise after
+   * Greets the other nodes. Resolves as soon as all of them have answered, and at the latest after
    * `LEASE_DURATION_MS`: by then, no node that did not answer can still consider itself alone.
    */
   #introduce(): Promise<void> {
@@ -284,7 +288,8 @@ export class Membership {
       await new Promise<void>((over) => this.#clock.later(DEAD_WITHOUT_SUBSCRIBER_MS, over))
   }
   /**
-   * Returns the milliseconds until the next round: fewer if another node reaches a limit earlier.
+   * Returns the milliseconds until the next round: `RENEWAL_INTERVAL_MS`, or fewer if another node
+   * reaches a limit of silence earlier.
    */
   #rest(): number {
     const since = this.#clock.elapsed()
@@ -371,7 +376,8 @@ export class Membership {
   }
   /**
    * Probes a node that has been silent for `DEAD_WITHOUT_SUBSCRIBER_MS`, and therefore no longer
-   * considers itself fresh. If it has no subscriber, it counts as dead before its lease expires.
+   * considers itself fresh. If the node has no subscriber, it counts as dead before its lease
+   * expires.
    */
   async #suspect(seen: Observed): Promise<void> {
     const silent = this.#looked - seen.changed

@@ -1,6 +1,6 @@
 /**
  * Ensures that at most one process at a time runs under a node id. Every process is an instance
- * with a unique name; the record of a node contains the instance that holds its id.
+ * with a unique name; the record of a node contains the instance that has claimed the node id.
  *
  * Invariants:
  * I1. An instance subscribes under its own name before it writes the record, so a claimant that
@@ -57,8 +57,8 @@ interface Claim {
 }
 
 /**
- * Number of attempts to claim the id. An attempt fails when another instance has claimed it in the
- * meantime.
+ * Number of attempts to claim the id. An attempt fails when another instance has claimed the id in
+ * the meantime.
  */
 const MAX_RIVALS = 5
 
@@ -80,8 +80,8 @@ async function presenceOf(bus: Bus, instance: string): Promise<Presence> {
 }
 
 /**
- * Returns the other instance that holds the id according to a record. Returns undefined when the
- * holder left gracefully or is `self`, or when the record contains no instance.
+ * Returns the other instance that has claimed the id according to a record. Returns undefined when
+ * that instance left gracefully or is `self`, or when the record contains no instance.
  */
 export function rivalIn(value: string, self: Instance): Instance | undefined {
   const { instance, process: where = '', roles } = JSON.parse(value) as Holder
@@ -89,7 +89,7 @@ export function rivalIn(value: string, self: Instance): Instance | undefined {
   return { instance, process: where }
 }
 
-/** Returns the error of a node whose id another instance holds. */
+/** Returns the error of a node whose id another instance has claimed. */
 export const idInUse = (id: string, { process: where }: Instance): StartFault =>
   new StartFault(
     `another node is running with the id ${id} (${where}): set a different BATON_NODE_ID for each node, or none`,
@@ -100,7 +100,8 @@ export const idInUse = (id: string, { process: where }: Instance): StartFault =>
  * that does not answer is dead when its record has not changed for `LEASE_DURATION_MS`. If the NATS
  * servers report no subscriber for the instance, `DEAD_WITHOUT_SUBSCRIBER_MS` suffices.
  * @returns the revision of the record, from which the node renews it.
- * @throws StartFault when another instance is alive under the id, or claimed it first each time.
+ * @throws StartFault when another instance is alive under the id, or when other instances claimed
+ *   the id first in every attempt.
  * @throws Error when the registry cannot be reached.
  */
 export async function claimNodeId(claim: Claim): Promise<number> {
@@ -147,6 +148,6 @@ export interface Claimed {
   readonly self: Instance
   /** Revision of the record that the claim wrote. */
   readonly revision: number
-  /** Called when another process holds the id. */
+  /** Called when another process has claimed the id. */
   superseded(fault: Error): void
 }

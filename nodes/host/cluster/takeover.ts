@@ -11,8 +11,8 @@
  *     every other actor is fully described by its snapshot, or by its entries up to its last event
  *     in the index of ended actors.
  * T3. The effects after the checkpoint's `sequence` are performed again under their original ids,
- *     except obsolete messages. Entries up to its `state` are read for their effects only, not
- *     applied to actors.
+ *     except obsolete messages. Entries up to the checkpoint's `state` are read for their effects
+ *     only, and are not applied to actors.
  */
 import { type Address, type Placed, placed, sequenceOf } from '../../../protocol/entry.ts'
 import type { WriteStop } from '../deps.ts'
@@ -56,7 +56,8 @@ interface TakeoverParts {
 /**
  * Fences and replays a shard: sets its position and loads its actors. Returns the effects to
  * perform again, oldest first.
- * @param epoch the lowest epoch to write. The epoch is also higher than any in the journal.
+ * @param epoch the lowest epoch to write. The epoch that is written is also higher than any in the
+ *   journal.
  * @throws Error when another node took over the shard, or the journal or a snapshot is unreadable.
  */
 export async function takeOver(
@@ -128,8 +129,9 @@ async function appendFence(
 
 /**
  * Returns a `WriteStop` if entries are evidently missing, without reading the journal. Either
- * sequences are missing between its first and last entry, or it ends before entries that the
- * checkpoint covers. Deleting the beginning of the journal on purpose causes neither.
+ * sequences are missing between the first and last entry of the journal, or the last entry of the
+ * shard precedes entries that the checkpoint covers. Deleting the beginning of the journal on
+ * purpose causes neither.
  */
 function damage(
   { partition, name, position }: ShardContext,
@@ -152,8 +154,8 @@ function damage(
 class JournalHole extends Error {}
 
 /**
- * Replays what the checkpoint does not cover, or everything when a snapshot stays missing or has an
- * unknown format.
+ * Replays what the checkpoint does not cover, or everything when a snapshot remains missing or has
+ * an unknown format.
  */
 async function replayed(
   context: OwnerContext,
@@ -216,8 +218,8 @@ async function replayFrom(
     const places: Placed[] = []
     for (const stored of some) {
       const envelope = await decode(stored.data, blobs)
-      // The envelopes before the first one are covered by the checkpoint, or must have been deleted
-      // on purpose.
+      // The envelopes before the first one that was read must be covered by the checkpoint, or have
+      // been deleted on purpose.
       const follows =
         prev === undefined
           ? envelope.prev <= checkpoint ||

@@ -30,11 +30,11 @@ import {
 /** Maximum nesting depth of tells within one commit. */
 const DEPTH = 32
 /**
- * Maximum number of events that one command may cause, including its tells. It keeps an envelope
- * below 1000 events, because a cursor has three digits for the index of an event.
+ * Maximum number of events that one command may cause, including those of its tells. The limit
+ * keeps an envelope below 1000 events, because a cursor has three digits for the index of an event.
  */
 const EVENTS_PER_COMMAND = 500
-/** Number of bytes and of events at which a batch is full. */
+/** Number of characters of JSON, and number of events, at which a batch is full. */
 const FULL_FROM = { bytes: 512 * 1024, events: 1000 - EVENTS_PER_COMMAND } as const
 
 export type Decide = { readonly reply: unknown } | Refusal
@@ -137,7 +137,7 @@ export class Batch {
     }
     return decided
   }
-  /** Returns the answer to a repeat of a command that was decided before. */
+  /** Returns the earlier answer if the command repeats one that was decided before. */
   #earlier(instance: ActorInstance, { command_id, fingerprint }: Command): ShardAnswer | undefined {
     const known = instance.seen?.get(command_id)
     if (!known) return alreadyTaken(instance, command_id) ? { reply: undefined } : undefined

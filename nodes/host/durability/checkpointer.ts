@@ -10,9 +10,9 @@
  * K3. All snapshots and checkpoints, or the newest, may be lost, even while an owner is alive. The
  *     missing state is then restored by a replay.
  * K4. A stored snapshot is replaced only by a newer one, no matter which owner writes it.
- * K5. An actor leaves memory only when the `state` of the stored checkpoint covers it, or when it
- *     has ended and can be read from the journal. In the second case, `state` does not pass the
- *     actor's changes until the actor is in the index of ended actors (`released.ts`).
+ * K5. An actor is evicted only when the `state` of the stored checkpoint covers it, or when it has
+ *     ended and can be read from the journal. In the second case, `state` does not pass the actor's
+ *     changes until the actor is in the index of ended actors (`released.ts`).
  * K6. Rounds of storing never overlap, because each of two concurrent rounds would consider the
  *     actors of the other one stored.
  */
@@ -52,7 +52,7 @@ const FIRST_SNAPSHOT_DELAY_MS = 2000
  */
 const BRIEF = { entries: 16, characters: 65_536 }
 /**
- * Idle actors leave memory after this many milliseconds, unless they are due to be woken within
+ * Idle actors are evicted after this many milliseconds, unless they are due to be woken within
  * `NEAR_DEADLINE_MS`. An actor with leases (`recover`) stays in memory while it has a deadline.
  */
 const IDLE_EVICTION_MS = 60_000
@@ -136,8 +136,9 @@ export class Checkpointer {
     return [...this.#released.find(key), ...(await this.#checkpoint.ended.find(key))]
   }
   /**
-   * Evicts ended actors that can be read from the journal. Called after a commit with the actors
-   * that it changed. Otherwise they would survive several garbage collections.
+   * Evicts those of the changed actors that have ended and can be read from the journal. Called
+   * immediately after each commit, because such actors would otherwise survive several garbage
+   * collections. Rounds call this for such actors that are still in memory.
    */
   release(changed: Iterable<ActorInstance>): void {
     for (const instance of changed) {
@@ -252,8 +253,8 @@ export class Checkpointer {
 
   /**
    * Whether a changed actor has ended and is added to the index of ended actors instead of being
-   * stored as a snapshot, because it can be read from the journal with few reads. Releases that
-   * write format 1 do not support this index.
+   * stored as a snapshot, because it can be read from the journal with few reads. While envelopes
+   * are written in format 1, a live node may not support the index.
    */
   #isBrief(instance: ActorInstance): boolean {
     return (

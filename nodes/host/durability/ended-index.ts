@@ -1,20 +1,21 @@
 /**
- * The index of a shard's ended actors that have no snapshot of their last state. It contains the
- * cursor of the last event of each, from which the actor is read from the journal
+ * The index of a shard's ended actors that have no snapshot of their last state. For each actor, it
+ * contains the cursor of the last event, with which the actor is read from the journal
  * (`../memory/past.ts`). The index consists of segments, each of which is one stored value.
  *
  * Invariants:
  * I1. The keys of the segments contain the epoch of their writer, so owners never overwrite each
  *     other's segments.
  * I2. A segment is stored before the checkpoint record that lists it. Once a record without the
- *     segment is stored, the owner reuses the segment's key. It writes the key by compare-and-set,
- *     because a write that timed out may still arrive. Only segments of earlier owners are deleted,
- *     because a deletion purges the stream and would add a request to most rounds.
+ *     segment is stored, the owner reuses the segment's key, if the owner wrote the segment and it
+ *     is not full. The owner writes the key by compare-and-set, because a write that timed out may
+ *     still arrive. Only full segments and segments of earlier owners are deleted, because a
+ *     deletion purges the stream and would add a request to most rounds.
  * I3. Segments that are not full are in memory. For a full segment, only a filter is in memory, and
  *     the entries are read when a hash passes the filter.
- * I4. There are few segments, and an entry is written a few times: a new segment replaces the last
- *     ones if at least three are of its size class or smaller (a log-structured merge tree, O'Neil
- *     et al. 1996).
+ * I4. There are few segments, and an entry is rewritten only a few times: a new segment replaces
+ *     the last ones if at least three are of its size class or smaller (a log-structured merge
+ *     tree, O'Neil et al. 1996).
  */
 import type { ShardContext } from '../shard-context.ts'
 import {
@@ -33,9 +34,11 @@ import { LostState } from './lost-state.ts'
 /** A segment as the record lists it. `count` is 0 for a key that no longer contains a segment. */
 export type SegmentName = readonly [epoch: number, number: number, count: number]
 
-/** Number of segments of one size class, or of smaller ones, that are merged into one. */
+/** Number of segments of the same size class or smaller that are merged into one. */
 const MERGED = 4
-/** Number of entries from which a segment is full, and its maximum: 256 KiB of data. */
+/**
+ * Number of entries at which a segment is full, and the maximum number of entries: 256 KB of data.
+ */
 const FULL = 4096
 export const MAX_ENTRIES = 16_000
 /** Maximum number of full segments whose entries are in memory: 2 MiB. */
@@ -43,7 +46,7 @@ const PAGES = 8
 
 interface Segment {
   readonly name: SegmentName
-  /** Revision of the value, if this owner wrote it. */
+  /** Revision of the value, if this owner wrote it and the segment is not full. */
   readonly revision?: number
   /** Present if the segment is not full. */
   readonly entries?: Entries
@@ -65,7 +68,7 @@ export class EndedIndex {
   #dropped: Segment[] = []
   readonly #free: { readonly number: number; readonly revision: number }[] = []
   #written = 0
-  /** Entries of full segments that were read or written last. */
+  /** Entries of the full segments that were read or written most recently. */
   readonly #pages = new Map<Segment, Promise<Entries>>()
 
   constructor(context: ShardContext) {
@@ -110,7 +113,7 @@ export class EndedIndex {
   /**
    * Adds actors to the index for the next record, and stores a segment that contains them.
    * @param actors at most `MAX_ENTRIES`, with the cursor of the last event of each (`prev`).
-   * @throws Error when the segment may not be stored.
+   * @throws Error when it is not certain that the segment is stored.
    */
   async add(actors: readonly { readonly key: string; readonly prev: number }[]): Promise<void> {
     if (actors.length === 0) return
@@ -191,7 +194,7 @@ export class EndedIndex {
     }
     return found.sort((a, b) => b - a)
   }
-  /** Returns the entries of a full segment. Concurrent reads share one. */
+  /** Returns the entries of a full segment. Concurrent calls share one read. */
   #page(segment: Segment): Promise<Entries> {
     const known = this.#pages.get(segment)
     if (known) return this.#keep(segment, known)

@@ -1,6 +1,6 @@
 /**
- * Ended actors that have left memory but are not yet in the index of ended actors
- * (`ended-index.ts`). Until an actor is in the index, it is found here and read from the journal.
+ * Ended actors that were evicted but are not yet in the index of ended actors (`ended-index.ts`).
+ * Until an actor is in the index, it is found here and read from the journal.
  *
  * Invariant: a released actor is in `#waiting` or `#storing` until a checkpoint with its last event
  * in the index was stored.

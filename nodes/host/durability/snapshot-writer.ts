@@ -60,8 +60,8 @@ export class SnapshotWriter {
     this.#task = task
   }
   /**
-   * Monotonic milliseconds at which an actor was stored last; a time in the future if that failed
-   * and is not retried before then; 0 if it was not stored.
+   * Returns when an actor was last stored, in monotonic milliseconds; the time of the next attempt
+   * if its snapshot could not be taken; 0 if it was never stored.
    */
   last(instance: ActorInstance): number {
     return this.#last.get(instance) ?? 0

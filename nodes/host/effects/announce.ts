@@ -53,7 +53,8 @@ function announceEntry(
   const subject = subjects.live(entry.project, entry.kind, entry.id)
   const part = writer.part(i)
   const size = sizes[i] ?? 0
-  // Without its JSON, the entry may be larger than it was written, because payloads are repeated.
+  // Without its JSON, the entry may be larger than its written form, which contains each payload
+  // once.
   const large =
     part === undefined && size > LARGE / (MAX_REPEATS + 1)
       ? JSON.stringify(entry).length > LARGE

@@ -127,7 +127,10 @@ export class Effects {
     })
     this.#settled = undefined
   }
-  /** Starts the effects that may not have been performed before the takeover. */
+  /**
+   * Starts the effects that may not have been performed before the takeover, except obsolete
+   * messages.
+   */
   begin(pending: readonly Planned[]): void {
     for (const planned of pending) if (!this.#isObsolete(planned)) this.#start(planned, true)
   }
@@ -268,7 +271,7 @@ export class Effects {
    * Sends a message to a gateway or an executor. A job that certainly reached no worker is released
    * immediately. A job that may have reached its worker stays leased, because after a release it
    * could be executed twice. After a takeover, the previous owner may have sent the job already,
-   * through a gateway that is no longer connected.
+   * through a gateway that is no longer connected, so the job is not released then.
    */
   #push(push: Push, from: Address, again: boolean): Promise<void> {
     const { message, spec } = push

@@ -217,7 +217,8 @@ export class Offers {
       })
   }
   /**
-   * Offers the waiting jobs of a queue, and repeats this while all jobs of a group are taken.
+   * Offers the waiting jobs of a queue. Repeats this if all jobs of a group were taken, or if
+   * another offer was requested meanwhile (`again`).
    * @param waiting these jobs, if the queue is in memory.
    */
   async #match(matching: Matching, waiting: readonly JobHeader[] | undefined): Promise<void> {

@@ -45,8 +45,8 @@ const MAX_CHECK_DELAY_MS = 1000
 const ACTOR_LOAD_MS = { most: 20_000, pause: 200 }
 
 /**
- * Thrown when a snapshot could not be read, or a check after the read showed that stored state was
- * lost (`cause`). The shard is then given up and taken over again.
+ * Thrown when a snapshot could not be read, or when a check after the read showed that stored state
+ * was lost; `cause` is the underlying error. The shard is then given up and taken over again.
  */
 export class Unreadable extends Error {}
 
@@ -195,7 +195,10 @@ export class ActorCache {
     this.#active.set(instance.key, instance)
     return instance
   }
-  /** Removes an actor instance from memory. Its state must be stored. */
+  /**
+   * Removes an actor instance from memory. The caller ensures that the actor can be read again (K5
+   * in `checkpointer.ts`).
+   */
   evict(instance: ActorInstance): void {
     const { key, revision } = instance
     const now = this.#deps.clock.elapsed()
@@ -211,7 +214,7 @@ export class ActorCache {
   /**
    * Whether a command's claim that its actor is new (`born`) can be trusted. A message can be up to
    * `MAX_MESSAGE_DELAY_MS` late. Meanwhile, a repeat of the command may have created the actor, and
-   * the actor may have left the memory of this or an earlier owner.
+   * this or an earlier owner may have evicted the actor.
    */
   believes(address: Address): boolean {
     return (
@@ -257,7 +260,7 @@ export class ActorCache {
         const made = this.loaded(address)
         if (made) return made
         // A server behind a network partition may act as the leader for some time, and lacks the
-        // snapshots that were stored since then.
+        // snapshots that were stored meanwhile.
         const older = (read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)
         if (older && (!this.#wanted() || clock.elapsed() >= until))
           throw new Error('the snapshot read is older than the stored snapshot')

@@ -136,12 +136,12 @@ function remember(
 
 const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
 /**
- * Returns the id of an effect's command. The id consists of the shard and the cursor of the event
- * that caused the effect, and the index of the effect within the event.
+ * Returns the id of an effect's command. The id consists of the shard and cursor of the event that
+ * caused the effect, and the index of the effect within the effects of the event.
  */
 export const effectId = (partition: number, shard: number, cursor: number, index: number): string =>
   `e:${partition}.${shard}:${cursor}.${index}`
-/** Whether a command is an effect of a shard's committed entry. */
+/** Whether a command id is that of an effect (`effectId`). */
 export const isEffectId = (commandId: string): boolean => EFFECT.test(commandId)
 /** Whether an effect's command was applied before. Effects of one source arrive in order. */
 export function alreadyTaken(instance: ActorInstance, commandId: string): boolean {
@@ -157,7 +157,7 @@ function take(instance: ActorInstance, commandId: string): void {
     (instance.taken ??= new Map()).set(match[1] ?? '', [Number(match[2]), Number(match[3])])
 }
 
-/** Thrown when neither a snapshot nor the replay contains some events of an actor. */
+/** Thrown when some events of an actor are neither in its snapshot nor in the replay. */
 export class LostSnapshot extends Error {}
 /** Thrown when a snapshot has a format that this release cannot read. */
 export class ForeignSnapshot extends LostSnapshot {}

@@ -1,12 +1,12 @@
 /**
  * Encodes and decodes envelopes. If the JSON of an entry is longer than `LARGE`, its events and
- * reply are stored as a value in the object store. The entry then contains only the name of the
- * value. The value is stored before the envelope that refers to it is appended.
+ * reply are stored as a value in the object store. The entry then contains the name of the value
+ * instead. The value is stored before the envelope that refers to it is appended.
  *
  * Format 1 is the JSON of the envelope. Format 2 is the byte `COMPRESSED`, which no JSON text
  * begins with, and the same JSON as raw DEFLATE data (RFC 1951). The entries of a commit repeat
  * names, ids, times and origins, so format 2 takes 5 to 10 % of the bytes (`bench/HISTORY.md`).
- * Format 3 is another JSON (`compact.ts`), which is compressed as in format 2.
+ * Format 3 is a different form of JSON (`compact.ts`), compressed as in format 2.
  */
 import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -32,7 +32,8 @@ const DEFLATE = { level: 1 } as const
  */
 const COMPRESSED_FROM = 16 * 1024
 /**
- * Characters of JSON above which libuv's threads compress, so that the event loop is not blocked.
+ * Characters of JSON above which the compression runs in libuv's threads, so that the event loop is
+ * not blocked.
  */
 const COMPRESSED_APART_FROM = 96 * 1024
 const deflateApart = promisify(deflateRaw)
@@ -73,8 +74,8 @@ const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
  * Returns the format of new envelopes: the newest one that `allRead` accepts; format 1 is always
  * accepted.
  * @param limit the newest format that may be written.
- * @param announced whether other processes may receive the entries. These messages contain the JSON
- *   of the entries, which format 3 would not save.
+ * @param announced whether entries may be announced to other processes. An announcement contains
+ *   the JSON of an entry, which a writer of format 3 does not provide.
  */
 export const formatOf = (
   limit: EnvelopeFormat,
@@ -93,7 +94,7 @@ export const envelopeWriter = (format: EnvelopeFormat): EnvelopeWriter =>
 /**
  * Returns the JSON of an envelope, after its large values were stored.
  * @param sizes the number of characters of each entry, as its writer returned it.
- * @param name unique name for its large values.
+ * @param name unique prefix of the names of its large values.
  */
 export async function envelopeJson(
   head: Head,

@@ -44,7 +44,10 @@ type CompactEntry = readonly [
   events: readonly Event[] | Outside,
   fingerprint?: string,
 ]
-/** The reply of an entry, and members of its events with their indexes. 0: neither. */
+/**
+ * The hidden data of an entry: its reply, and members of its events, each with the index of the
+ * event; 0 if there is none.
+ */
 type Hidden = 0 | { readonly reply?: unknown; readonly events?: readonly [number, unknown][] }
 interface CompactEnvelope extends Pick<Envelope, 'epoch' | 'prev'> {
   readonly projects: readonly string[]
@@ -57,7 +60,7 @@ interface CompactEnvelope extends Pick<Envelope, 'epoch' | 'prev'> {
   readonly hidden?: readonly Hidden[]
 }
 
-/** Returns the member of an event of an actor that may be hidden from views. */
+/** Returns the name of the event member that may be hidden from views, for a kind of actor. */
 const memberOf = (kind: Kind): 'private' | 'header' => (kind === 'run' ? 'private' : 'header')
 /** Whether views do not read this member of an event. */
 function isHidden(kind: Kind, event: Event & Fields): boolean {
@@ -181,7 +184,10 @@ function compactEvents({ kind, events }: Entry, shown: Event[], hidden: [number,
 /** Whether the payload of an event is the same object as that of the previous event. */
 const isRepeated = (kind: Kind, payload: unknown, previous: unknown): boolean =>
   kind === 'run' && payload === previous && typeof payload === 'object' && payload !== null
-/** Returns an event without a member, and with the index of an event as its payload. */
+/**
+ * Returns an event without `member` and, if `index` is given, with the index instead of its
+ * payload.
+ */
 function reduced(event: Event & Fields, member: string | undefined, index?: number): Event {
   const fields: Record<string, unknown> = {}
   for (const name in event)

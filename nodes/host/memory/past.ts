@@ -32,9 +32,9 @@ export class Past {
     this.#partition = partition
   }
   /**
-   * Returns the entries of an actor after its event at the cursor `since`, or all entries if that
-   * is 0, oldest first. Returns none if the beginning of the journal, with one of the entries, was
-   * deleted on purpose.
+   * Returns the entries of an actor after its event at the cursor `since`, or all entries if
+   * `since` is 0, oldest first. Returns none if one of the entries was deleted on purpose, with the
+   * beginning of the journal.
    * @param cursors possible cursors of the actor's last event, highest first. The first at which
    *   the actor has an event is used.
    * @throws Error when the journal does not answer, or an envelope is missing.

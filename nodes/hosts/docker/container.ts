@@ -50,14 +50,17 @@ export const labelsOf = (
 
 /** The user and group of the worker. */
 const USER = '1000:1000'
-/** Path of the volume in containers. The workspace, the logs and the home are its folders. */
+/**
+ * Path of the volume in containers. The volume has a folder each for the workspace, the logs and
+ * the home.
+ */
 const ROOT = '/environment'
 export const folders = {
   workspace: `${ROOT}/workspace`,
   logs: `${ROOT}/logs`,
   home: `${ROOT}/home`,
 } as const
-/** Maximum size of temporary files in bytes. They count as memory. */
+/** Maximum total size of the temporary files in bytes. The files count as memory. */
 const TEMPORARY_BYTES = 256 * 1024 * 1024
 /**
  * Limits of open files, and of the processes of the user in all containers. They are explicit,
@@ -122,7 +125,10 @@ function container(
   }
 }
 
-/** Returns the container that prepares the volume of an environment. It has no network. */
+/**
+ * Returns the settings of the container that prepares the volume of an environment. The container
+ * has no network.
+ */
 export const preparation = (task: HostTask, settings: ContainerSettings): object =>
   container(settings, task.environment_id, labelsOf(task, settings), {
     Entrypoint: ['/bin/bash', '-c', prepare(settings.program.needs)],
@@ -132,7 +138,7 @@ export const preparation = (task: HostTask, settings: ContainerSettings): object
     host: { NetworkMode: 'none', CapAdd: ['CHOWN', 'DAC_OVERRIDE'] },
   })
 
-/** Returns the container of a worker. */
+/** Returns the settings of a worker's container. */
 export function workerContainer(
   task: HostTask,
   launch: WorkerLaunch,

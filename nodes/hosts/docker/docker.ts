@@ -90,7 +90,9 @@ function providerOf(
   const { installation, image } = options
   const watch = watchWorkers(engine, options.clock, installation)
   const ours = filters({ label: [`${label.installation}=${installation}`] })
-  /** Filters by labels again, because engines interpret several labels in a filter differently. */
+  /**
+   * Filters by labels again, because engines differ in how they combine several labels in a filter.
+   */
   const belonging = <T extends { readonly Labels: Labels | null }>(
     all: readonly T[] | null,
     id?: string,

@@ -32,7 +32,7 @@ export function installedProgram(): WorkerProgram {
     mounts: [...mounts].map(([target, source]) => ({ source, target })),
   }
 }
-/** Returns a program of the image. */
+/** Returns a worker program that the image contains. */
 export const programOfImage = (command: readonly string[]): WorkerProgram => ({
   command,
   needs: [command[0] ?? '', 'git'],

@@ -33,7 +33,8 @@ interface Call<S extends TSchema> {
 export interface Client {
   /**
    * @returns undefined when the service answers 404 and the call allows it.
-   * @throws ProviderFault when the service refuses, or does not complete the request.
+   * @throws ProviderFault when the service refuses or does not complete the request, or when the
+   *   call is aborted.
    */
   call<S extends TSchema>(operation: Operation, call: Call<S>): Promise<Static<S> | undefined>
 }

@@ -64,7 +64,10 @@ interface Followed {
   readonly generation: number
 }
 
-/** Creates a provider. The service is not contacted before the first request. */
+/**
+ * Creates a provider, or returns why it is unavailable. The service is not contacted before the
+ * first request.
+ */
 export function createHttpProvider(
   options: HttpProviderOptions,
 ): Provider | { readonly unavailable: string } {

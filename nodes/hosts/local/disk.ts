@@ -8,7 +8,10 @@ import { spawn } from 'node:child_process'
  * Bytes counted for each file in addition to its blocks, because its inode also uses disk space.
  */
 const FILE_BYTES = 1024
-/** Target share of the time spent on measurements, and limits of the pause between two of them. */
+/**
+ * Target share of time spent on measurements, and limits of the pause between two measurements in
+ * milliseconds.
+ */
 const PART = 1 / 20
 export const MEASURE_MS = { least: 5000, most: 60_000 } as const
 const MEASURE_TIMEOUT_MS = 120_000

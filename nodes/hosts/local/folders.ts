@@ -31,7 +31,9 @@ export interface Control {
    * Id of the environment's own user and group. If absent, the user and group of the host are used.
    */
   readonly uid?: number
-  /** The worker that was started last: its number, and its outermost process. */
+  /**
+   * The number and the outermost process of the running worker; absent when no worker is running.
+   */
   readonly generation?: number
   readonly supervisor?: ProcessId
 }

@@ -33,7 +33,7 @@ const control = new Socket({ fd: CONTROL })
 const fail = (reason) => control.end(`failed ${reason}\n`, () => process.exit(127))
 
 /**
- * Forwards the connections to a port, byte for byte.
+ * Listens on a port, and forwards each connection byte for byte to a socket of the host.
  * @param {{port: number, path: string}} forward
  */
 const listen = ({ port, path }) =>

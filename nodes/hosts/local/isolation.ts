@@ -236,7 +236,10 @@ export async function openIsolation(
   return { missing }
 }
 
-/** Starts Node.js in a sandbox exactly like a worker. Resolves with the error, if any. */
+/**
+ * Runs Node.js in a sandbox with the same settings as for a worker. Resolves with the error, if
+ * any.
+ */
 async function probe(isolation: Isolation, parts: IsolationParts): Promise<string | undefined> {
   const folder = join(parts.root, '.probe')
   const { tools, uids } = isolation

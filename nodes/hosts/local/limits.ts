@@ -119,7 +119,8 @@ const set = (path: string, value: string): Promise<void> => writeFile(path, valu
 
 /**
  * Enables the controllers of version 2 for groups below `folder`. The kernel refuses this while the
- * group itself contains processes, so its processes are then moved to a group below it.
+ * group itself contains processes, so its processes are then moved to a group below it. Resolves
+ * with false when the controllers cannot be enabled.
  */
 async function delegate(folder: string): Promise<boolean> {
   const offered = (await read(join(folder, 'cgroup.controllers'))).trim().split(/\s+/)

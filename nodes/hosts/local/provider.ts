@@ -139,7 +139,10 @@ export async function createLocalProvider(
   await groups?.clear()
   await folders.removeRemains()
 
-  /** Adds a line to the provider's log of an environment. A full disk must not stop the work. */
+  /**
+   * Adds a line to the provider's log of an environment. Ignores failures, because a full disk must
+   * not stop the work.
+   */
   async function note(environment_id: string, line: string): Promise<void> {
     try {
       const log = await openLog(join(folderOf(environment_id), 'logs', 'bootstrap.log'))
@@ -165,7 +168,10 @@ export async function createLocalProvider(
     if (control) await endWorker(control)
     await folders.remove(environment_id)
   }
-  /** Returns a random user id that no other environment has. */
+  /**
+   * Returns a random user id that no other environment has; undefined if workers run as the user of
+   * the host.
+   */
   async function newUid(): Promise<number | undefined> {
     if (!isolation.uids) return undefined
     const used = new Set((await folders.list()).map(({ uid }) => uid))
@@ -177,8 +183,9 @@ export async function createLocalProvider(
   }
 
   /**
-   * Lets the users of environments enter their own folders, but not list the others. Without a
-   * sandbox, they use the paths of the host. Each start of the node removes the permission.
+   * With the isolation `user`, lets the users of environments enter their own folders, but not list
+   * other folders. Their workers use the paths of the host. Each start of the node removes the
+   * permission.
    */
   async function letUsersEnter(): Promise<void> {
     if (isolation.kind !== 'user') return

@@ -44,7 +44,10 @@ export interface Running {
   readonly id: ProcessId
   /** Resolves when the worker has ended, its resources are released, and `finish` has run. */
   readonly finished: Promise<void>
-  /** Allows the end of the worker to be reported. Called once, after the start was recorded. */
+  /**
+   * Allows the end of the worker to be reported. Called once, after the attempt to record the
+   * start.
+   */
   watch(): void
   /** Requests a graceful end of the worker. */
   stop(): void

@@ -18,7 +18,10 @@ export interface WorkerProcess {
   readonly id: ProcessId
   /** Resolves when the outermost process has ended. */
   readonly ended: Promise<Ended>
-  /** Resolves when the output of the ended process and its descendants is written. */
+  /**
+   * Resolves when the output of the ended process and its descendants is written, or after
+   * `DRAIN_TIMEOUT_MS`.
+   */
   drained(): Promise<void>
   /** Requests a graceful end of the worker. */
   stop(): void

@@ -164,7 +164,7 @@ export async function restoreStream(
   }
   for await (const chunk of chunks) {
     const flight = send(chunk)
-    // The chunk is awaited later; until then its failure must not count as an unhandled rejection.
+    // The promise is awaited later; until then a failure must not count as an unhandled rejection.
     flight.catch(() => {})
     flying.push(flight)
     if (flying.length >= AHEAD) await flying.shift()

@@ -24,7 +24,7 @@ const encoder = new TextEncoder()
  * @param timeout milliseconds to wait for the answer.
  * @throws JetStreamApiError when the server reports an error, for example that the stream does not
  *   exist.
- * @throws Error the errors of `RequestMux.ask`.
+ * @throws Error any error of `RequestMux.ask`.
  */
 export const newest = (
   nats: Nats,

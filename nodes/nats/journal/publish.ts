@@ -25,7 +25,7 @@ export const onlyAfter = (revision: number): MsgHdrs => {
  * @param timeout milliseconds to wait for the acknowledgement.
  * @throws JetStreamApiError when the stream rejects the message.
  * @throws NoRespondersError when there is no stream, or the stream has no leader.
- * @throws Error the other errors of `RequestMux.ask`.
+ * @throws Error any other error of `RequestMux.ask`.
  */
 export type Publish = (
   subject: string,
