@@ -341,13 +341,13 @@ export const table = {
   BATON_MAX_KEYS: setting(
     '10000',
     integer(10, 100_000),
-    'Maximum number of active keys and tokens of a project, ' +
-      'and of active keys of the organization; the same on all nodes',
+    'Maximum number of keys and tokens of a project that are not revoked, ' +
+      'and of such keys of the organization; the same on all nodes',
   ),
   BATON_MAX_PRINCIPALS: setting(
     '10000',
     integer(10, 100_000),
-    'Maximum number of principals of a project; the same on all nodes',
+    'Maximum number of people and services of a project; the same on all nodes',
   ),
   BATON_ARTIFACT_QUOTA: setting(
     '10GiB',
