@@ -16,6 +16,7 @@ const isSame = (a: unknown, b: unknown): boolean =>
  */
 export abstract class Pure<P extends object> extends Component<P> {
   override shouldComponentUpdate(next: P): boolean {
-    return (Object.keys(next) as (keyof P)[]).some((name) => !isSame(next[name], this.props[name]))
+    const names = Object.keys({ ...this.props, ...next }) as (keyof P)[]
+    return names.some((name) => !isSame(next[name], this.props[name]))
   }
 }

@@ -87,7 +87,7 @@ export const memberOf = (body: unknown, ...names: readonly string[]): unknown =>
  * Repeats the request until the response satisfies the predicate, and returns the response.
  * @param what name of the condition, for the error.
  * @param every interval between two requests, in milliseconds.
- * @throws {Error} after 10 s.
+ * @throws {Error} after 30 s.
  */
 export async function until<T>(
   ask: () => Promise<T>,
@@ -95,12 +95,12 @@ export async function until<T>(
   what = 'the expected answer',
   every = 25,
 ): Promise<T> {
-  for (const end = Date.now() + 10_000; ; ) {
+  for (const end = Date.now() + 30_000; ; ) {
     const answer = await ask()
     if (satisfied(answer)) return answer
     if (Date.now() > end)
       throw new Error(
-        `${what} did not come within 10 s; the last answer was ${JSON.stringify(answer)?.slice(0, 600)}`,
+        `${what} did not come within 30 s; the last answer was ${JSON.stringify(answer)?.slice(0, 600)}`,
       )
     await new Promise((resolve) => setTimeout(resolve, every))
   }
