@@ -1,4 +1,4 @@
-/** Keeps the last refusal of a form's request, for its message and the faults of its fields. */
+/** Keeps the last refusal of a form's request, so that the form can show the message and faults. */
 import { useState } from 'preact/hooks'
 import { ApiError } from './client.ts'
 

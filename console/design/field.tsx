@@ -131,7 +131,7 @@ export interface Choice {
   readonly label: string
   readonly disabled?: boolean
 }
-/** A field with one of several values. */
+/** A field for choosing one of several values. */
 export const SelectField = ({
   label,
   hint,

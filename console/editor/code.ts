@@ -76,7 +76,7 @@ export interface CodeOptions {
 }
 /** An open editor. */
 export interface CodeEditor {
-  /** Replaces the text unless it is equal. */
+  /** Replaces the text if it differs. */
   setText(text: string): void
   /** Checks the text immediately. */
   check(): void

@@ -8,8 +8,8 @@ import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 /** A node: one step. */
 export interface GraphNode {
   /**
-   * `a` for a step, `a/b` for a step of items, `a/branch/b` for a step of a branch, `cleanup/a` for
-   * a step of the cleanup. States are assigned by this id.
+   * `a` for a step, `a/b` for a step inside the `for_each` step `a`, `a/branch/b` for a step of a
+   * branch, `cleanup/a` for a step of the cleanup. States are assigned by this id.
    */
   readonly id: string
   readonly label: string

@@ -88,7 +88,7 @@ export function Preview({
   )
 }
 
-/** Returns a blob URL of the bytes. It is revoked when the bytes change or the component ends. */
+/** Returns a blob URL of the bytes, which is revoked when they change or the component unmounts. */
 function useBlobAddress(bytes: Uint8Array<ArrayBuffer>, type: string): string {
   const address = useMemo(() => URL.createObjectURL(new Blob([bytes], { type })), [bytes, type])
   useEffect(() => () => URL.revokeObjectURL(address), [address])

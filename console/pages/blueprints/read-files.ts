@@ -15,7 +15,7 @@ export interface UploadedFile {
 /** A blueprint from the files. */
 interface ReadBlueprint {
   readonly request: ApplyRequest
-  /** Returns the location in the files of a field of the request, such as `desk.yaml:3:5`. */
+  /** Returns where the files define a field of the request, such as `desk.yaml:3:5`. */
   readonly placeOf: (path: string) => string | undefined
 }
 /** The blueprints in the files, and the faults of the files as messages. */

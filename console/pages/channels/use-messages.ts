@@ -1,6 +1,6 @@
 /**
- * The messages of one channel, loaded newest first and updated live. The first page is loaded after
- * the live updates have started, so no message is missed.
+ * The messages of one channel, loaded newest first and updated live. When the live updates have
+ * started, the first page is loaded, even if it was loaded before, so no message is missed.
  */
 import { type ReadonlySignal, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'

@@ -13,7 +13,7 @@ import { ApiError, type CallReply, call } from '../../../api/client.ts'
 import type { Sort } from './filter.ts'
 
 export type TableRow = CallReply<'row.get'>
-/** Which rows are shown. A search has no sort, because its rows are sorted by relevance. */
+/** Selects the rows to show. A search has no sort, because its rows are sorted by relevance. */
 export interface RowQuery {
   readonly filter?: Readonly<Record<string, unknown>>
   readonly sort?: readonly Sort[]

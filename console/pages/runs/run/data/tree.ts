@@ -1,6 +1,6 @@
 /**
  * Arranges the steps of a run as rows. Branches and items are below their step and can be
- * collapsed. It needs no browser.
+ * collapsed. This module needs no browser.
  */
 import type { StepView } from './fold.ts'
 
