@@ -17,7 +17,7 @@ export function CreateFromTemplate<T extends { id: string; label: string; hint: 
   onClose,
 }: {
   readonly title: string
-  /** Label of the choice of a template. */
+  /** Label of the template choice. */
   readonly label: string
   readonly templates: readonly Readonly<T>[]
   /** Creates the record. Faults of the name or handle are shown next to the name field. */

@@ -14,7 +14,7 @@ import { type Command, useCommands } from '../../shell/shortcuts.ts'
 import { type Draft, type Entered, initialOf, pick, questionOf, readDraft } from './asked.ts'
 import { inboxText as text } from './text.ts'
 
-/** Returns the storage key of the draft of an answer. */
+/** Returns the storage key of an answer's draft. */
 export const draftKey = (id: string): string => `answer.${id}`
 const MAX_KEYS = 9
 const MAX_COMMENT = 16_384

@@ -66,7 +66,7 @@ function Sender({
   return <>{id === undefined || id === SERVICE ? text.user : <Who project={project} id={id} />}</>
 }
 
-/** The content of a message. `came`: for each block, the result of its tool call, if there is one. */
+/** The content of a message. `came`: for each block, the result of its tool call, if any. */
 class MessageBody extends Pure<{
   readonly message: TranscriptMessage
   readonly came: readonly ReturnType<Results['get']>[]

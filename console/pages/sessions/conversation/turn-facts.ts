@@ -93,7 +93,7 @@ class FactsOfTurns {
   }
 }
 
-/** Loads the facts of the turns of a conversation. `version` changes with the transcript. */
+/** Loads the facts about a conversation's turns. `version` changes with the transcript. */
 export function useTurnFacts(
   project: string,
   session_id: string,

@@ -160,7 +160,7 @@ export function columnsOf(
   return chosen.length > 0 ? chosen : columns
 }
 
-/** Returns the conditions in a saved view's filter, without operators that the menus do not have. */
+/** Returns the conditions in a saved view's filter. Operators that the menus lack are left out. */
 export const conditionsOf = (filter: unknown): readonly Condition[] =>
   Object.entries(filter ?? {}).flatMap(([field, wish]: [string, unknown]) =>
     Object.entries(typeof wish === 'object' && wish !== null ? wish : { $eq: wish }).flatMap(
@@ -172,7 +172,7 @@ export const conditionsOf = (filter: unknown): readonly Condition[] =>
     ),
   )
 
-/** Returns the content of a saved view of the rows of a table. */
+/** Returns the content of a saved view of a table's rows. */
 export const viewOf = (
   table_id: string,
   { query: { filter, search }, sort }: AskedRows,
