@@ -59,7 +59,10 @@ interface RowsPage {
   readonly signal?: AbortSignal
 }
 
-/** Joins reloaded rows with the known rows that follow them. */
+/**
+ * Joins reloaded rows with the known rows that follow them. If the last reloaded row is not known,
+ * returns only the reloaded rows.
+ */
 export function joinRows(known: readonly TableRow[], again: readonly TableRow[]): TableRow[] {
   const last = again.at(-1)?.id
   const at = known.findIndex(({ id }) => id === last)
