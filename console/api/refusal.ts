@@ -13,7 +13,10 @@ interface Refusals {
    * part of it.
    */
   readonly faultOf: FaultOf
-  /** Runs an attempt. A refusal is kept in `error`. @throws any other error. */
+  /**
+  * Runs an attempt, and keeps its `ApiError` in `error`.
+  * @throws any other error.
+  */
   readonly attempt: (run: () => Promise<unknown>) => Promise<void>
   /** Clears the refusal, for example when the rejected input is discarded. */
   readonly clear: () => void

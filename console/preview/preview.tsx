@@ -26,7 +26,10 @@ export interface FileStart {
   /** Whether `bytes` is the whole file. */
   readonly complete: boolean
 }
-/** Loads at most `most` bytes of a file. @throws ApiError if the service refuses. */
+/**
+ * Loads at most `most` bytes of a file.
+ * @throws ApiError if a request fails.
+ */
 export type LoadFile = (most: number, signal: AbortSignal) => Promise<FileStart>
 
 const MIB = 1_048_576

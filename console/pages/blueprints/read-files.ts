@@ -25,7 +25,7 @@ export interface ReadFiles {
 }
 
 const isDocument = ({ path }: UploadedFile): boolean => /\.(ya?ml|json)$/i.test(path)
-/** Returns the folder of a path with a leading slash; '' for a file without a folder. */
+/** Returns the folder of a path, preceded by a slash; '' for a file without a folder. */
 const folderOf = (path: string): string => {
   const end = path.lastIndexOf('/')
   return end < 0 ? '' : `/${path.slice(0, end)}`

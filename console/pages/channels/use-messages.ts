@@ -27,7 +27,10 @@ export interface Messages {
   readonly state: ReadonlySignal<MessagesState>
   /** Loads the next older page. */
   older(): Promise<void>
-  /** Loads older pages until the messages from `seq` on are loaded. @returns whether they are. */
+  /**
+  * Loads older pages until the messages from `seq` on are loaded.
+  * @returns whether they are loaded.
+  */
   reach(seq: number): Promise<boolean>
   /** Shows a message that this browser has sent or changed. */
   add(message: ChannelMessage): void

@@ -1,6 +1,7 @@
 /**
  * The form with which a target answers. Entered values survive a reload. An answer cannot be
- * withdrawn, so keys only select, and only Ctrl+Enter or the button sends.
+ * withdrawn, so the keys of choices only select. The button, Ctrl+Enter, and Enter in a field that
+ * submits the form send the answer.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Interaction, Question } from '../../../protocol/interactions/schema.ts'

@@ -1,6 +1,6 @@
 /**
- * The rows of a conversation. A row whose message and results have not changed is not rendered
- * again.
+ * The rows of a conversation. The content of a message is rendered again only after a change of the
+ * message or of its results.
  */
 
 import { isShown, type Results } from '../../../../client/chat/entries.ts'

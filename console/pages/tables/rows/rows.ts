@@ -34,7 +34,10 @@ const PAGE = 200
 const REFRESHED = 1000
 const PAUSE_MS = 1000
 
-/** Loads one page of rows. @throws ApiError if the service refuses the query. */
+/**
+ * Loads one page of rows.
+ * @throws ApiError if the request fails.
+ */
 export async function loadRows(
   project: string,
   id: string,

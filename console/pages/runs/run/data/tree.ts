@@ -110,7 +110,7 @@ export class StepTree {
   /**
    * Returns the visible rows.
    * @param open the rows that were expanded (true) or collapsed (false). Other steps are expanded
-   * if they have few branches.
+   * if they have few branches, and other branches unless they are items of a `for_each` step.
    * @param itemName returns the label of an item of a `for_each` step, by its index.
    */
   rows(open: ReadonlyMap<string, boolean>, itemName: (index: string) => string): Row[] {
