@@ -1,9 +1,9 @@
 /**
- * Loads test files into one process, one after the other. It loads the files in the arguments and
- * then, if FILES_ENV is set, the files whose names it reads from file descriptor 3, one per line,
- * until its end. Many test files spend most of their time loading modules; in one process, each
- * module is loaded only once. A file ends, including its teardown, before the next one begins. The
- * test `the end of <file>` marks this point.
+ * Loads test files into one process, one after the other: the files in the arguments and then, if
+ * FILES_ENV is set, the files whose names arrive on file descriptor 3, one per line. Many test
+ * files spend most of their time loading modules; in one process, each module is loaded only once.
+ * A file ends, including its teardown, before the next one begins. The test `the end of <file>`
+ * marks this point.
  *
  * tap is loaded without its async hooks. The hooks determine to which test an uncaught error
  * belongs. However, they run for each promise of the services in this process, which takes a third
@@ -21,7 +21,7 @@ import { BUNDLE_ENV, bundledTest } from '../nodes/boot/test-bundle.mjs'
 import { FILES_ENV } from '../nodes/boot/test-process.mjs'
 
 const files = process.argv.slice(2)
-// tap derives the name of its fixture folder from the arguments, and its length is limited.
+// tap derives the name of its fixture folder from the arguments, and the name must not be long.
 process.argv.splice(2, files.length, files[0] ?? `files-of-${process.pid}`)
 const follows = process.env[FILES_ENV]
 // A child process that a test starts must not read the names of files.
@@ -50,8 +50,8 @@ const bundle = process.env[BUNDLE_ENV]
 /** @type {(() => unknown)[]} */
 const ends = []
 t.teardown = (/** @type {() => unknown} */ run) => void ends.unshift(run)
-// The runner limits the time of each file. If a file set a timeout itself, it would apply to all
-// files together.
+// The runner limits the time of each file. A timeout that a file sets would apply to all files
+// together.
 const limitless = t.setTimeout.bind(t)
 t.setTimeout = () => {}
 limitless(0)

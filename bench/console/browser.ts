@@ -1,6 +1,6 @@
 /**
- * Chromium for the benchmark of the console: signed-in browser contexts, the processes of the
- * pages, and measurements over the DevTools protocol.
+ * Chromium for the console benchmark: signed-in browser contexts, the processes of the pages, and
+ * measurements over the DevTools protocol.
  */
 import { readFileSync } from 'node:fs'
 import {
@@ -70,7 +70,7 @@ function isWindow(pid: number): boolean {
     return true
   }
 }
-/** Returns the ids of the processes of a browser: those of pages and workers, and all others. */
+/** Returns the ids of a browser's processes: those of pages and workers, and all others. */
 export async function processesOf(
   session: CDPSession,
 ): Promise<{ readonly renderers: number[]; readonly others: number[] }> {

@@ -21,7 +21,7 @@ const ITEMS = 5000
 
 /** A load of runs that start and end. */
 export interface LiveLoad {
-  /** Number of events of the project so far. */
+  /** Number of events of the project since the load began. */
   readonly events: number
   stop(): void
 }

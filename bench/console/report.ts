@@ -1,4 +1,4 @@
-/** The tables of the benchmark of the console, with the goal of each figure. */
+/** The tables of the console benchmark, with the goal of each figure. */
 import { median, percentile } from '../support/measure.ts'
 import { cell, ms, note, table, whole } from '../support/table.ts'
 import type { LiveCost } from './live.ts'

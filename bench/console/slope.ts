@@ -14,7 +14,7 @@ export interface Growth {
 }
 const HOUR = 3600
 
-/** Returns the growth over the samples, by least squares; NaN for fewer than two times. */
+/** Returns the growth over the samples, by least squares; NaN for fewer than two distinct times. */
 export function growthOf(samples: readonly Sample[]): Growth {
   const count = samples.length
   const mean = (of: (sample: Sample) => number): number =>

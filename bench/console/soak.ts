@@ -17,7 +17,10 @@ const STAY = 300
  * opened. The visiting page is measured at the last path.
  */
 const VISITED = ['/runs', '/workflows', '/inbox', '/runs', '/workers', '/tables', '/agents', '']
-/** Minimum duration of an interval in seconds, which is enough for all visits. */
+/**
+ * Minimum duration of an interval in seconds, which is enough for all visits. A soak has at least
+ * three intervals, even if they are shorter.
+ */
 const SHORTEST = 4
 
 /** The names of the pages, in the order of `SoakRow.sizes`. */

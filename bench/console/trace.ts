@@ -85,7 +85,7 @@ export function threadOf(events: readonly TraceEvent[], mark: string): Thread {
   return { pid: found.pid, tid: found.tid }
 }
 
-/** A part of the work of a thread that no other part contains. */
+/** A part of a thread's work that no other part contains. */
 interface Part {
   readonly at: number
   readonly dur: number

@@ -137,7 +137,10 @@ export async function loads(
   return times
 }
 
-/** Opens a run from the list by a click, `count` times. Returns the times until it is shown. */
+/**
+ * Opens a run from the list by a click, once as a warm-up and then `count` times. Returns the times
+ * until the run is shown.
+ */
 export async function opened(signed: Signed, id: string, count: number): Promise<number[]> {
   const context = await signed.context()
   const times: number[] = []

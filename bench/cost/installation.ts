@@ -103,7 +103,7 @@ function viewBytes(folder: string): number {
 
 /**
  * Returns the processor time of each thread of a process in µs, by Linux thread id. Threads that
- * have ended are omitted.
+ * have ended are omitted. If a thread ends during the call, the threads after it are omitted, too.
  */
 export function threadTimes(pid: number): Map<number, number> {
   const times = new Map<number, number>()

@@ -6,7 +6,7 @@ import type { Target } from '../support/baton.ts'
 
 /** A load that keeps a server busy. */
 export interface Scenario {
-  /** Name of the unit of the figures, in the singular. */
+  /** Name of the unit to which the figures refer, in the singular. */
   readonly unit: string
   /** Number of units in one piece of work. */
   readonly units: number

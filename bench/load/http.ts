@@ -29,7 +29,7 @@ interface Idle {
 }
 
 export class Http {
-  /** Number of 503 responses so far. */
+  /** Number of 503 responses after which a request was sent again. */
   unavailable = 0
   readonly #port: number
   readonly #tail: string

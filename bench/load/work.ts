@@ -76,8 +76,8 @@ export const forEachOf = (items: number): string =>
 
 /**
  * Prepares a load of runs with the given request bodies, on one worker connection with 200 slots.
- * A run counts as executed when its first job arrives. `stop` ends the load, and reports how many
- * requests were answered with 503.
+ * A run counts as executed when its first job arrives. `stop` ends the load, and reports how often
+ * requests were sent again because of 503 responses.
  */
 export async function runsOf(
   bodyOf: (name: string) => string,

@@ -9,7 +9,7 @@ export const COLLECT: readonly string[] = [
   `--import=${fileURLToPath(new URL('./collect.mjs', import.meta.url))}`,
 ]
 /**
- * `ROUNDS` is the maximum number of collections. After the third collection, another one follows
+ * `ROUNDS` is the maximum number of collections. From the third one on, another collection follows
  * only if memory shrank to at most the fraction `LESS` of its previous minimum.
  */
 const [ROUNDS, LESS] = [8, 0.99]

@@ -57,7 +57,7 @@ export function startStore(
   return child
 }
 /**
- * Repeats an attempt every 200 ms until it succeeds. Rejects with its error after about 300
+ * Repeats an attempt every 200 ms until it succeeds. Rejects with the last error after about 300
  * failures.
  */
 export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {

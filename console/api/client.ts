@@ -30,8 +30,8 @@ export interface FieldFault {
 }
 
 /**
- * The service refused a request (`status` from 400), or no answer arrived (`status` 0 and code
- * `unreachable`). With the code `outcome_unknown`, a change may have taken effect.
+ * The error of a request: an error response (`status` from 400), or no response (`status` 0 and
+ * code `unreachable`). With the code `outcome_unknown`, a change may have taken effect.
  */
 export class ApiError extends Error {
   readonly status: number
@@ -69,7 +69,7 @@ export interface CallOptions {
 }
 
 const TRIES = 4
-/** Code of an error response without one, such as a response from a proxy. */
+/** Code for an error response that contains none, such as a response from a proxy. */
 const UNNAMED = 'internal_error'
 const FIRST_PAUSE_MS = 300
 const REPEATED: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])

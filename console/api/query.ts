@@ -59,7 +59,7 @@ const UNUSED_KEPT = 60
 const PAUSE_MS = 1000
 const entries = new Map<string, Entry>()
 
-/** Removes all answers, on sign-out. */
+/** Removes all answers and ends the subscriptions to changes, on sign-out. */
 export function forgetAnswers(): void {
   forgetChanges()
   for (const { request } of entries.values()) request?.abort()
@@ -185,7 +185,7 @@ interface Pages<T> {
 /** A list that a component uses page by page. */
 export interface Listing<T> {
   readonly state: ReadonlySignal<Pages<T>>
-  /** Loads the next page. Does nothing during a request, and after the last page. */
+  /** Loads the next page. Does nothing while one is being loaded, and after the last page. */
   more(): void
   /** Loads the first page again and keeps the others. */
   reload(): void
@@ -239,7 +239,7 @@ export function useList<N extends CallName>(
         ...input,
         cursor: next,
       } as CallInput<N>)) as unknown as PageOf<T>
-      // If the list was restarted in the meantime, the page does not follow its last item.
+      // If the list was cut in the meantime, the page does not follow the last item of the list.
       if (known.peek().next === next) known.value = addPage(known.peek(), page)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error

@@ -1,4 +1,4 @@
-/** Keeps the last refusal of a form's request, for its message and the faults of its fields. */
+/** Keeps the last refusal of a form's request, so that the form can show the message and faults. */
 import { useState } from 'preact/hooks'
 import { ApiError } from './client.ts'
 
@@ -13,7 +13,10 @@ interface Refusals {
    * part of it.
    */
   readonly faultOf: FaultOf
-  /** Runs an attempt. A refusal is kept in `error`. @throws any other error. */
+  /**
+  * Runs an attempt, and keeps its `ApiError` in `error`.
+  * @throws any other error.
+  */
   readonly attempt: (run: () => Promise<unknown>) => Promise<void>
   /** Clears the refusal, for example when the rejected input is discarded. */
   readonly clear: () => void

@@ -21,7 +21,10 @@ declare global {
   const BATON_VERSION: string
 }
 
-/** Returns the route of a row. @throws Error for a name that is not in the table. */
+/**
+ * Returns the route of a row.
+ * @throws Error for a name that is not in the table.
+ */
 export function embeddedRoute(name: string): EmbeddedRoute {
   const route = Object.hasOwn(BATON_ROUTES, name) ? BATON_ROUTES[name] : undefined
   if (!route) throw new Error(`there is no operation ${name}`)

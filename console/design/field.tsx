@@ -6,7 +6,7 @@ import { Icon } from './icons.tsx'
 interface FieldProps {
   readonly label: string
   readonly hint?: ComponentChildren
-  /** Fault of the value, such as one of `ApiError.fields`. */
+  /** Fault of the value, such as a message in `ApiError.fields`. */
   readonly fault?: string | undefined
   /** Hides the label visually; screen readers still read it. */
   readonly unlabelled?: boolean
@@ -131,7 +131,7 @@ export interface Choice {
   readonly label: string
   readonly disabled?: boolean
 }
-/** A field with one of several values. */
+/** A field for choosing one of several values. */
 export const SelectField = ({
   label,
   hint,

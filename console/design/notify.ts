@@ -1,4 +1,7 @@
-/** Shows short messages about outcomes. Errors stay until they are closed. */
+/**
+ * Shows short messages about outcomes, at most `MAX_TOASTS` at a time. Errors stay until they are
+ * closed or newer messages displace them.
+ */
 import { signal } from '@preact/signals'
 import { ApiError } from '../api/client.ts'
 import { designText as text } from './text.ts'

@@ -9,9 +9,9 @@ const isSame = (a: unknown, b: unknown): boolean =>
     a.every((item, index) => item === b[index]))
 
 /**
- * A component that is rendered again only after a change of a property. Arrays are the same if
- * their items are. It replaces the caching of elements with `useMemo`: a cached element refers to
- * the elements around it at the time of its creation, and those to other cached elements, so
+ * A component that is rendered again only after a change of a property. Arrays are equal if their
+ * items are. Use it instead of caching elements with `useMemo`: a cached element refers to the
+ * elements that surrounded it when it was created, and these refer to other cached elements, so
  * nothing that was ever shown could be freed.
  */
 export abstract class Pure<P extends object> extends Component<P> {

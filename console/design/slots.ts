@@ -1,7 +1,7 @@
 /**
  * Assigns the elements of a virtual list to its lines. An element that a line no longer needs is
  * used for another line, because creating and removing elements costs several times as much as
- * changing their texts. It needs no browser.
+ * changing their texts. This module needs no browser.
  *
  * Invariant: a line keeps its element, and with it the focus, while it is rendered.
  */

@@ -11,7 +11,7 @@ document.addEventListener('visibilitychange', () => {
   now.value = Date.now()
 })
 
-/** Shows a time; the exact one appears on hover and to screen readers. */
+/** Shows a time. The exact time appears on hover and to screen readers. */
 export function Time({
   at,
   relative = false,

@@ -76,7 +76,7 @@ export interface CodeOptions {
 }
 /** An open editor. */
 export interface CodeEditor {
-  /** Replaces the text unless it is equal. */
+  /** Replaces the text if it differs. */
   setText(text: string): void
   /** Checks the text immediately. */
   check(): void
@@ -191,7 +191,8 @@ export function openCode(options: CodeOptions): CodeEditor {
         ...defaultKeymap,
         ...(readOnly ? [] : [indentWithTab]),
         {
-          // Escape must not close a dialog around the editor. After Escape, Tab leaves the editor.
+          // Escape must not close a dialog around the editor. For two seconds after Escape, Tab
+          // leaves the editor.
           key: 'Escape',
           run: (view) => {
             view.setTabFocusMode(2000)

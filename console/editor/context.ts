@@ -173,7 +173,10 @@ function yamlContext(text: string, position: number): Context | undefined {
   return found
 }
 
-/** Returns the context of a position; undefined outside of every object or array. */
+/**
+ * Returns the context of a position; undefined outside of every object or array, and in a block
+ * scalar of YAML.
+ */
 export const contextAt = (
   text: string,
   position: number,

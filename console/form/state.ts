@@ -17,7 +17,7 @@ export interface FormState {
   /** Whether the value is edited as JSON; always true if there are no controls for it. */
   readonly asJson: boolean
   readonly mayChoose: boolean
-  /** The JSON text of the value. */
+  /** The text in the JSON editor: the typed text or, if none was typed, the value as JSON. */
   readonly source: string
   /** Faults, with paths relative to the value. */
   readonly faults: readonly FieldFault[]

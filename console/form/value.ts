@@ -96,7 +96,10 @@ export function utcTime(local: string): string | undefined {
   const at = new Date(local)
   return local === '' || Number.isNaN(at.getTime()) ? undefined : at.toISOString()
 }
-/** Parses an entered number. Other text is returned unchanged, and the schema check refuses it. */
+/**
+ * Parses an entered number; undefined for an empty text. Other text is returned trimmed, and the
+ * schema check refuses it.
+ */
 export function numberOf(text: string): number | string | undefined {
   const trimmed = text.trim()
   if (trimmed === '') return undefined

@@ -1,15 +1,15 @@
 /**
- * Turns the steps of a workflow into a graph and computes its layout. Steps follow each other; a
- * step with branches or items is a frame around their steps. The layout needs `@dagrejs/dagre`,
- * which is loaded on demand.
+ * Turns the steps of a workflow into a graph and computes its layout. Steps follow each other. A
+ * frame surrounds a step that has branches or items, together with their steps. The layout needs
+ * `@dagrejs/dagre`, which is loaded on demand.
  */
 import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 
 /** A node: one step. */
 export interface GraphNode {
   /**
-   * `a` for a step, `a/b` for a step of items, `a/branch/b` for a step of a branch, `cleanup/a` for
-   * a step of the cleanup. States are assigned by this id.
+   * `a` for a step, `a/b` for a step inside the `for_each` step `a`, `a/branch/b` for a step of a
+   * branch, `cleanup/a` for a step of the cleanup. States are assigned by this id.
    */
   readonly id: string
   readonly label: string

@@ -79,7 +79,7 @@ export class Connection {
           on.frames(frames)
         }
     } catch {
-      // The network or the watchdog has ended the connection.
+      // The network, the watchdog or `close` has ended the connection.
     } finally {
       watch.stop()
     }

@@ -29,7 +29,7 @@ interface Joined {
  */
 const PLAIN: ReadonlySet<string> = new Set(['runs', 'channel', 'changes'])
 
-/** Returns the key of the sequence of a subscription. The cursor is not part of the key. */
+/** Returns the key of a subscription's sequence. The cursor is not part of the key. */
 export const sequenceOf = ({ project, topic, target, filter }: LiveSubscription): string =>
   JSON.stringify([topic, project ?? null, target ?? null, filter ?? null])
 

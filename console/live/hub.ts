@@ -4,9 +4,9 @@
  *
  * Invariants:
  * H1. A change of the set of subscriptions results in a new connection, which resumes from the
- *     current cursors. Output of models is not interrupted, because the earlier connection stays
- *     open for `OVERLAP` after the new one has received a frame for each of its subscriptions, or
- *     after `MAX_OVERLAP`.
+ *     current cursors. Model output is not interrupted, because the earlier connection stays open
+ *     until `OVERLAP` after the new one has settled: it has received a frame for each of its
+ *     subscriptions, or `MAX_OVERLAP` has passed since the service accepted it.
  * H2. A lost connection is reopened after growing pauses with jitter, after the pause that the
  *     service requested, or immediately on `retry`. Every flow resumes from its cursor, so no frame
  *     with a cursor is missed or repeated (`flow.ts`).
@@ -24,8 +24,8 @@ const DEBOUNCE = 50
 /** Milliseconds for which an earlier connection stays open after a new one has settled. */
 const OVERLAP = 300
 /**
- * Milliseconds after which a new connection counts as settled, even without answers for all of its
- * subscriptions.
+ * Milliseconds after which a new connection counts as settled even if not every subscription has
+ * received a frame.
  */
 const MAX_OVERLAP = 5000
 /** First and longest pause before a new attempt, in milliseconds and before jitter. */
@@ -127,8 +127,8 @@ export class Hub {
     const open = this.#newest?.open
     if (open?.size === flows.length && flows.every(({ id }) => open.has(id))) return
     const connection = new Connection(flows.map(({ id }) => id))
-    // Browsers limit the number of connections. If an earlier one is still open, a newest one that
-    // has not settled is closed.
+    // Browsers limit the number of connections. If an earlier one is still open, the newest one is
+    // closed immediately if it has not settled.
     if (this.#newest && this.#newest.unsettled.size > 0 && this.#earlier.size > 0)
       this.#newest.close()
     else if (this.#newest) this.#earlier.add(this.#newest)
@@ -169,7 +169,7 @@ export class Hub {
     if (connection !== this.#newest) return
     this.#newest = undefined
     if ('refused' in end) return void this.#refused(flows, end)
-    // The service ends a stream without subscriptions.
+    // The service ends a stream that has no subscriptions left.
     if (this.#flows.size === 0 || connection.open.size === 0) return void this.#open()
     for (const flow of this.#flows.values()) flow.tell({ state: 'waiting' })
     this.#set({ state: 'waiting' })
@@ -212,7 +212,7 @@ export class Hub {
       this.#merge(flow)
     }
   }
-  /** Ends a flow that was refused or, without a fault, is complete. */
+  /** Ends a flow: with a fault, the service refused the flow; without one, the flow is complete. */
   #finish(flow: Flow, fault: LiveFault | undefined): void {
     this.#flows.delete(flow.id)
     for (const listener of flow.listeners) this.#places.delete(listener)

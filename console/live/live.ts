@@ -79,7 +79,8 @@ export interface LiveFault {
 /**
  * The state of a subscription.
  * - `connecting`: requested for the first time.
- * - `live`: the service sends frames. Load lists in this state, because changes after it arrive.
+ * - `live`: the service sends frames. Load lists in this state, because later changes arrive as
+ *   frames.
  * - `waiting`: the connection was lost; it is opened again after a pause. Nothing is missed.
  * - `refused`: the service refused it, or the access was lost (`fault`). Nothing follows.
  * - `ended`: the sequence is complete, such as that of a completed run. Nothing follows.
@@ -100,7 +101,7 @@ export interface LiveConnection {
 /** The callbacks of a page for one subscription. They are called asynchronously. */
 export interface LiveListener {
   frame(frame: LiveFrame): void
-  /** Called with each new state, and first with `connecting`. */
+  /** Called with the present state of the subscription, and then with each new state. */
   state?(status: LiveStatus): void
 }
 

@@ -43,7 +43,7 @@ export type FromHub =
   /** The hub does not know the tab, so the tab must send `hello` again. */
   | { readonly type: 'gone' }
 
-/** The hub's end of the port of a tab. */
+/** The hub's end of a tab's port. */
 export interface TabPort {
   send(message: FromHub): void
 }

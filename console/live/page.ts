@@ -50,7 +50,8 @@ export class PageLive implements Live {
   #closed = false
 
   /**
-   * @param attach opens a port to a hub; called again when the hub does not answer.
+   * @param attach opens a port to a hub; called again when the hub does not answer or has dropped
+   * the page.
    * @param failed called with the exceptions of listeners.
    */
   constructor(

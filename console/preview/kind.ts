@@ -94,7 +94,7 @@ export function mediaTypeOf(kind: PreviewKind, mime: string, name: string): stri
   return getOwn(imageTypes, ending) ?? `${kind}/${ending}`
 }
 
-/** Whether bytes are probably text: they contain no zero byte and are valid UTF-8 at the start. */
+/** Whether bytes are probably text: the first 4,096 are valid UTF-8 without a zero byte. */
 export function looksLikeText(bytes: Uint8Array): boolean {
   const start = bytes.subarray(0, 4096)
   if (start.includes(0)) return false

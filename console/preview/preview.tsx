@@ -26,7 +26,10 @@ export interface FileStart {
   /** Whether `bytes` is the whole file. */
   readonly complete: boolean
 }
-/** Loads at most `most` bytes of a file. @throws ApiError if the service refuses. */
+/**
+ * Loads at most `most` bytes of a file.
+ * @throws ApiError if a request fails.
+ */
 export type LoadFile = (most: number, signal: AbortSignal) => Promise<FileStart>
 
 const MIB = 1_048_576
@@ -88,7 +91,7 @@ export function Preview({
   )
 }
 
-/** Returns a blob URL of the bytes. It is revoked when the bytes change or the component ends. */
+/** Returns a blob URL of the bytes, which is revoked when they change or the component unmounts. */
 function useBlobAddress(bytes: Uint8Array<ArrayBuffer>, type: string): string {
   const address = useMemo(() => URL.createObjectURL(new Blob([bytes], { type })), [bytes, type])
   useEffect(() => () => URL.revokeObjectURL(address), [address])

@@ -17,7 +17,7 @@ export interface Route {
    * that the queries run while the module of the page is loaded.
    */
   readonly early?: (params: Readonly<Record<string, string>>, query: URLSearchParams) => void
-  /** Permission in the project, such as `project.view`. */
+  /** Required permission, in the project or else in the organization, such as `project.view`. */
   readonly permission?: string
   /** The entry in the navigation. */
   readonly entry?: {

@@ -24,7 +24,7 @@ export const place = signal<Place>(current())
 const guards = new Set<() => string | undefined>()
 /**
  * Asks for confirmation before the page is left, if something would be lost, such as changes of a
- * form.
+ * form. The browser's history buttons leave a page of the console without confirmation.
  * @param question returns the question for the user, or undefined if the page may be left.
  * @returns a function that removes the guard.
  */

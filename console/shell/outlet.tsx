@@ -35,7 +35,8 @@ export function preloadPage(path: string, query: URLSearchParams): void {
   if (wasSignedIn()) route.early?.(params, query)
 }
 /**
- * Loads the module of a page. Returns undefined while it is loaded, or the error if it is missing.
+ * Loads the module of a page. Returns undefined while it is being loaded, or the error if it is
+ * missing.
  */
 function usePageModule(route: Route | undefined): ComponentType<PageProps> | Error | undefined {
   const [missing, setMissing] = useState<{ readonly route: Route; readonly error: Error }>()

@@ -29,9 +29,12 @@ export const project = computed(
 export const current = computed(() =>
   projects.value.find(({ handle, id }) => project.value === handle || project.value === id),
 )
-/** The project in the URL that was still missing after the session was reloaded. */
+/** The latest project in the URL for which a reload of the session ended without listing it. */
 const notFound = signal('')
-/** Whether the project in the URL does not exist, or is not accessible to the person. */
+/**
+ * Whether the project in the URL does not exist, or is not accessible to the person. False if the
+ * session does not list all of the person's projects.
+ */
 export const isShutOut = computed(
   () =>
     signedIn.value === true &&
@@ -51,7 +54,7 @@ export const wasSignedIn = (): boolean => stored(SIGNED_IN) !== undefined
 let loads = 0
 /**
  * Loads the session. The answer of an older request never replaces that of a newer one.
- * @throws ApiError if the service does not answer.
+ * @throws ApiError if the request fails.
  */
 export async function loadSession(): Promise<void> {
   const load = ++loads
@@ -142,7 +145,7 @@ export function followSession(): void {
 /**
  * Signs in, or adds a credential to the session.
  * @param way an API key or personal token, or the code of a sign-in link.
- * @throws ApiError if the credential or code is not valid, or the service does not answer.
+ * @throws ApiError if the credential or code is not valid, or the request fails.
  */
 export async function signIn(
   way: { readonly credential: string } | { readonly code: string },

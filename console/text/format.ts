@@ -28,7 +28,10 @@ export const formatUsd = (value: number): string =>
     maximumFractionDigits: Math.abs(value) < 1 ? 4 : 2,
   }).format(value)
 
-/** Returns a cost in US dollars. A credit is 0.01 USD. @param milli thousandths of a credit. */
+/**
+ * Returns a cost in US dollars. A credit is 0.01 USD.
+ * @param milli the cost in thousandths of a credit.
+ */
 export const formatCost = (milli: number): string => formatUsd(milli / 100_000)
 
 /** Returns a number of bytes in a readable unit, with powers of 1,024. */

@@ -33,7 +33,7 @@ export function Views({
 }: {
   readonly project: string
   readonly list: SavedView['list']
-  /** Which views of the list belong to the page; all by default. */
+  /** Returns whether a view of the list belongs to the page; by default, all views do. */
   readonly of?: (view: SavedView) => boolean
   /** The label of the list without a view. */
   readonly none: string

@@ -32,7 +32,8 @@ interface Options {
   /** The path below `/v1`; may include a query. */
   readonly path: string
   /**
-   * The index of the gateway of the first connection. Each further connection uses the next one.
+   * The index of the gateway for the first connection. Each further connection uses the next
+   * gateway.
    */
   readonly first: number
   readonly signal: AbortSignal

@@ -87,8 +87,8 @@ export class World {
     }
   }
   /**
-   * Reports the outcome of the turn of a step. A turn is opened before it ends; `unknown` means
-   * that its definition cannot be looked up.
+   * Reports the outcome of a step's turn. A turn is opened before it ends; `unknown` means that its
+   * definition cannot be looked up.
    */
   turn(step: string, outcome: string, more: Values): void {
     const found = placesOf(this.#runs.get(this.#id) as RunState).find(

@@ -6,8 +6,9 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /**
- * Names of executables, preferred ones first. The headless shell needs half of the processor time
- * of Chromium, because Chromium also draws its own window.
+ * Names of executables. If a folder of the PATH contains several of them, the first is used. The
+ * headless shell needs half of the processor time of Chromium, because Chromium also draws its own
+ * window.
  */
 const names = [
   'chromium-headless-shell',

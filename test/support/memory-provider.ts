@@ -48,7 +48,7 @@ export class MemoryPlace {
   readonly #listeners = new Set<(exit: WorkerExit) => void>()
 
   /**
-   * @param start starts the process of a worker; `end` is called when the process ends on its own.
+   * @param start starts the process of a worker, and calls `end` if the process ends on its own.
    */
   constructor(
     name = 'memory/one',

@@ -87,7 +87,7 @@ export interface TestApp {
   readonly key: KeyObject
   /** Installation id by owner. */
   readonly installations: Readonly<Record<string, number>>
-  /** Full names of the repositories of the installations. */
+  /** Full names of the installations' repositories. */
   readonly repositories: readonly string[]
   /** The permission on contents that is granted to the app. */
   contents: 'read' | 'write'

@@ -61,7 +61,7 @@ function Tokens({ project }: { readonly project: string }) {
 
 /**
  * Shows the tokens in the project that the query parameter `project` selects. By default, this is
- * the first project in which the caller is a person.
+ * the first project in which the caller is a person, or else the first project.
  */
 export function MyTokens() {
   const all = projects.value

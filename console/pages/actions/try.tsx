@@ -1,4 +1,4 @@
-/** Calls an action with a form of its input, and shows the result. */
+/** Calls an action with the input from a form, and shows the result. */
 import { useState } from 'preact/hooks'
 import { ApiError, type CallReply, call, type FieldFault } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'

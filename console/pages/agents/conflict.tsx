@@ -10,8 +10,8 @@ import { agentsText as text } from './text.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Returns the names of the edited fields whose stored values have changed since their editing
- * began.
+ * Returns the names of the edited fields whose stored values have changed since the person began to
+ * edit them.
  */
 export const conflictsOf = (changes: Fields, bases: Fields, stored: Fields): readonly string[] =>
   Object.keys(changes).filter(
@@ -33,7 +33,7 @@ const labels: Fields = {
 const shown = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? text.noValue)
 
-/** Shows the stored values; for the instructions, a diff to the edited text. */
+/** Shows the stored values; for the instructions, the differences from the edited text. */
 export const Conflict = ({
   names,
   changes,

@@ -59,7 +59,7 @@ export function Settings({
   readonly onDirty: (dirty: boolean) => void
 }) {
   const [changes, setChanges] = useState<Changes>({})
-  /** The stored values of the changed fields when their editing began. */
+  /** The values that the changed fields had in the record when the person began to edit them. */
   const [bases, setBases] = useState<Partial<Agent>>({})
   /** The record of the last save or check, which may be newer than the loaded one. */
   const [seen, setSeen] = useState(loaded)

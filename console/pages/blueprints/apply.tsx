@@ -66,8 +66,8 @@ export default function ApplyPage({ params }: PageProps) {
       ...more,
     })
   /**
-   * Shows the step `running` during a request, and `failed` with the error if the service refuses
-   * it.
+   * Shows the step `running` during a request, and the step `failed` if it fails, with the error
+   * of the service.
    */
   const attempt = async (running: Step, after: () => Promise<Step>, failed: Step) => {
     setStep(running)

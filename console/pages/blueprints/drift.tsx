@@ -1,4 +1,4 @@
-/** Fields of the resources of a blueprint that were changed since the last apply. */
+/** Fields of a blueprint's resources that were changed since the last apply. */
 import { useQuery } from '../../api/query.ts'
 import { Badge, Empty, Show } from '../../design/states.tsx'
 import { bindingKinds } from './binding-kinds.ts'

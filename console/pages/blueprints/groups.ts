@@ -25,7 +25,7 @@ export function groupsOf(bindings: readonly Binding[]): readonly Group[] {
     .sort((a, b) => a.namespace.localeCompare(b.namespace) || a.key.localeCompare(b.key))
 }
 
-/** Returns the path of the page of a blueprint. */
+/** Returns the path and query of a blueprint's page. */
 export const groupHref = (
   project: string,
   { namespace, key }: Pick<Group, 'namespace' | 'key'>,

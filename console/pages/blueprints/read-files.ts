@@ -15,7 +15,7 @@ export interface UploadedFile {
 /** A blueprint from the files. */
 interface ReadBlueprint {
   readonly request: ApplyRequest
-  /** Returns the location in the files of a field of the request, such as `desk.yaml:3:5`. */
+  /** Returns where the files define a field of the request, such as `desk.yaml:3:5`. */
   readonly placeOf: (path: string) => string | undefined
 }
 /** The blueprints in the files, and the faults of the files as messages. */
@@ -25,7 +25,7 @@ export interface ReadFiles {
 }
 
 const isDocument = ({ path }: UploadedFile): boolean => /\.(ya?ml|json)$/i.test(path)
-/** Returns the folder of a path with a leading slash; '' for a file without a folder. */
+/** Returns the folder of a path, preceded by a slash; '' for a file without a folder. */
 const folderOf = (path: string): string => {
   const end = path.lastIndexOf('/')
   return end < 0 ? '' : `/${path.slice(0, end)}`

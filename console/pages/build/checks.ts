@@ -8,18 +8,18 @@ import { checkSpec, Spec } from '../../../protocol/workflows/spec.ts'
 import type { ValueCheck } from '../../editor/faults.ts'
 import type { Schema } from '../../editor/suggestions.ts'
 
-/** The schema of the definition of a workflow. */
+/** The schema of workflow definitions. */
 export const workflowSchema = Spec as unknown as Schema
-/** Returns the faults of the definition of a workflow. */
+/** Returns the faults of a workflow definition. */
 export const checkWorkflow: ValueCheck = (value) => {
   const faults = explain(Spec, value)
   return faults.length > 0 ? faults : checkSpec(value as Spec, '')
 }
 
 const LoopDefinition = Closed(authoring)
-/** The schema of the definition of a loop. */
+/** The schema of loop definitions. */
 export const loopSchema = LoopDefinition as unknown as Schema
-/** Returns the faults of the definition of a loop; `agent_id` is the agent of the loop. */
+/** Returns the check of a loop definition; `agent_id` is the agent of the loop. */
 export const checkLoopWith =
   (agent_id: string | undefined): ValueCheck =>
   (value) => {
@@ -30,5 +30,5 @@ export const checkLoopWith =
       fault.field === 'body' ? { ...fault, field: '' } : fault,
     )
   }
-/** The names of the members of the definition of a loop. */
+/** The member names of loop definitions. */
 export const loopMembers = Object.keys(authoring) as readonly (keyof typeof authoring)[]

@@ -17,10 +17,10 @@ export function CreateFromTemplate<T extends { id: string; label: string; hint: 
   onClose,
 }: {
   readonly title: string
-  /** Label of the choice of a template. */
+  /** Label of the template choice. */
   readonly label: string
   readonly templates: readonly Readonly<T>[]
-  /** Creates the record. Faults of the name or handle are shown at the field for the name. */
+  /** Creates the record. Faults of the name or handle are shown next to the name field. */
   readonly onCreate: (name: string, template: Readonly<T>) => Promise<void>
   readonly onClose: () => void
 }) {

@@ -1,6 +1,6 @@
 /**
- * The messages of one channel, loaded newest first and updated live. The first page is loaded after
- * the live updates have started, so no message is missed.
+ * The messages of one channel, loaded newest first and updated live. When the live updates have
+ * started, the first page is loaded, even if it was loaded before, so no message is missed.
  */
 import { type ReadonlySignal, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
@@ -27,7 +27,10 @@ export interface Messages {
   readonly state: ReadonlySignal<MessagesState>
   /** Loads the next older page. */
   older(): Promise<void>
-  /** Loads older pages until the messages from `seq` on are loaded. @returns whether they are. */
+  /**
+  * Loads older pages until the messages from `seq` on are loaded.
+  * @returns whether they are loaded.
+  */
   reach(seq: number): Promise<boolean>
   /** Shows a message that this browser has sent or changed. */
   add(message: ChannelMessage): void

@@ -1,6 +1,7 @@
 /**
  * The form with which a target answers. Entered values survive a reload. An answer cannot be
- * withdrawn, so keys only select, and only Ctrl+Enter or the button sends.
+ * withdrawn, so the keys of choices only select. The button, Ctrl+Enter, and Enter in a field that
+ * submits the form send the answer.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Interaction, Question } from '../../../protocol/interactions/schema.ts'
@@ -14,7 +15,7 @@ import { type Command, useCommands } from '../../shell/shortcuts.ts'
 import { type Draft, type Entered, initialOf, pick, questionOf, readDraft } from './asked.ts'
 import { inboxText as text } from './text.ts'
 
-/** Returns the storage key of the draft of an answer. */
+/** Returns the storage key of an answer's draft. */
 export const draftKey = (id: string): string => `answer.${id}`
 const MAX_KEYS = 9
 const MAX_COMMENT = 16_384

@@ -146,7 +146,7 @@ export const sessionOf = ({ consumer }: Pick<Interaction, 'consumer'>): string |
 
 /**
  * Returns the id to select after a step in a list.
- * @param at last index of the selected item, which is used if it has left the list.
+ * @param at last known index of the selected item, used if the item is no longer in the list.
  */
 export function stepTo(
   ids: readonly string[],

@@ -20,7 +20,7 @@ const defaults: Readonly<Record<string, unknown>> = { concurrency: 'allow' }
 
 /**
  * Returns the members of an update that turns one definition into another. Unchanged members are
- * left out, because each member of an update creates a new version.
+ * left out, because an update creates a new version even if it changes no value.
  */
 export function changesOf(before: Authored, after: Authored): Partial<Authored> {
   const changes = loopMembers.flatMap((name): [string, unknown][] => {

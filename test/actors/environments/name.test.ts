@@ -1,5 +1,5 @@
 /**
- * The holder of an environment's name, and the fields that gateways add to commands about names.
+ * The actor of an environment's name, and the fields that gateways add to commands about names.
  */
 import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'

@@ -1,6 +1,6 @@
 /**
- * The holder of a table name: claims, confirmations and releases, and a model of holders and tables
- * whose messages are delayed at random.
+ * The actor of a table name: claims, confirmations and releases, and a model of tables and the
+ * actors of their names, with messages that are delayed at random.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -84,7 +84,8 @@ const names = ['one', 'two'] as const
 const tables = ['tbl_a', 'tbl_b'] as const
 
 /**
- * Tables, holders, and messages between them. Commands with claims may be lost, late or repeated.
+ * Tables, the actors of their names, and messages between them. Commands with claims may be lost,
+ * late or repeated.
  */
 class World {
   readonly holders = new Map<string, Scene<HolderState>>(

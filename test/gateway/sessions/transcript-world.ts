@@ -66,7 +66,7 @@ export interface Client {
   /** Version 1: the message numbers in received frames, over all connections. */
   readonly numbers: number[]
   readonly inbox: Arrived[]
-  /** Version 2: the ids of the frames of the current connection. */
+  /** Version 2: the frame ids of the current connection. */
   ids: string[]
   connected: boolean
   /**

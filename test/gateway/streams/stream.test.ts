@@ -57,7 +57,7 @@ function journal(at: TestGateway) {
     },
   }
 }
-/** Ids and event types of the frames of a stream. */
+/** Ids and event types of a stream's frames. */
 const frames = (text: string): string[] =>
   text
     .split('\n\n')

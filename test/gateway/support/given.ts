@@ -18,7 +18,7 @@ import { type Answer, type Played, played, START } from '../../actors/support/pl
 
 export const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
 export const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
-/** Permissions of the caller of a change, unless the test sets others. */
+/** The caller's permissions for a change, unless the test sets others. */
 const everything = Object.keys(permissions)
 export const seal = (text: string): Uint8Array =>
   createHmac('sha256', 'a secret of tests').update(text).digest()

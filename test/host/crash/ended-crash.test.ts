@@ -1,6 +1,6 @@
 /**
- * A node dies before and after each step while runs end, leave memory, and receive late messages.
- * Invariant: the next owner reads each ended run from the journal in its last state.
+ * A node dies before and after each step while runs end, are evicted from memory, and receive late
+ * messages. Invariant: the next owner reads each ended run from the journal in its last state.
  */
 import t from 'tap'
 import { MemoryBus } from '../../support/memory.ts'

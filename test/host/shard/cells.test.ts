@@ -7,7 +7,7 @@ import { notOwner } from '../../../nodes/host/deps.ts'
 import { settleAll } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
-/** Milliseconds after which an unused actor has certainly left memory. */
+/** Milliseconds after which an unused actor was certainly evicted from memory. */
 const PAST_IDLE_EVICTION_MS = 70_000
 
 t.test('snapshots for waiting commands are read once, concurrently with commits', async (t) => {
@@ -174,7 +174,7 @@ t.test('concurrent loads share one check of the checkpoint', async (t) => {
   t.ok(looks > 0 && looks <= 2, `${looks} looks`)
 })
 
-/** A shard with one run that has just left memory. */
+/** A shard with one run that was just evicted from memory. */
 async function left() {
   const lost: string[] = []
   const world = new ToyWorld()

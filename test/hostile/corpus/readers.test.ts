@@ -1,6 +1,6 @@
 /**
  * The parsers of user-supplied texts in isolation. Invariants for any text: each parser returns a
- * value or reports a fault to the author, and does no more work than its budget allows. No time is
+ * value or reports a fault of the text, and does no more work than its budget allows. No time is
  * measured.
  */
 import t from 'tap'

@@ -59,7 +59,7 @@ export const patterns: readonly string[] = [
  * limit.
  */
 export const REPEATED_COMPARISON = `true${' && input == event'.repeat(100)}`
-/** Expressions that nest deeply, take a lot of work, or use forbidden names. */
+/** Expressions that nest deeply, require a lot of work, or use forbidden names. */
 export const expressions: readonly string[] = [
   '('.repeat(2000),
   `${'('.repeat(2000)}1${')'.repeat(2000)}`,

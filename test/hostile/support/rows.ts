@@ -371,7 +371,7 @@ export function filled(name: RowName, place: Place): Record<string, string> {
   )
 }
 
-/** A body that the row accepts; undefined if it takes none. */
+/** A body that the row accepts; undefined if requests to the row have no body. */
 export function bodyFor(name: RowName, place: Place): object | undefined {
   const { body, as }: Shape = api[name].shape
   const made = bodies[name] ?? bodies[as as RowName]

@@ -1,6 +1,6 @@
 /**
- * The timeout for a silent provider. It must end a generation even if garbage is collected before
- * it fires.
+ * The timeout that ends the generation of a silent provider. It must fire even if garbage is
+ * collected first.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,6 +1,6 @@
 /**
- * A container engine for tests: Podman's API service with its own storage in a temporary folder, and
- * an image of this machine's Node.js, git and bash. Nothing is downloaded.
+ * A container engine for tests: Podman's API service with its own storage in a temporary folder,
+ * and images with this machine's Node.js, bash and, unless omitted, git. Nothing is downloaded.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
@@ -27,7 +27,7 @@ export interface Podman {
 export const IMAGE = 'localhost/baton-test:1'
 export const IMAGE_WITHOUT_GIT = 'localhost/baton-test-without-git:1'
 
-/** The programs of the image besides Node.js. */
+/** The programs of the images besides Node.js. */
 const PROGRAMS = ['bash', 'git', 'cat', 'chown', 'id', 'ls', 'mkdir', 'sleep']
 const pathOf = (name: string): string =>
   execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim()

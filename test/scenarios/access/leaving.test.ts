@@ -1,6 +1,6 @@
 /**
- * A gateway that is about to stop serves requests but accepts no streams and no worker sockets, so
- * that clients immediately connect to another gateway.
+ * A gateway that is about to stop still serves requests, but accepts no streams and no worker
+ * sockets, so that clients immediately connect to another gateway.
  */
 import http from 'node:http'
 import t from 'tap'

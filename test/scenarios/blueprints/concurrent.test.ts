@@ -14,7 +14,7 @@ const bindings = async (blueprint_key: string): Promise<Found[]> =>
 const actionsOf = (result: object): Found[] =>
   listOf(result, 'changes').map(({ action }) => action as unknown as Found)
 const keyed = (key: string) => ({ headers: { 'idempotency-key': key } })
-/** Milliseconds that a call may take when no other holder delays it. */
+/** Milliseconds that a call may take when no other request holds the blueprint. */
 const SOON = 15_000
 
 const schema = {

@@ -1,7 +1,7 @@
 /**
  * Three NATS servers in operator mode. Each node's user has only the permissions that `baton
  * nats-permissions` prints for its role. No guarantee to clients is violated while processes are
- * killed, and the error for a missing permission names it.
+ * killed, and the error for a missing permission contains the name of the permission.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -21,7 +21,7 @@ const nap = { id: 'nap', kind: 'sleep', config: { duration: '0s' } }
 const own = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of (4\d\d|503)/.test(fault))
 
-/** Replaces the text of the editor of a definition by the keyboard. */
+/** Replaces the text of the definition editor by keyboard. */
 async function write(page: Page, text: string): Promise<void> {
   const editor = page.getByRole('textbox', { name: 'Definition' })
   await page.locator('.editor-frame[data-loaded=true]').waitFor()

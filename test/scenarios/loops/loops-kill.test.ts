@@ -105,7 +105,7 @@ const KILLS = Number(process.env['KILLS'] ?? 2)
  * schedules, so successive kills affect different schedules.
  */
 const BETWEEN = 7000
-/** Milliseconds from the last of these periods to the check of the schedules. */
+/** Milliseconds from the last outage to the check of the schedules. */
 const AFTER = 11_000
 t.setTimeout(360_000 + KILLS * BETWEEN * 2)
 t.test(

@@ -1,6 +1,6 @@
 /**
- * Property: each follow of several tabs receives every event after its cursor once and in order,
- * whenever connections, tabs or the hub end.
+ * Property: each subscription of several tabs receives every event after its cursor once and in
+ * order, whenever connections, tabs or the hub end.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -232,7 +232,7 @@ t.test('nothing is missed and nothing is repeated', { timeout: 100_000 }, async 
             return one.messages()
           }
           const expected = JSON.stringify(transcript.messages())
-          // A follow without a cursor begins with the newest part of the transcript.
+          // A subscription without a cursor begins with the newest part of the transcript.
           await until(
             async () => JSON.stringify(folded()),
             (text) => text === expected,

@@ -90,7 +90,7 @@ export class EventRules {
       }
     }
   }
-  /** Checks an entry of a run: the matcher stores every wait that the run shows as open. */
+  /** Checks an entry of a run: the matcher has stored every wait that the entry shows as open. */
   checkRun({ cursor, entry }: Placed): void {
     for (const { type, payload = {} } of entry.events as readonly RunEvent[]) {
       const { event_type, wait_id } = payload

@@ -1,4 +1,4 @@
-/** Invariants of the history of a run, in journal order. */
+/** Invariants of a run's history, in journal order. */
 
 import type { Placed } from '../../../protocol/entry.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'

@@ -20,7 +20,7 @@ interface Course {
   readonly keys: Set<string>
   /** Calls by turn and id, each with its job and whether it has ended. */
   readonly calls: Map<string, { job?: string; done?: true }>
-  /** Ids of the tool uses in the last row. The next row must have their results. */
+  /** Ids of the tool uses in the last row. The next row must contain their results. */
   open: readonly string[]
   readonly delivered: Set<string>
 }

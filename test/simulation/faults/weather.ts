@@ -36,8 +36,8 @@ const faultKinds = [
  * - disk: the journal is slow.
  * - wipe: all snapshots are lost.
  * - tail: a restarted server has lost its newest snapshots, and the registry, which is in memory.
- * - state: snapshots are slow or fail.
- * - registry: compare-and-set is slow, fails, or gets no answer.
+ * - state: operations on snapshots are slow, or get no answer.
+ * - registry: operations of the registry are slow, or get no answer.
  * - amnesia: the registry loses everything.
  * - skew, drift, jump: clocks differ, run at different speeds, or are set.
  * - workers: workers misbehave.

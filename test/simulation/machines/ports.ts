@@ -15,7 +15,7 @@ const BACKLOG = 5000
 const never = <T>(): Promise<T> => new Promise<T>(() => {})
 
 interface Way {
-  /** Whether the request or the answer is lost. */
+  /** The message that is lost, if any. */
   readonly lost?: 'request' | 'answer'
   /** Milliseconds that the operation takes in addition to the travel time. */
   readonly slow?: number

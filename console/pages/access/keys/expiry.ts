@@ -11,6 +11,6 @@ export const expiryChoices = [
   { value: '', label: text.never },
 ] as const
 
-/** Returns the member `expires_at` of a request for a choice; no member if it never expires. */
+/** Returns the request member `expires_at` for a choice; no member for a key that never expires. */
 export const expiryOf = (days: string, now: number): { readonly expires_at?: string } =>
   days === '' ? {} : { expires_at: new Date(now + Number(days) * DAY_MS).toISOString() }

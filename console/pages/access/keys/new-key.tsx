@@ -48,8 +48,8 @@ export function NewKey({
     )
   }
   /**
-   * Creates a service with the chosen role; returns undefined if the person may not. A retry after
-   * a failed key creation reuses the service.
+   * Creates a service with the chosen role; returns undefined if the person may not create one. A
+   * retry after a failed key creation reuses the service if name and role are unchanged.
    */
   const newService = async (): Promise<string | undefined> => {
     if (!may('project.admin')) return undefined

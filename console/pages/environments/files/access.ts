@@ -27,7 +27,8 @@ const TIMEOUT = 120
 const WRITE = 262_144
 
 /**
- * Executes an action and returns its output. @throws ApiError if it is refused, fails or times out.
+ * Executes an action and returns its output.
+ * @throws ApiError if the action is refused, fails or times out.
  */
 async function act(
   { project, id }: Workspace,

@@ -1,4 +1,4 @@
-/** The files of the workspace of an environment: folders, previews, download, upload, deletion. */
+/** The files of an environment's workspace: folders, previews, download, upload, deletion. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../../api/client.ts'

@@ -14,7 +14,10 @@ export interface TerminalEvents {
   opened(): void
   /** Shows output. The promise resolves when the output has been shown. */
   output(bytes: Uint8Array): Promise<void>
-  /** Called once. `code` is the exit code of the program; without it, `message` is the reason. */
+  /**
+   * Called once, but not after `close`. `code` is the exit code of the program. Without `code`,
+   * `message` is the reason, if one is known.
+   */
   ended(how: { readonly code: number } | { readonly message?: string }): void
 }
 /** Controls an open terminal. */

@@ -6,7 +6,7 @@
  * CSSOM, which the policy permits. Preact is not affected, because it calls `createElementNS`.
  */
 
-/** Replaces `setAttribute` of the spans of a terminal. */
+/** Replaces `setAttribute` of new spans while a terminal is open. */
 function setAttribute(this: HTMLElement, name: string, value: string): void {
   if (name === 'style') this.style.cssText = value
   else Element.prototype.setAttribute.call(this, name, value)

@@ -1,7 +1,7 @@
-/** Differences of two JSON values, and of the steps of two runs. It needs no browser. */
+/** Differences between two JSON values, and between the steps of two runs. Needs no browser. */
 import type { RunStep } from '../../../../protocol/runs/schema.ts'
 
-/** A difference between two values. `undefined` means that a value does not have the member. */
+/** A difference between two values. `undefined` means that this value lacks the member. */
 export interface Difference {
   /** Names and indices, separated by dots; '' for the whole value. */
   readonly path: string
@@ -19,7 +19,8 @@ const isAlike = (a: unknown, b: unknown): boolean =>
   isObject(a) && isObject(b) && Array.isArray(a) === Array.isArray(b)
 
 /**
- * Returns the differences of two values, with the members of `a` before those that only `b` has.
+ * Returns the differences between two values, with the members of `a` before those that only `b`
+ * has.
  */
 export function differences(a: unknown, b: unknown): readonly Difference[] {
   const found: Difference[] = []
@@ -66,7 +67,7 @@ export function pairSteps(a: readonly RunStep[], b: readonly RunStep[]): readonl
   })
 }
 
-/** Returns the time that a step took in milliseconds; undefined if it has not ended. */
+/** Returns the milliseconds from the start to the end of a step; undefined without both times. */
 export function timeOf(step: RunStep | undefined): number | undefined {
   const { started_at, completed_at } = step ?? {}
   if (started_at === undefined || completed_at === undefined) return undefined

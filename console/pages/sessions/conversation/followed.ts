@@ -78,7 +78,7 @@ export class FollowedSession {
   }
   /**
    * Loads earlier messages with their turns.
-   * @throws ApiError if the service refuses the request.
+   * @throws ApiError if a request fails.
    */
   async earlier(): Promise<void> {
     const { first: before_sequence } = this

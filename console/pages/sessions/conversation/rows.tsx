@@ -1,6 +1,6 @@
 /**
- * The rows of a conversation. A row whose message and results have not changed is not rendered
- * again.
+ * The rows of a conversation. The content of a message is rendered again only after a change of the
+ * message or of its results.
  */
 
 import { isShown, type Results } from '../../../../client/chat/entries.ts'
@@ -66,7 +66,7 @@ function Sender({
   return <>{id === undefined || id === SERVICE ? text.user : <Who project={project} id={id} />}</>
 }
 
-/** The content of a message. `came`: the result of each block that is a call of a tool. */
+/** The content of a message. `came`: for each block, the result of its tool call, if any. */
 class MessageBody extends Pure<{
   readonly message: TranscriptMessage
   readonly came: readonly ReturnType<Results['get']>[]

@@ -31,7 +31,7 @@ class FactsOfTurns {
   readonly #of: { readonly project: string; readonly session_id: string }
   /** The turns to read, with the number of reads so far. */
   readonly #wanted = new Map<string, number>()
-  /** The turns that were read, and whether each had ended. */
+  /** The turns that were requested so far, and whether each had ended when it was requested. */
   readonly #read = new Map<string, boolean>()
   #later: ReturnType<typeof setTimeout> | undefined
   #stopped = false
@@ -93,7 +93,7 @@ class FactsOfTurns {
   }
 }
 
-/** Loads the facts of the turns of a conversation. `version` changes with the transcript. */
+/** Loads the facts about a conversation's turns. `version` changes with the transcript. */
 export function useTurnFacts(
   project: string,
   session_id: string,

@@ -32,7 +32,7 @@ export function linesOf(
  * Loads all rows of a query and offers them as a file.
  * @param advanced receives the number of loaded rows.
  * @returns the number of rows.
- * @throws ApiError if the service refuses; the reason of the signal if it aborts.
+ * @throws ApiError if a request fails; the reason of the signal if it is aborted.
  */
 export async function exportRows(
   {

@@ -50,8 +50,8 @@ export function newColumns(file: CsvFile, schema: TableSchema): ReadonlyMap<numb
   return found
 }
 /**
- * Maps columns to columns of the same name. Case and punctuation are ignored for a column without
- * an exact match.
+ * Maps the columns of the file to table columns with the same name. Case and punctuation are
+ * ignored for a column without an exact match.
  */
 export function suggested(file: CsvFile, schema: TableSchema): Mapping {
   const free = new Set(schema.columns.map(({ name }) => name))

@@ -68,7 +68,7 @@ export interface Filter {
   readonly filter: Readonly<Record<string, unknown>>
   readonly faults: ReadonlyMap<number, string>
 }
-/** Returns the filter of conditions. A condition with a fault is left out. */
+/** Returns the filter for conditions. A condition with a fault is left out. */
 export function filterOf(list: readonly Condition[], schema: TableSchema): Filter {
   const filter: Record<string, Record<string, unknown>> = {}
   const faults = new Map<number, string>()
@@ -160,7 +160,7 @@ export function columnsOf(
   return chosen.length > 0 ? chosen : columns
 }
 
-/** Returns the conditions of the filter of a saved view; other operators are left out. */
+/** Returns the conditions in a saved view's filter. Operators that the menus lack are left out. */
 export const conditionsOf = (filter: unknown): readonly Condition[] =>
   Object.entries(filter ?? {}).flatMap(([field, wish]: [string, unknown]) =>
     Object.entries(typeof wish === 'object' && wish !== null ? wish : { $eq: wish }).flatMap(
@@ -172,7 +172,7 @@ export const conditionsOf = (filter: unknown): readonly Condition[] =>
     ),
   )
 
-/** Returns the content of a saved view of the rows of a table. */
+/** Returns the content of a saved view of a table's rows. */
 export const viewOf = (
   table_id: string,
   { query: { filter, search }, sort }: AskedRows,

@@ -59,7 +59,7 @@ export function Grid({
   readonly onSort: (field: string, add: boolean) => void
   readonly onSelect: (ids: ReadonlySet<string>) => void
   readonly onOpen: (row: TableRow) => void
-  /** Loads more rows; undefined while rows are loaded, and after a failure. */
+  /** Loads more rows; undefined while rows are being loaded, and after a failure. */
   readonly onEnd: (() => void) | undefined
   readonly onDelete: () => void
   readonly store: (row: TableRow, column: string, value: unknown) => Promise<void>

@@ -13,7 +13,7 @@ import { ApiError, type CallReply, call } from '../../../api/client.ts'
 import type { Sort } from './filter.ts'
 
 export type TableRow = CallReply<'row.get'>
-/** Which rows are shown. A search has no sort, because its rows are sorted by relevance. */
+/** Selects the rows to show. A search has no sort, because its rows are sorted by relevance. */
 export interface RowQuery {
   readonly filter?: Readonly<Record<string, unknown>>
   readonly sort?: readonly Sort[]
@@ -34,7 +34,10 @@ const PAGE = 200
 const REFRESHED = 1000
 const PAUSE_MS = 1000
 
-/** Loads one page of rows. @throws ApiError if the service refuses the query. */
+/**
+ * Loads one page of rows.
+ * @throws ApiError if the request fails.
+ */
 export async function loadRows(
   project: string,
   id: string,
@@ -59,7 +62,10 @@ interface RowsPage {
   readonly signal?: AbortSignal
 }
 
-/** Joins reloaded rows with the known rows that follow them. */
+/**
+ * Joins reloaded rows with the known rows that follow them. If the last reloaded row is not known,
+ * returns only the reloaded rows.
+ */
 export function joinRows(known: readonly TableRow[], again: readonly TableRow[]): TableRow[] {
   const last = again.at(-1)?.id
   const at = known.findIndex(({ id }) => id === last)

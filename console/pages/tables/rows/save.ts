@@ -12,7 +12,7 @@ export interface Conflict {
 /**
  * Changes members of a row; null removes one.
  * @param row the row as the person has seen it.
- * @throws ApiError if the service refuses the change, but the row was not changed or deleted.
+ * @throws ApiError if a request fails for any reason other than a conflict with the stored row.
  */
 export async function saveRow(
   project: string,

@@ -44,7 +44,10 @@ const inspection = (): string => {
   return outputFiles[0]?.text ?? ''
 }
 
-/** Opens the browser. @param tolerated pattern of log errors that are not faults. */
+/**
+ * Opens the browser.
+ * @param tolerated pattern of log errors that are not faults.
+ */
 export async function watched(
   browser: Browser,
   s: Service,

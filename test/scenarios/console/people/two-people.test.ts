@@ -19,7 +19,7 @@ const nap = { id: 'nap', kind: 'sleep', config: { duration: '0s' } }
 const own = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of (4\d\d|503)/.test(fault))
 
-/** Replaces the text of an editor by the keyboard. */
+/** Replaces the text of an editor by keyboard. */
 async function write(page: Page, name: string, text: string): Promise<void> {
   await page.locator('.editor-frame[data-loaded=true]').waitFor()
   await page.getByRole('textbox', { name }).click()

@@ -138,7 +138,8 @@ export function ResumeDialog({ project, id, onClose, done }: DialogProps) {
 }
 
 /**
- * Retries a failed run in place, from the step with the key `from` on; '' means the failed step.
+ * Retries a failed run in place, from a chosen step on. `from` is the key of the step that is
+ * chosen at first; '' stands for the failed step.
  */
 export function RetryDialog({
   project,

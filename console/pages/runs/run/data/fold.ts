@@ -1,10 +1,10 @@
 /**
- * Folds the records of steps and the events of a run into the state that the page shows. It needs
- * no browser.
+ * Folds the records of steps and the events of a run into the state that the page shows. This
+ * module needs no browser.
  *
  * Invariant: records may arrive before or after events, and both may arrive repeatedly. Events
  * arrive in the order of their sequences. An event that is older than the record of its step adds
- * spans of time, but never changes the state of the step.
+ * spans of time and the ids of related records, but never changes the state of the step.
  */
 import type { RunEventRecord, RunStep } from '../../../../../protocol/runs/schema.ts'
 import type { WaitingOn } from '../../../../../protocol/runs/waiting.ts'
@@ -75,7 +75,7 @@ export class RunFold {
   /** The events, oldest first. */
   readonly events: RunEventRecord[] = []
   readonly types = new Set<string>()
-  /** The status according to the events; undefined before the first one that changes it. */
+  /** The status according to the events; undefined before the first event that sets it. */
   status: string | undefined
   /** Time of `status` in Unix milliseconds. */
   statusAt = 0

@@ -1,5 +1,5 @@
 /**
- * The data of the page of a run: its record, its steps, and its events as they happen. Frames are
+ * The data of a run's page: the record, the steps, and the events as they happen. Frames are
  * applied together, at most ten times per second.
  */
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
@@ -16,7 +16,7 @@ import { hasEnded, RunFold } from './fold.ts'
 /** The record of a run with its definition and the reason why it waits. */
 export type RunDetail = Reply<Api['run.get']>
 
-/** The data of the page of a run, updated live. */
+/** The data of a run's page, updated live. */
 export interface LiveRun {
   readonly fold: RunFold
   /** Increases whenever `fold` changes. Components read it to be rendered again. */
@@ -210,7 +210,7 @@ function followRun(
   }
 }
 
-/** Returns the newest status of a run: that of its record or that of its newest event. */
+/** Returns the newer status of a run: the status in its record, or that according to its events. */
 export function statusOfRun(detail: RunDetail, fold: RunFold): string {
   const { status, statusAt } = fold
   return status !== undefined && statusAt >= Date.parse(detail.updated_at) ? status : detail.status

@@ -1,6 +1,6 @@
 /**
  * Arranges the steps of a run as rows. Branches and items are below their step and can be
- * collapsed. It needs no browser.
+ * collapsed. This module needs no browser.
  */
 import type { StepView } from './fold.ts'
 
@@ -110,7 +110,7 @@ export class StepTree {
   /**
    * Returns the visible rows.
    * @param open the rows that were expanded (true) or collapsed (false). Other steps are expanded
-   * if they have few branches.
+   * if they have few branches, and other branches unless they are items of a `for_each` step.
    * @param itemName returns the label of an item of a `for_each` step, by its index.
    */
   rows(open: ReadonlyMap<string, boolean>, itemName: (index: string) => string): Row[] {

@@ -21,7 +21,7 @@ export interface LogState {
   readonly error?: ApiError
 }
 
-/** Number of lines that are loaded together, and maximum number of lines per request. */
+/** Number of lines after which `older` stops loading, and maximum number of lines per request. */
 const PAGE = 400
 const LIMIT = 200
 const RENDER_MS = 150

@@ -1,6 +1,6 @@
 /**
  * Describes why a run makes no progress, and what a person can do about it, from the waits of its
- * steps and the reason that the service reports. It needs no browser.
+ * steps and the reason that the service reports. This module needs no browser.
  */
 import type { WaitingOn } from '../../../../../protocol/runs/waiting.ts'
 import type { StepView, WaitSpan } from '../data/fold.ts'
