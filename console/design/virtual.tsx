@@ -118,34 +118,36 @@ export function VirtualList<T>({
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
       tabIndex={0}
     >
-      {head && (
-        <div role="rowgroup" class="virtual-head">
-          <div role="row" class="line head" style={style}>
-            {head.map((name, index) => (
-              <div role="columnheader" class="clip" key={index}>
-                {name}
-              </div>
-            ))}
+      <div class="virtual-inside" role="presentation">
+        {head && (
+          <div role="rowgroup" class="virtual-head">
+            <div role="row" class="line head" style={style}>
+              {head.map((name, index) => (
+                <div role="columnheader" class="clip" key={index}>
+                  {name}
+                </div>
+              ))}
+            </div>
           </div>
+        )}
+        <div role="rowgroup" class="sizer" style={{ height: `${shown}px` }}>
+          {items.slice(first, end).map((item, index) => {
+            const at = first + index
+            return (
+              <Line
+                key={keyOf(item)}
+                item={item}
+                render={render}
+                index={at}
+                current={at === current}
+                style={{
+                  ...style,
+                  transform: `translateY(${at * line - scrolled + view.scrolled}px)`,
+                }}
+              />
+            )
+          })}
         </div>
-      )}
-      <div role="rowgroup" class="sizer" style={{ height: `${shown}px` }}>
-        {items.slice(first, end).map((item, index) => {
-          const at = first + index
-          return (
-            <Line
-              key={keyOf(item)}
-              item={item}
-              render={render}
-              index={at}
-              current={at === current}
-              style={{
-                ...style,
-                transform: `translateY(${at * line - scrolled + view.scrolled}px)`,
-              }}
-            />
-          )
-        })}
       </div>
     </div>
   )

@@ -19,6 +19,8 @@ export const auditText = messages('audit', {
   service_account: 'Services',
   agent: 'Agents',
   system: 'The system',
+  actorKind: (type: 'user' | 'service_account' | 'agent' | 'system') =>
+    ({ user: 'Person', service_account: 'Service', agent: 'Agent', system: 'The system' })[type],
   period: 'Period',
   anyTime: 'Any time',
   lastHours: (hours: number) => `Last ${plural(hours, 'hour', 'hours')}`,

@@ -25,6 +25,8 @@ export const audit: typeof auditText = {
   service_account: 'Dienste',
   agent: 'Agenten',
   system: 'Das System',
+  actorKind: (type) =>
+    ({ user: 'Person', service_account: 'Dienst', agent: 'Agent', system: 'Das System' })[type],
   period: 'Zeitraum',
   anyTime: 'Beliebige Zeit',
   lastHours: (hours) => `Letzte ${plural(hours, 'Stunde', 'Stunden')}`,
@@ -149,7 +151,7 @@ export const organization: typeof organizationText = {
   created: 'Das Projekt wurde angelegt.',
   createdAt: 'Angelegt',
   access: 'Zugang',
-  noProjects: 'Es gibt noch kein Projekt.',
+  noProjects: 'Es gibt noch kein Projekt',
   keysTitle: 'API-Schlüssel der Organisation',
   keysHint: 'Mit ihnen kann man jedes offene Projekt betreten, mit den Rechten ihrer Rolle.',
   keyRole: 'Rolle',
@@ -231,7 +233,7 @@ export const settings: typeof settingsText = {
   hostsHint:
     'Hosts von Git-Repositories für Umgebungen. Schlüssel und Tokens werden geschrieben und nie ' +
     'gezeigt.',
-  noHosts: 'Es gibt noch keinen Repository-Host.',
+  noHosts: 'Es gibt noch keinen Repository-Host',
   noHostsHint:
     'Fügen Sie einen hinzu, damit Jobs in Umgebungen private Repositories benutzen können.',
   newHost: 'Neuer Host',

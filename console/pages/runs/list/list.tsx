@@ -204,7 +204,7 @@ export default function RunsPage({ params }: PageProps) {
             columns={[
               ...(operates ? ['1.5rem'] : []),
               '6.5rem',
-              'minmax(10rem, 1.6fr)',
+              'minmax(12rem, 2.2fr)',
               ...shownColumns.map(({ width }) => width),
             ].join(' ')}
             height="100%"
