@@ -53,7 +53,7 @@ export function Page({
     top.current?.focus({ preventScroll: true })
   }, [path])
   return (
-    <div class={full ? 'page full' : wide ? 'page wide' : 'page'}>
+    <div class={['page', full && 'full', wide && 'wide'].filter(Boolean).join(' ')}>
       <header class="page-head">
         <div class="grow">
           {crumbs.length > 0 && (

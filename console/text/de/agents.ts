@@ -162,7 +162,7 @@ export const agents: typeof agentsText = {
   toolkitHint: 'Ein Toolkit nennt Aktionen, die Agenten als Werkzeuge benutzen dürfen.',
   toolkitEdit: 'Toolkit bearbeiten',
   source: 'Von',
-  sourceSystem: 'dem Dienst',
+  sourceSystem: 'vom Dienst',
   sourceProject: 'dem Projekt',
   sourceOrganization: 'der Organisation',
   selectors: 'Aktionen',

@@ -111,6 +111,7 @@ export default function RunsPage({ params }: PageProps) {
   return (
     <Page
       full
+      wide
       title={runsText.runs}
       actions={
         <>
@@ -203,7 +204,7 @@ export default function RunsPage({ params }: PageProps) {
             line={LINE}
             columns={[
               ...(operates ? ['1.5rem'] : []),
-              '6.5rem',
+              '7.75rem',
               'minmax(12rem, 2.2fr)',
               ...shownColumns.map(({ width }) => width),
             ].join(' ')}
