@@ -165,7 +165,7 @@ export function AuditLog({ project }: { readonly project?: string }) {
             {nameOf(entry)}
           </span>
           {entry.actor_type !== 'system' && (
-            <div class="small soft">{text.actorKind(entry.actor_type)}</div>
+            <div class="small soft">{text[`kind_${entry.actor_type}`]}</div>
           )}
         </>
       ),

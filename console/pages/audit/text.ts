@@ -19,8 +19,9 @@ export const auditText = messages('audit', {
   service_account: 'Services',
   agent: 'Agents',
   system: 'The system',
-  actorKind: (type: 'user' | 'service_account' | 'agent' | 'system') =>
-    ({ user: 'Person', service_account: 'Service', agent: 'Agent', system: 'The system' })[type],
+  kind_user: 'Person',
+  kind_service_account: 'Service',
+  kind_agent: 'Agent',
   period: 'Period',
   anyTime: 'Any time',
   lastHours: (hours: number) => `Last ${plural(hours, 'hour', 'hours')}`,

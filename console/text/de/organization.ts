@@ -25,8 +25,9 @@ export const audit: typeof auditText = {
   service_account: 'Dienste',
   agent: 'Agenten',
   system: 'Das System',
-  actorKind: (type) =>
-    ({ user: 'Person', service_account: 'Dienst', agent: 'Agent', system: 'Das System' })[type],
+  kind_user: 'Person',
+  kind_service_account: 'Dienst',
+  kind_agent: 'Agent',
   period: 'Zeitraum',
   anyTime: 'Beliebige Zeit',
   lastHours: (hours) => `Letzte ${plural(hours, 'Stunde', 'Stunden')}`,
