@@ -36,7 +36,7 @@ await inBrowser(t, async (browser) => {
 
   t.test('a webhook is created, tested, and its deliveries are sent again', async (t) => {
     const page = await mouse.open('/p/default/webhooks')
-    await page.getByText('There is no webhook yet.').waitFor()
+    await page.getByText('There is no webhook yet').waitFor()
     await page.keyboard.press('n')
     await page.getByRole('textbox', { name: 'Name' }).fill('Alarms')
     await page.getByLabel('Address').fill('ftp://x')
