@@ -132,7 +132,7 @@ await inBrowser(t, async (browser) => {
     t.equal(await confirm.isDisabled(), true, 'the key must be typed')
     await page.getByLabel('Type desk to confirm').fill('desk')
     await confirm.click()
-    await page.getByText('No blueprint is applied here yet.').waitFor()
+    await page.getByText('No blueprint is applied here yet').waitFor()
     await page.close()
   })
 
