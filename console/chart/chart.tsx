@@ -83,6 +83,8 @@ export function Chart({
         axes: [
           {
             ...axis,
+            // The least distance of marks in pixels, for the longest times.
+            space: 80,
             values: (_, marks, __, ___, step) => marks.map((at) => formatMark(at, step)),
           },
           { ...axis, size: 64, values: (_, ticks) => ticks.map(format) },

@@ -1,6 +1,6 @@
 /** Tabs. The selected tab is a query parameter of the URL, so that a link can select it. */
 import type { ComponentChildren } from 'preact'
-import { useId } from 'preact/hooks'
+import { useEffect, useId } from 'preact/hooks'
 import { place, setQuery } from '../router/router.ts'
 
 /** One tab. */
@@ -24,6 +24,15 @@ export function Tabs({
   const base = useId()
   const wanted = place.value.query.get(parameter)
   const chosen = tabs.find(({ id }) => id === wanted) ?? tabs[0]
+  // On a narrow screen, the selected tab may be outside of the visible part of the row.
+  useEffect(() => {
+    const tab = document.getElementById(`${base}-${chosen?.id}`)
+    const row = tab?.parentElement
+    if (!tab || !row) return
+    const end = tab.offsetLeft + tab.offsetWidth - row.offsetLeft
+    if (end > row.scrollLeft + row.clientWidth) row.scrollLeft = end - row.clientWidth
+    else row.scrollLeft = Math.min(row.scrollLeft, tab.offsetLeft - row.offsetLeft)
+  }, [chosen?.id])
   if (!chosen) return null
   const choose = (id: string): void => setQuery({ [parameter]: id === tabs[0]?.id ? '' : id })
   const move = (event: KeyboardEvent): void => {

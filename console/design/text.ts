@@ -1,5 +1,5 @@
 /** Texts of the components that every page uses. */
-import { messages } from '../text/messages.ts'
+import { messages, plural } from '../text/messages.ts'
 
 export const designText = messages('design', {
   close: 'Close',
@@ -22,8 +22,8 @@ export const designText = messages('design', {
   pageFailed: 'This page has a fault.',
   pageFailedHint: 'The fault is in the console, not in your work. Reload the page.',
   reload: 'Reload',
-  items: (count: number) => `${count} items`,
-  members: (count: number) => `${count} members`,
+  items: (count: number) => plural(count, 'item', 'items'),
+  members: (count: number) => plural(count, 'member', 'members'),
   showAll: 'Show all',
   deepValue: 'Show the rest',
 })

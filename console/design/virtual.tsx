@@ -125,39 +125,41 @@ export function VirtualList<T>({
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
       tabIndex={0}
     >
-      {head && (
-        <div role="rowgroup" class="virtual-head">
-          <div
-            role="row"
-            class="line head"
-            style={{ gridTemplateColumns: columns, height: `${line}px` }}
-          >
-            {head.map((name, index) => (
-              <div role="columnheader" class="clip" key={index}>
-                {name}
-              </div>
-            ))}
+      <div class="virtual-inside" role="presentation">
+        {head && (
+          <div role="rowgroup" class="virtual-head">
+            <div
+              role="row"
+              class="line head"
+              style={{ gridTemplateColumns: columns, height: `${line}px` }}
+            >
+              {head.map((name, index) => (
+                <div role="columnheader" class="clip" key={index}>
+                  {name}
+                </div>
+              ))}
+            </div>
           </div>
+        )}
+        <div role="rowgroup" class="sizer" style={{ height: `${shown}px` }}>
+          {rendered.map((item, index) => {
+            const at = first + index
+            const id = keyOf(item)
+            return (
+              <Line
+                key={slots.current.get(id)}
+                id={id}
+                item={item}
+                render={render}
+                index={at}
+                current={at === current}
+                columns={columns}
+                height={line}
+                top={at * line + shift}
+              />
+            )
+          })}
         </div>
-      )}
-      <div role="rowgroup" class="sizer" style={{ height: `${shown}px` }}>
-        {rendered.map((item, index) => {
-          const at = first + index
-          const id = keyOf(item)
-          return (
-            <Line
-              key={slots.current.get(id)}
-              id={id}
-              item={item}
-              render={render}
-              index={at}
-              current={at === current}
-              columns={columns}
-              height={line}
-              top={at * line + shift}
-            />
-          )
-        })}
       </div>
     </div>
   )

@@ -37,7 +37,7 @@ export const accessRoutes: readonly Route[] = [
     path: '/organization/resolver',
     load: () => import('../pages/organization/resolver.tsx'),
     permission: 'organization.admin',
-    entry: { group: text.groupOrganization, label: text.resolver, icon: 'agents' },
+    entry: { group: text.groupOrganization, label: text.resolver, icon: 'resolver' },
   },
   {
     path: '/organization/audit',

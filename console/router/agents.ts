@@ -29,7 +29,7 @@ export const agentRoutes: readonly Route[] = [
     path: '/p/:project/toolkits',
     load: () => import('../pages/agents/capabilities/toolkits.tsx'),
     permission: 'project.view',
-    entry: { group: text.groupBuild, label: text.toolkits, icon: 'settings' },
+    entry: { group: text.groupBuild, label: text.toolkits, icon: 'toolkits' },
   },
   {
     path: '/p/:project/skills',

@@ -40,7 +40,7 @@ export const buildRoutes: readonly Route[] = [
     path: '/p/:project/events',
     load: () => import('../pages/events/list.tsx'),
     permission: 'project.view',
-    entry: { group: text.groupBuild, label: text.events, icon: 'star', keys: 'g v' },
+    entry: { group: text.groupBuild, label: text.events, icon: 'events', keys: 'g v' },
   },
   {
     path: '/p/:project/events/:id',

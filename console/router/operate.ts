@@ -51,7 +51,7 @@ export const operateRoutes: readonly Route[] = [
   {
     path: '/organization/projects',
     load: () => import('../pages/organization/projects.tsx'),
-    entry: { group: text.groupOrganization, label: text.organizationProjects, icon: 'blueprints' },
+    entry: { group: text.groupOrganization, label: text.organizationProjects, icon: 'projects' },
   },
   {
     path: '/organization/cluster',

@@ -94,15 +94,22 @@ function Connection() {
   )
 }
 
+const themes = [
+  { name: 'system', label: text.themeSystem },
+  { name: 'light', label: text.themeLight },
+  { name: 'dark', label: text.themeDark },
+] as const
 const AccountMenu = () => (
   <Menu
     label={text.account}
     icon="user"
     items={[
       { label: identity.value?.display_name ?? text.account, icon: 'user', href: '/account' },
-      { label: text.themeSystem, icon: 'theme', onSelect: () => void (theme.value = 'system') },
-      { label: text.themeLight, icon: 'theme', onSelect: () => void (theme.value = 'light') },
-      { label: text.themeDark, icon: 'theme', onSelect: () => void (theme.value = 'dark') },
+      ...themes.map(({ name, label }) => ({
+        label,
+        icon: theme.value === name ? ('check' as const) : ('theme' as const),
+        onSelect: () => void (theme.value = name),
+      })),
       { label: text.apiReference, icon: 'external', href: '/docs' },
       { label: text.signOut, icon: 'close', onSelect: signOut },
     ]}

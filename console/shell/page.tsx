@@ -28,6 +28,7 @@ export function Page({
   crumbs = [],
   actions,
   full = false,
+  wide = false,
   children,
 }: {
   /** Title of the tab, and the heading unless `heading` is given. */
@@ -37,6 +38,8 @@ export function Page({
   readonly actions?: ComponentChildren
   /** Uses the whole height, for pages with their own scrollable areas. */
   readonly full?: boolean
+  /** Uses more of a large screen, for pages with an editor, a graph or many columns. */
+  readonly wide?: boolean
   readonly children: ComponentChildren
 }) {
   const top = useRef<HTMLHeadingElement>(null)
@@ -50,7 +53,7 @@ export function Page({
     top.current?.focus({ preventScroll: true })
   }, [path])
   return (
-    <div class={full ? 'page full' : 'page'}>
+    <div class={['page', full && 'full', wide && 'wide'].filter(Boolean).join(' ')}>
       <header class="page-head">
         <div class="grow">
           {crumbs.length > 0 && (

@@ -49,7 +49,7 @@ function all(): readonly Found[] {
       id: `project ${handle}`,
       label: name,
       hint: text.projects,
-      icon: 'blueprints',
+      icon: 'projects',
       run: () => go(`/p/${encodeURIComponent(handle)}`),
     }),
   )

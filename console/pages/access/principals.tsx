@@ -163,7 +163,9 @@ export function Principals({
   return (
     <div class="stack">
       <div class="row apart">
-        <SearchField label={text.search} value={typed} onValue={(q) => setQuery({ q })} />
+        <div class="list-search">
+          <SearchField label={text.search} value={typed} onValue={(q) => setQuery({ q })} />
+        </div>
         {create}
       </div>
       <Listed

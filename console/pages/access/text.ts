@@ -45,10 +45,10 @@ export const accessText = messages('access', {
     'It loses its roles and its memberships of channels. Revoke its keys first. This ' +
     'cannot be undone.',
   removed: 'Removed.',
-  noPeople: 'There are no people here yet.',
+  noPeople: 'There are no people here yet',
   noPeopleHint:
     'Add a person and create a token, or let people sign in with your identity provider.',
-  noServices: 'There are no services here yet.',
+  noServices: 'There are no services here yet',
   noServicesHint: 'A service is the principal as which a program acts. Its keys have its roles.',
   noMatch: 'Nothing matches the search.',
   none: 'none',
@@ -135,7 +135,7 @@ export const accessText = messages('access', {
   removeEntry: (name: string) => `Remove the entry ${name}`,
   version: 'Version',
   updated: 'Changed',
-  noSecrets: 'There is no secret yet.',
+  noSecrets: 'There is no secret yet',
   noSecretsHint: 'Store a key here instead of writing it into definitions.',
   deleteSecret: 'Delete',
   deleteSecretTitle: (name: string) => `Delete the secret ${name}?`,

@@ -7,6 +7,7 @@ import { CopyCall } from '../../design/copy.tsx'
 import { SearchField, TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
 import { Badge, Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
@@ -155,6 +156,7 @@ function NewAgent({
         />
         {error && error.fields.length === 0 && <Failure error={error} />}
         <div class="actions">
+          <Button onClick={onClose}>{designText.cancel}</Button>
           <Button kind="primary" submit disabled={name.trim() === ''} onClick={create}>
             {text.createAction}
           </Button>

@@ -11,6 +11,7 @@ import { Checkbox, SelectField, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Confirm, Dialog } from '../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../design/states.tsx'
+import { designText } from '../../design/text.ts'
 import { may } from '../../shell/session.ts'
 import { isolate } from '../../text/isolate.ts'
 import { agentsText as text } from './text.ts'
@@ -207,6 +208,7 @@ function BindingDialog({
         )}
         {error && error.fields.length === 0 && <Failure error={error} />}
         <div class="actions">
+          <Button onClick={() => onClose(false)}>{designText.cancel}</Button>
           <Button kind="primary" submit disabled={account.trim() === ''} onClick={save}>
             {text.save}
           </Button>

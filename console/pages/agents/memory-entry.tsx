@@ -6,6 +6,7 @@ import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
 import { Failure } from '../../design/states.tsx'
+import { designText } from '../../design/text.ts'
 import { agentsText as text } from './text.ts'
 
 /** A stored entry of an agent's memory. */
@@ -100,6 +101,7 @@ export function EntryDialog({
         <Checkbox label={text.pinned} checked={pinned} onChecked={setPinned} />
         {error && error.fields.length === 0 && <Failure error={error} />}
         <div class="actions">
+          <Button onClick={onClose}>{designText.cancel}</Button>
           <Button
             kind="primary"
             submit

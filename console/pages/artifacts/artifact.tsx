@@ -12,6 +12,7 @@ import { Confirm, Dialog, Menu } from '../../design/overlay.tsx'
 import { Badge, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { Tree } from '../../design/tree.tsx'
+import { Who } from '../../people/who.tsx'
 import { type FileStart, Preview } from '../../preview/preview.tsx'
 import { readStart } from '../../preview/read.ts'
 import { go } from '../../router/router.ts'
@@ -99,7 +100,7 @@ export default function ArtifactPage({ params }: PageProps) {
             />
           </div>
         </section>
-        <Facts of={data} base={base} />
+        <Facts of={data} base={base} project={project} />
       </div>
       {open === 'link' && (
         <SignedLink project={project} id={id} onClose={() => setOpen(undefined)} />
@@ -133,7 +134,15 @@ const Fact = ({
     </>
   )
 
-function Facts({ of, base }: { readonly of: Artifact; readonly base: string }) {
+function Facts({
+  of,
+  base,
+  project,
+}: {
+  readonly of: Artifact
+  readonly base: string
+  readonly project: string
+}) {
   const { metadata = {}, conversion } = of
   const session = metadata['session_id']
   return (
@@ -172,8 +181,10 @@ function Facts({ of, base }: { readonly of: Artifact; readonly base: string }) {
               </a>
             )}
           </Fact>
-          <Fact name={text.owner}>{of.owned_by}</Fact>
-          <Fact name={text.createdBy}>{of.created_by}</Fact>
+          <Fact name={text.owner}>{of.owned_by && <Who project={project} id={of.owned_by} />}</Fact>
+          <Fact name={text.createdBy}>
+            {of.created_by && <Who project={project} id={of.created_by} />}
+          </Fact>
           <Fact name={text.created}>
             <Time at={of.created_at} />
           </Fact>

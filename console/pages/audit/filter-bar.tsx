@@ -15,7 +15,7 @@ export function FilterBar({ everywhere }: { readonly everywhere: boolean }) {
   })
   const isFiltered = filterNames.some((name) => query.get(name))
   return (
-    <div class="filters" role="search" aria-label={text.filters}>
+    <div class="audit-filters" role="search" aria-label={text.filters}>
       <SelectField
         label={text.resource}
         choices={[

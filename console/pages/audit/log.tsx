@@ -144,7 +144,7 @@ export function AuditLog({ project }: { readonly project?: string }) {
     {
       name: text.what,
       cell: (entry) => (
-        <>
+        <div class="audit-what">
           <button
             type="button"
             class="link"
@@ -154,7 +154,7 @@ export function AuditLog({ project }: { readonly project?: string }) {
             <span class="user-text">{entry.resource_name ?? entry.resource_id}</span>
           </button>
           <div class="small soft">{entry.resource_type.replaceAll('_', ' ')}</div>
-        </>
+        </div>
       ),
     },
     {
@@ -164,7 +164,9 @@ export function AuditLog({ project }: { readonly project?: string }) {
           <span class="user-text" title={entry.actor_id}>
             {nameOf(entry)}
           </span>
-          <div class="small soft">{text[entry.actor_type]}</div>
+          {entry.actor_type !== 'system' && (
+            <div class="small soft">{text[`kind_${entry.actor_type}`]}</div>
+          )}
         </>
       ),
     },

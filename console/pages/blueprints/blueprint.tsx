@@ -114,26 +114,26 @@ export default function BlueprintPage({ params }: PageProps) {
       actions={
         <>
           <CopyCall name="blueprint.bindings" input={input} />
+          {mayChange && (
+            <Menu
+              label={text.title}
+              items={[
+                {
+                  label: text.remove,
+                  icon: 'trash',
+                  danger: true,
+                  onSelect: () => setAsked('delete'),
+                },
+              ]}
+            />
+          )}
           <Button icon="download" onClick={() => exportFile(project, group)}>
             {text.export}
           </Button>
           {mayChange && (
-            <>
-              <Button onClick={() => setAsked('protect')}>
-                {isProtected ? text.unprotect : text.protect}
-              </Button>
-              <Menu
-                label={text.title}
-                items={[
-                  {
-                    label: text.remove,
-                    icon: 'trash',
-                    danger: true,
-                    onSelect: () => setAsked('delete'),
-                  },
-                ]}
-              />
-            </>
+            <Button onClick={() => setAsked('protect')}>
+              {isProtected ? text.unprotect : text.protect}
+            </Button>
           )}
         </>
       }

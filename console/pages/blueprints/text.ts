@@ -8,7 +8,7 @@ export const blueprintsText = messages('blueprints', {
   export: 'Export',
   exportProject: 'Export the project',
   exported: 'The export was saved.',
-  none: 'No blueprint is applied here yet.',
+  none: 'No blueprint is applied here yet',
   noneHint:
     'A blueprint describes resources of a project as files. ' +
     'Applying it creates what is missing and updates what differs.',

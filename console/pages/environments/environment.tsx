@@ -104,7 +104,7 @@ export default function EnvironmentPage({ params }: PageProps) {
       {gone ? (
         <>
           <Notice>{text.ended}</Notice>
-          <Overview of={environment} base={base} />
+          <Overview of={environment} base={base} project={project} />
         </>
       ) : (
         <>
@@ -114,7 +114,7 @@ export default function EnvironmentPage({ params }: PageProps) {
               {
                 id: 'overview',
                 label: text.overview,
-                content: () => <Overview of={environment} base={base} />,
+                content: () => <Overview of={environment} base={base} project={project} />,
               },
               {
                 id: 'files',

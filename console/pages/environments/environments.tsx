@@ -201,71 +201,73 @@ function CreateDialog({
   }
   return (
     <Dialog title={text.create} onClose={onClose}>
-      <TextField
-        label={text.name}
-        hint={text.nameHint}
-        value={name}
-        onValue={setName}
-        fault={faultOf('name')}
-        maxLength={63}
-      />
-      <TextField
-        label={text.provider}
-        hint={text.providerHint}
-        value={provider}
-        onValue={setProvider}
-        fault={faultOf('provider')}
-        list="environment-providers"
-      />
-      <datalist id="environment-providers">
-        {providers.map((one) => (
-          <option key={one} value={one} />
-        ))}
-      </datalist>
-      <SelectField
-        label={text.retention}
-        value={retention}
-        fault={faultOf('retention_policy')}
-        choices={[
-          { value: '', label: text.standard },
-          ...RETENTIONS.map((value) => ({ value, label: text[value] })),
-        ]}
-        onValue={setRetention}
-      />
-      <SelectField
-        label={text.lifetime}
-        value={lifetime}
-        fault={faultOf('lifetime')}
-        choices={[
-          { value: '', label: text.standard },
-          ...LIFETIMES.map((value) => ({ value, label: text[value] })),
-        ]}
-        onValue={setLifetime}
-      />
-      <TextArea
-        label={text.repositories}
-        hint={text.repositoriesHint}
-        value={repositories}
-        onValue={setRepositories}
-        fault={faultOf('repositories')}
-        rows={2}
-      />
-      <TextArea
-        label={text.tags}
-        hint={text.tagsHint}
-        value={tags}
-        onValue={setTags}
-        fault={faultOf('tags')}
-        rows={2}
-      />
-      <Checkbox label={text.scope} checked={scope} onChecked={setScope} />
-      {error && error.fields.length === 0 && <Failure error={error} />}
-      <div class="actions">
-        <Button onClick={onClose}>{text.cancel}</Button>
-        <Button kind="primary" onClick={create}>
-          {text.create}
-        </Button>
-      </div>
+      <form class="stack" onSubmit={(event) => event.preventDefault()}>
+        <TextField
+          label={text.name}
+          hint={text.nameHint}
+          value={name}
+          onValue={setName}
+          fault={faultOf('name')}
+          maxLength={63}
+        />
+        <TextField
+          label={text.provider}
+          hint={text.providerHint}
+          value={provider}
+          onValue={setProvider}
+          fault={faultOf('provider')}
+          list="environment-providers"
+        />
+        <datalist id="environment-providers">
+          {providers.map((one) => (
+            <option key={one} value={one} />
+          ))}
+        </datalist>
+        <SelectField
+          label={text.retention}
+          value={retention}
+          fault={faultOf('retention_policy')}
+          choices={[
+            { value: '', label: text.standard },
+            ...RETENTIONS.map((value) => ({ value, label: text[value] })),
+          ]}
+          onValue={setRetention}
+        />
+        <SelectField
+          label={text.lifetime}
+          value={lifetime}
+          fault={faultOf('lifetime')}
+          choices={[
+            { value: '', label: text.standard },
+            ...LIFETIMES.map((value) => ({ value, label: text[value] })),
+          ]}
+          onValue={setLifetime}
+        />
+        <TextArea
+          label={text.repositories}
+          hint={text.repositoriesHint}
+          value={repositories}
+          onValue={setRepositories}
+          fault={faultOf('repositories')}
+          rows={2}
+        />
+        <TextArea
+          label={text.tags}
+          hint={text.tagsHint}
+          value={tags}
+          onValue={setTags}
+          fault={faultOf('tags')}
+          rows={2}
+        />
+        <Checkbox label={text.scope} checked={scope} onChecked={setScope} />
+        {error && error.fields.length === 0 && <Failure error={error} />}
+        <div class="actions">
+          <Button onClick={onClose}>{text.cancel}</Button>
+          <Button kind="primary" submit onClick={create}>
+            {text.create}
+          </Button>
+        </div>
+      </form>
     </Dialog>
   )
 }

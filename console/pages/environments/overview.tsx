@@ -8,6 +8,7 @@ import { Checkbox, TextArea } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
 import { Badge, Failure } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
+import { Who } from '../../people/who.tsx'
 import { isolate } from '../../text/isolate.ts'
 import { stateTones, tagLines, tagsOf } from './state.ts'
 import { environmentsText as text } from './text.ts'
@@ -35,7 +36,15 @@ const Linked = ({ href, id }: { readonly href: string; readonly id: string }) =>
   </a>
 )
 
-export function Overview({ of, base }: { readonly of: Environment; readonly base: string }) {
+export function Overview({
+  of,
+  base,
+  project,
+}: {
+  readonly of: Environment
+  readonly base: string
+  readonly project: string
+}) {
   const { lease, repositories = [], tags = {} } = of
   return (
     <div class="environment">
@@ -65,7 +74,7 @@ export function Overview({ of, base }: { readonly of: Environment; readonly base
           <Fact name={text.ofLoop}>
             {of.loop_id && <Linked href={`${base}/loops`} id={of.loop_id} />}
           </Fact>
-          <Fact name={text.owner}>{of.owned_by}</Fact>
+          <Fact name={text.owner}>{of.owned_by && <Who project={project} id={of.owned_by} />}</Fact>
           <Fact name={text.retention}>{text[of.retention_policy]}</Fact>
           <Fact name={text.lifetime}>{text[of.lifetime]}</Fact>
           <Fact name={text.cleanup}>{of.cleanup_status}</Fact>

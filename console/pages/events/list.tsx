@@ -49,7 +49,7 @@ export default function EventsPage({ params }: PageProps) {
   return (
     <Page title={text.title} actions={button}>
       {(items.length > 0 || isFiltered) && (
-        <div class="row">
+        <div class="row filters">
           <TextField
             label={text.filterType}
             value={event_type}

@@ -117,7 +117,12 @@ export default function LoopPage({ params }: PageProps) {
     </>
   )
   return (
-    <Page title={loop?.name ?? id} crumbs={[{ label: text.title, href: base }]} actions={actions}>
+    <Page
+      wide
+      title={loop?.name ?? id}
+      crumbs={[{ label: text.title, href: base }]}
+      actions={actions}
+    >
       <Show of={state.value} retry={reload} lines={10}>
         {(known) => (
           <>

@@ -91,7 +91,7 @@ export const loopsText = messages('loops', {
   ofDay: (amount: string) => `of ${amount} per day`,
   perRun: 'Limit per run',
   failures: 'Pauses after failures in a row',
-  noLimits: 'No limits are set. Set them in `limits` of the definition.',
+  noLimits: 'No limits are set. Set them in “limits” of the definition.',
   credits: (count: string) => `${count} credits`,
   concurrency: 'While a run is active',
   allow: 'another start runs at the same time',

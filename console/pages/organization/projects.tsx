@@ -9,6 +9,7 @@ import { TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Dialog } from '../../design/overlay.tsx'
 import { Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { Page } from '../../shell/page.tsx'
@@ -69,6 +70,7 @@ function NewProject({ onClose }: { readonly onClose: (created: boolean) => void 
           onValue={setHandle}
         />
         <div class="actions">
+          <Button onClick={() => onClose(false)}>{designText.cancel}</Button>
           <Button kind="primary" submit>
             {text.create}
           </Button>

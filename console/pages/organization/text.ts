@@ -11,7 +11,7 @@ export const organizationText = messages('organization', {
   created: 'The project was created.',
   createdAt: 'Created',
   access: 'Access',
-  noProjects: 'There is no project yet.',
+  noProjects: 'There is no project yet',
   keysTitle: 'API keys of the organization',
   keysHint: 'They have access to every open project, with the rights of their role.',
   keyRole: 'Role',

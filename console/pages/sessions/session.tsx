@@ -9,6 +9,7 @@ import { TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Confirm, Dialog, Menu, type MenuItem } from '../../design/overlay.tsx'
 import { Badge, Failure, Notice, Skeleton } from '../../design/states.tsx'
+import { designText } from '../../design/text.ts'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
@@ -202,6 +203,7 @@ function Rename({
       <form class="stack" onSubmit={(event) => event.preventDefault()}>
         <TextField label={text.titleField} value={title} maxLength={512} onValue={setTitle} />
         <div class="actions">
+          <Button onClick={onClose}>{designText.cancel}</Button>
           <Button
             kind="primary"
             submit

@@ -44,7 +44,7 @@ export const settingsText = messages('settings', {
 
   hostsHint:
     'Hosts of git repositories for environments. Keys and tokens are stored and never shown.',
-  noHosts: 'There is no repository host yet.',
+  noHosts: 'There is no repository host yet',
   noHostsHint: 'Add one so that jobs in environments can use private repositories.',
   newHost: 'New host',
   replaceHost: 'Replace host',

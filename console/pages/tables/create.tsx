@@ -53,44 +53,46 @@ export function CreateTable({
   const nameFault = faultOf('name')
   return (
     <Dialog title={text.create} wide onClose={onClose}>
-      <TextField
-        label={text.name}
-        hint={text.nameHint}
-        fault={nameFault}
-        value={name}
-        onValue={setName}
-        maxLength={64}
-      />
-      <TextArea
-        label={text.description}
-        value={description}
-        onValue={setDescription}
-        maxLength={1000}
-        rows={2}
-      />
-      <h3>{text.columns}</h3>
-      <ColumnsEditor
-        columns={columns}
-        onColumns={setColumns}
-        identity={chosen}
-        isEmpty
-        faults={faults}
-        error={error}
-      />
-      <SelectField
-        label={text.identity}
-        hint={text.identityHint}
-        value={chosen}
-        choices={candidates.map((one) => ({ value: one.name, label: one.name }))}
-        onValue={setIdentity}
-      />
-      {error && nameFault === undefined && <Failure error={error} />}
-      <div class="actions">
-        <Button onClick={onClose}>{text.cancel}</Button>
-        <Button kind="primary" disabled={name === '' || chosen === ''} onClick={create}>
-          {text.create}
-        </Button>
-      </div>
+      <form class="stack" onSubmit={(event) => event.preventDefault()}>
+        <TextField
+          label={text.name}
+          hint={text.nameHint}
+          fault={nameFault}
+          value={name}
+          onValue={setName}
+          maxLength={64}
+        />
+        <TextArea
+          label={text.description}
+          value={description}
+          onValue={setDescription}
+          maxLength={1000}
+          rows={2}
+        />
+        <h3>{text.columns}</h3>
+        <ColumnsEditor
+          columns={columns}
+          onColumns={setColumns}
+          identity={chosen}
+          isEmpty
+          faults={faults}
+          error={error}
+        />
+        <SelectField
+          label={text.identity}
+          hint={text.identityHint}
+          value={chosen}
+          choices={candidates.map((one) => ({ value: one.name, label: one.name }))}
+          onValue={setIdentity}
+        />
+        {error && nameFault === undefined && <Failure error={error} />}
+        <div class="actions">
+          <Button onClick={onClose}>{text.cancel}</Button>
+          <Button kind="primary" submit disabled={name === '' || chosen === ''} onClick={create}>
+            {text.create}
+          </Button>
+        </div>
+      </form>
     </Dialog>
   )
 }

@@ -51,7 +51,7 @@ export default function TablePage({ params }: PageProps) {
   const crumbs = [{ label: text.title, href: base }]
   if (!table)
     return (
-      <Page title={id} crumbs={crumbs}>
+      <Page title={id} crumbs={crumbs} wide>
         {error ? <Failure error={error} retry={reload} /> : <Skeleton lines={8} />}
       </Page>
     )
@@ -81,6 +81,7 @@ export default function TablePage({ params }: PageProps) {
   }
   return (
     <Page
+      wide
       title={table.name}
       crumbs={crumbs}
       actions={

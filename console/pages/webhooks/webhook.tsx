@@ -104,12 +104,6 @@ export default function WebhookPage({ params }: PageProps) {
           <CopyCall name="webhook.get" input={input} />
           {mayChange && webhook && (
             <>
-              <Button icon="send" disabled={webhook.url === ''} onClick={test}>
-                {text.ping}
-              </Button>
-              <Button kind="primary" icon="edit" shortcut="e" onClick={edit}>
-                {text.edit}
-              </Button>
               <Menu
                 label={text.actions}
                 items={[
@@ -131,6 +125,12 @@ export default function WebhookPage({ params }: PageProps) {
                   },
                 ]}
               />
+              <Button icon="send" disabled={webhook.url === ''} onClick={test}>
+                {text.ping}
+              </Button>
+              <Button kind="primary" icon="edit" shortcut="e" onClick={edit}>
+                {text.edit}
+              </Button>
             </>
           )}
         </>

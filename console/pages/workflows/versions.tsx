@@ -10,10 +10,10 @@ import { Confirm } from '../../design/overlay.tsx'
 import { Badge, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { Differences } from '../../editor/differences.tsx'
+import { Who } from '../../people/who.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
 import { buildText } from '../build/text.ts'
-import { useNames } from '../runs/list/names.ts'
 import { workflowsText as text } from './text.ts'
 
 /** Shows the versions, newest first. The URL contains the numbers of the compared versions. */
@@ -31,7 +31,6 @@ export function Versions({
     { kinds: ['workflow'], id },
   )
   const { items, more, loading, error } = list.state.value
-  const names = useNames(project)
   const [restoring, setRestoring] = useState<number>()
   const { query } = place.value
   const find = (wanted: number) => items.find(({ version }) => version === wanted)
@@ -65,7 +64,7 @@ export function Versions({
                 <td>
                   <Time at={created_at} relative />
                 </td>
-                <td class="user-text">{names.get(created_by ?? '') ?? created_by ?? '–'}</td>
+                <td>{created_by ? <Who project={project} id={created_by} /> : '–'}</td>
                 <td>
                   <div class="row">
                     {version > 1 && (

@@ -106,7 +106,7 @@ export default function WorkflowPage({ params }: PageProps) {
     </>
   )
   return (
-    <Page title={name} crumbs={[{ label: text.title, href: base }]} actions={actions}>
+    <Page wide title={name} crumbs={[{ label: text.title, href: base }]} actions={actions}>
       <Show of={state.value} retry={reload} lines={10}>
         {(known) => (
           <>

@@ -51,11 +51,11 @@ export const access: typeof accessText = {
     'Der Dienst verliert seine Rollen und seine Mitgliedschaften in Kanälen. Widerrufen Sie ' +
     'vorher seine Schlüssel. Das kann nicht rückgängig gemacht werden.',
   removed: 'Entfernt.',
-  noPeople: 'Hier gibt es noch keine Personen.',
+  noPeople: 'Hier gibt es noch keine Personen',
   noPeopleHint:
     'Fügen Sie eine Person hinzu und erstellen Sie ein Token, oder lassen Sie Personen sich mit ' +
     'Ihrem Identitätsanbieter anmelden.',
-  noServices: 'Hier gibt es noch keine Dienste.',
+  noServices: 'Hier gibt es noch keine Dienste',
   noServicesHint:
     'Ein Dienst ist die Identität, mit der ein Programm handelt. Seine Schlüssel haben seine ' +
     'Rollen.',
@@ -149,7 +149,7 @@ export const access: typeof accessText = {
   removeEntry: (name) => `Den Eintrag ${name} entfernen`,
   version: 'Version',
   updated: 'Geändert',
-  noSecrets: 'Es gibt noch kein Geheimnis.',
+  noSecrets: 'Es gibt noch kein Geheimnis',
   noSecretsHint: 'Speichern Sie hier Schlüssel, statt sie in Definitionen zu schreiben.',
   deleteSecret: 'Löschen',
   deleteSecretTitle: (name) => `Das Geheimnis ${name} löschen?`,

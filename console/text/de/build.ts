@@ -89,7 +89,7 @@ export const actions: typeof actionsText = {
   state: 'Zustand',
   scope: 'Definiert von',
   scopeFilter: 'Definiert von',
-  all: 'Allen',
+  all: 'Alle',
   project: 'Diesem Projekt',
   organization: 'Der Organisation',
   platform: 'Dem Dienst',

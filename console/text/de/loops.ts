@@ -99,7 +99,7 @@ export const loops: typeof loopsText = {
   ofDay: (amount) => `von ${amount} am Tag`,
   perRun: 'Grenze je Lauf',
   failures: 'Pausiert nach Fehlschlägen in Folge',
-  noLimits: 'Es sind keine Grenzen gesetzt. Setzen Sie sie in `limits` der Definition.',
+  noLimits: 'Es sind keine Grenzen gesetzt. Setzen Sie sie in „limits“ der Definition.',
   credits: (count) => `${count} Credits`,
   concurrency: 'Während ein Lauf aktiv ist',
   allow: 'läuft ein weiterer Start gleichzeitig',

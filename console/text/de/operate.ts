@@ -33,7 +33,7 @@ export const webhooks: typeof webhooksText = {
   changed: 'Geändert',
   created: 'Angelegt',
   actions: 'Aktionen',
-  none: 'Es gibt noch keinen Webhook.',
+  none: 'Es gibt noch keinen Webhook',
   noneHint:
     'Ein Webhook sendet Ereignisse des Projekts an eine Adresse, signiert und mit Wiederholungen.',
   ping: 'Test senden',
@@ -53,7 +53,7 @@ export const webhooks: typeof webhooksText = {
   enable: 'Einschalten',
   disable: 'Ausschalten',
   deliveries: 'Zustellungen der letzten 30 Tage',
-  noDeliveries: 'Noch wurde nichts gesendet.',
+  noDeliveries: 'Noch wurde nichts gesendet',
   noDeliveriesHint:
     'Senden Sie einen Test, oder warten Sie auf ein Ereignis, das der Webhook wählt.',
   filter: 'Status',
@@ -89,7 +89,7 @@ export const blueprints: typeof blueprintsText = {
   export: 'Exportieren',
   exportProject: 'Projekt exportieren',
   exported: 'Der Export wurde gespeichert.',
-  none: 'Hier ist noch kein Blueprint angewendet.',
+  none: 'Hier ist noch kein Blueprint angewendet',
   noneHint:
     'Ein Blueprint beschreibt Ressourcen eines Projekts als Dateien. ' +
     'Das Anwenden legt an, was fehlt, und ändert, was abweicht.',

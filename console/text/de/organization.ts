@@ -25,6 +25,9 @@ export const audit: typeof auditText = {
   service_account: 'Dienste',
   agent: 'Agenten',
   system: 'Das System',
+  kind_user: 'Person',
+  kind_service_account: 'Dienst',
+  kind_agent: 'Agent',
   period: 'Zeitraum',
   anyTime: 'Beliebige Zeit',
   lastHours: (hours) => `Letzte ${plural(hours, 'Stunde', 'Stunden')}`,
@@ -149,7 +152,7 @@ export const organization: typeof organizationText = {
   created: 'Das Projekt wurde angelegt.',
   createdAt: 'Angelegt',
   access: 'Zugang',
-  noProjects: 'Es gibt noch kein Projekt.',
+  noProjects: 'Es gibt noch kein Projekt',
   keysTitle: 'API-Schlüssel der Organisation',
   keysHint: 'Sie haben Zugriff auf jedes offene Projekt, mit den Rechten ihrer Rolle.',
   keyRole: 'Rolle',
@@ -231,7 +234,7 @@ export const settings: typeof settingsText = {
   hostsHint:
     'Hosts von Git-Repositories für Umgebungen. Schlüssel und Tokens werden geschrieben und nie ' +
     'gezeigt.',
-  noHosts: 'Es gibt noch keinen Repository-Host.',
+  noHosts: 'Es gibt noch keinen Repository-Host',
   noHostsHint:
     'Fügen Sie einen hinzu, damit Jobs in Umgebungen private Repositories benutzen können.',
   newHost: 'Neuer Host',

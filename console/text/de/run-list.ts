@@ -23,7 +23,7 @@ export const runList: typeof listText = {
   columns: 'Spalten',
   columnsHint: 'Die Auswahl wird mit Ihrem Konto gespeichert.',
   // States.
-  none: 'Noch kein Lauf.',
+  none: 'Noch kein Lauf',
   noneHint: 'Starten Sie einen Workflow, oder senden Sie einen Lauf mit der Befehlszeile:',
   noMatch: 'Kein Lauf passt zu den Filtern.',
   clear: 'Alle Filter löschen',

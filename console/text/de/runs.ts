@@ -99,7 +99,7 @@ export const run: typeof runText = {
   allTypes: 'Alle Typen',
   newestFirst: 'Neueste zuerst',
   summary: 'Zusammenfassung',
-  noEvents: 'Noch kein Ereignis.',
+  noEvents: 'Noch kein Ereignis',
   noEventsHint: 'Ereignisse erscheinen hier, sobald sie eintreten.',
   noMatch: 'Kein Ereignis passt zum Filter.',
   clearFilter: 'Alle Ereignisse zeigen',
@@ -191,7 +191,7 @@ export const compare: typeof compareText = {
   onlyDifferent: 'Nur Schritte, die sich unterscheiden',
   slower: (time) => `${time} länger`,
   faster: (time) => `${time} kürzer`,
-  change: 'Zweiter Lauf',
+  change: 'Unterschied',
   versionOf: (name, version) => `${name}, ${version}`,
   noSteps: 'Kein Schritt unterscheidet sich in seinem Zustand.',
 }

@@ -38,7 +38,7 @@ await inBrowser(t, async (browser) => {
 
   t.test('a webhook is created, tested, and its deliveries are sent again', async (t) => {
     const page = await mouse.open('/p/default/webhooks')
-    await page.getByText('There is no webhook yet.').waitFor()
+    await page.getByText('There is no webhook yet').waitFor()
     await page.keyboard.press('n')
     await page.getByRole('textbox', { name: 'Name' }).fill('Alarms')
     await page.getByLabel('Address').fill('ftp://x')
@@ -134,7 +134,7 @@ await inBrowser(t, async (browser) => {
     t.equal(await confirm.isDisabled(), true, 'the key must be typed')
     await page.getByLabel('Type desk to confirm').fill('desk')
     await confirm.click()
-    await page.getByText('No blueprint is applied here yet.').waitFor()
+    await page.getByText('No blueprint is applied here yet').waitFor()
     await page.close()
   })
 

@@ -9,6 +9,7 @@ import { TextArea, TextField } from '../../../design/field.tsx'
 import { showDone, showError } from '../../../design/notify.ts'
 import { Confirm, Dialog } from '../../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../../design/states.tsx'
+import { designText } from '../../../design/text.ts'
 import { Editor } from '../../../editor/editor.tsx'
 import { Markdown } from '../../../markdown/markdown.tsx'
 import { place, setQuery } from '../../../router/router.ts'
@@ -87,7 +88,7 @@ export default function SkillsPage({ params }: PageProps) {
         {({ items }) =>
           items.length === 0 ? (
             <section class="card">
-              <Empty icon="agents" title={text.skillFirst}>
+              <Empty icon="star" title={text.skillFirst}>
                 <p>{text.skillHint}</p>
               </Empty>
             </section>
@@ -101,11 +102,17 @@ export default function SkillsPage({ params }: PageProps) {
                       {skill.source !== 'project' && <Badge>{sources[skill.source]}</Badge>}
                     </div>
                     <div class="row">
-                      <Button onClick={() => setQuery({ edit: skill.id })}>
-                        {mayEdit && skill.source === 'project'
-                          ? text.edit(skill.name)
-                          : text.skillView}
-                      </Button>
+                      {mayEdit && skill.source === 'project' ? (
+                        <IconButton
+                          icon="edit"
+                          label={text.edit(skill.name)}
+                          onClick={() => setQuery({ edit: skill.id })}
+                        />
+                      ) : (
+                        <Button onClick={() => setQuery({ edit: skill.id })}>
+                          {text.skillView}
+                        </Button>
+                      )}
                       {mayEdit && skill.source === 'project' && (
                         <IconButton
                           icon="trash"
@@ -231,6 +238,7 @@ function SkillDialog({
         />
         {error && <Failure error={error} />}
         <div class="actions">
+          <Button onClick={() => onClose(false)}>{designText.cancel}</Button>
           <Button
             kind="primary"
             submit

@@ -12,6 +12,7 @@ import { SelectField, TextField } from '../../../design/field.tsx'
 import { showDone } from '../../../design/notify.ts'
 import { Confirm, Dialog } from '../../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../../design/states.tsx'
+import { designText } from '../../../design/text.ts'
 import { place, setQuery } from '../../../router/router.ts'
 import { Page, type PageProps } from '../../../shell/page.tsx'
 import { may } from '../../../shell/session.ts'
@@ -68,9 +69,11 @@ export default function ToolkitsPage({ params }: PageProps) {
                   </div>
                   {mayEdit && kit.source === 'project' && (
                     <div class="row">
-                      <Button icon="edit" onClick={() => setQuery({ edit: kit.id })}>
-                        {text.edit(kit.name)}
-                      </Button>
+                      <IconButton
+                        icon="edit"
+                        label={text.edit(kit.name)}
+                        onClick={() => setQuery({ edit: kit.id })}
+                      />
                       <IconButton
                         icon="trash"
                         danger
@@ -218,6 +221,7 @@ function ToolkitDialog({
         </fieldset>
         {error && <Failure error={error} />}
         <div class="actions">
+          <Button onClick={() => onClose(false)}>{designText.cancel}</Button>
           <Button kind="primary" submit disabled={name.trim() === ''} onClick={save}>
             {text.save}
           </Button>

@@ -12,6 +12,7 @@ import { VirtualList } from '../../../design/virtual.tsx'
 import { place, setQuery } from '../../../router/router.ts'
 import { Page, type PageProps } from '../../../shell/page.tsx'
 import { formatDuration } from '../../../text/format.ts'
+import { useNames } from '../list/names.ts'
 import { StatusBadge } from '../status.tsx'
 import { runsText } from '../text.ts'
 import { type Difference, differences, pairSteps, type StepPair, timeOf } from './diff.ts'
@@ -120,6 +121,7 @@ function Facts({
   readonly a: Detail
   readonly b: Detail
 }) {
+  const names = useNames(project)
   const link = ({ id, name }: Detail) => (
     <a class="user-text" href={`/p/${encodeURIComponent(project)}/runs/${id}`}>
       {name || id}
@@ -156,7 +158,10 @@ function Facts({
                 ? text.versionOf(run.loop_name ?? run.loop_id, runsText.version(run.loop_version))
                 : run.definition_id === ''
                   ? runsText.inline
-                  : `${run.definition_id}, ${runsText.version(run.definition_version)}`,
+                  : text.versionOf(
+                      names.get(run.definition_id) ?? run.definition_id,
+                      runsText.version(run.definition_version),
+                    ),
             )}
             {line(text.started, ({ started_at, created_at }) => (
               <Time at={started_at ?? created_at} />
@@ -166,7 +171,9 @@ function Facts({
             ))}
             {line(text.queue, (run) => ('queue' in run ? run.queue : ''))}
             {line(text.startedBy, (run) =>
-              'loop_id' in run ? run.source?.label : run.initiated_by,
+              'loop_id' in run
+                ? run.source?.label
+                : (names.get(run.initiated_by ?? '') ?? run.initiated_by),
             )}
             {(a.error_message ?? b.error_message) !== undefined &&
               line(text.error, ({ error_message }) => error_message)}
@@ -252,7 +259,7 @@ function Steps({ pairs }: { readonly pairs: readonly StepPair[] }) {
         <VirtualList
           items={shown}
           line={38}
-          columns="minmax(10rem, 2fr) 7rem 6rem 7rem 6rem minmax(8rem, 1fr)"
+          columns="minmax(10rem, 2fr) 7.75rem 6rem 7.75rem 6rem minmax(8rem, 1fr)"
           height={`min(${shown.length * 38 + 44}px, 60vh)`}
           label={text.steps}
           head={[text.step, text.a, text.duration, text.b, text.duration, text.change]}

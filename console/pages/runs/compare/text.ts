@@ -33,6 +33,6 @@ export const compareText = messages('run-compare', {
   onlyDifferent: 'Only steps that differ',
   slower: (time: string) => `${time} longer`,
   faster: (time: string) => `${time} shorter`,
-  change: 'Second run',
+  change: 'Difference',
   noSteps: 'No step differs in its state.',
 })

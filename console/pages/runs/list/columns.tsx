@@ -66,13 +66,13 @@ export const columns: readonly Column[] = [
   {
     name: 'queue',
     label: text.queue,
-    width: 'minmax(5rem, 0.6fr)',
+    width: 'minmax(4.5rem, 0.5fr)',
     cell: ({ run }) => plain('queue' in run ? run.queue : undefined),
   },
   {
     name: 'initiator',
     label: text.initiator,
-    width: 'minmax(6rem, 0.7fr)',
+    width: 'minmax(5.5rem, 0.6fr)',
     cell: ({ run, names }) =>
       plain(
         'loop_id' in run
@@ -83,7 +83,7 @@ export const columns: readonly Column[] = [
   {
     name: 'error',
     label: text.error,
-    width: 'minmax(8rem, 1.6fr)',
+    width: 'minmax(8rem, 1.4fr)',
     cell: ({ run }) => (
       <span class="fault-text user-text" title={run.error_message?.slice(0, 2000)}>
         {run.error_message?.slice(0, 300)}

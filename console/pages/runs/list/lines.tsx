@@ -88,8 +88,8 @@ export function useLines({
   return {
     columns: [
       ...(selects ? ['1.5rem'] : []),
-      '6.5rem',
-      'minmax(10rem, 1.6fr)',
+      '7.75rem',
+      'minmax(12rem, 2.2fr)',
       ...shownColumns.map(({ width }) => width),
     ].join(' '),
     head: [

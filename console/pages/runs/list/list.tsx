@@ -116,6 +116,7 @@ export default function RunsPage({ params }: PageProps) {
   return (
     <Page
       full
+      wide
       title={runsText.runs}
       actions={
         <>

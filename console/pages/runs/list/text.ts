@@ -23,7 +23,7 @@ export const listText = messages('run-list', {
   columns: 'Columns',
   columnsHint: 'The choice is stored with your account.',
   // States.
-  none: 'No run yet.',
+  none: 'No run yet',
   noneHint: 'Start a workflow, or send a run with the command line:',
   noMatch: 'No run matches the filters.',
   clear: 'Clear all filters',

@@ -41,7 +41,7 @@ export default function RunPage({ params }: PageProps) {
   const { data, error } = run.detail.state.value
   if (data) return <Loaded project={project} run={run} detail={data} />
   return (
-    <Page title={id} crumbs={crumbsOf(project)}>
+    <Page title={id} crumbs={crumbsOf(project)} wide>
       {error ? <Failure error={error} retry={run.detail.reload} /> : <Skeleton lines={8} />}
     </Page>
   )
@@ -189,6 +189,7 @@ function Loaded({
   )
   return (
     <Page
+      wide
       title={title}
       crumbs={crumbsOf(project)}
       actions={

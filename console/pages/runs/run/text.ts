@@ -77,7 +77,7 @@ export const runText = messages('run', {
   allTypes: 'All types',
   newestFirst: 'Newest first',
   summary: 'Summary',
-  noEvents: 'No event yet.',
+  noEvents: 'No event yet',
   noEventsHint: 'Events appear here as they happen.',
   noMatch: 'No event matches the filter.',
   clearFilter: 'Show all events',
