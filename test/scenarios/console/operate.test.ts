@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { faultsOf, inBrowser } from '../support/browser.ts'
+import { dropFiles, faultsOf, inBrowser } from '../support/browser.ts'
 import { memberOf, signedIn } from '../support/console.ts'
 
 /** Removes refused requests, which the browser also logs as errors. */
@@ -91,11 +91,9 @@ await inBrowser(t, async (browser) => {
     const page = await mouse.open('/p/default/blueprints')
     await page.getByRole('link', { name: 'Apply files' }).click()
     const input = page.locator('input[type=file]')
-    await input.first().setInputFiles({
-      name: 'bad.yaml',
-      mimeType: 'text/yaml',
-      buffer: Buffer.from('kind: skil\nkey: a\n'),
-    })
+    await dropFiles(page.locator('.upload'), [
+      { name: 'bad.yaml', type: 'text/yaml', content: 'kind: skil\nkey: a\n' },
+    ])
     await page.getByText('did you mean skill?').waitFor()
     await input.nth(1).setInputFiles(desk)
     const apply = page.getByRole('button', { name: 'Apply this plan' })
