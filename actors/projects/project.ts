@@ -6,6 +6,7 @@
  */
 
 import type { RoleEvent } from '../../protocol/access/role-rows.ts'
+import { roleRecord } from '../../protocol/access/roles.ts'
 import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/access/rows.ts'
 import type { SecretEvent, SecretMaterial } from '../../protocol/access/secret-rows.ts'
 import type { ActionEvent, NewSecret } from '../../protocol/actions/rows.ts'
@@ -42,6 +43,7 @@ import { createKey, revokeKey } from './access/keys.ts'
 import { evolvePartings, parting, partingOf, partingSettled } from './access/partings.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './access/principals.ts'
 import { reachOf } from './access/reach.ts'
+import { principalRecord, rolesOf } from './access/rights.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './access/roles.ts'
 import { unknownTargets } from './access/targets.ts'
 import {
@@ -167,6 +169,11 @@ function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: strin
   return state
 }
 
+const principalShown = (state: ProjectState, { id }: { readonly id: string }) => {
+  const kept = getOwn(state.principals, id)
+  return kept && principalRecord(kept, rolesOf(state, id))
+}
+
 /**
  * Milliseconds for which the ids in `unused` are stored (one day), so that a late creation is
  * refused.
@@ -263,6 +270,25 @@ export function projectActor(
         isRemoval(state, input.job_id)
           ? removalSettled(input, cause)
           : partingSettled(state, input, cause),
+    },
+    records: {
+      'workflow.update': ({ workflows }, { id }) => {
+        const kept = getOwn(workflows, id)
+        return kept && { ...kept.workflow, spec: kept.spec }
+      },
+      'principal.update': principalShown,
+      'user.update': principalShown,
+      'role.update': ({ roles }, { id, project }) => {
+        const kept = getOwn(roles, id)
+        return kept && roleRecord(kept, project, options.brand)
+      },
+      'agent.update': ({ agents }, { id }) => getOwn(agents, id),
+      'toolkit.replace': ({ toolkits }, { id }) => getOwn(toolkits, id),
+      'skill.replace': ({ skills: all }, { id }) => getOwn(all, id),
+      'action.update': (state, { action_name: name }) => actionOf(state, { name })?.action,
+      'webhook.update': ({ webhooks }, { webhook_id }) => getOwn(webhooks, webhook_id)?.webhook,
+      'repository_host.put': ({ repository_hosts: hosts }, { host_name }) =>
+        getOwn(hosts, host_name)?.host,
     },
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
