@@ -8,8 +8,16 @@
  * clipboard contents, up to their terminator or the end of the line; and codes for colours and
  * movements.
  */
-const SEQUENCES =
-  /(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[ -/]*[0-~]?/g
+const SEQUENCES = new RegExp(
+  [
+    /(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?/,
+    /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?/,
+    /\x1b[ -/]*[0-~]?/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'g',
+)
 const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g
 
 /**

@@ -5,7 +5,8 @@
  *
  * Invariants:
  * C1. A command is conditional if a query reads the same path, and both reply with the record and
- *     its `updated_at`. No row declares it.
+ *     its `updated_at`. Exceptions are records with a `version` of their own, which is their lock,
+ *     and rows that declare `untagged`.
  * C2. Owner and gateway compute a tag with the same function, from the fields that the command can
  *     set. So the owner decides about a tag that a client has read anywhere.
  */
@@ -14,19 +15,12 @@ import { pathShape, type Row, routeOf, type Table } from './contract.ts'
 import { getOwn } from './lookup.ts'
 import { canonicalJson } from './rules/canonical-json.ts'
 
-/**
- * Records that are conditional in another way, because they have a `version` of their own, or that
- * change without a command of a client: the turns of a session change its `updated_at`.
- */
-const EXCLUDED: ReadonlySet<string> = new Set([
-  'me.save_preferences',
-  'row.update',
-  'session.update',
-])
-
 const namesIn = (schema: unknown): readonly string[] =>
   Object.keys((schema as { readonly properties?: object } | undefined)?.properties ?? {})
-const isRecord = ({ shape }: Row): boolean => namesIn(shape.reply).includes('updated_at')
+const isRecord = ({ shape }: Row): boolean => {
+  const names = namesIn(shape.reply)
+  return names.includes('updated_at') && !names.includes('version') && !shape.untagged
+}
 
 /** The fields that determine the tag of a record, by the names of the rows that reply with it. */
 interface Conditional {
@@ -47,7 +41,7 @@ function conditionalRows(table: Table): Conditional {
   for (const [name, row] of rows) {
     const { method, path } = routeOf(row)
     const read = reads.get(pathShape(path))
-    if (row.verb !== 'command' || !/^(PATCH|PUT)$/.test(method) || EXCLUDED.has(name)) continue
+    if (row.verb !== 'command' || !/^(PATCH|PUT)$/.test(method)) continue
     if (!read || !isRecord(row)) continue
     const shown = namesIn(read.row.shape.reply)
     const fields = namesIn(row.shape.body).filter((field) => shown.includes(field))

@@ -4,9 +4,7 @@
  * loops of the project. This file contains the actor's tables; the decisions are in the other files
  * of this folder.
  */
-
 import type { RoleEvent } from '../../protocol/access/role-rows.ts'
-import { roleRecord } from '../../protocol/access/roles.ts'
 import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/access/rows.ts'
 import type { SecretEvent, SecretMaterial } from '../../protocol/access/secret-rows.ts'
 import type { ActionEvent, NewSecret } from '../../protocol/actions/rows.ts'
@@ -43,7 +41,6 @@ import { createKey, revokeKey } from './access/keys.ts'
 import { evolvePartings, parting, partingOf, partingSettled } from './access/partings.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './access/principals.ts'
 import { reachOf } from './access/reach.ts'
-import { principalRecord, rolesOf } from './access/rights.ts'
 import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './access/roles.ts'
 import { unknownTargets } from './access/targets.ts'
 import {
@@ -88,7 +85,14 @@ import {
 import { deleteHost, evolveHosts, hostList, hostOf, putHost } from './repository-hosts.ts'
 import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
 import { createSkill, deleteSkill, replaceSkill } from './skills.ts'
-import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
+import {
+  bare,
+  definitionOf,
+  directoryOf,
+  type ProjectOptions,
+  type ProjectState,
+  recordsOf,
+} from './state.ts'
 import { createToolkit, deleteToolkit, replaceToolkit } from './toolkits.ts'
 import {
   createWebhook,
@@ -167,11 +171,6 @@ function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: strin
   for (const one of Object.values(state.assignments))
     if (one[of] === id) delete state.assignments[one.id]
   return state
-}
-
-const principalShown = (state: ProjectState, { id }: { readonly id: string }) => {
-  const kept = getOwn(state.principals, id)
-  return kept && principalRecord(kept, rolesOf(state, id))
 }
 
 /**
@@ -271,25 +270,7 @@ export function projectActor(
           ? removalSettled(input, cause)
           : partingSettled(state, input, cause),
     },
-    records: {
-      'workflow.update': ({ workflows }, { id }) => {
-        const kept = getOwn(workflows, id)
-        return kept && { ...kept.workflow, spec: kept.spec }
-      },
-      'principal.update': principalShown,
-      'user.update': principalShown,
-      'role.update': ({ roles }, { id, project }) => {
-        const kept = getOwn(roles, id)
-        return kept && roleRecord(kept, project, options.brand)
-      },
-      'agent.update': ({ agents }, { id }) => getOwn(agents, id),
-      'toolkit.replace': ({ toolkits }, { id }) => getOwn(toolkits, id),
-      'skill.replace': ({ skills: all }, { id }) => getOwn(all, id),
-      'action.update': (state, { action_name: name }) => actionOf(state, { name })?.action,
-      'webhook.update': ({ webhooks }, { webhook_id }) => getOwn(webhooks, webhook_id)?.webhook,
-      'repository_host.put': ({ repository_hosts: hosts }, { host_name }) =>
-        getOwn(hosts, host_name)?.host,
-    },
+    records: recordsOf(options),
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
         state.workflows[id] = { workflow, spec }
