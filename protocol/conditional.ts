@@ -5,8 +5,8 @@
  *
  * Invariants:
  * C1. A command is conditional if a query reads the same path, and both reply with the record and
- *     its `updated_at`. Exceptions are records with a `version` of their own, which is their lock,
- *     and rows that declare `untagged`.
+ *     its `updated_at`. Exceptions are commands that expect a `version` of the record, and rows that
+ *     declare `untagged`.
  * C2. Owner and gateway compute a tag with the same function, from the fields that the command can
  *     set. So the owner decides about a tag that a client has read anywhere.
  */
@@ -17,10 +17,11 @@ import { canonicalJson } from './rules/canonical-json.ts'
 
 const namesIn = (schema: unknown): readonly string[] =>
   Object.keys((schema as { readonly properties?: object } | undefined)?.properties ?? {})
-const isRecord = ({ shape }: Row): boolean => {
-  const names = namesIn(shape.reply)
-  return names.includes('updated_at') && !names.includes('version') && !shape.untagged
-}
+const isRecord = ({ shape }: Row): boolean => namesIn(shape.reply).includes('updated_at')
+/** Whether a command has its own condition, the expected version of the record. */
+const hasVersion = ({ shape }: Row): boolean =>
+  namesIn(shape.reply).includes('version') &&
+  namesIn(shape.body).some((name) => name === 'version' || name === 'expected_version')
 
 /** The fields that determine the tag of a record, by the names of the rows that reply with it. */
 interface Conditional {
@@ -41,8 +42,8 @@ function conditionalRows(table: Table): Conditional {
   for (const [name, row] of rows) {
     const { method, path } = routeOf(row)
     const read = reads.get(pathShape(path))
-    if (row.verb !== 'command' || !/^(PATCH|PUT)$/.test(method)) continue
-    if (!read || !isRecord(row)) continue
+    if (row.verb !== 'command' || !/^(PATCH|PUT)$/.test(method) || row.shape.untagged) continue
+    if (!read || !isRecord(row) || hasVersion(row)) continue
     const shown = namesIn(read.row.shape.reply)
     const fields = namesIn(row.shape.body).filter((field) => shown.includes(field))
     commands[name] = all[name] = all[read.name] = fields
