@@ -9,6 +9,7 @@ import t from 'tap'
 import { service } from '../../support/service.ts'
 import { dropFiles, faultsOf, inBrowser } from '../support/browser.ts'
 import { memberOf, signedIn } from '../support/console.ts'
+import { until } from '../support/given.ts'
 
 /** Removes refused requests, which the browser also logs as errors. */
 const unexpected = (faults: readonly string[]): string[] =>
@@ -143,6 +144,17 @@ await inBrowser(t, async (browser) => {
     await page.getByText('The settings were saved.').waitFor()
     const saved = await s.ok('project.get', { project: 'second', include: 'separate_approver' })
     t.match(saved, { separate_approver: true })
+    // Another person changes the same field, and later a save replaces the change knowingly.
+    const conflict = page.getByText('Somebody else has changed this')
+    await page.getByLabel('Description').fill('Mine')
+    await s.ok('project.update', { project: 'second', description: 'Theirs' })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await conflict.waitFor()
+    const stored = () => s.ok('project.get', { project: 'second' })
+    t.match(await stored(), { description: 'Theirs' })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await until(stored, ({ description }) => description === 'Mine')
+    await conflict.waitFor({ state: 'detached' })
 
     await page.getByRole('tab', { name: 'Repository hosts' }).click()
     await page.getByRole('button', { name: 'New host' }).click()
