@@ -196,7 +196,11 @@ t.test('a conditional update is sent once, and replies carry the entity tag', as
   const read = await client.transport.exchange(api['skill.get'], { id: 'skill_1' })
   t.strictSame(read, { reply: { id: 'a' }, etag: '"1"' })
   const update = client.transport.exchange(api['skill.replace'], input, { if_match: read.etag })
-  await t.rejects(update, { code: 'service_unavailable' }, 'a repeat of a successful update would be refused')
+  await t.rejects(
+    update,
+    { code: 'service_unavailable' },
+    'a repeat of a successful update would be refused',
+  )
   t.equal(sent.length, 2)
   t.match(sent[1], { method: 'PUT', headers: { 'if-match': '"1"' } })
 })
