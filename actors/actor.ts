@@ -154,6 +154,16 @@ export interface Actor<
       cause: Cause,
     ) => Decision<E, I[N]['reply']>
   }
+  /**
+   * The records that conditional commands change, in the form of the rows that read them, by the
+   * name of the command. Undefined if the record does not exist.
+   */
+  readonly records?: {
+    readonly [N in keyof CommandsOf<T, K>]?: (
+      state: S,
+      input: Input<CommandsOf<T, K>[N] & Row>,
+    ) => object | undefined
+  }
   readonly evolve: { readonly [N in E['type']]: (state: S, event: On<E, N>, at: number) => S }
   readonly react?: {
     readonly [N in E['type']]?: (event: On<E, N>, self: Address) => readonly Effect[]
@@ -210,6 +220,7 @@ export interface AnyActor {
   readonly decide: Readonly<
     Record<string, (state: never, input: never, cause: Cause) => Decision<Event, unknown>>
   >
+  readonly records?: Readonly<Record<string, (state: never, input: never) => object | undefined>>
   readonly evolve: Readonly<Record<string, (state: never, event: never, at: number) => unknown>>
   readonly react?: Readonly<Record<string, (event: never, self: Address) => readonly Effect[]>>
   readonly ask?: Readonly<Record<string, (state: never, input: never, at: number) => unknown>>

@@ -10,6 +10,7 @@ import { type JsonObject, parseTimestamp, timestamp } from '../protocol/common.t
 import { isRefusal, type Refusal, refuse, refuseFields } from '../protocol/errors.ts'
 import { getOwn } from '../protocol/lookup.ts'
 import { type Patch, patch } from '../protocol/patch.ts'
+import { canonicalJson } from '../protocol/rules/canonical-json.ts'
 import type { Changes } from '../protocol/workflows/rows.ts'
 import type { Cause, Decided, Decision } from './actor.ts'
 
@@ -92,16 +93,7 @@ export function principalLimit(
     : undefined
 }
 
-const canonical = (value: unknown): unknown =>
-  Array.isArray(value)
-    ? value.map(canonical)
-    : typeof value === 'object' && value !== null
-      ? Object.entries(value)
-          .sort(([a], [b]) => (a < b ? -1 : 1))
-          .map(([key, member]) => [key, canonical(member)])
-      : value
-const same = (a: unknown, b: unknown): boolean =>
-  a === b || JSON.stringify(canonical(a)) === JSON.stringify(canonical(b))
+const same = (a: unknown, b: unknown): boolean => a === b || canonicalJson(a) === canonicalJson(b)
 const empty = (value: unknown): boolean =>
   value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 

@@ -67,6 +67,12 @@ interface Request {
   readonly once?: boolean
 }
 
+/** A reply, and the entity tag of the record if the service sent one. */
+export interface Exchanged {
+  readonly reply: unknown
+  readonly etag?: string
+}
+
 export class Transport {
   readonly #options: ClientOptions
   readonly #urls: readonly string[]
@@ -133,6 +139,19 @@ export class Transport {
    * parameter is missing.
    */
   async call(row: Row, input: Readonly<Record<string, unknown>>): Promise<unknown> {
+    return (await this.exchange(row, input)).reply
+  }
+  /**
+   * Makes a call like `call`, and also returns the entity tag of the record.
+   * @param condition `if_match`: entity tag that the record must have; otherwise the service refuses
+   * with `precondition_failed`. Such a request is never retried, because a repeat would be refused.
+   * @throws the same errors as `call`.
+   */
+  async exchange(
+    row: Row,
+    input: Readonly<Record<string, unknown>>,
+    { if_match }: { readonly if_match?: string | undefined } = {},
+  ): Promise<Exchanged> {
     const { additions } = row.shape
     const { path, rest } = this.path(row, {
       ...input,
@@ -156,9 +175,10 @@ export class Transport {
       ...this.headers,
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(key !== undefined && { 'idempotency-key': key }),
+      ...(if_match !== undefined && { 'if-match': if_match }),
     }
     const sent = this.#send({
-      once: method === 'PATCH',
+      once: method === 'PATCH' || if_match !== undefined,
       method,
       path: `${path}${query.size > 0 ? `?${query}` : ''}`,
       headers,
@@ -172,7 +192,7 @@ export class Transport {
    * use.
    * @throws the given error in all other cases.
    */
-  #startedRun(path: string, error: unknown): Promise<unknown> {
+  #startedRun(path: string, error: unknown): Promise<Exchanged> {
     const run =
       error instanceof BatonError && error.code === 'idempotency_key_conflict'
         ? error.details?.['run_id']
@@ -185,7 +205,7 @@ export class Transport {
     })
   }
 
-  #send({ method, path, headers, body, once = false }: Request): Promise<unknown> {
+  #send({ method, path, headers, body, once = false }: Request): Promise<Exchanged> {
     return this.request(
       path,
       () => ({
@@ -196,7 +216,11 @@ export class Transport {
       }),
       async (answer) => {
         const text = await answer.text()
-        return answer.ok && text !== '' ? JSON.parse(text) : undefined
+        const etag = answer.headers.get('etag')
+        return {
+          reply: answer.ok && text !== '' ? (JSON.parse(text) as unknown) : undefined,
+          ...(etag !== null && { etag }),
+        }
       },
       {
         once,

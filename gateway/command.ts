@@ -23,6 +23,7 @@ import { decide } from './commands/decide.ts'
 import { bulkRuns } from './commands/runs/bulk.ts'
 import { commandRuns } from './commands/runs/each.ts'
 import { judged } from './guard.ts'
+import { conditionOf, tagHeader } from './http/conditional.ts'
 import { type Identity, identify } from './http/idempotency.ts'
 import { originOf } from './http/origin.ts'
 import type { Answer } from './http/respond.ts'
@@ -63,6 +64,8 @@ export function perform<T>(
   if (isRefusal(identity)) return identity
   const address = addressOf(edge, call, identity)
   if (isRefusal(address)) return address
+  const condition = conditionOf(call)
+  if (condition && isRefusal(condition)) return condition
   const origin = originOf(edge.world, call.caller, call.incoming, call.request_id)
   return andThen(prepare(edge, call, identity, origin), (prepared) => {
     if (isRefusal(prepared)) return prepared
@@ -81,6 +84,7 @@ export function perform<T>(
       input,
     }
     if (fingerprint !== undefined) command.fingerprint = fingerprint
+    if (condition) command.if_match = condition
     if (prepared.born || (seed === undefined && to && 'mint' in to && prepared.id === undefined))
       command.born = true
     const decided = prepared.revise
@@ -146,7 +150,9 @@ function replied(
 ): MaybePromise<Answer | Refusal> {
   const answered = (found: unknown, more = extra): Answer => {
     const made = answerOf(call.row, found, more)
-    return 'body' in made ? { ...made, body: additionsOf(call, made.body) } : made
+    return 'body' in made
+      ? { ...made, ...tagHeader(call, made.body), body: additionsOf(call, made.body) }
+      : made
   }
   if (done !== undefined) return answered(done, undefined)
   if (!answer) return answered(reply)

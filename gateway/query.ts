@@ -20,6 +20,7 @@ import {
   scopeId,
 } from './call.ts'
 import { readArtifact, signArtifact } from './commands/artifacts/read.ts'
+import { tagHeader } from './http/conditional.ts'
 import { sealedPage } from './http/cursor.ts'
 import type { Answer } from './http/respond.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
@@ -96,7 +97,11 @@ export const runQuery = (edge: Edge, call: Call): MaybePromise<Answer | Refusal>
   andThen(read(edge, call), (reply) =>
     isRefusal(reply)
       ? reply
-      : { status: call.row.shape.status ?? 200, body: additionsOf(call, cut(call, reply)) },
+      : {
+          status: call.row.shape.status ?? 200,
+          ...tagHeader(call, reply),
+          body: additionsOf(call, cut(call, reply)),
+        },
   )
 /**
  * Truncates a list without pages to the `limit` of the query. Pages already have the right length.

@@ -136,6 +136,11 @@ export interface Shape {
    * recognizes repeats.
    */
   readonly keyScope?: 'run' | 'actor'
+  /**
+   * Updates: the record changes without commands of clients, such as a session with each turn. So
+   * it has no entity tag (`conditional.ts`).
+   */
+  readonly untagged?: true
   /** Arguments of the example for the command line; by default, the example is derived. */
   readonly cliExample?: string
   /** The row is an endpoint of the Model Context Protocol (MCP). */

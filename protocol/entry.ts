@@ -131,6 +131,11 @@ export interface Command extends Address {
   readonly origin: Origin
   readonly fingerprint?: string
   /**
+   * The condition of a conditional command: the entity tags of which the record must have one
+   * (`conditional.ts`). An owner of a release without conditions ignores it.
+   */
+  readonly if_match?: readonly string[]
+  /**
    * The id of the actor was generated at random for this command, and the command is sent for the
    * first time. The actor therefore has no stored state, and none is looked up. A retry omits this
    * flag.

@@ -27,6 +27,10 @@ export const errors = {
     message: 'The path does not support this method; see the Allow header.',
   },
   conflict: { status: 409, message: 'The record is not in a state that allows this.' },
+  precondition_failed: {
+    status: 412,
+    message: 'The record has changed since it was read; read it again.',
+  },
   already_exists: { status: 409, message: 'A record with this name already exists.' },
   idempotency_key_conflict: {
     status: 409,

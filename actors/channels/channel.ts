@@ -78,6 +78,7 @@ export const channelActor = ({
     'exchange.settled': settled,
     'job.settled': errandSettled,
   },
+  records: { 'channel.update': ({ settings }) => settings },
   evolve: {
     'channel.created': (state, { channel: settings, members, holder }) => ({
       ...state,

@@ -176,6 +176,7 @@ export const environmentActor = ({
       }),
       wake: set(wake),
     },
+    records: { 'environment.update': (state) => (state ? shown(state) : undefined) },
     evolve: {
       'environment.created': folds,
       'environment.updated': folds,

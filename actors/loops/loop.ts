@@ -191,6 +191,7 @@ export function loopActor(options: LoopOptions): AnyActor {
       'place.give': bound(placeGiven),
       wake: bound(wake),
     },
+    records: { 'loop.update': ({ record }) => record },
     evolve: {
       ...evolveLoop,
       ...resource.evolve,

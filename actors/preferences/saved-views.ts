@@ -160,6 +160,7 @@ export const savedViewsActor = ({
       reply: undefined,
     }),
   },
+  records: { 'saved_view.update': ({ views }, { id }) => getOwn(views, id) },
   evolve: {
     'saved_view.created': (state, { view }) => {
       state.views[view.id] = view

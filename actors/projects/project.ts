@@ -4,7 +4,6 @@
  * loops of the project. This file contains the actor's tables; the decisions are in the other files
  * of this folder.
  */
-
 import type { RoleEvent } from '../../protocol/access/role-rows.ts'
 import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/access/rows.ts'
 import type { SecretEvent, SecretMaterial } from '../../protocol/access/secret-rows.ts'
@@ -86,7 +85,14 @@ import {
 import { deleteHost, evolveHosts, hostList, hostOf, putHost } from './repository-hosts.ts'
 import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
 import { createSkill, deleteSkill, replaceSkill } from './skills.ts'
-import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
+import {
+  bare,
+  definitionOf,
+  directoryOf,
+  type ProjectOptions,
+  type ProjectState,
+  recordsOf,
+} from './state.ts'
 import { createToolkit, deleteToolkit, replaceToolkit } from './toolkits.ts'
 import {
   createWebhook,
@@ -264,6 +270,7 @@ export function projectActor(
           ? removalSettled(input, cause)
           : partingSettled(state, input, cause),
     },
+    records: recordsOf(options),
     evolve: {
       'workflow.created': (state, { id, workflow, spec }) => {
         state.workflows[id] = { workflow, spec }

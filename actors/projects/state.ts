@@ -6,7 +6,7 @@
 
 import type { Definition, ProjectDirectory } from '../../protocol/access/directory.ts'
 import type { RoleAssignment } from '../../protocol/access/role-rows.ts'
-import type { KeptRole } from '../../protocol/access/roles.ts'
+import { type KeptRole, roleRecord } from '../../protocol/access/roles.ts'
 import type { KeptPrincipal } from '../../protocol/access/rows.ts'
 import type { KeptSecret } from '../../protocol/access/secret-rows.ts'
 import type { KeptAction } from '../../protocol/actions/rows.ts'
@@ -22,7 +22,7 @@ import type { KeptWebhook } from '../../protocol/webhooks/rows.ts'
 import type { Workflow } from '../../protocol/workflows/rows.ts'
 import type { Spec } from '../../protocol/workflows/spec.ts'
 import { type AccessLimits, byHash, type KeyHolder, sketchOf } from '../configuration.ts'
-import { principalRecord } from './access/rights.ts'
+import { principalRecord, rolesOf } from './access/rights.ts'
 import type { KnownLoop } from './loops.ts'
 
 /** A workflow without its spec, and the spec of its latest version. */
@@ -152,4 +152,39 @@ export function definitionOf(
 ): Definition | undefined {
   const kept = getOwn(workflows, id)
   return kept && { id, version: kept.workflow.latest_version, spec: kept.spec }
+}
+
+interface OfId {
+  readonly id: string
+}
+/** The records that conditional commands change, by command, as the rows that read them reply. */
+export const recordsOf = ({ brand }: ProjectOptions) => ({
+  'workflow.update': ({ workflows }: ProjectState, { id }: OfId) => {
+    const kept = getOwn(workflows, id)
+    return kept && { ...kept.workflow, spec: kept.spec }
+  },
+  'principal.update': principalShown,
+  'user.update': principalShown,
+  'role.update': (
+    { roles }: ProjectState,
+    { id, project }: OfId & { readonly project: string },
+  ) => {
+    const kept = getOwn(roles, id)
+    return kept && roleRecord(kept, project, brand)
+  },
+  'agent.update': ({ agents }: ProjectState, { id }: OfId) => getOwn(agents, id),
+  'toolkit.replace': ({ toolkits }: ProjectState, { id }: OfId) => getOwn(toolkits, id),
+  'skill.replace': ({ skills }: ProjectState, { id }: OfId) => getOwn(skills, id),
+  'action.update': ({ actions }: ProjectState, { action_name }: { readonly action_name: string }) =>
+    Object.values(actions).find(({ action }) => action.name === action_name)?.action,
+  'webhook.update': ({ webhooks }: ProjectState, { webhook_id }: { readonly webhook_id: string }) =>
+    getOwn(webhooks, webhook_id)?.webhook,
+  'repository_host.put': (
+    { repository_hosts }: ProjectState,
+    { host_name }: { readonly host_name: string },
+  ) => getOwn(repository_hosts, host_name)?.host,
+})
+function principalShown(state: ProjectState, { id }: OfId) {
+  const kept = getOwn(state.principals, id)
+  return kept && principalRecord(kept, rolesOf(state, id))
 }

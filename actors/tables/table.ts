@@ -94,6 +94,7 @@ export const tableActor = ({
     'row.update': rows.update,
     'row.delete': rows.remove,
   },
+  records: { 'table.update': ({ table }) => table },
   evolve: {
     'table.created': (state, { table, claim }) => ({ ...state, table, claim }),
     'table.updated': (state, { table, claim, released }) => {

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { api } from '../../protocol/api.ts'
+import { isConditional, isTagged } from '../../protocol/conditional.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
 import { clientFor, connected, connectionFlags } from './connection/connection.ts'
 import {
@@ -74,6 +75,7 @@ export function addRow(
   )
   for (const slot of slots) command.argument(`<${kebab(slot)}>`)
   for (const field of fields) command.addOption(optionOf(field))
+  addConditions(command, row)
   command.addHelpText(
     'after',
     `\n${row.verb === 'command' ? 'Changes data' : 'Reads data'}: ${row.route}\nExample:\n` +
@@ -89,6 +91,14 @@ export function addRow(
       await call(command, name, row, { ...input, ...givenFields(fields, options) }, shell)
     }),
   )
+}
+
+/** Adds the options for entity tags to the command of a row that has them. */
+function addConditions(command: Command, row: Row): void {
+  if (isConditional(row))
+    command.option('--if-match <tag>', 'change the record only if it still has this entity tag')
+  if (isTagged(row))
+    command.option('--etag', 'print the entity tag of the record instead of the record')
 }
 
 /** Represents null, which commander would interpret as a flag without a value. */
@@ -188,10 +198,11 @@ export function addCall(program: Command, shell: Shell): void {
         (text: string, before: string[] | undefined) => [...(before ?? []), text],
       )
       .option('--body <json|@file>', 'all fields in one JSON object; @- reads standard input')
-      .addHelpText(
-        'after',
-        `\n${row.route}\n${described(name, row)}\nExample:\n  $ baton call ${name}${settings(name, row)}\n`,
-      )
+    addConditions(command, row)
+    command.addHelpText(
+      'after',
+      `\n${row.route}\n${described(name, row)}\nExample:\n  $ baton call ${name}${settings(name, row)}\n`,
+    )
     command.action(
       shell.guarded(async () => {
         const { set = [], body } = command.opts<{ set?: string[]; body?: string }>()
@@ -286,7 +297,16 @@ async function call(
   shell: Shell,
 ): Promise<void> {
   const { transport } = clientFor(command, shell.env)
-  const reply = await transport.call(row, await resolveNames(transport, name, row, input))
+  const { ifMatch: if_match, etag: wantsTag } = command.opts<{ ifMatch?: string; etag?: true }>()
+  const { reply, etag } = await transport.exchange(
+    row,
+    await resolveNames(transport, name, row, input),
+    { if_match },
+  )
+  if (wantsTag) {
+    if (etag === undefined) throw new Mistake('The service sent no entity tag.')
+    return shell.print(etag)
+  }
   if (reply === undefined) {
     shell.note(`${routeOf(row).method === 'DELETE' ? 'Deleted' : 'Done'}.`)
     return

@@ -1,5 +1,4 @@
 /** `baton logs`: shows and follows the lines that the workers of a run printed. */
-import { stripVTControlCharacters } from 'node:util'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { api } from '../../protocol/api.ts'
 import {
@@ -10,6 +9,7 @@ import {
   type RunLogPage,
 } from '../../protocol/jobs/logs.ts'
 import { followLogs } from '../follow.ts'
+import { plainText } from '../plain.ts'
 import { clientFor, connected } from './connection/connection.ts'
 import type { Shell } from './shell.ts'
 
@@ -102,12 +102,8 @@ const whole = (text: string): number => {
   return value
 }
 
-/**
- * Formats a line: time, level, step, text and fields. Control sequences are removed, because the
- * text comes from programs and could otherwise change the terminal.
- */
+/** Formats a line: time, level, step, text and fields. */
 function logLine({ at, level, step_key = '', text, fields }: RunLogLine): string {
   const details = fields ? `  ${JSON.stringify(fields)}` : ''
-  const plain = stripVTControlCharacters(text).replace(/[\x00-\x08\x0b-\x1f\x7f]/g, '')
-  return `${at.slice(11, 23)}  ${level.padEnd(5)}  ${step_key.padEnd(12)}  ${plain}${details}`.trimEnd()
+  return `${at.slice(11, 23)}  ${level.padEnd(5)}  ${step_key.padEnd(12)}  ${plainText(text)}${details}`.trimEnd()
 }

@@ -1,5 +1,5 @@
 /** Files dropped on a part of a page. The browser handles text and other content. */
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 
 /** The event handlers of a drop target, and whether files are dragged over it. */
 interface FileDrop {
@@ -39,4 +39,25 @@ export function useFileDrop(allowed: boolean, take: (files: readonly File[]) => 
       },
     },
   }
+}
+
+/**
+ * Makes the whole page a drop target for files.
+ * @returns whether files are dragged over the page.
+ */
+export function usePageDrop(take: (files: readonly File[]) => void): boolean {
+  const { over, target } = useFileDrop(true, take)
+  const current = useRef(target)
+  current.current = target
+  useEffect(() => {
+    const stop = new AbortController()
+    const { signal } = stop
+    document.addEventListener('dragover', (event) => current.current.onDragOver(event), { signal })
+    document.addEventListener('dragleave', (event) => current.current.onDragLeave(event), {
+      signal,
+    })
+    document.addEventListener('drop', (event) => current.current.onDrop(event), { signal })
+    return () => stop.abort()
+  }, [])
+  return over
 }

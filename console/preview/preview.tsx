@@ -1,7 +1,8 @@
 /**
  * Shows the bytes of a file. Content is never inserted into the document of the console as HTML:
  * images, audio, video and PDF use blob URLs, HTML is in a frame without scripts, and everything
- * else is rendered from its text.
+ * else is rendered from its text. PDF with an address on the service is shown from there, because
+ * the answer is sandboxed.
  *
  * Invariant: no more than the limit of the kind is loaded.
  */
@@ -43,28 +44,35 @@ const MEDIA_LIMIT = 64 * MIB
 const asMedia: ReadonlySet<PreviewKind> = new Set(['image', 'audio', 'video', 'pdf'])
 const hasTwoViews: ReadonlySet<PreviewKind> = new Set(['markdown', 'json', 'csv', 'html'])
 
-/** Loads and shows a file. `version` changes when the bytes of the file have changed. */
+/**
+ * Loads and shows a file. `version` changes when the bytes of the file have changed. `address` is
+ * the URL of the file on the service, if it has one.
+ */
 export function Preview({
   name,
   mime = '',
   size,
   version,
+  address,
   load,
 }: {
   readonly name: string
   readonly mime?: string
   readonly size: number
   readonly version: string
+  readonly address?: string
   readonly load: LoadFile
 }) {
   const kind = previewKind(mime, name)
   const media = asMedia.has(kind)
-  const tooLarge = media && size > MEDIA_LIMIT
+  // The service sends other media types of PDF files as downloads.
+  const direct = kind === 'pdf' && mime === 'application/pdf' ? address : undefined
+  const tooLarge = media && direct === undefined && size > MEDIA_LIMIT
   const [start, setStart] = useState<FileStart>()
   const [error, setError] = useState<ApiError>()
   const [attempt, setAttempt] = useState(0)
   useEffect(() => {
-    if (tooLarge) return
+    if (tooLarge || direct !== undefined) return
     const control = new AbortController()
     setError(undefined)
     load(media ? MEDIA_LIMIT : TEXT_LIMIT, control.signal).then(setStart, (fault: unknown) => {
@@ -74,6 +82,12 @@ export function Preview({
     return () => control.abort()
   }, [version, attempt])
   if (tooLarge) return <Empty title={text.tooLarge(formatBytes(size))}>{text.noneHint}</Empty>
+  if (direct !== undefined)
+    return (
+      <div class="preview">
+        <PdfFrame address={direct} label={text.content(name)} />
+      </div>
+    )
   if (error) return <Failure error={error} retry={() => setAttempt(attempt + 1)} />
   if (!start) return <Skeleton lines={8} />
   if (start.bytes.length === 0) return <Empty icon="artifacts" title={text.empty} />
@@ -118,12 +132,20 @@ function Media({
   if (kind === 'video')
     // biome-ignore lint/a11y/useMediaCaption: files have no captions
     return <video class="preview-media" src={address} controls aria-label={label} />
-  // Browsers show PDF in a viewer of their own, which does not work in a sandboxed frame. The blob
-  // has the media type of PDF, so it is never parsed as HTML.
-  if (navigator.pdfViewerEnabled)
-    return <iframe class="preview-frame" src={address} title={label} />
-  return <Empty title={text.noPdf} />
+  return <PdfFrame address={address} label={label} />
 }
+
+/**
+ * Shows a PDF file in the browser's own viewer, which does not work in a frame with `sandbox`. Both
+ * the blob and the answer of the service have the media type of PDF, so the file is never parsed as
+ * HTML. The answer also has a policy with `sandbox` (`gateway/files/content.ts`).
+ */
+const PdfFrame = ({ address, label }: { readonly address: string; readonly label: string }) =>
+  navigator.pdfViewerEnabled ? (
+    <iframe class="preview-frame" src={address} title={label} />
+  ) : (
+    <Empty title={text.noPdf} />
+  )
 
 /** A text file, rendered in its format or as plain lines. */
 function Words({

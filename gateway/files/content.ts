@@ -98,15 +98,19 @@ export function planContent(
   }
 }
 
+/** Characters that no file name needs, and that can hide its end, such as `\u202Egnp.exe`. */
+const HIDING = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 /**
  * Returns the `value-chars` of an extended header parameter (RFC 8187, section 3.2.1), for the last
- * segment of a path. Lone surrogates, which have no UTF-8 form, are replaced.
+ * segment of a path, with slashes of any system. Lone surrogates, which have no UTF-8 form, are
+ * replaced.
  */
 const fileNameValue = (path: string): string =>
-  encodeURIComponent(Buffer.from(path.split('/').at(-1) ?? '').toString()).replaceAll(
-    /['()*]/g,
-    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
+  encodeURIComponent(
+    Buffer.from(path.split(/[/\\]/).at(-1) ?? '')
+      .toString()
+      .replaceAll(HIDING, ''),
+  ).replaceAll(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
 
 /** Returns whether the value of `If-None-Match` contains the entity tag, by weak comparison. */
 export const matchesTag = (value: string | undefined, etag: string): boolean =>

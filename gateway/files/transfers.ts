@@ -3,11 +3,13 @@
  * determines the maximum body size and the additional headers of the requests of every row.
  */
 import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
+import { isConditional } from '../../protocol/conditional.ts'
 import { routeOf } from '../../protocol/contract.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import { BODY_LIMIT, type Call, type Edge, operationOf, type Routed } from '../call.ts'
 import { downloadArtifact, sendArtifact } from '../commands/artifacts/read.ts'
 import { FORM_OVERHEAD, leaseHeader, receiveArtifact } from '../commands/artifacts/upload.ts'
+import { CONDITION_HEADERS } from '../http/conditional.ts'
 import type { Answer, Exchange } from '../http/respond.ts'
 import type { GatewaySettings } from '../ports.ts'
 import type { Route } from '../serve.ts'
@@ -38,9 +40,10 @@ export function transfer(edge: Edge, call: Call, exchange: Exchange): Promise<An
  * Returns how requests of a row are received: the maximum body size, and the additional headers.
  */
 export function receptionOf(
-  { row: { verb, shape } }: Pick<Routed, 'row'>,
+  { row }: Pick<Routed, 'row'>,
   { brand, artifacts }: GatewaySettings,
 ): Pick<Route, 'limit' | 'further'> {
+  const { verb, shape } = row
   const further =
     shape.upload === 'streamed'
       ? [leaseHeader(brand)]
@@ -48,7 +51,9 @@ export function receptionOf(
         ? CONTENT_HEADERS
         : verb === 'query' && shape.body
           ? ['host']
-          : undefined
+          : isConditional(row)
+            ? CONDITION_HEADERS
+            : undefined
   return {
     limit:
       shape.upload === 'streamed'

@@ -20,7 +20,7 @@ export function corsHeaders(
   return {
     'Access-Control-Allow-Origin': any ? '*' : origin,
     'Access-Control-Expose-Headers':
-      'X-Request-ID, Retry-After, Mcp-Session-Id, ' +
+      'ETag, X-Request-ID, Retry-After, Mcp-Session-Id, ' +
       'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Scope, X-RateLimit-Policy',
     ...(!any && { Vary: 'Origin' }),
   }
@@ -43,7 +43,8 @@ export function preflightHeaders(
     ...headers,
     'Access-Control-Allow-Methods': methods.join(', '),
     'Access-Control-Allow-Headers':
-      requested ?? 'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-ID',
+      requested ??
+      'Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, X-Request-ID',
     'Access-Control-Max-Age': '7200',
   }
 }

@@ -4,6 +4,7 @@
  */
 import { FormError, type Unauthenticated, unauthenticated } from '../access/unauthenticated-rows.ts'
 import { api } from '../api.ts'
+import { isConditional, isTagged } from '../conditional.ts'
 import { type Row, routeOf } from '../contract.ts'
 import { type Code, errors } from '../errors.ts'
 import { productName } from '../naming.ts'
@@ -66,6 +67,7 @@ function parametersOf(row: Operation, { reference }: Names, brand: string): Json
     row.shape.permission !== undefined
       ? [header('IdempotencyKey')]
       : []),
+    ...(isConditional(row) ? [header('IfMatch')] : []),
     ...Object.entries(row.headers?.(brand) ?? {}).map(([name, schema]) => ({
       name,
       in: 'header',
@@ -115,7 +117,8 @@ function contentOf({ shape, verb }: Operation, { reference }: Names): Json | und
  * Returns every refusal code of a row: its own codes, the codes of all rows, and the codes that
  * follow from its verb, method, path and authentication.
  */
-export function refusalsOf({ shape, verb, route }: Operation): Code[] {
+export function refusalsOf(row: Operation): Code[] {
+  const { shape, verb, route } = row
   const credential: Code[] = ['unauthorized', 'forbidden', 'permission_denied']
   const codes: Code[] = [
     'bad_request',
@@ -129,6 +132,7 @@ export function refusalsOf({ shape, verb, route }: Operation): Code[] {
   if (verb !== 'query' && route.startsWith('POST ') && shape.permission !== undefined)
     codes.push('idempotency_key_conflict')
   if (route.includes('/:project')) codes.push('not_found')
+  if (isConditional(row)) codes.push('precondition_failed')
   return [...new Set([...codes, ...(shape.errors ?? [])])]
 }
 
@@ -166,7 +170,10 @@ function responsesOf(row: Operation, names: Names): Json {
     }
     return {
       description: shape.summary,
-      headers: { 'X-Request-ID': { $ref: '#/components/headers/X-Request-ID' } },
+      headers: {
+        'X-Request-ID': { $ref: '#/components/headers/X-Request-ID' },
+        ...(isTagged(row) && { ETag: { $ref: '#/components/headers/ETag' } }),
+      },
       ...(Object.keys(given).length > 0 && { content: given }),
     }
   }
@@ -304,6 +311,14 @@ export function openapi({ brand, version, public_url = '', examples = {} }: Desc
             'first request. It is refused if its body differs. If the body contains an ' +
             '`idempotency_key`, this header is ignored.',
         },
+        IfMatch: {
+          name: 'If-Match',
+          in: 'header',
+          schema: { type: 'string' },
+          description:
+            'The `ETag` of the record as it was read. The update is refused with 412 if the record ' +
+            'has changed since then.',
+        },
         LastEventID: {
           name: 'Last-Event-ID',
           in: 'header',
@@ -317,6 +332,10 @@ export function openapi({ brand, version, public_url = '', examples = {} }: Desc
       headers: {
         'X-Request-ID': {
           description: 'Identifies the request in logs and in the audit log',
+          schema: { type: 'string' },
+        },
+        ETag: {
+          description: 'The entity tag of the record, for `If-Match` of an update',
           schema: { type: 'string' },
         },
         'Retry-After': {

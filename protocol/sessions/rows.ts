@@ -283,6 +283,7 @@ export const sessions = {
   'session.update': command(`PATCH ${S}`, {
     ...act,
     summary: 'Change, archive or restore a session',
+    untagged: true,
     body: UpdateSession,
     check: checkUpdate,
     reply: Session,

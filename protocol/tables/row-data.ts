@@ -5,9 +5,10 @@
 import { type JsonObject, sizeOf } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 import { getOwn } from '../lookup.ts'
+import { canonicalJson } from '../rules/canonical-json.ts'
 import { columnOf } from './definition.ts'
 import { type Column, type TableSchema, tableLimits } from './schema.ts'
-import { canonicalJson, isOfType, typeNames } from './values.ts'
+import { isOfType, typeNames } from './values.ts'
 
 // `Object.fromEntries` keeps a member named `__proto__` as an ordinary member.
 const withoutNulls = (data: JsonObject): JsonObject =>

@@ -3,6 +3,7 @@
  * clients share these rules.
  */
 import { parseTimestamp } from '../common.ts'
+import { canonicalJson } from '../rules/canonical-json.ts'
 import type { ColumnType } from './schema.ts'
 
 export const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -69,15 +70,6 @@ export function compareValues(type: ColumnType, a: unknown, b: unknown): number 
   if (typeof a === 'string' && typeof b === 'string') return compareTexts(a, b)
   if (rank === 3) return 0
   return Number(a) - Number(b)
-}
-/** Returns the JSON of a value with sorted keys, so that equal values have equal texts. */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
-  if (!isPlainObject(value)) return JSON.stringify(value) ?? 'null'
-  const members = Object.keys(value)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`)
-  return `{${members.join(',')}}`
 }
 /** Whether two values of a column are equal: dates by instant, objects regardless of key order. */
 export const areEqual = (type: ColumnType, a: unknown, b: unknown): boolean =>

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { type Client, client } from '../../client/client.ts'
 import type { BatonError, ClientOptions } from '../../client/transport.ts'
+import { api } from '../../protocol/api.ts'
 
 interface Sent {
   readonly method: string
@@ -184,4 +185,22 @@ t.test('an unreachable address is reported with the reason', async (t) => {
     code: 'unreachable',
     message: 'http://a.test does not respond: ECONNREFUSED',
   })
+})
+
+t.test('a conditional update is sent once, and replies carry the entity tag', async (t) => {
+  const { client, sent } = answered([
+    { status: 200, body: { id: 'a' }, headers: { etag: '"1"' } },
+    refused(503, 'service_unavailable'),
+  ])
+  const input = { id: 'skill_1', name: 'a', instructions: 'b' }
+  const read = await client.transport.exchange(api['skill.get'], { id: 'skill_1' })
+  t.strictSame(read, { reply: { id: 'a' }, etag: '"1"' })
+  const update = client.transport.exchange(api['skill.replace'], input, { if_match: read.etag })
+  await t.rejects(
+    update,
+    { code: 'service_unavailable' },
+    'a repeat of a successful update would be refused',
+  )
+  t.equal(sent.length, 2)
+  t.match(sent[1], { method: 'PUT', headers: { 'if-match': '"1"' } })
 })

@@ -204,6 +204,22 @@ t.test('an import maps columns, converts values and names the lines of faults', 
   t.strictSame(linesOf([{ data: { number: 'a,b', amount: 1 } }], 'csv', schema), ['"a,b",1,,,'])
 })
 
+t.test('an exported file has no formulas, and is imported as the same rows', async (t) => {
+  const rows = ['=cmd|1', "'=x", '-5', '@a', 'plain'].map((number) => ({
+    data: { number, amount: -1 },
+  }))
+  const lines = linesOf(rows, 'csv', schema)
+  t.strictSame(lines.slice(0, 3), ["'=cmd|1,-1,,,", "''=x,-1,,,", '-5,-1,,,'])
+  const file = readFile('x.csv', ['number,amount,paid,due,address', ...lines].join('\n'))
+  if (!file) throw new Error('no rows')
+  const plan = planImport(file, suggested(file, schema), schema, new Map())
+  t.strictSame(
+    plan.rows,
+    rows.map(({ data }, index) => ({ line: index + 2, data })),
+  )
+  t.strictSame(linesOf(rows.slice(0, 1), 'jsonl', schema), ['{"number":"=cmd|1","amount":-1}'])
+})
+
 t.test('files are shown by type, then by name', async (t) => {
   for (const [mime, name, kind] of [
     ['image/png', 'x', 'image'],
@@ -282,6 +298,10 @@ t.test('a log grows, is replaced and stays bounded', async (t) => {
     content: 'c\n',
     truncated: true,
   })
+  t.equal(
+    withFrame(start, { text: '\u001b[31mred\u001b[0m\u001b]0;title\u0007\r\n' }).content,
+    'a\nred\n',
+  )
   const long = withFrame(start, { text: `${'x'.repeat(1_500_000)}\n${'y'.repeat(1_500_000)}` })
   t.match([long.content.length, long.truncated, long.content[0]], [1_500_000, true, 'y'])
 })

@@ -5,6 +5,7 @@ import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-
 import { call, callEarly, requestOf, whenUnknown } from '../../console/api/client.ts'
 import { addPage, type Known, mergeFirst, nothingKnown } from '../../console/api/pages.ts'
 import { type Slots, slotsOf } from '../../console/design/slots.ts'
+import { saverOf } from '../../console/api/save.ts'
 import { visibleRange } from '../../console/design/visible-range.ts'
 import { fillPath, matchPath } from '../../console/router/match.ts'
 import { covers } from '../../console/shell/permissions.ts'
@@ -262,4 +263,51 @@ t.test('a change without an answer is repeated safely, or its outcome is unknown
   t.equal(await tried([404], remove), 'conflict')
   t.equal(await tried(['lost', 'lost', 'lost', 'lost'], remove), 'outcome_unknown')
   t.equal(reloads, 2, 'what is shown is loaded again')
+})
+
+t.test('a form never replaces the change of somebody else unnoticed', async (t) => {
+  const { fetch } = globalThis
+  t.teardown(() => Object.assign(globalThis, { fetch }))
+  let stored: Record<string, unknown> = { id: 'a', name: 'old', updated_at: '1' }
+  /** Changes of other people, each between a read and the update that follows. */
+  let others: Record<string, unknown>[] = []
+  const tag = () => JSON.stringify(JSON.stringify(stored).replaceAll('"', "'"))
+  const sent: string[] = []
+  Object.assign(globalThis, {
+    fetch: async (
+      _: string,
+      { method, headers, body }: { method: string; headers: Record<string, string>; body: string },
+    ) => {
+      sent.push(method)
+      if (method === 'GET') {
+        const answer = Response.json(stored, { headers: { etag: tag() } })
+        stored = { ...stored, ...others.shift() }
+        return answer
+      }
+      if (headers['if-match'] !== tag())
+        return Response.json({ error: { code: 'precondition_failed' } }, { status: 412 })
+      stored = { ...stored, ...(JSON.parse(body) as object), updated_at: '2' }
+      return Response.json(stored)
+    },
+  })
+  const of = { project: 'p', id: 'a' }
+  const save = saverOf(stored)
+  others = [{ description: 'theirs' }]
+  await save('agent.update', { ...of, name: 'mine' })
+  t.match(stored, { name: 'mine', description: 'theirs' }, 'other fields are kept')
+  t.strictSame(sent.splice(0), ['GET', 'PATCH', 'GET', 'PATCH'], 'the change came in between')
+  others = [{}, { name: 'theirs' }]
+  await save('agent.update', { ...of, name: 'mine 2' })
+  others = [{ name: 'theirs' }]
+  await t.rejects(save('agent.update', { ...of, name: 'mine 3' }), {
+    code: 'precondition_failed',
+    message: /name/,
+  })
+  t.match(stored, { name: 'theirs' })
+  await save('agent.update', { ...of, name: 'mine 3' })
+  t.match(stored, { name: 'mine 3' }, 'after the notice, the person may replace it')
+  const kit = saverOf({ name: 'mine 3', description: 'theirs' })
+  stored = { ...stored, description: 'new' }
+  const body = { ...of, name: 'mine 3', actions: [] }
+  await t.rejects(kit('toolkit.replace', body), { message: /description/ }, 'a PUT removes fields')
 })

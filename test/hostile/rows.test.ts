@@ -4,7 +4,8 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import type { RowName } from '../../protocol/api.ts'
+import { api, type RowName } from '../../protocol/api.ts'
+import { conditionalCommands } from '../../protocol/conditional.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
 import type { Code } from '../../protocol/errors.ts'
 import { service } from '../support/service.ts'
@@ -39,6 +40,38 @@ t.comment(`HOSTILE_SEED=${seed}`)
 t.setTimeout(tries(400_000))
 /** The number of requests to each row with a body. Other rows receive half as many. */
 const REQUESTS = 10
+
+t.test('an update with If-Match is performed only if the record has not changed', async (t) => {
+  const place = await furnish(s)
+  const send = (name: RowName, tag: string, body: unknown = bodyFor(name, place)) =>
+    s.raw(routeOf(api[name]).method, placedPath(name, place), {
+      headers: { 'if-match': tag, 'content-type': json },
+      body: JSON.stringify(body),
+    })
+  for (const name of conditionalCommands as RowName[]) {
+    const read = async () =>
+      (await s.raw('GET', placedPath(name, place))).headers.get('etag') ?? 'none'
+    const tag = await read()
+    t.match((await send(name, '"20200101000000000-0"')).body, {
+      error: { code: 'precondition_failed' },
+    })
+    t.equal(await read(), tag, `${name} changed nothing`)
+    const done = await send(name, `W/"other", ${tag}`)
+    t.equal(done.status, 200, `${name}: ${JSON.stringify(done.body)}`)
+    const next = await read()
+    t.equal(done.headers.get('etag'), next, `${name} replies with the tag of the record`)
+    if (next !== tag) t.equal((await send(name, tag)).status, 412, name)
+    t.equal((await send(name, `W/${next}`)).status, 412, 'weak tags match nothing')
+    t.equal((await send(name, '*')).status, 200, name)
+    t.equal((await send(name, 'no tag')).status, 400, name)
+  }
+  const path = placedPath('agent.update', place)
+  const tag = (await s.raw('GET', path)).headers.get('etag') ?? ''
+  const both = await Promise.all(
+    ['a', 'b'].map((description) => send('agent.update', tag, { description })),
+  )
+  t.strictSame(both.map(({ status }) => status).sort(), [200, 412], 'one of two writers wins')
+})
 
 const oddTexts = [
   '',

@@ -23,6 +23,7 @@ import { getOwn } from '../../../protocol/lookup.ts'
 import type { ClaimEvent, OrganizationCommands } from '../../../protocol/projects/configuration.ts'
 import type { OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
 import type { ResolverEvent, ResolverExtra } from '../../../protocol/resolver/rows.ts'
+import { shownResolver } from '../../../protocol/resolver/schema.ts'
 import type { SkillBody, SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { Actor, Cause, Decision } from '../../actor.ts'
 import { evolveKeys, evolveRecord, returningSecret } from '../../configuration.ts'
@@ -207,6 +208,13 @@ export const organizationActor = (
       ],
       reply: undefined,
     }),
+  },
+  records: {
+    'project.update': ({ projects }, { project: id }) => getOwn(projects, id),
+    'skill.replace_organization': ({ skills: all }, { id }) => getOwn(all, id),
+    'organization_action.update': ({ actions }, { action_id }) =>
+      getOwn(actions, action_id)?.action,
+    'resolver.put': (state) => shownResolver(state, options.brand),
   },
   evolve: {
     'organization.created': (state, { id, name }) => Object.assign(state, { id, name }),

@@ -5,10 +5,10 @@
  */
 import { isExempt } from '../../../protocol/agents/manifest.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
+import { canonicalJson } from '../../../protocol/rules/canonical-json.ts'
 import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
 import type { Call } from '../../../protocol/sessions/bookkeeping.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
-import { canonicalJson } from '../../../protocol/sessions/output-schema.ts'
 import type {
   Block,
   ToolResultBlock,

@@ -1,24 +1,26 @@
 /** `baton env logs`: shows and follows a log of an environment's worker. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { api } from '../../../protocol/api.ts'
-import { addedTo } from '../../../protocol/environments/added.ts'
+import { ADDED_CONTEXT, addedTo } from '../../../protocol/environments/added.ts'
 import {
   environmentLimits,
+  type LogName,
   logNames,
   type WorkerLogs,
 } from '../../../protocol/environments/schema.ts'
+import { type Code, errors } from '../../../protocol/errors.ts'
+import { plainText } from '../../plain.ts'
+import { followStreams, type StreamMessage } from '../../streams/follow.ts'
+import { BatonError } from '../../transport.ts'
 import { clientFor, connected } from '../connection/connection.ts'
 import type { Shell } from '../shell.ts'
 import { environmentId } from './find.ts'
 
 interface Flags {
-  readonly log: string
+  readonly log: LogName
   readonly tail: number
   readonly follow?: true
 }
-/** Milliseconds between two reads of a log that is followed. */
-const INTERVAL = 2000
 /** Adds `baton env logs` to the command `env`. */
 export function addLogs(parent: Command, shell: Shell): void {
   const command = connected(
@@ -34,28 +36,63 @@ export function addLogs(parent: Command, shell: Shell): void {
   command.action(
     shell.guarded(async (env: string) => {
       const { log: log_name, tail, follow } = command.opts<Flags>()
-      const { transport } = clientFor(command, shell.env)
+      const client = clientFor(command, shell.env)
+      const { transport } = client
       const environment_id = await environmentId(transport, env)
-      const read = async () =>
-        (await transport.call(api['environment.worker_logs'], {
+      if (!follow) {
+        const { content } = (await transport.call(api['environment.worker_logs'], {
           environment_id,
           log_name,
           tail,
           max_bytes: environmentLimits.log_bytes,
         })) as WorkerLogs
-      let { content } = await read()
-      show(shell, content)
-      while (follow) {
-        await sleep(INTERVAL)
-        const next = (await read()).content
-        show(shell, addedTo(content, next) ?? next)
-        content = next
+        return show(shell, content)
       }
+      const frames = followStreams(
+        client,
+        [
+          {
+            id: 'log',
+            topic: 'environment_log',
+            target: environment_id,
+            filter: { log_name, tail },
+          },
+        ],
+        { onReconnect: (reason) => shell.note(`(${reason}; reconnecting)`) },
+      )
+      for await (const text of newTexts(frames)) show(shell, text)
     }),
   )
 }
 const show = (shell: Shell, text: string): void => {
-  if (text !== '') shell.print(text.replace(/\n$/, ''))
+  if (text !== '') shell.print(plainText(text.replace(/\n$/, '')))
+}
+
+/** The data of a frame `log.text`. */
+interface LogText {
+  readonly text: string
+  readonly reset?: true
+}
+/**
+ * Returns the texts that a log of a worker has gained. After a reconnection, the stream begins with
+ * the newest lines again, and only what follows the text so far is returned.
+ * @param frames the frames of one subscription with the topic `environment_log`.
+ * @throws BatonError if the service refuses the subscription, or the access is lost.
+ */
+export async function* newTexts(frames: AsyncIterable<StreamMessage>): AsyncGenerator<string> {
+  let end = ''
+  for await (const { event, data } of frames) {
+    const { error } = data as { error?: { code: Code; message: string; details?: object } }
+    if (error)
+      throw new BatonError(errors[error.code]?.status ?? 500, error.code, error.message, {
+        ...error.details,
+      })
+    if (event !== 'log.text') continue
+    const { text, reset } = data as unknown as LogText
+    const added = reset ? (addedTo(end, text) ?? text) : text
+    end = (reset ? text : end + text).slice(-ADDED_CONTEXT)
+    yield added
+  }
 }
 const lines = (text: string): number => {
   const value = Number(text)

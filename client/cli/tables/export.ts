@@ -21,6 +21,7 @@ const PAGE = 200
 interface Flags {
   readonly format?: FileFormat
   readonly filter?: string
+  readonly spreadsheet?: true
 }
 interface Page {
   readonly items: readonly TableRow[]
@@ -43,6 +44,7 @@ export function addExport(parent: Command, shell: Shell): void {
       ).choices(fileFormats),
     )
     .option('--filter <json>', 'export only the rows that match this filter')
+    .option('--spreadsheet', 'put an apostrophe before texts of CSV that would be formulas')
     .addHelpText(
       'after',
       '\nExamples:\n  $ baton table export orders orders.csv\n' +
@@ -71,7 +73,8 @@ export function addExport(parent: Command, shell: Shell): void {
             ...(filter && { filter: filter.value }),
             ...(cursor !== undefined && { cursor }),
           })) as Page
-          for (const { data } of page.items) await out.line(recordOf(data, format, columns))
+          for (const { data } of page.items)
+            await out.line(recordOf(data, format, columns, flags.spreadsheet))
           count += page.items.length
           cursor = page.next_cursor
           if (cursor === undefined) break

@@ -28,6 +28,7 @@ interface Flags {
   readonly type?: Readonly<Record<string, ColumnType>>
   readonly upsert?: true
   readonly dryRun?: true
+  readonly spreadsheet?: true
 }
 
 /** Adds `baton table import` to the command `table`. */
@@ -48,6 +49,7 @@ export function addImport(parent: Command, shell: Shell): void {
     .option('--identity <column>', 'identity column of a new table; by default the first column')
     .option('--type <column=type...>', 'type of a column of a new table', columnType)
     .option('--upsert', 'update the rows whose identity exists, instead of refusing them')
+    .option('--spreadsheet', 'remove the apostrophes that an export with --spreadsheet added')
     .option('--dry-run', 'show the columns and their types, and write nothing')
     .addHelpText(
       'after',
@@ -91,7 +93,7 @@ async function importFile(
       `There is no table named ${JSON.stringify(name)}: pass --create to create it.`,
     )
   const source = openFile(file)
-  const records = readRecords(source.stream, format)[Symbol.asyncIterator]()
+  const records = readRecords(source.stream, format, flags.spreadsheet)[Symbol.asyncIterator]()
   const sample = await take(records, SAMPLE)
   if (sample.length === 0) throw new Mistake(`${file} has no rows.`)
   const columns = found ? knownColumns(found, sample, format) : newColumns(sample, format, flags)

@@ -5,22 +5,28 @@
 import { stringify } from 'csv-stringify/sync'
 import { type FileColumn, textOf } from './columns.ts'
 import type { FileFormat } from './records.ts'
+import { forSpreadsheet } from './spreadsheet.ts'
 
 /** Returns the header line without a line break; undefined if the format has no header. */
 export const headerOf = (format: FileFormat, columns: readonly FileColumn[]): string | undefined =>
   format === 'csv' ? csvLine(columns.map(({ name }) => name)) : undefined
 
-/** Formats a row as one record of a file, without a line break. */
+/**
+ * Formats a row as one record of a file, without a line break.
+ * @param spreadsheet whether CSV is for a spreadsheet program, and so must not contain formulas.
+ */
 export const recordOf = (
   data: Readonly<Record<string, unknown>>,
   format: FileFormat,
   columns: readonly FileColumn[],
+  spreadsheet = false,
 ): string =>
   format === 'csv'
     ? csvLine(
-        columns.map(({ name, type }) =>
-          Object.hasOwn(data, name) ? textOf(data[name], type) : undefined,
-        ),
+        columns.map(({ name, type }) => {
+          const field = Object.hasOwn(data, name) ? textOf(data[name], type) : undefined
+          return spreadsheet && field !== undefined ? forSpreadsheet(field) : field
+        }),
       )
     : JSON.stringify(data)
 

@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { Mistake } from '../mistake.ts'
+import { fromSpreadsheet } from './spreadsheet.ts'
 
 /** File formats by file name extension. */
 const FORMATS = { csv: 'csv', jsonl: 'jsonl', ndjson: 'jsonl' } as const
@@ -30,22 +31,31 @@ export function formatOf(file: string): FileFormat | undefined {
 
 /**
  * Reads the records of a file.
+ * @param spreadsheet whether CSV was written for a spreadsheet program.
  * @throws Mistake if a record cannot be read; the message contains its line number.
  */
-export const readRecords = (from: Readable, format: FileFormat): AsyncIterable<FileRecord> =>
-  format === 'csv' ? readCsv(from) : readLines(from)
+export const readRecords = (
+  from: Readable,
+  format: FileFormat,
+  spreadsheet = false,
+): AsyncIterable<FileRecord> => (format === 'csv' ? readCsv(from, spreadsheet) : readLines(from))
 
 interface CsvRecord {
   readonly record: Readonly<Record<string, unknown>>
   readonly info: { readonly lines: number }
 }
-async function* readCsv(from: Readable): AsyncGenerator<FileRecord> {
+async function* readCsv(from: Readable, spreadsheet: boolean): AsyncGenerator<FileRecord> {
   const parser = parse({
     bom: true,
     columns: checkHeader,
     info: true,
     skip_empty_lines: true,
-    cast: (text, { quoting, header }) => (text === '' && !quoting && !header ? undefined : text),
+    cast: (text, { quoting, header }) =>
+      text === '' && !quoting && !header
+        ? undefined
+        : spreadsheet && !header
+          ? fromSpreadsheet(text)
+          : text,
   })
   from.on('error', (error) => parser.destroy(error)).pipe(parser)
   try {

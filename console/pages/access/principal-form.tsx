@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { PrincipalRecord } from '../../../protocol/access/rows.ts'
 import { call } from '../../api/client.ts'
+import { useSave } from '../../api/save.ts'
 import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { FormDialog } from '../../design/overlay.tsx'
@@ -60,6 +61,7 @@ export function PrincipalForm({
   const [chosen, setChosen] = useState<readonly string[]>(
     of?.role_ids ?? (of ? [] : ['role_operator']),
   )
+  const save = useSave(of)
   const submit = async (): Promise<void> => {
     // Only changed fields are sent, so concurrent changes to other fields are kept.
     const changes = {
@@ -74,8 +76,8 @@ export function PrincipalForm({
     const id = of?.id ?? ''
     const changed = of
       ? person
-        ? await call('user.update', { project, id, ...changesOfPerson })
-        : await call('principal.update', { project, id, ...changes })
+        ? await save('user.update', { project, id, ...changesOfPerson })
+        : await save('principal.update', { project, id, ...changes })
       : person
         ? await call('user.create', { project, ...changesOfPerson, name })
         : await call('principal.create', { project, ...changes, name })

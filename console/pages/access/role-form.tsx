@@ -1,6 +1,7 @@
 /** The dialog that creates or changes a role. */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
+import { useSave } from '../../api/save.ts'
 import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { FormDialog } from '../../design/overlay.tsx'
@@ -29,10 +30,11 @@ export function RoleForm({
     of?.permissions.filter((one) => !isAction(one)) ?? [],
   )
   const [actions, setActions] = useState(of?.permissions.filter(isAction).join('\n') ?? '')
+  const save = useSave(of)
   const submit = async (): Promise<void> => {
     const permissions = [...chosen, ...actionPermissionsOf(actions)]
     if (of)
-      await call('role.update', {
+      await save('role.update', {
         project,
         id: of.id,
         permissions,

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { schemaFaults } from '../../../protocol/rules/json-schema/schema.ts'
 import { ApiError, type CallReply, call, type FieldFault } from '../../api/client.ts'
+import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
@@ -71,6 +72,7 @@ export function Settings({
   const [faults, setFaults] = useState<readonly FieldFault[]>([])
   const disabled = !may('project.edit')
   const isHttp = action.endpoint_kind === 'http'
+  const update = useSave(action)
   const save = async (): Promise<void> => {
     const [input_schema, output_schema] = [jsonObject(input), jsonObject(output)]
     if (!input_schema || !output_schema)
@@ -78,7 +80,7 @@ export function Settings({
         { field: input_schema ? 'output_schema' : 'input_schema', message: text.notSchema },
       ])
     try {
-      await call('action.update', {
+      await update('action.update', {
         project,
         action_name: action.name,
         title,

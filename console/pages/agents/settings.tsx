@@ -3,9 +3,10 @@
  * kept. If somebody else has changed the same field, the person decides which value to keep.
  */
 import { useEffect, useId, useState } from 'preact/hooks'
-import { type CallInput, type CallReply, call } from '../../api/client.ts'
+import type { CallInput, CallReply } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { useRefusal } from '../../api/refusal.ts'
+import { updateIf } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
@@ -89,10 +90,16 @@ export function Settings({
   }
   const save = async (): Promise<void> => {
     await attempt(async () => {
-      const stored = await call('agent.get', { project, id: agent.id })
-      setSeen(stored)
-      if (conflictsOf(changes, bases, stored).length > 0) return
-      setSeen(await call('agent.update', { project, id: agent.id, ...changes }))
+      const saved = await updateIf(
+        'agent.update',
+        { project, id: agent.id, ...changes },
+        (stored) => {
+          setSeen(stored as Agent)
+          return conflictsOf(changes, bases, stored).length === 0
+        },
+      )
+      if (!saved) return
+      setSeen(saved)
       setChanges({})
       showDone(text.saved)
       onSaved()

@@ -94,6 +94,7 @@ export default function ArtifactPage({ params }: PageProps) {
               mime={data.mime_type}
               size={data.size_bytes}
               version={data.id}
+              address={contentOf(project, id)}
               load={async (most, signal): Promise<FileStart> =>
                 readStart(await send('GET', contentOf(project, id), undefined, { signal }), most)
               }

@@ -1,4 +1,5 @@
 /** Audit entries as CSV or JSON Lines. */
+import { forSpreadsheet } from '../../../client/cli/tables/spreadsheet.ts'
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 
 const columns = [
@@ -20,13 +21,10 @@ const columns = [
   'id',
 ] as const
 
-/**
- * Returns a field of a CSV file (RFC 4180). Text that a spreadsheet would evaluate as a formula is
- * prefixed with an apostrophe.
- */
+/** Returns a field of a CSV file (RFC 4180) that is not a formula. */
 function quoted(value: unknown): string {
   const plain = value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
-  const text = /^[=+\-@\t\r]/.test(plain) ? `'${plain}` : plain
+  const text = forSpreadsheet(plain)
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 

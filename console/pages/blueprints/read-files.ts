@@ -6,6 +6,7 @@ import { merged, requestOf } from '../../../client/cli/blueprints/documents.ts'
 import { type Fault, faultText, placeText } from '../../../client/cli/blueprints/located.ts'
 import { readDocuments, sourceOf } from '../../../client/cli/blueprints/yaml.ts'
 import type { ApplyRequest } from '../../../protocol/blueprints/schema.ts'
+import { isolate } from '../../text/isolate.ts'
 
 /** An uploaded file. `path` is relative, with slashes. */
 export interface UploadedFile {
@@ -63,7 +64,7 @@ export function readFiles(
     .flatMap(({ path, text }) => {
       const folder = folderOf(path)
       const read = readDocuments(text, {
-        source: sourceOf(path, text),
+        source: sourceOf(isolate(path), text),
         env,
         file: (name) => {
           const target = resolved(folder, name)

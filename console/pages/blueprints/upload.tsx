@@ -1,6 +1,7 @@
 /** The field for choosing files or a folder, by button or drag and drop. */
-import { useRef, useState } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import { Button } from '../../design/button.tsx'
+import { useFileDrop } from '../../files/drop.ts'
 import type { UploadedFile } from './read-files.ts'
 import { blueprintsText as text } from './text.ts'
 
@@ -37,30 +38,17 @@ export function Upload({
 }) {
   const single = useRef<HTMLInputElement>(null)
   const folder = useRef<HTMLInputElement>(null)
-  const [over, setOver] = useState(false)
-  const take = async (files: FileList | null | undefined): Promise<void> => {
-    if (files && files.length > 0) onFiles(await textsOf([...files]))
+  const take = async (files: readonly File[]): Promise<void> => {
+    if (files.length > 0) onFiles(await textsOf(files))
   }
+  const { over, target } = useFileDrop(true, (files) => void take(files))
   const taken = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
-    void take(currentTarget.files).finally(() => {
+    void take([...(currentTarget.files ?? [])]).finally(() => {
       currentTarget.value = ''
     })
   }
   return (
-    <section
-      class={over ? 'upload over' : 'upload'}
-      aria-label={text.files}
-      onDragOver={(event) => {
-        event.preventDefault()
-        setOver(true)
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(event) => {
-        event.preventDefault()
-        setOver(false)
-        void take(event.dataTransfer?.files)
-      }}
-    >
+    <section class={over ? 'upload over' : 'upload'} aria-label={text.files} {...target}>
       <p role="status">{count === 0 ? text.drop : text.chosen(count)}</p>
       <div class="row">
         <Button icon="upload" onClick={() => single.current?.click()}>

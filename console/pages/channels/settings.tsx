@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Channel } from '../../../protocol/channels/schema.ts'
 import { call } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
+import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
@@ -27,9 +28,10 @@ function Settings({
   const [topic, setTopic] = useState(channel.topic ?? '')
   const [closed, setClosed] = useState(channel.private)
   const { error, attempt, faultOf } = useRefusal()
+  const update = useSave(channel)
   const save = async (): Promise<void> => {
     await attempt(async () => {
-      await call('channel.update', {
+      await update('channel.update', {
         project,
         id: channel.id,
         display_name: name.trim() || null,

@@ -3,6 +3,7 @@
  * error, the log is requested again when the environment has changed.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
+import { plainText } from '../../../client/plain.ts'
 import type { LogName } from '../../../protocol/environments/schema.ts'
 import { onChange } from '../../api/changes.ts'
 import { errorOfFault, live } from '../../api/live.ts'
@@ -24,13 +25,17 @@ interface Added {
 /** Maximum number of characters that are kept. */
 const KEPT = 2_000_000
 
-/** Returns a log after a frame. Beyond `KEPT` characters, the oldest lines are dropped. */
+/**
+ * Returns a log after a frame, without control sequences such as colours. Beyond `KEPT` characters,
+ * the oldest lines are dropped.
+ */
 export function withFrame(
   { content, truncated }: LogText,
   { text, reset, truncated: cut = false }: Added,
 ): LogText {
-  if (reset) return { content: text, truncated: cut }
-  const all = content + text
+  const added = plainText(text)
+  if (reset) return { content: added, truncated: cut }
+  const all = content + added
   if (all.length <= KEPT) return { content: all, truncated }
   const from = all.length - KEPT
   return { content: all.slice(all.indexOf('\n', from) + 1), truncated: true }

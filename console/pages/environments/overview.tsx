@@ -1,8 +1,9 @@
 /** The facts of an environment: its owner, its worker, its exclusive use and its repositories. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { type CallReply, call } from '../../api/client.ts'
+import type { CallReply } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
+import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, TextArea } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
@@ -157,9 +158,10 @@ export function EditDialog({
   const [tags, setTags] = useState(tagLines(environment.tags))
   const [scope, setScope] = useState(environment.scope === 'owner')
   const { error, attempt } = useRefusal()
+  const update = useSave(environment)
   const save = async (): Promise<void> => {
     await attempt(async () => {
-      await call('environment.update', {
+      await update('environment.update', {
         project,
         environment_id: environment.id,
         tags: tagsOf(tags),

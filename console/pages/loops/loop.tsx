@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Authored, Loop } from '../../../protocol/loops/schema.ts'
 import { call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
+import { saverOf } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyButton } from '../../design/copy.tsx'
 import { showDone } from '../../design/notify.ts'
@@ -58,7 +59,7 @@ function Definition({ project, loop }: { readonly project: string; readonly loop
       editable={may('project.edit')}
       onSave={async (value) => {
         const changes = changesOf(saved, value as Authored)
-        await call('loop.update', { project, id: loop.id, ...changes })
+        await saverOf(loop)('loop.update', { project, id: loop.id, ...changes })
         showDone(buildText.savedPlain)
       }}
     />

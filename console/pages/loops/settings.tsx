@@ -1,7 +1,8 @@
 /** The settings of a loop that can be changed without a new version. */
 import { useState } from 'preact/hooks'
 import type { Loop } from '../../../protocol/loops/schema.ts'
-import { ApiError, call, type FieldFault } from '../../api/client.ts'
+import { ApiError, type FieldFault } from '../../api/client.ts'
+import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
@@ -23,6 +24,7 @@ export function Settings({ project, loop }: { readonly project: string; readonly
   const [tags, setTags] = useState(writtenTags(loop.tags))
   const [faults, setFaults] = useState<readonly FieldFault[]>([])
   const disabled = !may('project.edit')
+  const update = useSave(loop)
   const save = async (): Promise<void> => {
     const [default_config, given] = [jsonObject(config), jsonObject(settings)]
     if (!default_config || !given)
@@ -30,7 +32,7 @@ export function Settings({ project, loop }: { readonly project: string; readonly
         { field: default_config ? 'settings' : 'default_config', message: text.notObject },
       ])
     try {
-      await call('loop.update', {
+      await update('loop.update', {
         project,
         id: loop.id,
         name: name.trim(),

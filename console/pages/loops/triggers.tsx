@@ -1,8 +1,9 @@
 /** The triggers of a loop with their state, and the dialogs that edit and fire them. */
 import { useEffect, useState } from 'preact/hooks'
 import { type Loop, type Trigger, triggerKey } from '../../../protocol/loops/schema.ts'
-import { type CallReply, call } from '../../api/client.ts'
+import type { CallReply } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
+import { saverOf } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { Code, CopyButton } from '../../design/copy.tsx'
 import { Icon, type IconName } from '../../design/icons.tsx'
@@ -192,7 +193,7 @@ export function Triggers({ project, loop }: { readonly project: string; readonly
     if (isPast) reload()
   }, [isPast])
   const save = async (changed: readonly Trigger[]): Promise<void> => {
-    await call('loop.update', { project, id, triggers: [...changed] })
+    await saverOf(loop)('loop.update', { project, id, triggers: [...changed] })
     showDone(text.triggerSaved)
   }
   const fired = firing === undefined ? undefined : triggers[firing]

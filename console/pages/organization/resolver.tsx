@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { useRefusal } from '../../api/refusal.ts'
+import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
@@ -36,8 +37,9 @@ function ResolverForm({ of, onSaved }: { readonly of: Resolver; readonly onSaved
   const [revalidate, setRevalidate] = useState(String(of.revalidate_after_s))
   const [stale, setStale] = useState(String(of.stale_max_age_s))
   const [unavailable, setUnavailable] = useState(of.on_unavailable)
+  const save = useSave(of)
   const { error, submit, faultOf } = useSending(async () => {
-    await call('resolver.put', {
+    await save('resolver.put', {
       source: isClient ? 'client_resolver' : 'stored',
       ...(url !== '' && { endpoint_url: url }),
       ...((removeToken || token !== '') && { auth: { token: removeToken ? '' : token } }),

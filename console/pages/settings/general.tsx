@@ -1,7 +1,8 @@
 /** The general settings of a project, as a form that is saved as a whole. */
-import { useEffect, useState } from 'preact/hooks'
-import { type CallReply, call } from '../../api/client.ts'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { CallReply } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
+import { saverOf } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyButton } from '../../design/copy.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
@@ -35,10 +36,14 @@ export function General({
   const mayChange = may('project.admin')
   const restricts = changes.access_mode === 'restricted'
   useEffect(() => guardLeaving(() => (isChanged ? text.unsaved : undefined)), [isChanged])
-  const set = (part: Partial<Settings>) => setEdited({ ...edited, ...part })
+  const update = useRef(saverOf(of))
+  const set = (part: Partial<Settings>): void => {
+    if (!isChanged) update.current = saverOf(of)
+    setEdited({ ...edited, ...part })
+  }
   const save = (): Promise<void> =>
     attempt(async () => {
-      await call('project.update', {
+      await update.current('project.update', {
         project,
         ...changes,
         ...(restricts && seed && { seed_existing_members: true }),

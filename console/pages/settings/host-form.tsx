@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { HostKind, RepositoryHost } from '../../../protocol/repositories/rows.ts'
 import { call } from '../../api/client.ts'
+import { type Save, useSave } from '../../api/save.ts'
 import { SelectField, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { FormDialog } from '../../design/overlay.tsx'
@@ -66,6 +67,7 @@ export function HostForm({
     installation_id: of?.installation_id ?? '',
     username: of?.username ?? '',
   })
+  const save = useSave(of)
   const submit = async (): Promise<void> => {
     const given = Object.fromEntries(
       fields[kind].flatMap((field) => {
@@ -73,7 +75,8 @@ export function HostForm({
         return value === '' ? [] : [[field.name, value]]
       }),
     )
-    await call('repository_host.put', { project, host_name: name, kind, ...given })
+    const request: Save = of ? save : call
+    await request('repository_host.put', { project, host_name: name, kind, ...given })
     showDone(text.hostSaved)
     onClose(true)
   }

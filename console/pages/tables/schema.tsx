@@ -1,9 +1,9 @@
 /** The parts of a table next to its rows: its columns, its statistics, and its details. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Table } from '../../../protocol/tables/schema.ts'
-import { call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { useRefusal } from '../../api/refusal.ts'
+import { saverOf, useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
@@ -35,7 +35,9 @@ export function SchemaPart({
   const [faults, setFaults] = useState<ReadonlyMap<number, string>>()
   const { error, attempt, clear } = useRefusal()
   const version = JSON.stringify(schema)
+  const update = useRef(saverOf(table))
   const reset = (): void => {
+    update.current = saverOf(table)
     setColumns(start())
     setDirty(false)
     setFaults(undefined)
@@ -50,7 +52,11 @@ export function SchemaPart({
     setFaults('faults' in made ? made.faults : undefined)
     if ('faults' in made) return
     await attempt(async () => {
-      await call('table.update', { project, id, schema: { ...schema, columns: made.columns } })
+      await update.current('table.update', {
+        project,
+        id,
+        schema: { ...schema, columns: made.columns },
+      })
       setDirty(false)
       showDone(text.saved)
       onSaved()
@@ -159,10 +165,11 @@ export function DetailsDialog({
       .join('\n'),
   )
   const { error, faultOf, attempt } = useRefusal()
+  const update = useSave(table)
   const save = (): Promise<void> =>
     attempt(async () => {
       const changes = { name, description, instructions, tags: tagsOf(tags) }
-      await call('table.update', { project, id: table.id, ...changes })
+      await update('table.update', { project, id: table.id, ...changes })
       onSaved()
       onClose()
     })

@@ -1,6 +1,7 @@
 /** The dialog that creates or changes a webhook. */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
+import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
 import { FormDialog } from '../../design/overlay.tsx'
@@ -25,6 +26,7 @@ export function WebhookForm({
   const [url, setUrl] = useState(of?.url ?? '')
   const [events, setEvents] = useState(of?.events.join(' ') ?? '')
   const [enabled, setEnabled] = useState(of?.enabled ?? true)
+  const save = useSave(of)
   const submit = async (): Promise<void> => {
     const selected = eventsOf(events)
     if (!of) {
@@ -32,7 +34,7 @@ export function WebhookForm({
       return
     }
     onClose(
-      await call('webhook.update', {
+      await save('webhook.update', {
         project,
         webhook_id: of.id,
         ...(name !== of.name && { name }),

@@ -1,7 +1,8 @@
 /** The settings of a workflow that can be changed without a new version. */
 import { useState } from 'preact/hooks'
 import type { Workflow } from '../../../protocol/workflows/rows.ts'
-import { ApiError, call, type FieldFault } from '../../api/client.ts'
+import { ApiError, type FieldFault } from '../../api/client.ts'
+import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
@@ -25,9 +26,10 @@ export function Settings({
   const [tags, setTags] = useState(writtenTags(workflow.tags))
   const [faults, setFaults] = useState<readonly FieldFault[]>([])
   const disabled = !may('project.edit')
+  const update = useSave(workflow)
   const save = async (): Promise<void> => {
     try {
-      await call('workflow.update', {
+      await update('workflow.update', {
         project,
         id: workflow.id,
         name: name.trim(),

@@ -17,6 +17,9 @@ export const api: typeof apiText = {
   unknown:
     'Der Dienst hat nicht geantwortet. Deshalb ist nicht bekannt, ob dies gespeichert wurde. Der ' +
     'aktuelle Stand wird geladen: Prüfen Sie ihn, und versuchen Sie es nötigenfalls noch einmal.',
+  changedMeanwhile: (fields) =>
+    `Jemand anderes hat dies während Ihrer Bearbeitung geändert: ${fields}. Speichern Sie noch ` +
+    'einmal, um die Änderung zu ersetzen, oder schließen Sie das Formular, um sie zu behalten.',
   answered: (status) => `Der Dienst hat mit ${status} geantwortet.`,
 }
 

@@ -12,6 +12,7 @@
  *     the same actor can therefore refer to it in `prev`.
  */
 import { type Decided, evolve, type Tell } from '../../../actors/actor.ts'
+import { unmetCondition } from '../../../actors/conditional.ts'
 import type { MaybePromise } from '../../../gateway/maybe-promise.ts'
 import type { Address, Command, Entry, Event, Kind, Origin } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -39,7 +40,7 @@ const FULL_FROM = { bytes: 512 * 1024, events: 1000 - EVENTS_PER_COMMAND } as co
 
 export type Decide = { readonly reply: unknown } | Refusal
 /** A command, or a tell, that an actor decides. */
-type Deciding = Pick<Command, 'command_id' | 'name' | 'input' | 'fingerprint'>
+type Deciding = Pick<Command, 'command_id' | 'name' | 'input' | 'fingerprint' | 'if_match'>
 /** The outcome of a decision, as a label for metrics. */
 export const outcomeOf = (decided: Decide): string =>
   'refused' in decided ? decided.refused : 'ok'
@@ -191,6 +192,8 @@ export class Batch {
       new DecisionContext(instance, command.command_id, origin, this.#shard, this.#deps.random),
     )
     if (isRefusal(decision)) return decision
+    const unmet = unmetCondition(instance.actor, instance.state, command)
+    if (unmet) return unmet
     const { soft, tells, next } = decision as Decided<Event, unknown>
     if (soft || decision.events.length > 0) {
       this.#applied++

@@ -10,7 +10,8 @@ export type Claims = Readonly<Record<string, unknown>>
 const MAX_GROUPS = 1000
 const MAX_GROUP = 256
 const MAX_NAME = 128
-const ADDRESS = /^[^\s@]+@[^\s@]+$/
+/** Control and format characters could change how the text around an address is shown. */
+const ADDRESS = /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u
 const MAX_ADDRESS = 254
 
 const record = (value: unknown): Claims | undefined =>

@@ -3,7 +3,7 @@
  * the state of each turn when its end is shown.
  */
 import { followTranscript, Transcript } from '../../../client/transcript.ts'
-import { canonicalJson } from '../../../protocol/sessions/output-schema.ts'
+import { canonicalJson } from '../../../protocol/rules/canonical-json.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { Shown } from './history.ts'
 import { spell } from './plans.ts'

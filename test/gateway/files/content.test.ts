@@ -29,6 +29,29 @@ t.test('a file that can contain scripts is a download', async (t) => {
   t.match(plan({}, { name: '\ud800' }).headers, {
     'Content-Disposition': "inline; filename*=utf-8''%EF%BF%BD",
   })
+  for (const [name, value] of [
+    ['../../etc/passwd', 'passwd'],
+    ['..\\\\host\\share\\run.bat', 'run.bat'],
+    ['\u202egnp.\u2066exe\r\nX: 1', 'gnp.exeX%3A%201'],
+    ['"; filename=evil.exe', '%22%3B%20filename%3Devil.exe'],
+    ['../', ''],
+  ])
+    t.equal(
+      plan({}, { name }).headers['Content-Disposition'],
+      `inline; filename*=utf-8''${value}`,
+      JSON.stringify(name),
+    )
+})
+
+t.test('a file that a browser displays is sandboxed, and its type is not guessed', async (t) => {
+  t.match(plan({}, { mime_type: 'application/pdf' }), {
+    type: 'application/pdf',
+    headers: {
+      'Content-Security-Policy': "default-src 'none'; sandbox",
+      'X-Content-Type-Options': 'nosniff',
+      'Content-Disposition': "inline; filename*=utf-8''report.txt",
+    },
+  })
 })
 
 t.test('a client that has the bytes gets none', async (t) => {

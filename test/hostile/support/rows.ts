@@ -129,7 +129,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
       target_user_ids: [principal?.['id']],
     }),
   )
-  await s.raw('POST', String(link?.['url']), {
+  await s.raw('POST', new URL(String(link?.['url']), s.url).pathname, {
     key: null,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: 'value=true',

@@ -43,6 +43,8 @@ t.test('claims are data of another system', async (t) => {
   for (const email_verified of [false, undefined, 1, 'yes'])
     t.notOk('email' in person({ email: 'a@b.example', email_verified }))
   t.notOk('email' in person({ email: ['a@b.example'], email_verified: true }))
+  for (const email of ['a\u202e@b.example', 'a\u0000@b.example', 'a@b\u2066.example'])
+    t.notOk('email' in person({ email, email_verified: true }), 'it would change the text around')
   t.equal(person({ name: ' A\u0000\nda ' }).name, 'A da')
   t.equal(person({ name: {}, preferred_username: 'ada' }).name, 'ada')
   t.equal(person({ name: 'x'.repeat(999) }).name.length, 128)

@@ -1,5 +1,6 @@
 /** The rules for schemas, values and data of rows. */
 import t from 'tap'
+import { canonicalJson } from '../../../protocol/rules/canonical-json.ts'
 import { evolutionFaults, schemaFaults } from '../../../protocol/tables/definition.ts'
 import {
   changedMembers,
@@ -12,7 +13,6 @@ import type { ColumnType, TableSchema } from '../../../protocol/tables/schema.ts
 import { exactHits, rowTokens, tokensOf } from '../../../protocol/tables/search.ts'
 import {
   areEqual,
-  canonicalJson,
   compareTexts,
   compareValues,
   instantOf,

@@ -172,13 +172,10 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByText('Saved.').waitFor()
     await page.getByRole('tab', { name: 'Rows' }).click()
     await page.getByRole('button', { name: 'Import CSV' }).click()
-    await dialog.getByLabel('Choose a CSV file').setInputFiles({
-      name: 'prices.csv',
-      mimeType: 'text/csv',
-      buffer: Buffer.from(
-        'Name,price,colour\ntea,2.5,green\n"coffee, black",3,black\ncake,much,\n',
-      ),
-    })
+    const content = 'Name,price,colour\ntea,2.5,green\n"coffee, black",3,black\ncake,much,\n'
+    await dropFiles(dialog.locator('.file-drop'), [
+      { name: 'prices.csv', type: 'text/csv', content },
+    ])
     await dialog.getByText('1 row does not fit').waitFor()
     await dialog.getByLabel('Column for colour').selectOption('+')
     await dialog.getByRole('button', { name: 'Import 2 rows' }).click()
@@ -221,10 +218,20 @@ async function tryOut(browser: Browser): Promise<void> {
     const frame = page.locator('iframe[title="Content of odd.pdf"]')
     const without = page.getByText('This browser shows no PDF files.')
     await frame.or(without).first().waitFor()
-    t.equal(await frame.count(), (await page.evaluate('navigator.pdfViewerEnabled')) ? 1 : 0)
+    const count = await frame.count()
+    t.equal(count, (await page.evaluate('navigator.pdfViewerEnabled')) ? 1 : 0)
+    if (count > 0) t.match(await frame.getAttribute('src'), /\/content$/, 'its answer is sandboxed')
     for (const inner of page.frames())
       t.equal(await inner.evaluate('document.querySelector("h1")?.textContent === "Hello"'), false)
     t.notMatch(await page.title(), /hacked/)
+    // The file itself, as a link leads to it. A browser without a viewer for PDF downloads it.
+    const id = page.url().split('/').at(-1)?.split('?')[0]
+    const direct = await context.newPage()
+    await direct.goto(`${s.url}/v1/projects/default/artifacts/${id}/content`).catch(() => {})
+    for (const inner of direct.frames())
+      t.equal(await inner.evaluate('document.querySelector("h1")?.textContent === "Hello"'), false)
+    t.notMatch(await direct.title(), /hacked/)
+    await direct.close()
     await page.goBack()
     await list.getByRole('link', { name: 'log.txt', exact: true }).click()
     await page.locator('.lines-number').getByText('1', { exact: true }).waitFor()

@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { faultsOf, inBrowser } from '../support/browser.ts'
+import { dropFiles, faultsOf, inBrowser } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
-import { memberOf } from '../support/given.ts'
+import { memberOf, until } from '../support/given.ts'
 
 /** Removes refused requests, which the browser also logs as errors. */
 const unexpected = (faults: readonly string[]): string[] =>
@@ -93,11 +93,9 @@ await inBrowser(t, async (browser) => {
     const page = await mouse.open('/p/default/blueprints')
     await page.getByRole('link', { name: 'Apply files' }).click()
     const input = page.locator('input[type=file]')
-    await input.first().setInputFiles({
-      name: 'bad.yaml',
-      mimeType: 'text/yaml',
-      buffer: Buffer.from('kind: skil\nkey: a\n'),
-    })
+    await dropFiles(page.locator('.upload'), [
+      { name: 'bad.yaml', type: 'text/yaml', content: 'kind: skil\nkey: a\n' },
+    ])
     await page.getByText('did you mean skill?').waitFor()
     await input.nth(1).setInputFiles(desk)
     const apply = page.getByRole('button', { name: 'Apply this plan' })
@@ -147,6 +145,17 @@ await inBrowser(t, async (browser) => {
     await page.getByText('The settings were saved.').waitFor()
     const saved = await s.ok('project.get', { project: 'second', include: 'separate_approver' })
     t.match(saved, { separate_approver: true })
+    // Another person changes the same field, and later a save replaces the change knowingly.
+    const conflict = page.getByText('Somebody else has changed this')
+    await page.getByLabel('Description').fill('Mine')
+    await s.ok('project.update', { project: 'second', description: 'Theirs' })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await conflict.waitFor()
+    const stored = () => s.ok('project.get', { project: 'second' })
+    t.match(await stored(), { description: 'Theirs' })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await until(stored, ({ description }) => description === 'Mine')
+    await conflict.waitFor({ state: 'detached' })
 
     await page.getByRole('tab', { name: 'Repository hosts' }).click()
     await page.getByRole('button', { name: 'New host' }).click()

@@ -168,5 +168,26 @@ t.test('the list, the logs, and a name that does not exist', async (t) => {
   t.match(JSON.parse((await env(['list'])).stdout), { items: [{ id, name: 'desk' }] })
   t.match(await env(['logs', 'desk', '--tail', '1']), { code: 0 })
   t.match(await env(['logs', 'desk']), { stdout: 'one\ntwo\n' })
+  const child = spawn(process.execPath, [...args, 'env', 'logs', 'desk', '-f'], {
+    env: { ...variables, HOME: folder },
+  })
+  const ended = new Promise((done) => child.once('close', done))
+  t.teardown(() => child.kill())
+  let shown = ''
+  child.stdout.on('data', (data: Buffer) => {
+    shown += data
+  })
+  await until(
+    async () => shown,
+    (all) => all === 'one\ntwo\n',
+  )
+  place.logs.set(id, 'one\ntwo\nthree\u001b]0;title\u0007\n')
+  await until(
+    async () => shown,
+    (all) => all.length > 8,
+  )
+  t.equal(shown, 'one\ntwo\nthree\n', 'only the added line, without its control sequence')
+  child.kill()
+  await ended
   t.match(await env(['shell', 'desc']), { code: 1, stderr: /Did you mean "desk"/ })
 })

@@ -129,3 +129,40 @@ t.test('a long file is written in several bulks, in its order', async (t) => {
   )
   t.strictSame(printed, [last], 'the last line of an identity wins')
 })
+
+t.test('files for spreadsheet programs have no formulas and are read back', async (t) => {
+  const note = "=cmd|' /C calc'!A0"
+  const { id } = await s.ok('table.create', {
+    name: 'formulas',
+    schema: {
+      identity_column: 'key',
+      columns: [
+        { name: 'key', type: 'string', required: true },
+        { name: 'note', type: 'string' },
+      ],
+    },
+  })
+  await s.ok('row.insert', { id, data: { key: '-1', note } })
+  t.strictSame((await baton('table', 'export', 'formulas')).printed, ['key,note', `-1,${note}`])
+  const safe = file('safe.csv')
+  await baton('table', 'export', 'formulas', safe, '--spreadsheet')
+  t.equal(readFileSync(safe, 'utf8'), `key,note\n-1,'${note}\n`)
+  await baton('table', 'import', 'formulas', safe, '--spreadsheet', '--upsert')
+  t.strictSame(await rowsOf('formulas'), [{ key: '-1', note }])
+})
+
+t.test('an update on the condition of an entity tag', async (t) => {
+  const [table] = listOf(await s.ok('table.list', { name: 'formulas' }))
+  const id = String(table?.['id'])
+  const [tag = ''] = (await baton('table', 'get', id, '--etag')).printed
+  t.match(tag, /^"\d{17}-\w+"$/)
+  const update = (if_match: string, description: string) =>
+    baton('table', 'update', id, '--if-match', if_match, '--description', description)
+  const { printed, fault } = await update(tag, 'First')
+  t.equal(fault, undefined)
+  t.match(JSON.parse(printed.join('')), { description: 'First' })
+  t.match((await update(tag, 'Second')).fault, { status: 412, code: 'precondition_failed' })
+  t.match((await update('no tag', 'Second')).fault, { status: 400 })
+  const called = await baton('call', 'table.get', '--set', `id=${id}`, '--etag')
+  t.equal((await update(called.printed[0] ?? '', 'Second')).fault, undefined)
+})

@@ -3,6 +3,7 @@ import { useRef, useState } from 'preact/hooks'
 import { type CallReply, call } from '../../../api/client.ts'
 import { useQuery } from '../../../api/query.ts'
 import { useRefusal } from '../../../api/refusal.ts'
+import { useSave } from '../../../api/save.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { CopyCall } from '../../../design/copy.tsx'
 import { TextArea, TextField } from '../../../design/field.tsx'
@@ -177,6 +178,7 @@ function SkillDialog({
   const [instructions, setInstructions] = useState(skill?.instructions ?? '')
   const [tools, setTools] = useState(skill?.allowed_tools?.join('\n') ?? '')
   const { error, attempt, faultOf } = useRefusal()
+  const replace = useSave(skill)
   const save = async (): Promise<void> => {
     const allowed_tools = tools.split(/\s+/).filter((tool) => tool !== '')
     const body = {
@@ -188,7 +190,9 @@ function SkillDialog({
       ...(skill?.tags && { tags: skill.tags }),
     }
     await attempt(async () => {
-      await (skill ? call('skill.replace', { ...body, id: skill.id }) : call('skill.create', body))
+      await (skill
+        ? replace('skill.replace', { ...body, id: skill.id })
+        : call('skill.create', body))
       onClose(true)
     })
   }

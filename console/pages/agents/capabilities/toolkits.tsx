@@ -6,6 +6,7 @@ import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../../api/client.ts'
 import { useQuery } from '../../../api/query.ts'
 import { useRefusal } from '../../../api/refusal.ts'
+import { useSave } from '../../../api/save.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { CopyCall } from '../../../design/copy.tsx'
 import { SelectField, TextField } from '../../../design/field.tsx'
@@ -147,6 +148,7 @@ function ToolkitDialog({
   const names = useQuery('action.list', { project, limit: 200 }).state.value.data
   const change = (index: number, more: Partial<Selector>): void =>
     setRules(rules.map((rule, at) => (at === index ? { ...rule, ...more } : rule)))
+  const replace = useSave(kit)
   const save = async (): Promise<void> => {
     const body = {
       project,
@@ -156,7 +158,9 @@ function ToolkitDialog({
       ...(kit?.tags && { tags: kit.tags }),
     }
     await attempt(async () => {
-      await (kit ? call('toolkit.replace', { ...body, id: kit.id }) : call('toolkit.create', body))
+      await (kit
+        ? replace('toolkit.replace', { ...body, id: kit.id })
+        : call('toolkit.create', body))
       onClose(true)
     })
   }

@@ -12,6 +12,7 @@ import { Icon } from '../../../design/icons.tsx'
 import { showDone, showError } from '../../../design/notify.ts'
 import { Confirm } from '../../../design/overlay.tsx'
 import { Duration } from '../../../design/time.tsx'
+import { usePageDrop } from '../../../files/drop.ts'
 import { useDraft } from '../../../shell/drafts.ts'
 import { formatBytes } from '../../../text/format.ts'
 import type { FollowedSession } from './followed.ts'
@@ -280,31 +281,6 @@ function FileButton({ onFiles }: { readonly onFiles: (files: readonly File[]) =>
 
 /** Accepts files that are dropped anywhere on the page, and shows a hint while they are dragged. */
 function Drop({ uploads }: { readonly uploads: Uploads }) {
-  const [over, setOver] = useState(false)
-  const add = useRef(uploads.add)
-  add.current = uploads.add
-  useEffect(() => {
-    const stop = new AbortController()
-    const { signal } = stop
-    const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false
-    const listen = (name: 'dragover' | 'dragleave' | 'drop', run: (event: DragEvent) => void) =>
-      document.addEventListener(name, run, { signal })
-    listen('dragover', (event) => {
-      if (!hasFiles(event)) return
-      // Otherwise the browser opens the file.
-      event.preventDefault()
-      setOver(true)
-    })
-    listen('dragleave', ({ relatedTarget }) => {
-      if (relatedTarget === null) setOver(false)
-    })
-    listen('drop', (event) => {
-      setOver(false)
-      if (!hasFiles(event)) return
-      event.preventDefault()
-      add.current([...(event.dataTransfer?.files ?? [])])
-    })
-    return () => stop.abort()
-  }, [])
+  const over = usePageDrop(uploads.add)
   return over ? <p class="talk-drop">{text.drop}</p> : null
 }

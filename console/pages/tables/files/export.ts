@@ -1,5 +1,6 @@
 /** Exports the rows that a table shows, page by page. */
 import { textOf } from '../../../../client/cli/tables/columns.ts'
+import { forSpreadsheet } from '../../../../client/cli/tables/spreadsheet.ts'
 import type { TableSchema } from '../../../../protocol/tables/schema.ts'
 import { csvLine } from '../../../preview/csv.ts'
 import { loadRows, type RowQuery, type TableRow } from '../rows/rows.ts'
@@ -11,7 +12,10 @@ const types: Readonly<Record<ExportFormat, string>> = {
   jsonl: 'application/x-ndjson',
 }
 
-/** Returns rows as lines of a file. CSV has the columns of the schema; JSON has all keys. */
+/**
+ * Returns rows as lines of a file. CSV has the columns of the schema, without formulas; JSON has all
+ * keys.
+ */
 export function linesOf(
   rows: readonly Pick<TableRow, 'data'>[],
   format: ExportFormat,
@@ -20,9 +24,10 @@ export function linesOf(
   if (format === 'csv')
     return rows.map(({ data }) =>
       csvLine(
-        columns.map(({ name, type }) =>
-          Object.hasOwn(data, name) ? textOf(data[name], type) : undefined,
-        ),
+        columns.map(({ name, type }) => {
+          const field = Object.hasOwn(data, name) ? textOf(data[name], type) : undefined
+          return field === undefined ? undefined : forSpreadsheet(field)
+        }),
       ),
     )
   return rows.map(({ data }) => JSON.stringify(data))

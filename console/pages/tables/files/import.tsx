@@ -8,6 +8,7 @@ import { SelectField } from '../../../design/field.tsx'
 import { Dialog } from '../../../design/overlay.tsx'
 import { Failure, Notice } from '../../../design/states.tsx'
 import { designText } from '../../../design/text.ts'
+import { useFileDrop } from '../../../files/drop.ts'
 import { formatBytes } from '../../../text/format.ts'
 import { tablesText as text } from '../text.ts'
 import {
@@ -59,15 +60,9 @@ export function ImportDialog({
 
 function Chooser({ onFile }: { readonly onFile: (file: File | undefined) => Promise<void> }) {
   const picker = useRef<HTMLInputElement>(null)
+  const { over, target } = useFileDrop(true, ([file]) => void onFile(file))
   return (
-    <div
-      class="file-drop"
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={(event) => {
-        event.preventDefault()
-        void onFile(event.dataTransfer?.files[0])
-      }}
-    >
+    <div class={over ? 'file-drop over' : 'file-drop'} {...target}>
       <input
         ref={picker}
         type="file"

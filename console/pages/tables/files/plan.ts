@@ -1,6 +1,7 @@
 /** Plans an import: which column of a file goes to which column of the table. Pure. */
 
 import { dataOf, inferColumns } from '../../../../client/cli/tables/columns.ts'
+import { fromSpreadsheet } from '../../../../client/cli/tables/spreadsheet.ts'
 import { getOwn } from '../../../../protocol/lookup.ts'
 import type { Column, ColumnType, TableSchema } from '../../../../protocol/tables/schema.ts'
 import { type CsvRecord, readCsv } from '../../../preview/csv.ts'
@@ -11,11 +12,18 @@ export interface CsvFile {
   readonly head: readonly string[]
   readonly records: readonly CsvRecord[]
 }
-/** Reads a file; undefined if it has no rows. */
+/** Reads a file, which may come from an export; undefined if it has no rows. */
 export function readFile(name: string, text: string): CsvFile | undefined {
   const [first, ...records] = readCsv(text)
   if (!first || records.length === 0) return undefined
-  return { name, head: first.fields.map((field) => field ?? ''), records }
+  return {
+    name,
+    head: first.fields.map((field) => field ?? ''),
+    records: records.map(({ line, fields }) => ({
+      line,
+      fields: fields.map((field) => (field === undefined ? undefined : fromSpreadsheet(field))),
+    })),
+  }
 }
 
 /**

@@ -12,9 +12,14 @@ import {
 } from '../../../../client/cli/tables/records.ts'
 import type { ColumnType } from '../../../../protocol/tables/schema.ts'
 
-async function recordsOf(text: string, format: FileFormat): Promise<FileRecord[]> {
+async function recordsOf(
+  text: string,
+  format: FileFormat,
+  spreadsheet = false,
+): Promise<FileRecord[]> {
   const records: FileRecord[] = []
-  for await (const record of readRecords(Readable.from([text]), format)) records.push(record)
+  for await (const record of readRecords(Readable.from([text]), format, spreadsheet))
+    records.push(record)
   return records
 }
 const typesOf = async (text: string, format: FileFormat, identity = 'id') =>
@@ -111,7 +116,10 @@ t.test('a text that is not a value of its column is refused', async (t) => {
 t.test('what is written as CSV is read as the same data', async (t) => {
   const json = fc.jsonValue({ maxDepth: 2 }).filter((value) => value !== null)
   const columns = {
-    s: fc.string({ unit: 'grapheme' }),
+    s: fc.oneof(
+      fc.string({ unit: 'grapheme' }),
+      fc.string({ unit: fc.constantFrom(..."='+-@1\t\n") }),
+    ),
     n: fc.double({ noNaN: true, noDefaultInfinity: true }).map((n) => (n === 0 ? 0 : n)),
     b: fc.boolean(),
     o: fc.dictionary(fc.string(), json, { noNullPrototype: true }).map((o) => structuredClone(o)),
@@ -129,12 +137,14 @@ t.test('what is written as CSV is read as the same data', async (t) => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.record(columns, { requiredKeys: [], noNullPrototype: true }), { minLength: 1 }),
-      async (rows) => {
+      fc.boolean(),
+      async (rows, spreadsheet) => {
         const all = [...types].map(([name, type]) => ({ name, type }))
-        const text = [headerOf('csv', all), ...rows.map((row) => recordOf(row, 'csv', all))].join(
-          '\n',
-        )
-        const read = await recordsOf(text, 'csv')
+        const text = [
+          headerOf('csv', all),
+          ...rows.map((row) => recordOf(row, 'csv', all, spreadsheet)),
+        ].join('\n')
+        const read = await recordsOf(text, 'csv', spreadsheet)
         t.strictSame(
           read.map((record) => JSON.stringify(dataOf(record, types, 'csv'))),
           rows.map((row) => JSON.stringify(row)),
@@ -143,4 +153,25 @@ t.test('what is written as CSV is read as the same data', async (t) => {
     ),
     { numRuns: 50 },
   )
+})
+
+t.test('CSV for spreadsheet programs has no formulas', async (t) => {
+  const written = (s: unknown) =>
+    recordOf({ s }, 'csv', [{ name: 's', type: 'any' }], true).replace(/^"|"$/g, '')
+  for (const text of [
+    "=cmd|' /C calc'!A0",
+    '+1+cmd',
+    '-2+3',
+    '@SUM(1)',
+    '\t=1',
+    '\r=1',
+    '\n=1',
+    '＝1',
+    "'=1",
+  ])
+    t.equal(written(text), `'${text}`)
+  for (const value of [-5, '-x'.slice(1), 'a=1', "it's", ' =1'])
+    t.equal(written(value), String(value))
+  t.equal(recordOf({ s: '-5' }, 'csv', [{ name: 's', type: 'string' }], true), '-5')
+  t.equal(recordOf({ s: '=1' }, 'csv', [{ name: 's', type: 'string' }]), '=1', 'for programs')
 })

@@ -10,15 +10,18 @@ import { Worker } from '../../../../client/worker.ts'
 import { fillPath } from '../../../../console/router/match.ts'
 import type { RowName } from '../../../../protocol/api.ts'
 import { furnish, type Place } from '../../../hostile/support/rows.ts'
+import { freePort } from '../../../support/ports.ts'
 import { service } from '../../../support/service.ts'
 import { artifactClient } from '../../artifacts/client.ts'
-import { inBrowser } from '../../support/browser.ts'
+import { dropFiles, inBrowser } from '../../support/browser.ts'
 import { pagePaths, visit } from '../../support/console.ts'
 import { acting, listOf, sleeping } from '../../support/given.ts'
+import { openIdProvider } from '../../support/servers/openid-provider.ts'
 import { answer, use } from '../../support/talk.ts'
 import { exceptions, fillByHand, isClosed } from './exceptions.ts'
 import { type Filled, fillAll } from './fill.ts'
 import { ESCAPES, files, HUGE_TEXT, hostileTerminal, hostileWorkspace } from './live.ts'
+import { hostileReceiver, signInHostile, signInSettings } from './outside.ts'
 import { hostileJson, hostileText } from './texts.ts'
 import { watched } from './watch.ts'
 
@@ -68,14 +71,23 @@ function recordsOf(
 }
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
+  const port = await freePort()
+  const secret = 'a-secret-of-this-test'
+  const provider = await openIdProvider(secret, [`http://127.0.0.1:${port}/auth/oidc/callback`])
+  const receiver = await hostileReceiver(920_010)
+  const s = await service({
+    BATON_OUTBOUND_ALLOW: '127.0.0.1/32',
+    ...signInSettings(provider.issuer, port, secret),
+  })
   t.teardown(async () => {
     await browser.close()
     await s.stop()
+    await Promise.all([provider.stop(), receiver.stop()])
   })
   const place = await furnish(s)
   const filled = await fillAll(s, place)
   const byHand = new Set(await fillByHand(s, place))
+  t.equal(await signInHostile(s, provider, 930_000), 303)
 
   t.test('every field has a hostile value, or is known to hold none', async (t) => {
     t.ok(filled.accepted.size > 250, `${filled.accepted.size} fields in one request or another`)
@@ -129,6 +141,7 @@ async function tryOut(browser: Browser): Promise<void> {
     t.strictSame(faults.slice(0, 20), [], `${faults.length} faults`)
     const shown = [...filled.accepted.keys()].filter((mark) => seen.has(mark)).length
     t.ok(shown > MIN_SHOWN, `pages show ${shown} of ${filled.accepted.size} fields`)
+    t.ok(seen.has(930_000) && seen.has(930_001), 'and the name and the address of an account')
     await browsing.close()
   })
 
@@ -203,10 +216,11 @@ async function tryOut(browser: Browser): Promise<void> {
     await visit(page, `${base}/runs/${String(run['id'])}?tab=jobs`)
     const job = await worker.job()
     const { id: job_id, lease_token } = job
-    const text = ESCAPES + hostileText(920_001)
+    const text = hostileText(920_001).replace(' ', ` ${ESCAPES} `)
     const fields = { '\u202efield': hostileText(920_002, 300), constructor: 1 }
     worker.send({ type: 'job.log', job_id, lease_token, lines: [{ level: 'error', text, fields }] })
     await check('a line of a log', 'q920001q')
+    t.notMatch(await page.locator('.log-lines').textContent(), /hacked title|\[1049|\u001b/)
     await worker.report(job, {
       status: 'failed',
       error_type: 'constructor',
@@ -254,6 +268,82 @@ async function tryOut(browser: Browser): Promise<void> {
     const data = { name: hostileText(920_007, 400) }
     await s.ok('row.insert', { project: place.handle, id: place.table, data })
     await check('a row', 'q920007q')
+
+    const hook = { name: 'Answers', url: receiver.url, events: ['run.completed'] }
+    const { id: webhook } = await s.ok('webhook.create', { project: place.handle, ...hook })
+    await visit(page, `${base}/webhooks/${String(webhook)}`)
+    await page.getByRole('button', { name: 'Send a test' }).click()
+    await check('the answer to a test', 'The test failed')
+    const nap = { id: 'nap', kind: 'sleep', config: { duration: '1ms' } }
+    await s.ok('run.start', { project: place.handle, spec: { steps: [nap] } })
+    await page.getByRole('button', { name: 'run.completed' }).first().click()
+    await check('the answer to a delivery', 'q920010q')
+    t.strictSame(faults, [])
+    await browsing.close()
+  })
+
+  t.test('files that a person chooses in the browser', async (t) => {
+    const browsing = await watched(browser, s)
+    const { page } = browsing
+    const base = `/p/${place.handle}`
+    const faults: string[] = []
+    const check = async (where: string, text: string): Promise<void> => {
+      await page.getByText(text).first().waitFor()
+      faults.push(...(await browsing.look(where)), ...browsing.faults())
+    }
+    const chosen = (mark: number, ending: string, content: string) => ({
+      name: `..\\..\\${hostileText(mark, 180).replaceAll('/', '-')}${ending}`,
+      type: 'text/plain',
+      content,
+    })
+    await visit(page, `${base}/tables/${place.table}`)
+    await page.getByRole('button', { name: 'More actions of the table' }).click()
+    await page.getByRole('menuitem', { name: 'Import CSV' }).click()
+    const cells = [940_001, 940_002].map((mark) => `"${hostileText(mark).replaceAll('"', '""')}"`)
+    await dropFiles(page.locator('.file-drop'), [
+      chosen(940_000, '.csv', `name,${cells[0]}\n${cells[1]},=cmd|' /C calc'!A0\n,${ESCAPES}\n`),
+    ])
+    await check('the import of a file', 'q940000q')
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+
+    await visit(page, `${base}/artifacts`)
+    await dropFiles(page.locator('.drop'), [chosen(940_003, '.bat', 'x')])
+    await check('an uploaded file', 'q940003q')
+
+    await visit(page, `${base}/blueprints/apply`)
+    const target = page.locator('.upload')
+    await dropFiles(target, [chosen(940_010, '.yaml', `kind: skil\n${hostileText(940_011)}: 1\n`)])
+    await check('the faults of a file', 'q940010q')
+    const skill = (mark: number) => [
+      { name: 'blueprint.json', type: '', content: '{"namespace":"a","blueprint_key":"hostile"}' },
+      chosen(
+        mark,
+        '.json',
+        JSON.stringify({
+          kind: 'skill',
+          key: 'hostile',
+          name: hostileText(mark + 1, 80),
+          description: hostileText(mark + 2, 900),
+          instructions: hostileText(mark + 3),
+        }),
+      ),
+    ]
+    const apply = page.getByRole('button', { name: 'Apply this plan' })
+    for (const [mark, planned] of [
+      [940_020, '1 create'],
+      [940_030, '1 update'],
+    ] as const) {
+      await dropFiles(target, skill(mark))
+      await page.getByText(planned).waitFor()
+      await page.locator('.change summary').click()
+      await page.locator('.comparison').first().waitFor()
+      await check(`the plan with ${planned}`, `q${mark + 3}q`)
+      await apply.click()
+      await page.getByText('The blueprint was applied.').waitFor()
+    }
+    await page.getByRole('link', { name: 'Show the blueprint' }).click()
+    await page.waitForURL(/blueprints\/view/)
+    faults.push(...(await browsing.walk(page.url().slice(s.url.length), 0)).faults)
     t.strictSame(faults, [])
     await browsing.close()
   })

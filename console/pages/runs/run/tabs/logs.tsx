@@ -1,5 +1,6 @@
 /** The lines that workers printed for a run, live, with filters. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { plainText } from '../../../../../client/plain.ts'
 import type { LogLevel, RunLogLine } from '../../../../../protocol/jobs/logs.ts'
 import { Button } from '../../../../design/button.tsx'
 import { CopyButton } from '../../../../design/copy.tsx'
@@ -88,7 +89,9 @@ export function Logs({
           />
           <CopyButton
             label={text.downloadLogs}
-            value={() => lines.map((line) => `${line.at} ${line.level} ${line.text}`).join('\n')}
+            value={() =>
+              lines.map((line) => `${line.at} ${line.level} ${plainText(line.text)}`).join('\n')
+            }
           />
         </div>
       </div>
@@ -143,7 +146,7 @@ const Line = ({ line }: { readonly line: RunLogLine }) => (
       {line.step_key}
     </span>
     <span class="user-text">
-      <span class="user-text">{line.text}</span>
+      <span class="user-text">{plainText(line.text)}</span>
       {line.fields && <span class="soft"> {JSON.stringify(line.fields)}</span>}
       {line.truncated && <span class="soft"> ({text.truncated})</span>}
     </span>

@@ -1,0 +1,26 @@
+/**
+ * Text of programs of others, for terminals and pages. Control sequences could otherwise change a
+ * terminal: its title, its clipboard, and what its links open. Uses no Node modules.
+ */
+
+/**
+ * Control sequences (ECMA-48) with 7-bit and 8-bit introducers: strings such as titles, links and
+ * clipboard contents, up to their terminator or the end of the line; and codes for colours and
+ * movements.
+ */
+const SEQUENCES = new RegExp(
+  [
+    /(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?/,
+    /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?/,
+    /\x1b[ -/]*[0-~]?/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'g',
+)
+const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g
+
+/**
+ * Returns a text without control sequences and control characters, except for tabs and line feeds.
+ */
+export const plainText = (text: string): string => text.replace(SEQUENCES, '').replace(CONTROLS, '')
