@@ -46,7 +46,9 @@ export async function startChromium({ port, key }: Target): Promise<Signed> {
     args: [...CHROMIUM_ARGS],
     ignoreDefaultArgs: ['--hide-scrollbars'],
   })
-  const { context: first } = await signedIn(browser, { url, key })
+  const { context: first, open } = await signedIn(browser, { url, key })
+  // The first page stores in the browser that somebody is signed in.
+  await open('/')
   const storageState = await first.storageState()
   await first.close()
   return {

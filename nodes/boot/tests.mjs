@@ -123,7 +123,7 @@ export async function runTests(root, args, loader) {
     return sound
   }
   const ofNode = [
-    ...(unit ? MEMORY : []),
+    ...MEMORY,
     `--import=${TELL}`,
     bundle === undefined ? `--import=${loader}` : '--enable-source-maps',
     TOGETHER_MODULE,

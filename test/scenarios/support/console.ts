@@ -15,8 +15,8 @@ export interface ConsoleBrowser {
 }
 
 /**
- * Signs in with a key and returns the browser context. The page's content security policy stays in
- * force unless `bypassCSP` is set.
+ * Signs in with a key, without the sign-in page, and returns the browser context. The content
+ * security policy of pages stays in force unless `bypassCSP` is set.
  */
 export async function signedIn(
   browser: Browser,
@@ -51,15 +51,12 @@ export async function signedIn(
       if (message.type() === 'error') faults.push(message.text())
     })
   }
-  const first = await context.newPage()
-  watch(first)
-  await first.goto(`${s.url}/sign-in`)
-  await first.getByLabel('API key or personal token').fill(key)
-  await first.getByRole('button', { name: 'Sign in' }).click()
-  // On narrow screens the navigation is hidden.
-  const navigation = { name: 'Navigation', includeHidden: true }
-  await first.getByRole('navigation', navigation).waitFor({ state: 'attached' })
-  await first.close()
+  // The sign-in page itself is tested in `test/scenarios/console/frame.test.ts`.
+  const answer = await context.request.post(`${s.url}/v1/auth/console/sessions`, {
+    data: { credential: key },
+    headers: { origin: s.url },
+  })
+  if (!answer.ok()) throw new Error(`the sign-in failed: ${await answer.text()}`)
   return {
     context,
     faults,
