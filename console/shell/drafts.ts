@@ -2,8 +2,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import { store, stored } from './theme.ts'
 
-/** Maximum length of a stored draft, in characters. */
-const MAX_CHARACTERS = 100_000
+/** Maximum length of a stored draft, in characters. A longer one is lost by a reload. */
+const MAX_CHARACTERS = 1_000_000
 
 /**
  * Keeps a draft in the browser's storage under a key until it is cleared.
@@ -17,7 +17,8 @@ export function useDraft(key: string): readonly [string, (text: string) => void]
     text,
     (next) => {
       setText(next)
-      store(name, next === '' ? undefined : next.slice(0, MAX_CHARACTERS))
+      // A part of a text, such as of a definition, would not be usable.
+      store(name, next === '' || next.length > MAX_CHARACTERS ? undefined : next)
     },
   ]
 }

@@ -80,8 +80,11 @@ function forget(): void {
   forgetLive()
 }
 
-/** Loads the session with its permissions again. If the request fails, nothing changes. */
-async function refresh(): Promise<void> {
+/**
+ * Loads the session with its permissions again. If the request fails, nothing changes and the
+ * result is false.
+ */
+async function refresh(): Promise<boolean> {
   const rights = (): string => JSON.stringify(projects.peek())
   const before = rights()
   try {
@@ -89,8 +92,10 @@ async function refresh(): Promise<void> {
     if (signedIn.peek() === false) forget()
     // Refused subscriptions may be permitted now.
     else if (rights() !== before) live().retry()
+    return true
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
+    return false
   }
 }
 /** Kinds of changes that may affect the person's permissions. */
@@ -100,6 +105,8 @@ const OF_PERMISSIONS: ReadonlySet<string> = new Set(['assignment', 'principal', 
  * a reload may apply the change later than this page receives it.
  */
 const RELOADS_MS = [200, 2000]
+/** Milliseconds until the session is loaded again after a failure. */
+const RETRY_MS = 2000
 
 /**
  * Goes to the sign-in page when the session has ended, and loads the permissions again when they
@@ -136,9 +143,13 @@ export function followSession(): void {
   effect(() => {
     const name = project.value
     if (!signedIn.value || current.value || name === '' || notFound.peek() === name) return
-    void refresh().then(() => {
-      if (project.peek() === name) notFound.value = name
-    })
+    const look = (): void =>
+      void refresh().then((isLoaded) => {
+        if (project.peek() !== name) return
+        if (isLoaded) notFound.value = name
+        else setTimeout(look, RETRY_MS)
+      })
+    look()
   })
 }
 

@@ -344,8 +344,7 @@ export class Shard implements ActorRequests, LocalShard {
       answers.push(answer)
       waiting.push(mailboxMessage)
     }
-    // The shard was given up meanwhile, and all messages of the mailbox, including these, were
-    // rejected.
+    // All messages of the mailbox, including these, were rejected when the shard was given up.
     if (!this.#open) return
     this.#mailbox.take(ready, taken)
     this.#taken = waiting
@@ -364,10 +363,7 @@ export class Shard implements ActorRequests, LocalShard {
     if (batch.torn) this.lose('an actor failed during a decision')
   }
 
-  /**
-   * Appends a batch and performs its effects. On failure, returns the answer for all messages of
-   * the batch.
-   */
+  /** Appends a batch and performs its effects. On failure, returns the answer to all messages. */
   async #commit(batch: Batch): Promise<ShardAnswer | undefined> {
     if (!this.#open) return notOwner
     const { position } = this.#context

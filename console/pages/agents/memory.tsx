@@ -18,8 +18,8 @@ import { EntryDialog, type MemoryEntry } from './memory-entry.tsx'
 import { agentsText as text } from './text.ts'
 
 type Change = CallReply<'memory.changes'>['items'][number]
-/** Maximum number of pages of the history that are loaded. */
-const MAX_PAGES = 20
+/** Maximum number of changes that the history shows: the newest ones. */
+const MAX_CHANGES = 4000
 
 const kindText: Readonly<Record<MemoryEntry['kind'], string>> = {
   fact: text.fact,
@@ -165,13 +165,14 @@ function History({
     void (async () => {
       const found: Change[] = []
       let after: string | undefined
-      for (let page = 0; page < MAX_PAGES; page++) {
+      for (;;) {
         const { items, has_more, next_cursor } = await call(
           'memory.changes',
           { project, id, limit: 200, ...(after !== undefined && { after }) },
           { signal: stop.signal },
         )
         found.push(...items)
+        found.splice(0, found.length - MAX_CHANGES)
         after = next_cursor
         if (!has_more) break
       }

@@ -28,9 +28,9 @@ export interface Messages {
   /** Loads the next older page. */
   older(): Promise<void>
   /**
-  * Loads older pages until the messages from `seq` on are loaded.
-  * @returns whether they are loaded.
-  */
+   * Loads older pages until the messages from `seq` on are loaded.
+   * @returns whether they are loaded.
+   */
   reach(seq: number): Promise<boolean>
   /** Shows a message that this browser has sent or changed. */
   add(message: ChannelMessage): void

@@ -163,6 +163,8 @@ export const tablesText = messages('tables', {
   twice: (name: string) => `Two columns of the file go to ${name}.`,
   invalid: (count: number) => `${plural(count, 'row does', 'rows do')} not fit the columns:`,
   invalidHint: 'They are skipped.',
+  line: (line: number | '?') => `Line ${line}`,
+  valueMissing: (line: number, column: string) => `Line ${line}: ${column} is required.`,
   importRows: (count: number) => `Import ${plural(count, 'row', 'rows')}`,
   imported: (done: number, total: number) => `${done} of ${plural(total, 'row', 'rows')} imported`,
   importDone: (count: number) => `Imported ${plural(count, 'row', 'rows')}.`,

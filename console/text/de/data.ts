@@ -183,6 +183,8 @@ export const tables: typeof tablesText = {
   twice: (name) => `Zwei Spalten der Datei gehören zu ${name}.`,
   invalid: (count) => `${plural(count, 'Zeile passt', 'Zeilen passen')} nicht zu den Spalten:`,
   invalidHint: 'Sie werden übersprungen.',
+  line: (line) => `Zeile ${line}`,
+  valueMissing: (line, column) => `Zeile ${line}: ${column} fehlt.`,
   importRows: (count) => `${plural(count, 'Zeile', 'Zeilen')} importieren`,
   imported: (done, total) => `${done} von ${plural(total, 'Zeile', 'Zeilen')} importiert`,
   importDone: (count) => `${plural(count, 'Zeile', 'Zeilen')} importiert.`,

@@ -7,7 +7,7 @@
 import { useRef, useState } from 'preact/hooks'
 import type { Attached } from '../../../../protocol/sessions/attachments.ts'
 import type { Block } from '../../../../protocol/sessions/turns/blocks.ts'
-import { ApiError, call, requestOf, send } from '../../../api/client.ts'
+import { ApiError, call, randomKey, requestOf, send } from '../../../api/client.ts'
 import { useDraft } from '../../../shell/drafts.ts'
 import { conversationText as text } from './text.ts'
 
@@ -43,7 +43,6 @@ function keptOf(draft: string): readonly Kept[] {
     return []
   }
 }
-let keys = 0
 
 /** Manages the files for the next message of a session. `announce` reports to screen readers. */
 export function useUploads(
@@ -108,7 +107,7 @@ export function useUploads(
     },
     add: (added) => {
       for (const file of added) {
-        const key = `new ${++keys}`
+        const key = randomKey()
         const preview = file.type.startsWith('image/') ? URL.createObjectURL(file) : undefined
         const { name, size } = file
         change([...latest.current, { key, name, size, ...(preview !== undefined && { preview }) }])

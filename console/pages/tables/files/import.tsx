@@ -292,14 +292,15 @@ function Mapped({
 /** Returns an error that refers to lines of the file instead of positions in the request. */
 function located(error: unknown, rows: readonly PlannedRow[]): unknown {
   if (!(error instanceof ApiError)) return error
+  const lineOf = (index: unknown): string => text.line(rows[Number(index)]?.line ?? '?')
   const fields = error.fields.map(({ field, message }) => {
     const [, index = '0', rest = ''] = /^(?:rows\[(\d+)\]|data)\.?(.*)$/.exec(field) ?? []
-    return { field: `Line ${rows[Number(index)]?.line ?? '?'} ${rest}`.trim(), message }
+    return { field: `${lineOf(index)} ${rest}`.trim(), message }
   })
   const numbers = error.details['rows']
   const named = Array.isArray(numbers)
     ? numbers.map((index) => ({
-        field: `Line ${rows[Number(index)]?.line ?? '?'}`,
+        field: lineOf(index),
         message: error.message,
       }))
     : []

@@ -5,6 +5,7 @@ import { fromSpreadsheet } from '../../../../client/cli/tables/spreadsheet.ts'
 import { getOwn } from '../../../../protocol/lookup.ts'
 import type { Column, ColumnType, TableSchema } from '../../../../protocol/tables/schema.ts'
 import { type CsvRecord, readCsv } from '../../../preview/csv.ts'
+import { tablesText as text } from '../text.ts'
 
 /** A parsed CSV file: its name, the fields of its header, and its records. */
 export interface CsvFile {
@@ -107,7 +108,7 @@ export function planImport(
       ({ name, required, default: standard }) =>
         required && standard === undefined && (getOwn(values, name) ?? '') === '',
     )
-    if (missing) faults.push({ line, message: `Line ${line}: ${missing.name} is required.` })
+    if (missing) faults.push({ line, message: text.valueMissing(line, missing.name) })
     else
       try {
         rows.push({ line, data: dataOf({ line, values }, types, 'csv') })
