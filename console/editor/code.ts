@@ -88,6 +88,8 @@ export interface CodeEditor {
 
 /** Marks changes by `setText`, which `onText` does not report. */
 const external = Annotation.define<boolean>()
+/** Marks a request to check a text again that has not changed. */
+const again = Annotation.define<boolean>()
 
 const completions =
   (language: Language, schema: CodeOptions['schema']) =>
@@ -177,7 +179,11 @@ export function openCode(options: CodeOptions): CodeEditor {
                     icons: false,
                   }),
                   lintGutter(),
-                  linter(check, { delay: 300 }),
+                  linter(check, {
+                    delay: 300,
+                    needsRefresh: ({ transactions }) =>
+                      transactions.some((one) => one.annotation(again)),
+                  }),
                 ],
           ],
       keymap.of([
@@ -214,7 +220,10 @@ export function openCode(options: CodeOptions): CodeEditor {
         annotations: external.of(true),
       })
     },
-    check: () => forceLinting(view),
+    check() {
+      view.dispatch({ annotations: again.of(true) })
+      forceLinting(view)
+    },
     goTo(offset) {
       view.dispatch({
         selection: { anchor: Math.min(offset, view.state.doc.length) },
