@@ -29,7 +29,7 @@ export const SECONDS = {
   'actors/runs/model': 6,
   'actors/sessions/bounds': 7,
   'actors/sessions/size': 13,
-  checks: 45,
+  checks: 55,
   'client/cli/blueprints/hostile': 5,
   'client/cli/blueprints/write': 9,
   'client/tour/git-server': 12,
