@@ -9,13 +9,14 @@ import { Badge, Show } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
 import { designText } from '../../design/text.ts'
 import { Editor } from '../../editor/editor.tsx'
+import { UntouchedForm } from '../../form/untouched.tsx'
 import { go } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { objectText } from '../build/object.ts'
 import { buildText } from '../build/text.ts'
 import { Calls } from './calls.tsx'
-import { Settings } from './settings.tsx'
+import { Secret, Settings } from './settings.tsx'
 import { actionsText as text } from './text.ts'
 import { TryIt } from './try.tsx'
 import { type Entry, kindWords, Marks, scopeWords } from './words.tsx'
@@ -121,7 +122,14 @@ export default function ActionPage({ params }: PageProps) {
                         id: 'settings',
                         label: text.settings,
                         content: () => (
-                          <Settings key={action.updated_at} project={project} action={action} />
+                          <div class="stack">
+                            <UntouchedForm record={action}>
+                              {(one) => <Settings project={project} action={one} />}
+                            </UntouchedForm>
+                            {action.endpoint_kind === 'http' && may('project.admin') && (
+                              <Secret project={project} name={name} />
+                            )}
+                          </div>
                         ),
                       },
                     ]

@@ -19,7 +19,8 @@ import { actionsText as text } from './text.ts'
 type Action = CallReply<'action.get'>
 const checkSchema = (value: unknown): readonly FieldFault[] => schemaFaults(value, '')
 
-function Secret({ project, name }: { readonly project: string; readonly name: string }) {
+/** Shows the section that replaces the signing secret of an action. */
+export function Secret({ project, name }: { readonly project: string; readonly name: string }) {
   const [asks, setAsks] = useState(false)
   const [secret, setSecret] = useState<string>()
   return (
@@ -123,63 +124,60 @@ export function Settings({
     />
   )
   return (
-    <div class="stack settings">
-      <form class="stack" noValidate onSubmit={(event) => event.preventDefault()}>
-        <TextField
-          label={text.actionTitle}
-          value={title}
-          disabled={disabled}
-          maxLength={160}
-          fault={faultAt(faults, 'title')}
-          onValue={setTitle}
-        />
-        <TextArea
-          label={text.description}
-          value={description}
-          disabled={disabled}
-          fault={faultAt(faults, 'description')}
-          onValue={setDescription}
-        />
-        {isHttp && (
-          <>
-            <TextField
-              label={text.endpoint}
-              hint={text.endpointHint}
-              value={url}
-              disabled={disabled}
-              fault={faultAt(faults, 'endpoint_url')}
-              onValue={setUrl}
-            />
-            <SelectField
-              label={text.format}
-              value={format}
-              disabled={disabled}
-              choices={[
-                { value: 'signed_context_v1', label: text.signed },
-                { value: 'legacy', label: text.legacy },
-              ]}
-              onValue={(next) => setFormat(next === 'legacy' ? 'legacy' : 'signed_context_v1')}
-            />
-          </>
-        )}
-        {schema(text.inputSchema, 'input_schema', input, setInput)}
-        {schema(text.outputSchema, 'output_schema', output, setOutput)}
-        <fieldset class="form-part">
-          <legend>{text.annotations}</legend>
-          {mark('read_only', text.isReadOnly)}
-          {mark('idempotent', text.isIdempotent)}
-          {mark('destructive', text.isDestructive)}
-        </fieldset>
-        <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
-        {!disabled && (
-          <div>
-            <Button kind="primary" submit onClick={save}>
-              {text.save}
-            </Button>
-          </div>
-        )}
-      </form>
-      {isHttp && may('project.admin') && <Secret project={project} name={action.name} />}
-    </div>
+    <form class="stack settings" noValidate onSubmit={(event) => event.preventDefault()}>
+      <TextField
+        label={text.actionTitle}
+        value={title}
+        disabled={disabled}
+        maxLength={160}
+        fault={faultAt(faults, 'title')}
+        onValue={setTitle}
+      />
+      <TextArea
+        label={text.description}
+        value={description}
+        disabled={disabled}
+        fault={faultAt(faults, 'description')}
+        onValue={setDescription}
+      />
+      {isHttp && (
+        <>
+          <TextField
+            label={text.endpoint}
+            hint={text.endpointHint}
+            value={url}
+            disabled={disabled}
+            fault={faultAt(faults, 'endpoint_url')}
+            onValue={setUrl}
+          />
+          <SelectField
+            label={text.format}
+            value={format}
+            disabled={disabled}
+            choices={[
+              { value: 'signed_context_v1', label: text.signed },
+              { value: 'legacy', label: text.legacy },
+            ]}
+            onValue={(next) => setFormat(next === 'legacy' ? 'legacy' : 'signed_context_v1')}
+          />
+        </>
+      )}
+      {schema(text.inputSchema, 'input_schema', input, setInput)}
+      {schema(text.outputSchema, 'output_schema', output, setOutput)}
+      <fieldset class="form-part">
+        <legend>{text.annotations}</legend>
+        {mark('read_only', text.isReadOnly)}
+        {mark('idempotent', text.isIdempotent)}
+        {mark('destructive', text.isDestructive)}
+      </fieldset>
+      <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
+      {!disabled && (
+        <div>
+          <Button kind="primary" submit onClick={save}>
+            {text.save}
+          </Button>
+        </div>
+      )}
+    </form>
   )
 }

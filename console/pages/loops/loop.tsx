@@ -12,6 +12,7 @@ import { Badge, Notice, Show } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
 import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
+import { UntouchedForm } from '../../form/untouched.tsx'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
@@ -155,7 +156,11 @@ export default function LoopPage({ params }: PageProps) {
                 {
                   id: 'settings',
                   label: text.settings,
-                  content: () => <Settings key={known.updated_at} project={project} loop={known} />,
+                  content: () => (
+                    <UntouchedForm record={known}>
+                      {(loop) => <Settings project={project} loop={loop} />}
+                    </UntouchedForm>
+                  ),
                 },
               ]}
             />

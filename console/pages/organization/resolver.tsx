@@ -10,6 +10,7 @@ import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.t
 import { showDone } from '../../design/notify.ts'
 import { Badge, Failure, Show } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
+import { UntouchedForm } from '../../form/untouched.tsx'
 import { Page } from '../../shell/page.tsx'
 import { useOrganizationChanges } from './changes.ts'
 import { resolverText as text } from './resolver-text.ts'
@@ -200,7 +201,11 @@ export default function ResolverPage() {
     <Page title={text.title} actions={<CopyCall name="resolver.get" input={{}} />}>
       <p class="soft">{text.hint}</p>
       <Show of={state.value} retry={reload} lines={8}>
-        {(of) => <ResolverForm key={of.updated_at} of={of} onSaved={reload} />}
+        {(known) => (
+          <UntouchedForm record={known}>
+            {(of) => <ResolverForm of={of} onSaved={reload} />}
+          </UntouchedForm>
+        )}
       </Show>
       <h2>{text.oauth}</h2>
       <Origins />

@@ -11,6 +11,7 @@ import { Badge, Show } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
 import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
+import { UntouchedForm } from '../../form/untouched.tsx'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
@@ -136,7 +137,9 @@ export default function WorkflowPage({ params }: PageProps) {
                   id: 'settings',
                   label: text.settings,
                   content: () => (
-                    <Settings key={known.updated_at} project={project} workflow={known} />
+                    <UntouchedForm record={known}>
+                      {(workflow) => <Settings project={project} workflow={workflow} />}
+                    </UntouchedForm>
                   ),
                 },
               ]}

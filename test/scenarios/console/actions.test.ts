@@ -65,6 +65,12 @@ async function tryOut(browser: Browser): Promise<void> {
     t.not(await page.locator('dialog code').innerText(), first)
     await page.getByRole('button', { name: 'Done' }).click()
 
+    await page.getByRole('textbox', { name: 'Description' }).fill('Not saved yet')
+    await s.ok('action.update', { project, action_name: 'crm.sync', title: 'Sync by others' })
+    await page.getByText('Sync by others').waitFor()
+    const typed = page.getByRole('textbox', { name: 'Description' })
+    t.equal(await typed.inputValue(), 'Not saved yet', 'changes by others keep what was typed')
+
     await page.getByRole('tab', { name: 'Try it' }).click()
     await page.getByText('Check only').click()
     await page.getByRole('button', { name: 'Call' }).click()
