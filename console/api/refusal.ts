@@ -14,9 +14,9 @@ interface Refusals {
    */
   readonly faultOf: FaultOf
   /**
-  * Runs an attempt, and keeps its `ApiError` in `error`.
-  * @throws any other error.
-  */
+   * Runs an attempt, and keeps its `ApiError` in `error`.
+   * @throws any other error.
+   */
   readonly attempt: (run: () => Promise<unknown>) => Promise<void>
   /** Clears the refusal, for example when the rejected input is discarded. */
   readonly clear: () => void

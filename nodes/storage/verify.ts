@@ -103,7 +103,7 @@ export function startVerifying(parts: VerifyParts): Verification {
     const { first, last } = await parts.journal.position(partition)
     const total = last - first + 1
     if (total <= 0) return
-    // Entries before the first one were truncated on purpose, so they are not damaged.
+    // Entries before `first` were truncated on purpose, so findings about them are dropped.
     progress.findings = progress.findings.filter((one) => one.next > first)
     if (progress.left === 0) {
       const begun = progress.next > 0

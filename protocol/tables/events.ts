@@ -208,7 +208,7 @@ export type AddedTableInputs = {
   'row.upsert': Caused & { readonly facts: TableFacts }
   /** Facts with data about the row, and about the identity if the request changes it. */
   'row.update': Caused & { readonly facts: TableFacts }
-  /** Facts with data about the row. */
+  /** Facts about the row, with its data. */
   'row.delete': Caused & { readonly facts: TableFacts }
 }
 

@@ -1,8 +1,8 @@
 /**
  * Prepares the commands of environments. Commands about a name are decided by the actor that holds
- * the name, in the shard of the environments with this name. If the client specifies no name for
- * the environment of a run, an agent or a loop, the id of the environment is derived from this
- * owner. An environment that the first job of the owner creates has the same id.
+ * the name, in the shard of the environments with this name. The environment of a run, an agent or a
+ * loop (its owner) needs no name: without one, its id is derived from the id of the owner. The first
+ * job of the owner derives the same id, so both create the same environment.
  */
 
 import type { Origin } from '../../../protocol/entry.ts'

@@ -134,8 +134,8 @@ export function tableList(
 }
 
 /**
- * Approximate bytes in the file per row: for its key in one order, and for all other index entries
- * (id, identity, stamp and words of a row of 250 bytes).
+ * Approximate bytes that the indexes of the view's file use per row. `KEY_SIZE`: the row's key in
+ * one order. `INDEX_SIZE`: all other entries (id, identity, stamp and words), for a row of 250 bytes.
  */
 const KEY_SIZE = 80
 const INDEX_SIZE = 300

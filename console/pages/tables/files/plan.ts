@@ -13,7 +13,10 @@ export interface CsvFile {
   readonly head: readonly string[]
   readonly records: readonly CsvRecord[]
 }
-/** Reads a file, which may come from an export; undefined if it has no rows. */
+/**
+ * Parses a CSV file, and removes the apostrophes that an export adds so that spreadsheets do not
+ * evaluate texts as formulas. Undefined if the file has no records.
+ */
 export function readFile(name: string, text: string): CsvFile | undefined {
   const [first, ...records] = readCsv(text)
   if (!first || records.length === 0) return undefined
