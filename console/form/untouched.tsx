@@ -1,29 +1,28 @@
 /** Forms of records that other people may change at the same time. */
 import { type ComponentChildren, Fragment } from 'preact'
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 
 /**
  * Shows the form of a record. When the record changes, the form starts again with the new values,
- * unless the person has already changed something in it. Saving then checks for conflicts
- * (`useSave`).
- * @param props.children renders the form with its initial values.
+ * unless the person has changed something in it since it was last saved. Saving then checks for
+ * conflicts (`useSave`).
+ * @param props.children renders the form with its initial values. The form calls `onSaved` after it
+ * was saved.
  */
 export function UntouchedForm<T extends { readonly updated_at: string }>({
   record,
   children,
 }: {
   readonly record: T
-  readonly children: (record: T) => ComponentChildren
+  readonly children: (record: T, onSaved: () => void) => ComponentChildren
 }) {
-  const isTouched = useRef(false)
+  const [isTouched, setTouched] = useState(false)
   const [shown, setShown] = useState(record)
-  if (!isTouched.current && shown.updated_at !== record.updated_at) setShown(record)
-  const touch = (): void => {
-    isTouched.current = true
-  }
+  if (!isTouched && shown.updated_at !== record.updated_at) setShown(record)
+  const touch = (): void => setTouched(true)
   return (
     <div onInputCapture={touch} onChangeCapture={touch}>
-      <Fragment key={shown.updated_at}>{children(shown)}</Fragment>
+      <Fragment key={shown.updated_at}>{children(shown, () => setTouched(false))}</Fragment>
     </div>
   )
 }

@@ -124,7 +124,9 @@ export default function ActionPage({ params }: PageProps) {
                         content: () => (
                           <div class="stack">
                             <UntouchedForm record={action}>
-                              {(one) => <Settings project={project} action={one} />}
+                              {(one, onSaved) => (
+                                <Settings project={project} action={one} onSaved={onSaved} />
+                              )}
                             </UntouchedForm>
                             {action.endpoint_kind === 'http' && may('project.admin') && (
                               <Secret project={project} name={name} />

@@ -57,9 +57,11 @@ export function Secret({ project, name }: { readonly project: string; readonly n
 export function Settings({
   project,
   action,
+  onSaved,
 }: {
   readonly project: string
   readonly action: Action
+  readonly onSaved: () => void
 }) {
   const [title, setTitle] = useState(action.title ?? '')
   const [description, setDescription] = useState(action.description ?? '')
@@ -94,6 +96,7 @@ export function Settings({
         ...(isHttp && url !== action.endpoint_url && { endpoint_url: url.trim() }),
       })
       setFaults([])
+      onSaved()
       showDone(text.saved)
     } catch (error) {
       setFaults(error instanceof ApiError ? error.fields : [])

@@ -158,7 +158,9 @@ export default function LoopPage({ params }: PageProps) {
                   label: text.settings,
                   content: () => (
                     <UntouchedForm record={known}>
-                      {(loop) => <Settings project={project} loop={loop} />}
+                      {(loop, onSaved) => (
+                        <Settings project={project} loop={loop} onSaved={onSaved} />
+                      )}
                     </UntouchedForm>
                   ),
                 },

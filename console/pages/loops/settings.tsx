@@ -15,7 +15,15 @@ import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
 import { loopsText as text } from './text.ts'
 
 /** Shows the form; it is read-only without `project.edit`. */
-export function Settings({ project, loop }: { readonly project: string; readonly loop: Loop }) {
+export function Settings({
+  project,
+  loop,
+  onSaved,
+}: {
+  readonly project: string
+  readonly loop: Loop
+  readonly onSaved: () => void
+}) {
   const [name, setName] = useState(loop.name)
   const [description, setDescription] = useState(loop.description ?? '')
   const [agent, setAgent] = useState(loop.agent_id ?? '')
@@ -43,6 +51,7 @@ export function Settings({ project, loop }: { readonly project: string; readonly
         ...(settings !== objectText(loop.settings) && { settings: given }),
       })
       setFaults([])
+      onSaved()
       showDone(text.saved)
     } catch (error) {
       setFaults(error instanceof ApiError ? error.fields : [])

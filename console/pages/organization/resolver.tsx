@@ -203,7 +203,15 @@ export default function ResolverPage() {
       <Show of={state.value} retry={reload} lines={8}>
         {(known) => (
           <UntouchedForm record={known}>
-            {(of) => <ResolverForm of={of} onSaved={reload} />}
+            {(of, onSaved) => (
+              <ResolverForm
+                of={of}
+                onSaved={() => {
+                  onSaved()
+                  reload()
+                }}
+              />
+            )}
           </UntouchedForm>
         )}
       </Show>

@@ -16,9 +16,11 @@ import { workflowsText as text } from './text.ts'
 export function Settings({
   project,
   workflow,
+  onSaved,
 }: {
   readonly project: string
   readonly workflow: Workflow
+  readonly onSaved: () => void
 }) {
   const [name, setName] = useState(workflow.name)
   const [description, setDescription] = useState(workflow.description ?? '')
@@ -38,6 +40,7 @@ export function Settings({
         tags: tagsOf(tags),
       })
       setFaults([])
+      onSaved()
       showDone(text.saved)
     } catch (error) {
       setFaults(error instanceof ApiError ? error.fields : [])

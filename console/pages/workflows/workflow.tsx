@@ -138,7 +138,9 @@ export default function WorkflowPage({ params }: PageProps) {
                   label: text.settings,
                   content: () => (
                     <UntouchedForm record={known}>
-                      {(workflow) => <Settings project={project} workflow={workflow} />}
+                      {(workflow, onSaved) => (
+                        <Settings project={project} workflow={workflow} onSaved={onSaved} />
+                      )}
                     </UntouchedForm>
                   ),
                 },
