@@ -3,7 +3,7 @@
  * any text can be shown.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { visibleRange } from '../design/visible-range.ts'
+import { visibleRange } from '../design/virtual/visible-range.ts'
 import { previewText as text } from './text.ts'
 
 /** Height of a line in pixels, the same as in `preview.css`. */

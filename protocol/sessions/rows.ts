@@ -54,9 +54,8 @@ export const Operation = Closed({
 export const Output = Closed({ schema: JsonObject })
 const SessionKey = Type.String({ maxLength: limits.session_key })
 const Title = Type.String({ maxLength: limits.title })
-const Mode = Type.Enum(['continue_or_create', 'new', 'continue'])
 const seed = {
-  mode: Type.Optional(Mode),
+  mode: Type.Optional(Type.Enum(['continue_or_create', 'new', 'continue'])),
   session_key: Type.Optional(SessionKey),
   scope_name: Type.Optional(SessionKey),
   title: Type.Optional(Title),

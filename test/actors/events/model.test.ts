@@ -77,7 +77,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       input: {
         loop_id: `loop_${loop}`,
         version,
-        triggers: triggers.map((one, i) => ({ trigger_id: `trg_${i}`, ...one })),
+        triggers: triggers.map((one, i) => ({ trigger_id: `trg_${loop}_${i}`, ...one })),
       },
     })),
   },

@@ -186,7 +186,13 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
           caller,
           project: { id: PROJECT },
           request_id: 'req_1',
-          incoming: { method: routeOf(row).method, path: '', ip: '', header: () => undefined },
+          incoming: {
+            method: routeOf(row).method,
+            path: '',
+            ip: '',
+            header: () => undefined,
+            further: () => undefined,
+          },
         } as unknown as Call
         return (await runCommand(edge, call)) as Answer
       },

@@ -5,7 +5,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Icon } from '../../../../design/icons.tsx'
 import { now } from '../../../../design/time.tsx'
-import { visibleRange } from '../../../../design/visible-range.ts'
+import { visibleRange } from '../../../../design/virtual/visible-range.ts'
 import { place, setQuery } from '../../../../router/router.ts'
 import { formatDuration, formatNumber } from '../../../../text/format.ts'
 import { statusLabel, toneOf } from '../../status.tsx'

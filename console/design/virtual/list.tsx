@@ -4,7 +4,7 @@
  */
 import { type ComponentChildren, createRef } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Pure } from './pure.ts'
+import { Pure } from '../pure.ts'
 import { type Slots, slotsOf } from './slots.ts'
 import { visibleRange } from './visible-range.ts'
 
