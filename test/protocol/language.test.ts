@@ -192,7 +192,7 @@ const refusedWhenAuthored: [expression: string, message: RegExp, position?: numb
   ['lower("a", "b")', /one operand/],
   ['b"bytes"', /not JSON values/],
   ['1u', /Unexpected/],
-  ['9007199254740993', /larger/],
+  ['9007199254740993', /too large/],
   ['"x".matches("(")', /not closed/],
   ['"x" matches "(?=a)"', /look-around/],
   ['"x" matches "(a)\\\\1"', /not supported/],
