@@ -1,6 +1,6 @@
 /** Forms of records that other people may change at the same time. */
 import { type ComponentChildren, Fragment } from 'preact'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 
 /**
  * Shows the form of a record. When the record changes, the form starts again with the new values,
@@ -16,13 +16,21 @@ export function UntouchedForm<T extends { readonly updated_at: string }>({
   readonly record: T
   readonly children: (record: T, onSaved: () => void) => ComponentChildren
 }) {
-  const [isTouched, setTouched] = useState(false)
+  const isTouched = useRef(false)
   const [shown, setShown] = useState(record)
-  if (!isTouched && shown.updated_at !== record.updated_at) setShown(record)
-  const touch = (): void => setTouched(true)
+  const latest = useRef(record)
+  latest.current = record
+  if (!isTouched.current && shown.updated_at !== record.updated_at) setShown(record)
+  const touch = (): void => {
+    isTouched.current = true
+  }
+  const onSaved = (): void => {
+    isTouched.current = false
+    setShown(latest.current)
+  }
   return (
     <div onInputCapture={touch} onChangeCapture={touch}>
-      <Fragment key={shown.updated_at}>{children(shown, () => setTouched(false))}</Fragment>
+      <Fragment key={shown.updated_at}>{children(shown, onSaved)}</Fragment>
     </div>
   )
 }
