@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { store, stored } from './theme.ts'
 
-/** Maximum length of a stored draft, in characters. A longer one is lost by a reload. */
+/** Maximum length in characters. A longer draft is not stored, so it is lost on reload. */
 const MAX_CHARACTERS = 1_000_000
 
 /**

@@ -22,7 +22,7 @@ export interface ModelRequest {
 export type Delta =
   | { readonly text: string }
   | { readonly type: 'thinking'; readonly thinking: string }
-/** One attempt at an answer. */
+/** The input of one attempt at a generation. */
 export interface GenerationAttempt {
   /** Id of the generation, which is unique and the same for all of its attempts. */
   readonly id: string

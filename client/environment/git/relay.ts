@@ -86,7 +86,10 @@ export class CredentialRelay {
     })
     return relay
   }
-  /** Returns and removes the reason why the last request for a URL was refused. */
+  /**
+   * Returns and removes the reason of the latest refusal for a URL, even if a later request
+   * succeeded. Undefined if there is none.
+   */
   refusalOf(url: string): string | undefined {
     const refusal = this.#refusals.get(url)
     this.#refusals.delete(url)

@@ -59,7 +59,10 @@ export interface ConsoleSessions {
   find(hash: string, preference: Preference): Promise<Caller | Refusal>
   /** Authenticates a caller of a session again. Returns the same object while nothing changed. */
   again(proof: Caller['proof']): Promise<Caller | Refusal>
-  /** Returns the session with its users, or `unauthorized`. */
+  /**
+   * Returns the session with the users of its account. Refused with `unauthorized` if there is no
+   * such session or it has ended; refusals of the lookup are passed on.
+   */
   session(hash: string): Promise<FoundConsoleSession | Refusal>
   /** Records that the session of a caller was used now. */
   used(caller: Caller): void

@@ -43,8 +43,9 @@ export interface Reservation {
   /** The name of the bytes in the object store. */
   readonly blob: string
   /**
-   * Extends the reservation to `size` received bytes. Returns a refusal if the upload exceeds the
-   * quota or was abandoned.
+   * Extends the reservation to `size`, the number of bytes received so far, if `size` exceeds it by
+   * at least `STEP`, or by any amount if `whole`. Returns a refusal if the upload exceeds the quota
+   * or was abandoned.
    * @param whole whether no further bytes follow.
    */
   grow(size: number, whole: boolean): Promise<Refusal | undefined>

@@ -125,7 +125,7 @@ export class Outbox {
       )
     }
   }
-  /** Sends commands once, and returns the answers; none if there was no answer. */
+  /** Tries once to send commands. Returns the answers; an empty list if the shard did not respond. */
   async #attempt(
     partition: number,
     shard: number,

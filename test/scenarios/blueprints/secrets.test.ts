@@ -32,7 +32,7 @@ const resourcesWith = (secret: string) => ({
   ],
 })
 const everything = { include: ['plan', 'drift', 'orphans', 'further_types'] }
-/** Everything that was answered about the blueprint. */
+/** All collected responses, which must not contain a secret. */
 const seen: unknown[] = []
 const keep = <T>(answer: T): T => {
   seen.push(answer)

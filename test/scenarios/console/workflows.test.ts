@@ -1,7 +1,7 @@
 /**
  * The pages of workflows and loops in a real browser: from a template to a run by mouse and by
- * keyboard, the editor with its faults and versions, triggers, hostile texts, permissions and
- * accessibility. Skipped without Chromium.
+ * keyboard, refused definitions and earlier versions in the editor, triggers, hostile texts,
+ * permissions and accessibility. Skipped without Chromium.
  */
 import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
