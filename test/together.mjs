@@ -20,6 +20,9 @@ import { CPU_ENV, cpuLine, cpuTime } from '../nodes/boot/cpu.mjs'
 import { BUNDLE_ENV, bundledTest } from '../nodes/boot/test-bundle.mjs'
 import { FILES_ENV } from '../nodes/boot/test-process.mjs'
 
+/** Milliseconds in which the process ends by itself after its last file. */
+const END_MS = 5000
+
 const files = process.argv.slice(2)
 // tap derives the name of its fixture folder from the arguments, and the name must not be long.
 process.argv.splice(2, files.length, files[0] ?? `files-of-${process.pid}`)
@@ -73,3 +76,8 @@ async function run(file) {
 for (const file of files) await run(file)
 if (follows)
   for await (const file of createInterface({ input: new Socket({ fd: 3 }) })) await run(file)
+// All files have ended with their teardowns, so what they left open proves nothing about them.
+setTimeout(() => {
+  console.log(`# still open: ${process.getActiveResourcesInfo().join(', ')}`)
+  process.exit()
+}, END_MS).unref()

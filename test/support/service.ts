@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { Compile } from 'typebox/compile'
-import WebSocket from 'ws'
+import type WebSocket from 'ws'
 import type { Log } from '../../gateway/ports.ts'
 import { type Config, readConfig } from '../../nodes/config.ts'
 import { findServer } from '../../nodes/nats/server/install.ts'
@@ -22,6 +22,7 @@ import { type Row, routeOf } from '../../protocol/contract.ts'
 import { undescribed } from './frames.ts'
 import { send } from './http.ts'
 import { silent } from './memory.ts'
+import { openWorkerSocket } from './worker-socket.ts'
 
 interface Answer<T = Record<string, unknown>> {
   readonly status: number
@@ -397,16 +398,12 @@ export async function testWorker(
   project: string,
   frame: Record<string, unknown>,
 ): Promise<TestWorker> {
-  const socket = new WebSocket(
-    `${url.replace('http', 'ws')}/v1/projects/${project}/workers/socket`,
-    { headers: { authorization: `Bearer ${key}` } },
-  )
   const frames: Record<string, unknown>[] = []
   const waiting = new Set<{
     match: (frame: Record<string, unknown>) => boolean
     done: (frame: Record<string, unknown>) => void
   }>()
-  socket.on('message', (text) => {
+  const received = (text: unknown): void => {
     const got = JSON.parse(String(text)) as Record<string, unknown>
     frames.push(got)
     for (const waiter of [...waiting])
@@ -414,14 +411,12 @@ export async function testWorker(
         waiting.delete(waiter)
         waiter.done(got)
       }
-  })
+  }
+  const address = `${url.replace('http', 'ws')}/v1/projects/${project}/workers/socket`
+  const socket = await openWorkerSocket(address, key, (one) => one.on('message', received))
   const closed = new Promise<{ code: number; reason: string }>((done) =>
     socket.on('close', (code, reason) => done({ code, reason: String(reason) })),
   )
-  await new Promise<void>((open, failed) => {
-    socket.on('open', () => open())
-    socket.on('error', failed)
-  })
   let ids = 0
   const send = (out: Record<string, unknown>) => socket.send(JSON.stringify(out))
   const wait: TestWorker['wait'] = (match, what = 'a frame') =>
