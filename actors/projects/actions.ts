@@ -23,13 +23,10 @@ import { refusedBeyond } from '../../protocol/projects/limits.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeWithUrl, newUrl, partsAfter, partsOf } from '../kept-url.ts'
 import { callersOf } from './loops.ts'
-import type { ProjectOptions, ProjectState } from './state.ts'
+import { actionNamed, type ProjectOptions, type ProjectState } from './state.ts'
 
 type Rows = typeof actions
 type Decided<R> = Decision<ActionEvent, R>
-
-const named = ({ actions: all }: ProjectState, name: string): KeptAction | undefined =>
-  Object.values(all).find(({ action }) => action.name === name)
 
 /**
  * Defines an action. The project never receives the raw secret; the gateway adds it to the reply.
@@ -42,7 +39,8 @@ export function createAction(
 ): Decided<Action> {
   const faults = [...reservedActionName(input.name, brand), ...reservedTags(input.tags, brand)]
   if (faults.length > 0) return refuseFields(...faults)
-  if (named(state, input.name)) return refuse('already_exists', { field: 'name', name: input.name })
+  if (actionNamed(state, input.name))
+    return refuse('already_exists', { field: 'name', name: input.name })
   const full = refusedBeyond('action', Object.keys(state.actions).length)
   if (full) return full
   const {
@@ -97,7 +95,7 @@ export function updateAction(
   input: Input<Rows['action.update']> & SentUrl,
   { at }: Cause,
 ): Decided<Action> {
-  const kept = named(state, input.action_name)
+  const kept = actionNamed(state, input.action_name)
   if (!kept) return refuse('not_found')
   const {
     title,
@@ -159,7 +157,7 @@ export function deleteAction(
   state: ProjectState,
   input: Input<Rows['action.delete']>,
 ): Decided<undefined> {
-  const kept = named(state, input.action_name)
+  const kept = actionNamed(state, input.action_name)
   if (!kept) return refuse('not_found')
   const { id, name } = kept.action
   const callers = callersOf(state, name)
@@ -178,7 +176,7 @@ export function rotateSecret(
   state: ProjectState,
   input: Pick<Input<Rows['action.rotate_secret']>, 'action_name'> & SealedSecret,
 ): Decided<Reply<Rows['action.rotate_secret']>> {
-  const kept = named(state, input.action_name)
+  const kept = actionNamed(state, input.action_name)
   if (!kept) return refuse('not_found')
   const { action, secret } = kept
   if (!secret)
@@ -253,4 +251,4 @@ export const evolveActions = {
 export const actionOf = (
   state: ProjectState,
   { name }: { readonly name: string },
-): KeptAction | undefined => named(state, name)
+): KeptAction | undefined => actionNamed(state, name)

@@ -23,7 +23,7 @@ import {
   type Identified,
   type ManagedResource,
 } from '../blueprints/managed.ts'
-import type { ProjectState } from './state.ts'
+import { actionNamed, type ProjectState } from './state.ts'
 
 type Input = Readonly<Record<string, unknown>>
 const text = (value: unknown): string => String(value ?? '')
@@ -66,8 +66,7 @@ const resource = (
 export const projectResources = {
   action: resource(
     'action',
-    ({ actions }, { action_name }) =>
-      Object.values(actions).find(({ action }) => action.name === action_name)?.action.id,
+    (state, { action_name }) => actionNamed(state, String(action_name))?.action.id,
   ),
   toolkit: resource('toolkit'),
   skill: resource('skill'),

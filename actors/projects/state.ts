@@ -154,6 +154,10 @@ export function definitionOf(
   return kept && { id, version: kept.workflow.latest_version, spec: kept.spec }
 }
 
+/** Returns the action with a name; undefined if the project has none with this name. */
+export const actionNamed = ({ actions }: ProjectState, name: string): KeptAction | undefined =>
+  Object.values(actions).find(({ action }) => action.name === name)
+
 interface OfId {
   readonly id: string
 }
@@ -175,8 +179,8 @@ export const recordsOf = ({ brand }: ProjectOptions) => ({
   'agent.update': ({ agents }: ProjectState, { id }: OfId) => getOwn(agents, id),
   'toolkit.replace': ({ toolkits }: ProjectState, { id }: OfId) => getOwn(toolkits, id),
   'skill.replace': ({ skills }: ProjectState, { id }: OfId) => getOwn(skills, id),
-  'action.update': ({ actions }: ProjectState, { action_name }: { readonly action_name: string }) =>
-    Object.values(actions).find(({ action }) => action.name === action_name)?.action,
+  'action.update': (state: ProjectState, { action_name }: { readonly action_name: string }) =>
+    actionNamed(state, action_name)?.action,
   'webhook.update': ({ webhooks }: ProjectState, { webhook_id }: { readonly webhook_id: string }) =>
     getOwn(webhooks, webhook_id)?.webhook,
   'repository_host.put': (

@@ -73,13 +73,13 @@ function* differences(from: unknown, to: unknown, path: string): Generator<Diffe
       yield* differences(from[index], to[index], below(path, index))
   } else if (JSON.stringify(from) !== JSON.stringify(to)) yield { path, from, to }
 }
-const plainText = (text: string): string =>
+const escaped = (text: string): string =>
   text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (sign) => JSON.stringify(sign).slice(1, -1))
 function shown(value: unknown): string {
   if (value === undefined) return '(none)'
   if (typeof value === 'string' && value.includes('\n'))
     return `(${value.split('\n').length} lines)`
-  const text = plainText(JSON.stringify(value))
+  const text = escaped(JSON.stringify(value))
   return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE - 1)}…` : text
 }
 const isLong = (value: unknown): boolean =>
@@ -109,7 +109,7 @@ function fieldLines(
     : [...lines.slice(0, MAX_LINES), `      … and ${lines.length - MAX_LINES} more differences`]
 }
 const resourceLine = ({ resource_type, key }: Pick<Binding, 'resource_type' | 'key'>): string =>
-  `${resource_type} ${plainText(key)}`
+  `${resource_type} ${escaped(key)}`
 
 function changeLines(change: Change, texts: boolean): string[] {
   const { action, fields = [], drift = [] } = change
