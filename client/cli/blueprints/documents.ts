@@ -2,9 +2,10 @@
  * Merges the documents of files into blueprints. A document with an identity (`namespace`,
  * `blueprint_key`) identifies its blueprint. Any other document belongs to the blueprint of the
  * nearest document with an identity: in the same file, in the same folder, or in the closest
- * ancestor folder. If there is none, it belongs to the only blueprint of all files, or, if no
- * document has an identity, to a blueprint without one. Invariant: no resource is dropped; a
- * document that cannot be assigned is reported as a fault.
+ * ancestor folder. If no such document is found, two cases remain: if all files contain a single
+ * blueprint, the document belongs to it; if no document has an identity, all documents form one
+ * blueprint without an identity. Invariant: no resource is dropped; a document that cannot be
+ * assigned is reported as a fault.
  */
 import { FileHeader } from '../../../protocol/blueprints/file-schemas.ts'
 import {

@@ -87,8 +87,8 @@ export class CredentialRelay {
     return relay
   }
   /**
-   * Returns and removes the reason of the latest refusal for a URL, even if a later request
-   * succeeded. Undefined if there is none.
+   * Returns the reason of the latest refusal for a URL, and removes it. A later request that
+   * succeeds does not remove it. Undefined if no request for the URL was refused.
    */
   refusalOf(url: string): string | undefined {
     const refusal = this.#refusals.get(url)

@@ -48,7 +48,7 @@ function Lost({ project, interaction }: Props) {
   )
 }
 
-/** Shows the form that the person can use now, or the reason why there is none. */
+/** Shows the form for the person's answer or review, or why the person cannot answer or review. */
 function Action({ project, interaction, reload }: Props & { readonly reload: () => void }) {
   const { me, mine, known } = usePeople(project)
   const part = partOf(interaction, me, mine)

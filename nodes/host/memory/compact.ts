@@ -46,7 +46,7 @@ type CompactEntry = readonly [
 ]
 /**
  * The hidden data of an entry: its reply, and members of its events, each with the index of the
- * event; 0 if there is none.
+ * event. An entry without hidden data has 0.
  */
 type Hidden = 0 | { readonly reply?: unknown; readonly events?: readonly [number, unknown][] }
 interface CompactEnvelope extends Pick<Envelope, 'epoch' | 'prev'> {
