@@ -155,7 +155,7 @@ async function build(root, file) {
  */
 export const MEMORY = ['--max-semi-space-size=32']
 /** The argument with which node shows sources in the stack traces of a bundle. */
-export const SOURCE_MAPS = `--import=${new URL('source-maps.mjs', import.meta.url).href}`
+const SOURCE_MAPS = `--import=${new URL('source-maps.mjs', import.meta.url).href}`
 /**
  * Returns the arguments with which node runs a TypeScript file without bundling it.
  * @param {string} file

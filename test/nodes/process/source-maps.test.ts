@@ -16,7 +16,8 @@ t.test('a stack trace names sources, and what has no map is shown as it is', asy
       'import { fail } from "./fail.ts"\nimport { call } from "./plain.mjs"\n' +
       'const shown = (f: () => unknown) => {\n  try {\n    f()\n  } catch (error) {\n' +
       '    console.log((error as Error).stack)\n  }\n}\n' +
-      'shown(() => call(fail))\nshown(() => new URL("x"))\nshown(() => {\n  throw Object.assign(new Error("own"), { name: "Named" })\n})\n',
+      'shown(() => call(fail))\nshown(() => new URL("x"))\n' +
+      'shown(() => {\n  throw Object.assign(new Error("own"), { name: "Named" })\n})\n',
   })
   const bundle = join(folder, 'out/bundle.mjs')
   buildSync({
