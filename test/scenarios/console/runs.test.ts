@@ -269,6 +269,13 @@ await inBrowser(t, async (browser) => {
       await page.locator('.skeleton').waitFor({ state: 'detached' })
       t.strictSame(await faultsOf(page), [], tab)
     }
+    const workflow = await s.ok('workflow.create', { name: 'By name', spec: sleeping('0s') })
+    const named = await s.ok('run.start', { definition_id: workflow['id'], input: {} })
+    await page.goto(`${s.url}${runPath(named)}?tab=details`)
+    const link = page.getByRole('tabpanel').getByRole('link', { name: 'By name' })
+    await link.waitFor()
+    t.equal(await link.getAttribute('title'), workflow['id'])
+    t.match(await link.getAttribute('href'), new RegExp(`/workflows/${String(workflow['id'])}$`))
     await page.goto(`${s.url}/p/default/runs/run_missing`)
     await page.getByText(/does not exist|no such|not found/i).waitFor()
     t.strictSame(unexpected(dark.faults), [])
