@@ -98,6 +98,18 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('tab', { name: 'Runs' }).click()
     await page.getByRole('region', { name: 'Runs' }).getByRole('link').first().waitFor()
 
+    await page.getByRole('tab', { name: 'Settings' }).click()
+    const saveButton = page.getByRole('button', { name: 'Save' })
+    const nameField = page.getByLabel('Name', { exact: true })
+    t.ok(await saveButton.isDisabled(), 'nothing to save')
+    await nameField.fill('Greet all')
+    t.ok(await saveButton.isEnabled())
+    await nameField.fill('Greet')
+    t.ok(await saveButton.isDisabled(), 'nothing is changed any more')
+    await nameField.fill('Greet all')
+    await saveUntil(page.getByRole('heading', { name: 'Greet all' }), () => saveButton.click())
+    t.ok(await saveButton.isDisabled(), 'all is saved')
+
     await page.getByRole('button', { name: 'More actions' }).click()
     await page.getByRole('menuitem', { name: 'Delete the workflow' }).click()
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
