@@ -10,8 +10,8 @@ import { Failure } from './states.tsx'
 import { designText as text } from './text.ts'
 
 /**
- * A modal dialog, open while it is rendered. After input in its form, the history buttons and the
- * closing of the browser's tab ask for confirmation.
+ * A modal dialog, open while it is rendered. After input in its form, links, the command
+ * palette, the history buttons and the closing of the browser's tab ask for confirmation.
  */
 export function Dialog({
   title,
@@ -28,7 +28,7 @@ export function Dialog({
   const id = useId()
   const isEntered = useRef(false)
   useEffect(
-    () => guardLeaving(() => (isEntered.current ? text.leave : undefined), { links: false }),
+    () => guardLeaving(() => (isEntered.current ? text.leave : undefined), { calls: false }),
     [],
   )
   // Opens the dialog before the browser paints, so that the next key press reaches it.

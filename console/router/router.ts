@@ -23,8 +23,8 @@ export const place = signal<Place>(current())
 type Question = () => string | undefined
 /** The ways of leaving before which a guard asks, besides the browser's own. */
 interface Ways {
-  /** Links and `go`. A modal dialog, which calls `go` after its input was sent, needs no question. */
-  readonly links?: boolean
+  /** Calls of `go` by the program, as a dialog makes them after its input was sent. */
+  readonly calls?: boolean
   /** Other tabs of the page. What is kept while another tab is shown needs no question. */
   readonly tabs?: boolean
 }
@@ -60,20 +60,20 @@ export function guardUnload(isNeeded: () => boolean): () => void {
  * @param way the way of leaving; by default, the browser leaves the console.
  */
 const openQuestion = (way: Ways = {}): string | undefined => {
-  for (const [question, { links = true, tabs = true }] of guards) {
-    const asks = (links || !way.links) && (tabs || !way.tabs)
+  for (const [question, { calls = true, tabs = true }] of guards) {
+    const asks = (calls || !way.calls) && (tabs || !way.tabs)
     const asked = asks ? question() : undefined
     if (asked !== undefined) return asked
   }
   return undefined
 }
 /** Returns the first question that must be answered before another place is shown. */
-const questionBefore = ({ path, query }: Place, links: boolean): string | undefined => {
+const questionBefore = ({ path, query }: Place, calls: boolean): string | undefined => {
   const shown = place.peek()
-  if (path !== shown.path) return openQuestion({ links })
+  if (path !== shown.path) return openQuestion({ calls })
   return query.get('tab') === shown.query.get('tab')
     ? undefined
-    : openQuestion({ links, tabs: true })
+    : openQuestion({ calls, tabs: true })
 }
 
 /** What the console stores in an entry of the browser's history. */
@@ -89,14 +89,19 @@ let shownAt = 0
 /**
  * Goes to a URL of the console.
  * @param options `replace` replaces the current entry of the history; `keep` keeps the scroll
- * position, for a changed filter or tab.
+ * position, for a changed filter or tab; `chosen`: the person has chosen the target, so an open
+ * dialog with entries asks as well.
  */
 export function go(
   href: string,
-  { replace = false, keep = false }: { readonly replace?: boolean; readonly keep?: boolean } = {},
+  {
+    replace = false,
+    keep = false,
+    chosen = false,
+  }: { readonly replace?: boolean; readonly keep?: boolean; readonly chosen?: boolean } = {},
 ): void {
   const target = new URL(href, location.href)
-  const question = questionBefore({ path: target.pathname, query: target.searchParams }, true)
+  const question = questionBefore({ path: target.pathname, query: target.searchParams }, !chosen)
   if (question !== undefined && !confirm(question)) return
   if (replace) history.replaceState(history.state, '', target)
   else {
@@ -164,6 +169,6 @@ export function startRouter(isOurs: (path: string) => boolean): void {
     if (target.origin !== location.origin || !isOurs(target.pathname)) return
     if (target.pathname === location.pathname && target.hash !== '') return
     event.preventDefault()
-    go(target.href)
+    go(target.href, { chosen: true })
   })
 }

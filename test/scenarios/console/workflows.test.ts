@@ -3,7 +3,7 @@
  * keyboard, refused definitions and earlier versions in the editor, triggers, hostile texts,
  * permissions and accessibility. Skipped without Chromium.
  */
-import type { Browser, Locator, Page } from 'playwright-core'
+import type { Browser, Dialog, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser, onElement } from '../support/browser.ts'
@@ -66,6 +66,19 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('textbox', { name: 'name' }).fill('Ada')
     await page.getByText('More options').click()
     await page.getByLabel('Priority').fill('high')
+    // The palette asks before the entries of a dialog are lost.
+    let asked = 0
+    const refuse = (question: Dialog): void => {
+      asked++
+      void question.dismiss()
+    }
+    page.on('dialog', refuse)
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Search or run a command' }).fill('Tables')
+    await page.keyboard.press('Enter')
+    t.equal(asked, 1)
+    t.equal(await page.getByLabel('Priority').inputValue(), 'high')
+    page.off('dialog', refuse)
     await page.getByRole('button', { name: 'Start', exact: true }).click()
     await page.getByText('Must be a whole number.').waitFor()
     await page.getByLabel('Priority').fill('5')
