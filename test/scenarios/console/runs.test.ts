@@ -195,6 +195,18 @@ await inBrowser(t, async (browser) => {
     await page.getByText('Cancelled').first().waitFor()
     await page.getByRole('tab', { name: 'Input and output' }).click()
     await page.getByText('The run ended without output.').waitFor()
+
+    const trainer = await s.worker({ action_names: ['teach'] })
+    const claimed = await start('Claimed', {
+      steps: [{ id: 'learn', kind: 'action', config: { action_name: 'teach' } }],
+    })
+    await page.goto(`${s.url}${runPath(claimed)}`)
+    await page.getByText(/Step learn waits for a worker/).waitFor()
+    const lesson = await trainer.job()
+    await page.getByText(/Step learn is in progress at/).waitFor()
+    await trainer.report(lesson)
+    await line(page, 'learn').getByText('Completed').waitFor({ state: 'attached' })
+    trainer.close()
     worker.close()
     await page.close()
   })
