@@ -12,7 +12,8 @@ const DOCS = join(import.meta.dirname, '../../../../docs/console/pages')
 const DOCS_HEIGHT = 420
 const QUALITY = 0.72
 const heights: Readonly<Record<number, number>> = { 390: 844, 1280: 800, 2560: 1440 }
-const themes = [false, true]
+const widths = [390, 1280, 2560]
+const themes = ['light', 'dark']
 
 /** Returns the name of the picture of a page, such as `runs-id`. */
 const nameOf = (path: string): string =>
@@ -39,27 +40,32 @@ const addressesOf = ({ project, records }: Shop): ReadonlyMap<string, string> =>
     }),
   )
 
-/** Scales pictures to one height and puts them side by side, as WebP. */
-async function beside(page: Page, pictures: readonly Buffer[]): Promise<Buffer> {
-  const addresses = pictures.map((one) => `data:image/png;base64,${one.toString('base64')}`)
+/** Scales pictures to one height and puts them into rows, as WebP. */
+async function arranged(page: Page, rows: readonly (readonly Buffer[])[]): Promise<Buffer> {
+  const addresses = rows.map((row) =>
+    row.map((one) => `data:image/png;base64,${one.toString('base64')}`),
+  )
   const encoded = await page.evaluate(`(async () => {
-    const gap = 12
-    const images = await Promise.all(${JSON.stringify(addresses)}.map(async (address) => {
-      const image = new Image()
-      image.src = address
-      await image.decode()
-      return image
-    }))
-    const widths = images.map(({ width, height }) => Math.round(width * ${DOCS_HEIGHT} / height))
+    const [gap, height] = [12, ${DOCS_HEIGHT}]
+    const rows = await Promise.all(${JSON.stringify(addresses)}.map((row) =>
+      Promise.all(row.map(async (address) => {
+        const image = new Image()
+        image.src = address
+        await image.decode()
+        return { image, width: Math.round(image.width * height / image.height) }
+      }))))
+    const widths = rows.map((row) => row.reduce((sum, { width }) => sum + width + gap, -gap))
     const canvas = document.createElement('canvas')
-    canvas.width = widths.reduce((sum, width) => sum + width + gap, -gap)
-    canvas.height = ${DOCS_HEIGHT}
+    canvas.width = Math.max(...widths)
+    canvas.height = rows.length * (height + gap) - gap
     const context = canvas.getContext('2d')
     context.imageSmoothingQuality = 'high'
-    let left = 0
-    for (const [index, image] of images.entries()) {
-      context.drawImage(image, left, 0, widths[index], canvas.height)
-      left += widths[index] + gap
+    for (const [index, row] of rows.entries()) {
+      let left = 0
+      for (const { image, width } of row) {
+        context.drawImage(image, left, index * (height + gap), width, height)
+        left += width + gap
+      }
     }
     return canvas.toDataURL('image/webp', ${QUALITY}).split(',')[1]
   })()`)
@@ -67,10 +73,10 @@ async function beside(page: Page, pictures: readonly Buffer[]): Promise<Buffer> 
 }
 
 /**
- * Takes the pictures.
- * @param folder receives large pictures in three widths and both themes, if it is set.
- * @param docs whether the small pictures of the documentation are written: for each page, the wide
- *   light view and the narrow dark view side by side.
+ * Takes every page in three widths and both themes.
+ * @param folder receives the pictures, if it is set.
+ * @param docs whether the small pictures of the documentation are written. For each page there are
+ *   two: the wide light view beside the narrow dark one, and all six views in the folder `views`.
  */
 export async function takePictures(
   browser: Browser,
@@ -79,43 +85,37 @@ export async function takePictures(
   const s = await service()
   const shop = await openShop(s)
   const addresses = addressesOf(shop)
-  const parts = new Map<string, Buffer[]>()
-  const each = async (
-    dark: boolean,
-    width: number,
-    take: (name: string, page: Page) => Promise<void>,
-  ): Promise<void> => {
-    const view = { dark, width, height: heights[width] ?? 800 }
-    const { context, open } = await signedIn(browser, s, view)
-    const page = await open('/account')
-    for (const [name, address] of addresses) {
-      await visit(page, address)
-      await take(name, page)
-    }
-    await context.close()
-  }
+  const pictures = new Map<string, Buffer>()
   try {
-    if (folder) {
-      mkdirSync(folder, { recursive: true })
-      for (const width of Object.keys(heights).map(Number))
-        for (const dark of themes)
-          await each(dark, width, async (name, page) => {
-            const file = `${name}-${width}-${dark ? 'dark' : 'light'}.jpg`
-            await page.screenshot({ path: join(folder, file), type: 'jpeg', quality: 70 })
-          })
-    }
+    if (folder) mkdirSync(folder, { recursive: true })
+    for (const width of widths)
+      for (const theme of themes) {
+        const view = { dark: theme === 'dark', width, height: heights[width] ?? 800 }
+        const { context, open } = await signedIn(browser, s, view)
+        const page = await open('/account')
+        for (const [name, address] of addresses) {
+          await visit(page, address)
+          const key = `${name}-${width}-${theme}`
+          if (docs) pictures.set(key, await page.screenshot())
+          if (folder)
+            await page.screenshot({ path: join(folder, `${key}.jpg`), type: 'jpeg', quality: 70 })
+        }
+        await context.close()
+      }
     if (docs) {
-      for (const [dark, width] of [
-        [false, 1280],
-        [true, 390],
-      ] as const)
-        await each(dark, width, async (name, page) => {
-          parts.set(name, [...(parts.get(name) ?? []), await page.screenshot()])
-        })
-      mkdirSync(DOCS, { recursive: true })
+      mkdirSync(join(DOCS, 'views'), { recursive: true })
       const page = await browser.newPage()
-      for (const [name, pictures] of parts)
-        writeFileSync(join(DOCS, `${name}.webp`), await beside(page, pictures))
+      for (const name of addresses.keys()) {
+        const of = (width: number, theme: string): Buffer => {
+          const picture = pictures.get(`${name}-${width}-${theme}`)
+          if (!picture) throw new Error(`no picture of ${name}, ${width} pixels wide, ${theme}`)
+          return picture
+        }
+        const pair = [[of(1280, 'light'), of(390, 'dark')]]
+        writeFileSync(join(DOCS, `${name}.webp`), await arranged(page, pair))
+        const all = themes.map((theme) => widths.map((width) => of(width, theme)))
+        writeFileSync(join(DOCS, 'views', `${name}.webp`), await arranged(page, all))
+      }
       await page.close()
     }
   } finally {
