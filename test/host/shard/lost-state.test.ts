@@ -43,7 +43,7 @@ t.test('a loss is detected although the returned record has the same content', a
 
 for (const fails of [false, true])
   t.test(
-    `the next owner detects a snapshot that was lost while it replaced another${fails ? ', whose first announcement failed' : ''}`,
+    `the next owner detects the loss of a replaced snapshot${fails ? ', announced at the second attempt' : ''}`,
     async (t) => {
       const world = new ToyWorld()
       const first = await world.owner()
