@@ -1,5 +1,6 @@
 /** Joins the pages of a list that changes while it is read. */
 import type { ApiError } from './client.ts'
+import { Growing, idOf } from './growing.ts'
 
 /** A page of a list. */
 export interface PageOf<T> {
@@ -14,7 +15,7 @@ interface PageEnd {
 }
 /** The loaded items, and the cursor of the next page. */
 export interface Known<T> {
-  readonly items: readonly T[]
+  readonly items: Growing<T>
   readonly next: string | undefined
   readonly loading: boolean
   readonly error?: ApiError
@@ -25,14 +26,12 @@ export interface Known<T> {
 }
 /** The list before its first page has arrived. */
 export const nothingKnown: Known<never> = {
-  items: [],
+  items: Growing.of<never>([]),
   next: undefined,
   loading: false,
   wanted: 0,
   ends: [],
 }
-/** Returns the id of an item, if it has one. */
-const idOf = (item: unknown): unknown => (item as { id?: unknown } | undefined)?.id
 const endOf = ({ items, next_cursor: next }: PageOf<unknown>): readonly PageEnd[] =>
   next === undefined ? [] : [{ id: idOf(items.at(-1)), next }]
 
@@ -45,11 +44,11 @@ const endOf = ({ items, next_cursor: next }: PageOf<unknown>): readonly PageEnd[
 export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
   const ends = endOf(page)
   const last = idOf(page.items.at(-1))
-  const at = last === undefined ? -1 : known.items.findIndex((item) => idOf(item) === last)
+  const at = known.items.indexOf(last)
   const wanted = Math.max(known.wanted, page.items.length)
   if (at < 0 || ends.length === 0)
     return {
-      items: page.items,
+      items: Growing.of(page.items),
       next: page.next_cursor,
       loading: false,
       wanted: page.items.length,
@@ -57,7 +56,7 @@ export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
     }
   const merged: Known<T> = {
     ...known,
-    items: [...page.items, ...known.items.slice(at + 1)],
+    items: Growing.of([...page.items, ...known.items.slice(at + 1)]),
     wanted,
     ends: [...ends, ...known.ends.filter(({ id }) => id !== last)],
   }
@@ -68,12 +67,12 @@ function cut<T>(known: Known<T>): Known<T> {
   const { items, wanted, ends } = known
   const places = new Map(ends.map(({ id }, place) => [id, place]))
   for (let last = wanted - 1; last < items.length - 1; last++) {
-    const place = places.get(idOf(items[last]))
+    const place = places.get(idOf(items.at(last)))
     const end = place === undefined ? undefined : ends[place]
     if (place !== undefined && end)
       return {
         ...known,
-        items: items.slice(0, last + 1),
+        items: Growing.of(items.slice(0, last + 1)),
         next: end.next,
         ends: ends.slice(0, place + 1),
       }
@@ -81,35 +80,14 @@ function cut<T>(known: Known<T>): Known<T> {
   return known
 }
 
-/**
- * The item ids of each extended list. `addPage` moves the set to the longer list instead of
- * building it again.
- */
-const ids = new WeakMap<readonly unknown[], Set<unknown>>()
-
-/**
- * Appends a page to the list. An item that moved between pages while they were read is listed once.
- * Only the items of the new page are checked for duplicates.
- */
+/** Appends a page to the list. An item that moved between pages while they were read is listed once. */
 export function addPage<T>(known: Known<T>, page: PageOf<T>): Known<T> {
-  const { items: before, ends } = known
-  const seen = ids.get(before) ?? new Set(before.map(idOf))
-  ids.delete(before)
-  const items = before.concat(
-    page.items.filter((item) => {
-      const id = idOf(item)
-      if (id === undefined) return true
-      const isNew = !seen.has(id)
-      seen.add(id)
-      return isNew
-    }),
-  )
-  ids.set(items, seen)
+  const items = known.items.append(page.items)
   return {
     items,
     next: page.next_cursor,
     loading: false,
     wanted: items.length,
-    ends: [...ends, ...endOf(page)],
+    ends: [...known.ends, ...endOf(page)],
   }
 }

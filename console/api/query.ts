@@ -18,6 +18,7 @@ import {
   call,
   whenUnknown,
 } from './client.ts'
+import { Growing } from './growing.ts'
 import { addPage, type Known, mergeFirst, nothingKnown, type PageOf } from './pages.ts'
 
 /** The state of a query. `data` is the last answer, also while a newer one is loaded. */
@@ -176,7 +177,9 @@ export function useQuery<N extends CallName>(
 
 type Item<R> = R extends { readonly items: readonly (infer T)[] } ? T : never
 /** The pages of a list that were loaded so far. */
-interface Pages<T> {
+export interface Pages<T> {
+  readonly list: Growing<T>
+  /** The same items as an array, which costs a copy of the list after each page. */
   readonly items: readonly T[]
   readonly more: boolean
   readonly loading: boolean
@@ -193,13 +196,25 @@ export interface Listing<T> {
   restart(): void
 }
 
-/** Uses a paged list in a component. A change loads the first page again and keeps the others. */
-export function useList<N extends CallName>(
+/** Options of `useList`. */
+export interface ListOptions<R, T> extends QueryOptions {
+  /** Returns what the list keeps of an item; by default all of it. A long list keeps little. */
+  readonly keep?: (item: R) => T
+}
+
+/**
+ * Uses a paged list in a component. A change loads the first page again and keeps the others.
+ * @param options.keep must stay the same function.
+ */
+export function useList<N extends CallName, T = Item<CallReply<N>>>(
   name: N,
   input: CallInput<N> | undefined,
-  options: QueryOptions = {},
-): Listing<Item<CallReply<N>>> {
-  type T = Item<CallReply<N>>
+  { keep, ...options }: ListOptions<Item<CallReply<N>>, T> = {},
+): Listing<T> {
+  const kept = (data: unknown): PageOf<T> => {
+    const page = data as PageOf<Item<CallReply<N>>>
+    return { ...page, items: keep ? page.items.map(keep) : (page.items as unknown as T[]) }
+  }
   const first = useQuery(name, input, options)
   const id = input === undefined ? '' : JSON.stringify(input)
   const known = useMemo(() => signal<Known<T>>(nothingKnown), [name, id])
@@ -209,7 +224,7 @@ export function useList<N extends CallName>(
       const { data } = first.state.value
       if (data === undefined || data === merged) return
       merged = data
-      known.value = mergeFirst(known.peek(), data as unknown as PageOf<T>)
+      known.value = mergeFirst(known.peek(), kept(data))
     })
   }, [known, first.state])
   const state = useMemo(
@@ -217,10 +232,13 @@ export function useList<N extends CallName>(
       computed((): Pages<T> => {
         const { data, error, loading } = first.state.value
         const { items, next, loading: loadingMore, error: failed = error } = known.value
-        const page = data as PageOf<T> | undefined
+        // Before the effect has run, the first page is shown alone.
+        const list = items.length > 0 || !data ? items : Growing.of(kept(data).items)
         return {
-          // Before the effect has run, the first page is shown alone.
-          items: items.length > 0 || !page ? items : page.items,
+          list,
+          get items() {
+            return list.all
+          },
           more: next !== undefined,
           loading: loading || loadingMore,
           ...(failed && { error: failed }),
@@ -235,10 +253,7 @@ export function useList<N extends CallName>(
     const { error: _, ...rest } = before
     known.value = { ...rest, loading: true }
     try {
-      const page = (await call(name, {
-        ...input,
-        cursor: next,
-      } as CallInput<N>)) as unknown as PageOf<T>
+      const page = kept(await call(name, { ...input, cursor: next } as CallInput<N>))
       // If the list was cut in the meantime, the page does not follow the last item of the list.
       if (known.peek().next === next) known.value = addPage(known.peek(), page)
     } catch (error) {

@@ -1,5 +1,5 @@
 /** Relative times and running durations, which follow the clock. */
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import { formatDuration, formatExact, formatRelative, formatTime } from '../text/format.ts'
 
 /** The current time in milliseconds. It is updated every second while the tab is visible. */
@@ -10,6 +10,18 @@ setInterval(() => {
 document.addEventListener('visibilitychange', () => {
   now.value = Date.now()
 })
+
+const SOON_MS = 60_000
+/**
+ * The current time, updated every ten seconds. A relative time in minutes or more follows it, so a
+ * long list of them is not rendered every second.
+ */
+const slowNow = computed(() => Math.floor(now.value / 10_000) * 10_000)
+const relativeTo = (ms: number): number =>
+  Math.abs(now.peek() - ms) < SOON_MS
+    ? now.value
+    : // A time that is shown in minutes never goes back to seconds.
+      Math.max(slowNow.value, ms < now.peek() ? ms + SOON_MS : 0)
 
 /** Shows a time. The exact time appears on hover and to screen readers. */
 export function Time({
@@ -23,7 +35,7 @@ export function Time({
 }) {
   const ms = typeof at === 'number' ? at : Date.parse(at)
   if (Number.isNaN(ms)) return <span class="user-text">{String(at)}</span>
-  const shown = relative ? formatRelative(ms, now.value) : formatTime(ms, now.value)
+  const shown = relative ? formatRelative(ms, relativeTo(ms)) : formatTime(ms, slowNow.value)
   return (
     <time dateTime={new Date(ms).toISOString()} title={formatExact(ms)}>
       {shown}

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
 import { call, callEarly, requestOf, whenUnknown } from '../../console/api/client.ts'
+import { Growing } from '../../console/api/growing.ts'
 import { addPage, type Known, mergeFirst, nothingKnown } from '../../console/api/pages.ts'
 import { saverOf } from '../../console/api/save.ts'
 import { type Slots, slotsOf } from '../../console/design/virtual/slots.ts'
@@ -53,7 +54,7 @@ t.test('a request has its members in path, query and body', async (t) => {
 const idItems = (...ids: number[]) => ids.map((id) => ({ id }))
 type Ids = Known<{ id: number }>
 const page = (...ids: number[]) => ({ items: idItems(...ids), next_cursor: String(ids.at(-1)) })
-const idsOf = ({ items, next }: Ids) => [items.map(({ id }) => id), next]
+const idsOf = ({ items, next }: Ids) => [items.all.map(({ id }) => id), next]
 
 t.test('a list keeps its later pages when its first page changes', async (t) => {
   const first = mergeFirst(nothingKnown as Ids, page(5, 4))
@@ -90,6 +91,23 @@ t.test('an item that two pages have is in the list once', async (t) => {
   t.strictSame(idsOf(second), [[5, 4, 3], '3'])
   t.strictSame(idsOf(addPage(second, page(5, 2))), [[5, 4, 3, 2], '2'])
   t.strictSame(idsOf(addPage(first, page(2, 1))), [[5, 4, 2, 1], '1'], 'an earlier list is intact')
+})
+
+t.test('a list that grows shares its items with the lists before it', async (t) => {
+  const two = Growing.of(idItems(1, 2))
+  const four = two.append(idItems(2, 3, 4))
+  t.strictSame([four.all, four.length], [idItems(1, 2, 3, 4), 4], 'no item is listed twice')
+  t.strictSame([two.all, two.at(-1), two.at(2)], [idItems(1, 2), { id: 2 }, undefined])
+  t.strictSame(
+    [1, 4, 9, undefined].map((id) => four.indexOf(id)),
+    [0, 3, -1, -1],
+  )
+  t.equal(two.indexOf(4), -1, 'a shorter list has no item of a longer one')
+  t.strictSame([four.slice(1, 3), four.slice(-1)], [idItems(2, 3), idItems(4)])
+  t.strictSame([two.slice(1), two.slice(0, 9)], [idItems(2), idItems(1, 2)])
+  const other = two.append(idItems(4, 5))
+  t.strictSame([other.all, four.all], [idItems(1, 2, 4, 5), idItems(1, 2, 3, 4)])
+  t.strictSame([other.indexOf(4), four.indexOf(4)], [2, 3])
 })
 
 t.test('permissions cover others by name and by wildcard', async (t) => {

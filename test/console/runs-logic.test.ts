@@ -1,6 +1,7 @@
 /** The time axis, filters, typed JSON, differences and the graph of a workflow. */
 import t from 'tap'
 import { graphOf, placeGraph } from '../../console/graph/graph.ts'
+import { openingView } from '../../console/graph/view.ts'
 import { differences, pairSteps } from '../../console/pages/runs/compare/diff.ts'
 import { addResults } from '../../console/pages/runs/list/bulk-progress.ts'
 import {
@@ -11,7 +12,7 @@ import {
   queryOf,
   sortOf,
 } from '../../console/pages/runs/list/filters.ts'
-import { positionsOf } from '../../console/pages/runs/list/positions.ts'
+import { runKeeper } from '../../console/pages/runs/list/kept.ts'
 import { readObject, readValue, writeValue } from '../../console/pages/runs/run/actions/json.ts'
 import { barOf, marksOf, pan, zoom } from '../../console/pages/runs/run/data/axis.ts'
 
@@ -135,32 +136,40 @@ t.test('a workflow is a graph with frames around branches and items', async (t) 
   t.ok(one && next && next.y > one.y + one.height, 'a step is below the one before it')
 })
 
-t.test(
-  'positions of a list that becomes longer are extended, and made again otherwise',
-  async (t) => {
-    const runs = ['a', 'b', 'c', 'd'].map((id) => ({ id }))
-    const two = positionsOf(runs.slice(0, 2), { items: [], at: new Map() })
-    t.strictSame(
-      [...two.at],
-      [
-        ['a', 0],
-        ['b', 1],
-      ],
-    )
-    const four = positionsOf(runs, two)
-    t.equal(four.at, two.at)
-    t.strictSame([...four.at.values()], [0, 1, 2, 3])
-    t.equal(positionsOf(runs, four), four)
-    const begun = positionsOf([{ id: 'z' }, ...runs], four)
-    t.strictSame(
-      [...begun.at],
-      [
-        ['z', 0],
-        ['a', 1],
-        ['b', 2],
-        ['c', 3],
-        ['d', 4],
-      ],
-    )
-  },
-)
+t.test('a long graph opens at a readable scale with its node in sight', async (t) => {
+  const steps = Array.from({ length: 200 }, (_, index) => ({
+    id: `s${index}`,
+    kind: 'sleep' as const,
+    config: { duration: '0s' },
+  }))
+  const frame = { width: 800, height: 500 }
+  const long = await placeGraph(graphOf({ steps }))
+  t.ok(long.height > 10_000)
+  for (const index of [0, 120, 199]) {
+    const { scale, y } = openingView(long, frame, `s${index}`)
+    t.equal(scale, 1)
+    const box = long.boxes.get(`s${index}`)
+    const top = (box?.y ?? 0) * scale + y
+    t.ok(top >= 0 && top + (box?.height ?? 0) * scale <= frame.height, `s${index} is visible`)
+  }
+  const wide = { boxes: long.boxes, width: 9000, height: 9000 }
+  t.strictSame(openingView(wide, frame, undefined), { scale: 0.6, x: 0, y: 0 })
+  const short = await placeGraph(graphOf({ steps: steps.slice(0, 6) }))
+  const { scale, y } = openingView(short, frame, 's5')
+  t.ok(scale >= 0.6 && scale < 1 && y >= 0, 'a graph that can be read as a whole is shown whole')
+})
+
+t.test('a list keeps of a run what it shows, in one form', async (t) => {
+  const keep = runKeeper()
+  const at = '2031-02-03T04:05:00.000Z'
+  const times = { created_at: at, updated_at: at }
+  const run = { id: 'r', status: 'failed', definition_id: 'w', queue: 'gpu', ...times }
+  const kept = keep({ ...run, result: { big: [] }, error_message: 'no', name: 'n' } as never)
+  t.match(kept, { ...run, error_message: 'no', name: 'n', loop_id: undefined })
+  t.notOk('result' in kept)
+  const ofLoop = keep({
+    ...{ id: 'l', status: 'queued', loop_id: 'x', source: { type: 'api' }, ...times },
+  } as never)
+  t.match(ofLoop, { loop_id: 'x', source: 'api', definition_id: '', queue: undefined })
+  t.strictSame(Object.keys(ofLoop), Object.keys(kept))
+})

@@ -4,6 +4,7 @@
  */
 import { type ComponentChildren, createRef } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Sequence } from '../../api/growing.ts'
 import { Pure } from '../pure.ts'
 import { type Slots, slotsOf } from './slots.ts'
 import { visibleRange } from './visible-range.ts'
@@ -36,7 +37,7 @@ export function VirtualList<T>({
   onEnd,
   current,
 }: {
-  readonly items: readonly T[]
+  readonly items: Sequence<T>
   readonly line: number
   readonly columns: string
   /** CSS height of the list. */
@@ -92,7 +93,7 @@ export function VirtualList<T>({
   useEffect(() => {
     if (nearEnd) onEnd?.()
   }, [nearEnd, items.length])
-  const chosen = current === undefined ? undefined : items[current]
+  const chosen = current === undefined ? undefined : items.at(current)
   const key = chosen === undefined ? undefined : keyOf(chosen)
   useEffect(() => {
     const element = frame.current

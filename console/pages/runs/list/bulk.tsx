@@ -28,7 +28,7 @@ interface Preview {
   readonly count: number
   readonly more: boolean
   readonly skipped: number
-  readonly runs: readonly Pick<Run, 'id' | 'status' | 'name'>[]
+  readonly runs: readonly (Pick<Run, 'id' | 'status'> & { readonly name?: string | undefined })[]
 }
 
 /**
@@ -44,7 +44,7 @@ export function BulkDialog({
 }: {
   readonly project: string
   readonly action: BulkAction
-  readonly object: { readonly runs: readonly Run[] } | Extract<BulkObject, { filter: unknown }>
+  readonly object: { readonly runs: Preview['runs'] } | Extract<BulkObject, { filter: unknown }>
   readonly onClose: () => void
   readonly onDone: () => void
 }) {

@@ -1,6 +1,5 @@
 /** The columns of the list of runs, and the dialog that chooses them. */
 import type { ComponentChildren } from 'preact'
-import type { Run } from '../../../../protocol/runs/schema.ts'
 import { Button } from '../../../design/button.tsx'
 import { Checkbox } from '../../../design/field.tsx'
 import { Dialog } from '../../../design/overlay.tsx'
@@ -9,12 +8,13 @@ import { Duration, Time } from '../../../design/time.tsx'
 import { StatusBadge } from '../status.tsx'
 import { runsText } from '../text.ts'
 import type { RunChange } from './changes.ts'
+import type { KeptRun } from './kept.ts'
 import { listText as text } from './text.ts'
 import type { Names } from './toolbar.tsx'
 
 /** A run for a line of the list: its record, and its change since the record was loaded. */
 export interface ShownRun {
-  readonly run: Run
+  readonly run: KeptRun
   readonly change: RunChange | undefined
   readonly names: Names
 }
@@ -35,7 +35,7 @@ const plain = (value: string | undefined) => <span class="user-text">{value}</sp
 
 /** Returns the name of the workflow or loop of a run. */
 export const definitionOf = ({ run, names }: Pick<ShownRun, 'run' | 'names'>): string =>
-  'loop_id' in run
+  run.loop_id !== undefined
     ? (run.loop_name ?? names.get(run.loop_id) ?? run.loop_id)
     : run.definition_id === ''
       ? runsText.inline
@@ -67,18 +67,14 @@ export const columns: readonly Column[] = [
     name: 'queue',
     label: text.queue,
     width: 'minmax(4.5rem, 0.5fr)',
-    cell: ({ run }) => plain('queue' in run ? run.queue : undefined),
+    cell: ({ run }) => plain(run.queue),
   },
   {
     name: 'initiator',
     label: text.initiator,
     width: 'minmax(5.5rem, 0.6fr)',
     cell: ({ run, names }) =>
-      plain(
-        'loop_id' in run
-          ? (run.source?.label ?? run.source?.type)
-          : (names.get(run.initiated_by ?? '') ?? run.initiated_by),
-      ),
+      plain(run.source ?? names.get(run.initiated_by ?? '') ?? run.initiated_by),
   },
   {
     name: 'error',
@@ -100,7 +96,7 @@ export const columns: readonly Column[] = [
     name: 'external',
     label: text.external,
     width: 'minmax(7rem, 0.8fr)',
-    cell: ({ run }) => plain('external_id' in run ? run.external_id : undefined),
+    cell: ({ run }) => plain(run.external_id),
   },
   {
     name: 'ended',

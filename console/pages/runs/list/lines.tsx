@@ -1,9 +1,9 @@
 /** The lines of the list of runs: their columns, and the cells of each run. */
 import type { ComponentChildren } from 'preact'
 import { useCallback, useMemo } from 'preact/hooks'
-import type { Run } from '../../../../protocol/runs/schema.ts'
 import type { RunChanges } from './changes.ts'
 import { columns, definitionOf, StatusCell } from './columns.tsx'
+import type { KeptRun } from './kept.ts'
 import { listText as text } from './text.ts'
 import type { Names } from './toolbar.tsx'
 
@@ -14,7 +14,7 @@ interface Lines {
   /** A value of `grid-template-columns`. */
   readonly columns: string
   readonly head: readonly ComponentChildren[]
-  readonly render: (run: Run) => {
+  readonly render: (run: KeptRun) => {
     readonly cells: readonly ComponentChildren[]
     readonly selected: boolean
   }
@@ -39,9 +39,9 @@ export function useLines({
   readonly project: string
   readonly names: Names
   readonly changes: RunChanges
-  readonly selected: ReadonlyMap<string, Run>
+  readonly selected: ReadonlyMap<string, KeptRun>
   readonly chosen: readonly string[]
-  readonly toggle: ((run: Run) => void) | undefined
+  readonly toggle: ((run: KeptRun) => void) | undefined
   readonly onFocus: (id: string) => void
 }): Lines {
   const version = changes.version.value
@@ -53,9 +53,9 @@ export function useLines({
     [shownNames],
   )
   const render = useCallback(
-    (run: Run) => {
+    (run: KeptRun) => {
       const shown = { run, names, change: changes.of(run.id) }
-      const own = run.name || ('loop_id' in run ? '' : run.external_id) || ''
+      const own = run.name || run.external_id || ''
       const label = own === '' && isNarrow ? definitionOf(shown) : own
       return {
         selected: selected.has(run.id),

@@ -1,9 +1,9 @@
 /**
  * The list of runs of a project, updated live, with filters, saved views, columns and bulk actions.
  */
-import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Run } from '../../../../protocol/runs/schema.ts'
-import { useList, useQuery } from '../../../api/query.ts'
+import { computed } from '@preact/signals'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { type Listing, type Pages, useList, useQuery } from '../../../api/query.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { Code, CopyCall } from '../../../design/copy.tsx'
 import { Menu } from '../../../design/overlay.tsx'
@@ -21,9 +21,9 @@ import { BulkDialog } from './bulk.tsx'
 import { MAX_NEWS, useRunChanges } from './changes.ts'
 import { ColumnsDialog, chosenColumns } from './columns.tsx'
 import { filterOf, listInput, queryOf, type RunSort, sortOf } from './filters.ts'
+import { type KeptRun, runKeeper } from './kept.ts'
 import { useLines } from './lines.tsx'
 import { useNames } from './names.ts'
-import { type Positions, positionsOf } from './positions.ts'
 import { useColumns } from './preferences.ts'
 import { listText as text } from './text.ts'
 import { FilterDialog, Filters } from './toolbar.tsx'
@@ -43,18 +43,18 @@ export default function RunsPage({ params }: PageProps) {
   const filter = filterOf(query)
   const sort = sortOf(query)
   const input = listInput(project, query)
-  const list = useList('run.list', input)
+  const keep = useMemo(runKeeper, [project])
+  const list = useList('run.list', input, { keep })
   const count = useQuery('run.count', { project, ...filter } as never)
-  const { items, error, loading, more } = list.state.value
-  const positions = useRef<Positions<Run>>({ items: [], at: new Map() })
-  positions.current = positionsOf(items, positions.current)
-  const { at: index } = positions.current
+  const { list: items, error, loading, more } = useShown(list)
+  const shown = useRef(items)
+  shown.current = items
   const frame = useRef<HTMLDivElement>(null)
   const scroller = (): Element | null | undefined => frame.current?.querySelector('.virtual')
   const isAtTop = (): boolean => (scroller()?.scrollTop ?? 0) < AT_TOP
   const changes = useRunChanges(
     project,
-    (id) => index.has(id),
+    (id) => items.indexOf(id) >= 0,
     isAtTop,
     () => {
       changes.forget()
@@ -65,16 +65,17 @@ export default function RunsPage({ params }: PageProps) {
   const names = useNames(project)
   const [stored, storeColumns] = useColumns(project)
   const chosen = chosenColumns(stored)
-  const [selected, setSelected] = useState<ReadonlyMap<string, Run>>(new Map())
+  const [selected, setSelected] = useState<ReadonlyMap<string, KeptRun>>(new Map())
   const [current, setCurrent] = useState<string>()
   const [open, setOpen] = useState<Open>()
   useEffect(() => setSelected(new Map()), [query.toString()])
-  const at = current === undefined ? -1 : (index.get(current) ?? -1)
+  const at = items.indexOf(current)
   const move = (by: number) => () => {
-    const next = items[Math.max(0, Math.min(items.length - 1, at + by))]
+    const all = shown.current
+    const next = all.at(Math.max(0, Math.min(all.length - 1, at + by)))
     if (next) setCurrent(next.id)
   }
-  const toggle = (run: Run | undefined): void => {
+  const toggle = (run: KeptRun | undefined): void => {
     if (!run) return
     const next = new Map(selected)
     if (!next.delete(run.id)) next.set(run.id, run)
@@ -90,14 +91,21 @@ export default function RunsPage({ params }: PageProps) {
       { id: 'runs-next', label: text.next, keys: 'j', run: move(1) },
       { id: 'runs-previous', label: text.previous, keys: 'k', run: move(-1) },
       ...(operates
-        ? [{ id: 'runs-toggle', label: text.toggle, keys: 'x', run: () => toggle(items[at]) }]
+        ? [
+            {
+              id: 'runs-toggle',
+              label: text.toggle,
+              keys: 'x',
+              run: () => toggle(at < 0 ? undefined : shown.current.at(at)),
+            },
+          ]
         : []),
       ...(selected.size > 0
         ? [{ id: 'runs-unselect', label: text.unselect, keys: 'Escape', run: unselect }]
         : []),
       { id: 'runs-columns', label: text.columns, run: () => setOpen({ kind: 'columns' }) },
     ],
-    [items, at, selected, operates],
+    [at, selected, operates],
   )
   const filtered = Object.keys(filter).length > 0
   const lines = useLines({
@@ -166,7 +174,7 @@ export default function RunsPage({ params }: PageProps) {
           <Selection
             count={selected.size}
             act={bulk('selection')}
-            onAll={() => setSelected(new Map(items.map((run) => [run.id, run])))}
+            onAll={() => setSelected(new Map(items.all.map((run) => [run.id, run])))}
             onNone={unselect}
           />
         )}
@@ -239,6 +247,27 @@ export default function RunsPage({ params }: PageProps) {
       )}
     </Page>
   )
+}
+
+/**
+ * Returns the state of the list as far as the page shows it. The start of loading a further page
+ * changes nothing in it.
+ */
+function useShown<T>({ state }: Listing<T>): Pages<T> {
+  const shown = useMemo(() => {
+    let last: Pages<T> | undefined
+    return computed(() => {
+      const next = state.value
+      const isSame =
+        next.list === last?.list &&
+        next.more === last.more &&
+        next.error === last.error &&
+        (next.list.length > 0 || next.loading === last.loading)
+      if (!isSame || !last) last = next
+      return last
+    })
+  }, [state])
+  return shown.value
 }
 
 const actionsOf = (act: (action: BulkAction) => () => void, about: string) => [
