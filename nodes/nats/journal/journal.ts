@@ -177,7 +177,8 @@ export function createJournal(
         source?.close()
       }
       failures = next > before ? 0 : failures + 1
-      if (failures >= READ_ATTEMPTS)
+      // A node that stops closes its connection, and nothing can be read over it any more.
+      if (failures >= READ_ATTEMPTS || nats.connection.isClosed())
         throw new Error(
           `shard ${shard} of ${stream} cannot be read from ${next} to ${end}: ${sentence(reason)}`,
         )
