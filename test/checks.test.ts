@@ -28,9 +28,9 @@ const types = (name: string) => [
 const hash = hashOf(root)
 /**
  * The checks use the least processor time, although each takes longer: the type checker, a Go
- * program, collects garbage less often, and the linter has one thread.
+ * program, collects no garbage (1.4 GB instead of 1.2 GB), and the linter has one thread.
  */
-const env = { ...process.env, GOGC: '400', RAYON_NUM_THREADS: '1' }
+const env = { ...process.env, GOGC: 'off', RAYON_NUM_THREADS: '1' }
 
 /** The programs with separate settings of the type checker: their folders, by name. */
 const programs = {

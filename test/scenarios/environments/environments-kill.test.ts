@@ -44,8 +44,9 @@ const [, other, , ...hosts] = await Promise.all([
 ])
 const at = client({ url, key: it.key, project: 'default', tries: 30 })
 
+/** Looks rarely, because a look at the open runs reads each of them. */
 async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, what: string) {
-  for (const since = Date.now(); ; await new Promise((resolve) => setTimeout(resolve, 100))) {
+  for (const since = Date.now(); ; await new Promise((resolve) => setTimeout(resolve, 300))) {
     const found = await look()
     if (holds(found)) return found
     if (Date.now() - since > 120_000)
@@ -117,8 +118,7 @@ t.test('processes are killed while jobs run in environments', async (t) => {
       )
     return runs.filter((id) => ended.has(states.get(id) ?? '')).length
   }
-  // Each look reads every open run, so looks are rare.
-  const some = (count: number) => until(look, (done) => done >= count, `${count} ended runs`, 200)
+  const some = (count: number) => until(look, (done) => done >= count, `${count} ended runs`)
 
   await some(15)
   const workers = await workerProcesses()
