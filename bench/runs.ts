@@ -10,7 +10,7 @@ import { jobPeers, present } from './support/peers.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
 export const about =
-  'One-step runs: throughput with 200 in flight, latency when idle; BullMQ, Restate and graphile-worker beside it'
+  'One-step runs: throughput with 200 in flight, latency when idle; BullMQ, Restate, graphile-worker and DBOS beside it'
 
 /** The amount of work of one measurement, which is the same for every system. */
 const amountOf = (quick: boolean): Amount =>

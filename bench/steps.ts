@@ -1,6 +1,6 @@
 /**
  * Measures runs of ten consecutive action steps, each of which is a job for a worker. For
- * comparison, a Restate handler with ten journaled steps is measured.
+ * comparison, a Restate handler and a DBOS workflow with ten journaled steps are measured.
  */
 
 import { measureRuns } from './load/work.ts'
@@ -9,7 +9,7 @@ import { present, workflowPeers } from './support/peers.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
 export const about =
-  'Runs of 10 steps: time of one run when idle, steps per second with 50 in flight; Restate beside it'
+  'Runs of 10 steps: time of one run when idle, steps per second with 50 in flight; Restate and DBOS beside it'
 
 const STEPS = 10
 const amountOf = (quick: boolean): Amount =>

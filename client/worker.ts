@@ -87,4 +87,12 @@ export class Worker {
   stop(): Promise<WorkerEnd> {
     return this.#core.stop()
   }
+  /**
+   * Signals running jobs to stop, and ends at once without reporting them. Their leases expire, so
+   * only jobs that may be repeated are executed again.
+   */
+  abandon(): Promise<WorkerEnd> {
+    this.#core.abandon()
+    return this.ended
+  }
 }

@@ -95,20 +95,31 @@ const restate = (): Peer =>
       : INSTALL,
     measured('restate.mjs', NODE_22),
   )
+const NO_POSTGRES = 'there is no PostgreSQL (Debian: apt-get install postgresql)'
+/** Returns the part of a peer's name that tells the version and durability of its PostgreSQL. */
+const onPostgres = (bin: string | undefined, synchronousCommit: 'on' | 'off'): string =>
+  `PostgreSQL ${bin?.split('/').at(-2) ?? ''} synchronous_commit ${synchronousCommit}`
 /**
  * Graphile Worker on PostgreSQL, with its defaults or with jobs fetched and completed in batches.
  */
 const graphile = (batched: boolean): Peer => {
   const bin = postgres()
   return peer(
-    `graphile-worker 0.18${batched ? ', local queue and batches' : ''}, ` +
-      `PostgreSQL ${bin?.split('/').at(-2) ?? ''} synchronous_commit on`,
-    !installed('graphile-worker') || !existsSync(NODE_22)
-      ? INSTALL
-      : bin
-        ? undefined
-        : 'there is no PostgreSQL (Debian: apt-get install postgresql)',
+    `graphile-worker 0.18${batched ? ', local queue and batches' : ''}, ${onPostgres(bin, 'on')}`,
+    !installed('graphile-worker') || !existsSync(NODE_22) ? INSTALL : bin ? undefined : NO_POSTGRES,
     measured('graphile.mjs', NODE_22, bin ?? '', ...(batched ? ['batched'] : [])),
+  )
+}
+/**
+ * DBOS on PostgreSQL.
+ * @param synchronousCommit PostgreSQL's `synchronous_commit`; `on` is the default.
+ */
+const dbos = (synchronousCommit: 'on' | 'off'): Peer => {
+  const bin = postgres()
+  return peer(
+    `DBOS 5.3, ${onPostgres(bin, synchronousCommit)}`,
+    !installed('@dbos-inc/dbos-sdk') ? INSTALL : bin ? undefined : NO_POSTGRES,
+    measured('dbos.mjs', process.execPath, bin ?? '', synchronousCommit),
   )
 }
 /** Returns the peers that can be measured here, and reports why the others cannot. */
@@ -123,6 +134,8 @@ export const jobPeers = (): Peer[] => [
   restate(),
   graphile(false),
   graphile(true),
+  dbos('on'),
+  dbos('off'),
 ]
 /** Peers that run workflows of several steps. */
-export const workflowPeers = (): Peer[] => [restate()]
+export const workflowPeers = (): Peer[] => [restate(), dbos('on'), dbos('off')]

@@ -30,12 +30,14 @@ async function run({ env, note }: Shell): Promise<void> {
   let interrupts = 0
   const interrupt = () => (interrupts++ === 0 ? worker.drain() : worker.stop())
   process.on('SIGTERM', worker.stop)
+  process.on('SIGHUP', worker.abandon)
   process.on('SIGINT', interrupt)
   try {
     const end = await worker.ended
     if (end.reason === 'failed') throw end.error
   } finally {
     process.off('SIGTERM', worker.stop)
+    process.off('SIGHUP', worker.abandon)
     process.off('SIGINT', interrupt)
   }
 }

@@ -30,6 +30,8 @@ export interface EnvironmentWorker {
   drain(): void
   /** Cancels the running jobs and returns them to their queues; ends within 5 s. */
   stop(): void
+  /** Kills the commands of the running jobs, and ends at once without reporting the jobs. */
+  abandon(): void
 }
 
 /**
@@ -111,7 +113,12 @@ export async function startEnvironmentWorker(
   })
   // A failed start is reported through `ended`.
   void worker.start().catch(() => {})
-  return { ended, drain: () => void worker.drain(), stop: () => void worker.stop() }
+  return {
+    ended,
+    drain: () => void worker.drain(),
+    stop: () => void worker.stop(),
+    abandon: () => void worker.abandon(),
+  }
 }
 
 /**

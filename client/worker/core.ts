@@ -176,6 +176,10 @@ export class Core {
     this.#leave()
     return this.ended
   }
+  /** Ends at once without reports, so the service treats the leases of running jobs as lost. */
+  abandon(): void {
+    this.#finish({ reason: 'stopped' })
+  }
   #retire(reason: 'drained' | 'stopped'): void {
     if (this.#state === 'ended') return
     const first = this.#leaving === undefined

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type FaultOf, useRefusal } from '../api/refusal.ts'
-import { guardUnload } from '../router/router.ts'
+import { guardLeaving } from '../router/router.ts'
 import { Button, IconButton } from './button.tsx'
 import { Icon, type IconName } from './icons.tsx'
 import { showError } from './notify.ts'
@@ -10,8 +10,8 @@ import { Failure } from './states.tsx'
 import { designText as text } from './text.ts'
 
 /**
- * A modal dialog, open while it is rendered. After input in its form, the browser asks for
- * confirmation before it unloads the page.
+ * A modal dialog, open while it is rendered. After input in its form, links, the command
+ * palette, the history buttons and the closing of the browser's tab ask for confirmation.
  */
 export function Dialog({
   title,
@@ -27,7 +27,10 @@ export function Dialog({
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   const isEntered = useRef(false)
-  useEffect(() => guardUnload(() => isEntered.current), [])
+  useEffect(
+    () => guardLeaving(() => (isEntered.current ? text.leave : undefined), { calls: false }),
+    [],
+  )
   // Opens the dialog before the browser paints, so that the next key press reaches it.
   useLayoutEffect(() => {
     const dialog = element.current

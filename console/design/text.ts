@@ -3,6 +3,7 @@ import { messages, plural } from '../text/messages.ts'
 
 export const designText = messages('design', {
   close: 'Close',
+  leave: 'Changes on this page are not saved. Leave without saving them?',
   cancel: 'Cancel',
   copy: 'Copy',
   copied: 'Copied.',

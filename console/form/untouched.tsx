@@ -1,20 +1,21 @@
 /** Forms of records that other people may change at the same time. */
 import { type ComponentChildren, Fragment } from 'preact'
 import { useRef, useState } from 'preact/hooks'
+import { Touch } from './unsaved.ts'
 
 /**
  * Shows the form of a record. When the record changes, the form starts again with the new values,
  * unless the person has changed something in it since it was last saved. Saving then checks for
  * conflicts (`useSave`).
- * @param props.children renders the form with its initial values. The form calls `onSaved` after it
- * was saved.
+ * @param props.children renders the form with its initial values. The form calls `onSettled` after
+ * it was saved, or after it has discarded its changes.
  */
 export function UntouchedForm<T extends { readonly updated_at: string }>({
   record,
   children,
 }: {
   readonly record: T
-  readonly children: (record: T, onSaved: () => void) => ComponentChildren
+  readonly children: (record: T, onSettled: () => void) => ComponentChildren
 }) {
   const isTouched = useRef(false)
   const [shown, setShown] = useState(record)
@@ -24,13 +25,15 @@ export function UntouchedForm<T extends { readonly updated_at: string }>({
   const touch = (): void => {
     isTouched.current = true
   }
-  const onSaved = (): void => {
+  const onSettled = (): void => {
     isTouched.current = false
     setShown(latest.current)
   }
   return (
     <div onInputCapture={touch} onChangeCapture={touch}>
-      <Fragment key={shown.updated_at}>{children(shown, onSaved)}</Fragment>
+      <Touch.Provider value={touch}>
+        <Fragment key={shown.updated_at}>{children(shown, onSettled)}</Fragment>
+      </Touch.Provider>
     </div>
   )
 }

@@ -10,6 +10,7 @@ import { Notice, Skeleton, type Tone } from '../design/states.tsx'
 import { loadPart } from '../router/part.ts'
 import { type GraphNode, graphOf, type PlacedGraph, placeGraph } from './graph.ts'
 import { graphText as text } from './text.ts'
+import { openingView, scaled, type View, wholeView } from './view.ts'
 
 /** The state of a node. */
 export interface NodeState {
@@ -17,25 +18,16 @@ export interface NodeState {
   /** The state in words, such as `completed, 1.2 s`. */
   readonly label: string
   readonly current?: boolean
+  /** Whether the step is in progress. */
+  readonly active?: boolean
 }
 
-interface View {
-  readonly x: number
-  readonly y: number
-  readonly scale: number
-}
 interface Drag {
   readonly x: number
   readonly y: number
   readonly moved: boolean
 }
 const STEP = 60
-const limits = { least: 0.15, most: 2.5 }
-const scaled = (view: View, factor: number, x: number, y: number): View => {
-  const scale = Math.max(limits.least, Math.min(limits.most, view.scale * factor))
-  const by = scale / view.scale
-  return { scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by }
-}
 
 /**
  * Shows the steps of a workflow.
@@ -75,7 +67,12 @@ export function WorkflowGraph({
   if (failed) return <Notice tone="bad">{text.failed}</Notice>
   if (!placed) return <Skeleton lines={8} />
   return (
-    <Canvas graph={placed} height={height}>
+    <Canvas
+      graph={placed}
+      height={height}
+      first={firstShown(placed, states)}
+      isKnown={states?.size !== 0}
+    >
       <Frames graph={placed} />
       <Lines graph={placed} />
       <ol aria-label={text.label}>
@@ -93,31 +90,49 @@ export function WorkflowGraph({
   )
 }
 
+/**
+ * Returns the node at which a graph opens: the chosen one, or the first that is in progress, or the
+ * first.
+ */
+function firstShown(
+  { nodes }: PlacedGraph,
+  states: ReadonlyMap<string, NodeState> | undefined,
+): string | undefined {
+  const stateOf = ({ id }: GraphNode) => states?.get(id)
+  const found =
+    nodes.find((node) => stateOf(node)?.current) ?? nodes.find((node) => stateOf(node)?.active)
+  return (found ?? nodes[0])?.id
+}
+
 function Canvas({
   graph,
   height,
+  first,
+  isKnown,
   children,
 }: {
   readonly graph: PlacedGraph
   readonly height: string
+  /** Id of the node that is visible at first if the graph does not fit. */
+  readonly first: string | undefined
+  /** Whether the states of nodes are known, if the graph has any. */
+  readonly isKnown: boolean
   readonly children: ComponentChildren
 }) {
   const frame = useRef<HTMLDivElement>(null)
   const [view, setView] = useState<View>({ x: 0, y: 0, scale: 1 })
   const drag = useRef<Drag | null>(null)
-  const fit = (): void => {
-    const element = frame.current
-    if (!element) return
-    const { clientWidth: width, clientHeight: tall } = element
-    const scale = Math.max(limits.least, Math.min(1, width / graph.width, tall / graph.height))
-    const y = Math.max(0, (tall - graph.height * scale) / 2)
-    setView({ scale, x: (width - graph.width * scale) / 2, y })
+  const show = (viewIn: (frame: { width: number; height: number }) => View): void => {
+    const { clientWidth: width, clientHeight } = frame.current ?? {}
+    if (width !== undefined && clientHeight !== undefined)
+      setView(viewIn({ width, height: clientHeight }))
   }
+  const fit = (): void => show((size) => wholeView(graph, size))
   const middle = (factor: number): void => {
     const { clientWidth: width = 0, clientHeight: tall = 0 } = frame.current ?? {}
     setView((now) => scaled(now, factor, width / 2, tall / 2))
   }
-  useEffect(fit, [graph])
+  useEffect(() => show((size) => openingView(graph, size, first)), [graph, isKnown])
   useEffect(() => {
     const element = frame.current
     const turn = (event: WheelEvent): void => {

@@ -20,16 +20,26 @@ const current = (): Place => ({
 /** The current place. */
 export const place = signal<Place>(current())
 
-/** Functions that return a question if leaving the page would lose something. */
-const guards = new Set<() => string | undefined>()
+type Question = () => string | undefined
+/** The ways of leaving before which a guard asks, besides the browser's own. */
+interface Ways {
+  /** Calls of `go` by the program, as a dialog makes them after its input was sent. */
+  readonly calls?: boolean
+  /** Other tabs of the page. What is kept while another tab is shown needs no question. */
+  readonly tabs?: boolean
+}
+/** Guards against leaving the page. */
+const guards = new Map<Question, Ways>()
 /**
- * Asks for confirmation before the page is left, if something would be lost, such as changes of a
- * form. The browser's history buttons leave a page of the console without confirmation.
+ * Asks for confirmation before the page or its tab is left by a link, by `go`, by the history
+ * buttons of the browser, or by closing or reloading the browser's tab, if something would be lost,
+ * such as changes of a form. Drafts that are kept need no guard.
  * @param question returns the question for the user, or undefined if the page may be left.
+ * @param ways all by default.
  * @returns a function that removes the guard.
  */
-export function guardLeaving(question: () => string | undefined): () => void {
-  guards.add(question)
+export function guardLeaving(question: Question, ways: Ways = {}): () => void {
+  guards.set(question, ways)
   return () => void guards.delete(question)
 }
 /**
@@ -45,31 +55,58 @@ export function guardUnload(isNeeded: () => boolean): () => void {
   addEventListener('beforeunload', ask)
   return () => removeEventListener('beforeunload', ask)
 }
-/** Returns the first question that must be answered before the page is left. */
-const openQuestion = (): string | undefined => {
-  for (const question of guards) {
-    const asked = question()
+/**
+ * Returns the first question that must be answered before the page is left.
+ * @param way the way of leaving; by default, the browser leaves the console.
+ */
+const openQuestion = (way: Ways = {}): string | undefined => {
+  for (const [question, { calls = true, tabs = true }] of guards) {
+    const asks = (calls || !way.calls) && (tabs || !way.tabs)
+    const asked = asks ? question() : undefined
     if (asked !== undefined) return asked
   }
   return undefined
 }
+/** Returns the first question that must be answered before another place is shown. */
+const questionBefore = ({ path, query }: Place, calls: boolean): string | undefined => {
+  const shown = place.peek()
+  if (path !== shown.path) return openQuestion({ calls })
+  return query.get('tab') === shown.query.get('tab')
+    ? undefined
+    : openQuestion({ calls, tabs: true })
+}
+
+/** What the console stores in an entry of the browser's history. */
+interface Entry {
+  /** Position among the entries of the console. It shows how far the history buttons have gone. */
+  readonly at?: number
+  readonly scroll?: number
+}
+const entry = (): Entry => (history.state ?? {}) as Entry
+/** Position of the entry whose page is shown. */
+let shownAt = 0
 
 /**
  * Goes to a URL of the console.
  * @param options `replace` replaces the current entry of the history; `keep` keeps the scroll
- * position, for a changed filter or tab.
+ * position, for a changed filter or tab; `chosen`: the person has chosen the target, so an open
+ * dialog with entries asks as well.
  */
 export function go(
   href: string,
-  { replace = false, keep = false }: { readonly replace?: boolean; readonly keep?: boolean } = {},
+  {
+    replace = false,
+    keep = false,
+    chosen = false,
+  }: { readonly replace?: boolean; readonly keep?: boolean; readonly chosen?: boolean } = {},
 ): void {
   const target = new URL(href, location.href)
-  const question = target.pathname === location.pathname ? undefined : openQuestion()
+  const question = questionBefore({ path: target.pathname, query: target.searchParams }, !chosen)
   if (question !== undefined && !confirm(question)) return
   if (replace) history.replaceState(history.state, '', target)
   else {
-    history.replaceState({ scroll: scrollY }, '')
-    history.pushState({}, '', target)
+    history.replaceState({ ...entry(), scroll: scrollY }, '')
+    history.pushState({ at: ++shownAt }, '', target)
   }
   place.value = current()
   if (!keep) scrollTo(0, 0)
@@ -98,9 +135,26 @@ export function setQuery(
  */
 export function startRouter(isOurs: (path: string) => boolean): void {
   history.scrollRestoration = 'manual'
-  addEventListener('popstate', ({ state }) => {
+  shownAt = entry().at ?? 0
+  history.replaceState({ ...entry(), at: shownAt }, '')
+  /** Whether the next `popstate` is the return to the shown page after a refused confirmation. */
+  let returns = false
+  addEventListener('popstate', () => {
+    if (returns) {
+      returns = false
+      return
+    }
+    // Only an entry that a link to a part of the page has just made has no position.
+    const { at = shownAt + 1, scroll = 0 } = entry()
+    const question = questionBefore(current(), false)
+    if (question !== undefined && at !== shownAt && !confirm(question)) {
+      returns = true
+      history.go(shownAt - at)
+      return
+    }
+    shownAt = at
+    history.replaceState({ ...entry(), at }, '')
     place.value = current()
-    const { scroll = 0 } = (state ?? {}) as { scroll?: number }
     requestAnimationFrame(() => scrollTo(0, scroll))
   })
   addEventListener('beforeunload', (event) => {
@@ -115,6 +169,6 @@ export function startRouter(isOurs: (path: string) => boolean): void {
     if (target.origin !== location.origin || !isOurs(target.pathname)) return
     if (target.pathname === location.pathname && target.hash !== '') return
     event.preventDefault()
-    go(target.href)
+    go(target.href, { chosen: true })
   })
 }

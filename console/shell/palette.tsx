@@ -32,7 +32,16 @@ function all(): readonly Found[] {
     if (permission && path.startsWith('/p/') && !may(permission)) return []
     const href = fillPath(path, { project: current })
     const { label, group, icon, keys } = entry
-    return [{ id: href, label, hint: group, icon, ...(keys && { keys }), run: () => go(href) }]
+    return [
+      {
+        id: href,
+        label,
+        hint: group,
+        icon,
+        ...(keys && { keys }),
+        run: () => go(href, { chosen: true }),
+      },
+    ]
   })
   const own = commands.value.map(
     ({ id, label, icon = 'right', keys, run }): Found => ({
@@ -50,7 +59,7 @@ function all(): readonly Found[] {
       label: name,
       hint: text.projects,
       icon: 'projects',
-      run: () => go(`/p/${encodeURIComponent(handle)}`),
+      run: () => go(`/p/${encodeURIComponent(handle)}`, { chosen: true }),
     }),
   )
   const seen = new Set<string>()

@@ -70,6 +70,8 @@ export class Shard implements ActorRequests, LocalShard {
   #lastAt = 0
   #counter = 0
   #unsubscribe: (() => void) | undefined
+  /** Announces the last commit. Its jobs are sent to workers before followers are notified. */
+  #announce: () => void = () => {}
   readonly #atTurnEnd: (run: () => void) => void
   readonly #lost: (reason: string) => void
   readonly #held: () => Promise<boolean>
@@ -120,7 +122,6 @@ export class Shard implements ActorRequests, LocalShard {
     const task: ScheduleTask = (run, fail, ahead) => this.task(run, fail, ahead)
     const lose = (reason: string) => this.lose(reason)
     const note = (instance: ActorInstance) => this.#alarm.note(instance)
-    const owns = async () => (await held()) && this.#open
     const deadlines = new Deadlines()
     const rejectEffects = () => this.#mailbox.rejectEffects()
     const gate = new WriteGate(context, { isOpen, lose, note, rejectEffects })
@@ -135,7 +136,7 @@ export class Shard implements ActorRequests, LocalShard {
       offers,
       task,
       lose,
-      owns,
+      owns: async () => (await held()) && this.#open,
     })
     this.#context = context
     this.#gate = gate
@@ -171,11 +172,7 @@ export class Shard implements ActorRequests, LocalShard {
     const demand = bus.subscribe(subjects.demandAll, (message) =>
       this.#offers.kickProject((message as { project: string }).project),
     )
-    this.#unsubscribe = () => {
-      here?.()
-      own()
-      demand()
-    }
+    this.#unsubscribe = () => [here, own, demand].forEach((end) => void end?.())
     if (this.#gate.latched) {
       this.#gate.watch()
       return
@@ -297,6 +294,8 @@ export class Shard implements ActorRequests, LocalShard {
         if (ready.length > 0) {
           await this.#turn(ready)
           await new Promise<void>((done) => this.#atTurnEnd(done))
+          this.#announce()
+          this.#announce = () => {}
         } else if (this.#mailbox.length > 0 && this.#ahead.length === 0)
           await new Promise<void>((news) => {
             this.#news = news
@@ -386,7 +385,7 @@ export class Shard implements ActorRequests, LocalShard {
       if (instance.prev < 0) instance.prev = cursorOf(sequence, -1 - instance.prev)
     const now = this.deps.clock.elapsed()
     const committed = placed(sequence, batch)
-    announce(this.deps.bus, committed, batch)
+    this.#announce = () => announce(this.deps.bus, committed, batch)
     committed.forEach((one, i) => {
       const instance = batch.instances[i] as ActorInstance
       const bytes = batch.sizes[i] as number

@@ -11,7 +11,7 @@
  * F3. Failures are retried with exponential back-off. The back-off after failed reads is jittered,
  *     so that many followers do not resume at the same moment.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Stored } from '../host/ports.ts'
 import { DamagedEnvelope, opened } from './envelope.ts'
 import { sentence } from './failures.ts'
@@ -88,6 +88,10 @@ export function follow(
     for (let failures = 0; !stopped(); ) {
       if (waiting.length === 0) {
         await arrival.rung()
+        // The acknowledgement of an append often arrives together with the appended message. Jobs of
+        // the commit are sent to workers in this turn and the next, before the message is handed on.
+        await nextTurn()
+        await nextTurn()
         continue
       }
       const batch = waiting

@@ -1,6 +1,7 @@
 /** The time axis, filters, typed JSON, differences and the graph of a workflow. */
 import t from 'tap'
 import { graphOf, placeGraph } from '../../console/graph/graph.ts'
+import { openingView } from '../../console/graph/view.ts'
 import { differences, pairSteps } from '../../console/pages/runs/compare/diff.ts'
 import { addResults } from '../../console/pages/runs/list/bulk-progress.ts'
 import {
@@ -133,6 +134,29 @@ t.test('a workflow is a graph with frames around branches and items', async (t) 
   t.equal(placed.lines.length, 9)
   const [one, next] = [placed.boxes.get('each'), placed.boxes.get('each/p')]
   t.ok(one && next && next.y > one.y + one.height, 'a step is below the one before it')
+})
+
+t.test('a long graph opens at a readable scale with its node in sight', async (t) => {
+  const steps = Array.from({ length: 200 }, (_, index) => ({
+    id: `s${index}`,
+    kind: 'sleep' as const,
+    config: { duration: '0s' },
+  }))
+  const frame = { width: 800, height: 500 }
+  const long = await placeGraph(graphOf({ steps }))
+  t.ok(long.height > 10_000)
+  for (const index of [0, 120, 199]) {
+    const { scale, y } = openingView(long, frame, `s${index}`)
+    t.equal(scale, 1)
+    const box = long.boxes.get(`s${index}`)
+    const top = (box?.y ?? 0) * scale + y
+    t.ok(top >= 0 && top + (box?.height ?? 0) * scale <= frame.height, `s${index} is visible`)
+  }
+  const wide = { boxes: long.boxes, width: 9000, height: 9000 }
+  t.strictSame(openingView(wide, frame, undefined), { scale: 0.6, x: 0, y: 0 })
+  const short = await placeGraph(graphOf({ steps: steps.slice(0, 6) }))
+  const { scale, y } = openingView(short, frame, 's5')
+  t.ok(scale >= 0.6 && scale < 1 && y >= 0, 'a graph that can be read as a whole is shown whole')
 })
 
 t.test(

@@ -338,15 +338,17 @@ for (const [index, [name, row]] of rows.entries()) {
           return
         accepted++
         if (answer.text === '') return
-        const { id, run_id, session, artifact, changes } = JSON.parse(answer.text) as {
+        const { id, run_id, session_id, session, artifact, changes } = JSON.parse(answer.text) as {
           id?: unknown
           run_id?: unknown
+          session_id?: unknown
           session?: { id: unknown }
           artifact?: { id: unknown }
           changes?: readonly { readonly resource_id?: string }[]
         }
         for (const { resource_id } of changes ?? []) made.add(String(resource_id))
-        made.add(String(id ?? session?.id ?? artifact?.id)).add(String(run_id))
+        for (const one of [id ?? session?.id ?? artifact?.id, run_id, session_id])
+          made.add(String(one))
       },
     )
     const after = await shownIn(s, place)

@@ -6,6 +6,7 @@ import { useSave } from '../../api/save.ts'
 import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { FormDialog } from '../../design/overlay.tsx'
+import { useChanged } from '../../form/unsaved.ts'
 import { type Role, useRoles } from './roles-of.ts'
 import { accessText as text } from './text.ts'
 
@@ -62,6 +63,7 @@ export function PrincipalForm({
     of?.role_ids ?? (of ? [] : ['role_operator']),
   )
   const save = useSave(of)
+  const { isChanged } = useChanged([name, email, description, chosen])
   const submit = async (): Promise<void> => {
     // Only changed fields are sent, so concurrent changes to other fields are kept.
     const changes = {
@@ -95,6 +97,7 @@ export function PrincipalForm({
     <FormDialog
       title={title}
       action={of ? text.save : text.add}
+      disabled={of !== undefined && !isChanged}
       onSubmit={submit}
       onClose={() => onClose()}
     >

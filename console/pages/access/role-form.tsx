@@ -6,6 +6,7 @@ import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { FormDialog } from '../../design/overlay.tsx'
 import { Badge } from '../../design/states.tsx'
+import { useChanged } from '../../form/unsaved.ts'
 import { actionPermissionsOf, isAction } from './permissions.ts'
 import type { Role } from './roles-of.ts'
 import { accessText as text } from './text.ts'
@@ -31,6 +32,7 @@ export function RoleForm({
   )
   const [actions, setActions] = useState(of?.permissions.filter(isAction).join('\n') ?? '')
   const save = useSave(of)
+  const { isChanged } = useChanged([description, chosen, actions])
   const submit = async (): Promise<void> => {
     const permissions = [...chosen, ...actionPermissionsOf(actions)]
     if (of)
@@ -54,6 +56,7 @@ export function RoleForm({
     <FormDialog
       title={of ? text.editRole : text.newRole}
       action={of ? text.save : text.create}
+      disabled={of !== undefined && !isChanged}
       onSubmit={submit}
       onClose={() => onClose(false)}
     >

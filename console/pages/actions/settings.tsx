@@ -9,6 +9,7 @@ import { showDone } from '../../design/notify.ts'
 import { Confirm } from '../../design/overlay.tsx'
 import { Editor } from '../../editor/editor.tsx'
 import { faultsBelow } from '../../editor/faults.ts'
+import { useUnsaved } from '../../form/unsaved.ts'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
 import { jsonObject, objectText } from '../build/object.ts'
@@ -76,6 +77,8 @@ export function Settings({
   const disabled = !may('project.edit')
   const isHttp = action.endpoint_kind === 'http'
   const update = useSave(action)
+  const values = [title, description, url, format, input, output, marks, tags]
+  const { isChanged, saved } = useUnsaved(values)
   const save = async (): Promise<void> => {
     const [input_schema, output_schema] = [jsonObject(input), jsonObject(output)]
     if (!input_schema || !output_schema)
@@ -96,6 +99,7 @@ export function Settings({
         ...(isHttp && url !== action.endpoint_url && { endpoint_url: url.trim() }),
       })
       setFaults([])
+      saved()
       onSaved()
       showDone(text.saved)
     } catch (error) {
@@ -176,7 +180,7 @@ export function Settings({
       <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
       {!disabled && (
         <div>
-          <Button kind="primary" submit onClick={save}>
+          <Button kind="primary" submit disabled={!isChanged} onClick={save}>
             {text.save}
           </Button>
         </div>

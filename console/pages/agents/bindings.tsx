@@ -12,6 +12,7 @@ import { showDone } from '../../design/notify.ts'
 import { Confirm, Dialog } from '../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../design/states.tsx'
 import { designText } from '../../design/text.ts'
+import { useChanged } from '../../form/unsaved.ts'
 import { may } from '../../shell/session.ts'
 import { isolate } from '../../text/isolate.ts'
 import { agentsText as text } from './text.ts'
@@ -138,6 +139,16 @@ function BindingDialog({
   const [policy, setPolicy] = useState<Binding['dm_policy']>(binding?.dm_policy ?? 'open')
   const [senders, setSenders] = useState(binding?.sender_allow.join(', ') ?? '')
   const [replaces, setReplaces] = useState(false)
+  const { isChanged } = useChanged([
+    enabled,
+    dms,
+    mentions,
+    all,
+    channels,
+    policy,
+    senders,
+    replaces,
+  ])
   const { error, attempt, faultOf } = useRefusal()
   const save = async (): Promise<void> => {
     await attempt(async () => {
@@ -209,7 +220,12 @@ function BindingDialog({
         {error && error.fields.length === 0 && <Failure error={error} />}
         <div class="actions">
           <Button onClick={() => onClose(false)}>{designText.cancel}</Button>
-          <Button kind="primary" submit disabled={account.trim() === ''} onClick={save}>
+          <Button
+            kind="primary"
+            submit
+            disabled={(binding !== undefined && !isChanged) || account.trim() === ''}
+            onClick={save}
+          >
             {text.save}
           </Button>
         </div>

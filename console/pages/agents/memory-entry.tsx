@@ -7,6 +7,7 @@ import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.t
 import { Dialog } from '../../design/overlay.tsx'
 import { Failure } from '../../design/states.tsx'
 import { designText } from '../../design/text.ts'
+import { useChanged } from '../../form/unsaved.ts'
 import { agentsText as text } from './text.ts'
 
 /** A stored entry of an agent's memory. */
@@ -37,6 +38,7 @@ export function EntryDialog({
   const [kind, setKind] = useState<MemoryEntry['kind']>(entry?.kind ?? 'fact')
   const [importance, setImportance] = useState(String(entry?.importance ?? 50))
   const [pinned, setPinned] = useState(entry?.pinned ?? false)
+  const { isChanged } = useChanged([content, summary, kind, importance, pinned])
   const { error, attempt, faultOf } = useRefusal()
   const save = async (): Promise<void> => {
     await attempt(async () => {
@@ -105,7 +107,7 @@ export function EntryDialog({
           <Button
             kind="primary"
             submit
-            disabled={key.trim() === '' || content === ''}
+            disabled={(entry !== undefined && !isChanged) || key.trim() === '' || content === ''}
             onClick={save}
           >
             {text.save}

@@ -12,7 +12,7 @@ import { SelectField, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Failure, Notice } from '../../design/states.tsx'
 import { Editor } from '../../editor/editor.tsx'
-import { guardLeaving } from '../../router/router.ts'
+import { useLeaveQuestion } from '../../form/unsaved.ts'
 import { may } from '../../shell/session.ts'
 import { Conflict, conflictsOf } from './conflict.tsx'
 import { agentsText as text } from './text.ts'
@@ -70,7 +70,7 @@ export function Settings({
   const dirty = Object.keys(changes).length > 0
   const mayEdit = may('project.edit')
   useEffect(() => onDirty(dirty), [dirty])
-  useEffect(() => (dirty ? guardLeaving(() => text.leave) : undefined), [dirty])
+  useLeaveQuestion(dirty)
   const now = { ...agent, ...changes } as Agent
   const change = (more: Changes): void => {
     const next = Object.entries({ ...changes, ...more }).filter(

@@ -69,7 +69,6 @@ export const agentsText = messages('agents', {
   noValue: 'no value',
   keepMine: 'Keep my changes',
   takeTheirs: 'Take the stored values',
-  leave: 'The changes of this agent are not saved. Leave the page?',
   limits: 'Model and limits',
   activate: 'Activate',
   deactivate: 'Deactivate',

@@ -6,6 +6,7 @@ import { Button, LinkButton } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextArea } from '../../design/field.tsx'
 import { showError } from '../../design/notify.ts'
 import { Failure, Notice } from '../../design/states.tsx'
+import { useLeaveQuestion } from '../../form/unsaved.ts'
 import { loadPart } from '../../router/part.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { groupHref } from './groups.ts'
@@ -54,6 +55,7 @@ export default function ApplyPage({ params }: PageProps) {
   const [error, setError] = useState<ApiError>()
   const read = useRead(files, variables)
   const blueprint = read?.blueprints[choices.at]
+  useLeaveQuestion(files.length > 0 && step.kind !== 'applied')
   const isReady = blueprint !== undefined && read?.faults.length === 0
 
   const send = async (more: { mode: 'preview' | 'apply'; plan_id?: string }) =>

@@ -9,6 +9,7 @@ import { Checkbox, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Confirm, Dialog, Menu, type MenuItem } from '../../design/overlay.tsx'
 import { Notice } from '../../design/states.tsx'
+import { useChanged } from '../../form/unsaved.ts'
 import { go } from '../../router/router.ts'
 import { channelsText as text } from './text.ts'
 
@@ -29,6 +30,7 @@ function Settings({
   const [closed, setClosed] = useState(channel.private)
   const { error, attempt, faultOf } = useRefusal()
   const update = useSave(channel)
+  const { isChanged } = useChanged([name, topic, closed])
   const save = async (): Promise<void> => {
     await attempt(async () => {
       await update('channel.update', {
@@ -70,7 +72,7 @@ function Settings({
         <Checkbox label={text.makePrivate} checked={closed} onChecked={setClosed} />
         <div class="actions">
           <Button onClick={onClose}>{text.cancel}</Button>
-          <Button kind="primary" submit>
+          <Button kind="primary" submit disabled={!isChanged}>
             {text.save}
           </Button>
         </div>

@@ -9,6 +9,7 @@ import { Checkbox, TextArea } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
 import { Badge, Failure } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
+import { useChanged } from '../../form/unsaved.ts'
 import { Who } from '../../people/who.tsx'
 import { isolate } from '../../text/isolate.ts'
 import { stateTones, tagLines, tagsOf } from './state.ts'
@@ -159,6 +160,7 @@ export function EditDialog({
   const [scope, setScope] = useState(environment.scope === 'owner')
   const { error, attempt } = useRefusal()
   const update = useSave(environment)
+  const { isChanged } = useChanged([tags, scope])
   const save = async (): Promise<void> => {
     await attempt(async () => {
       await update('environment.update', {
@@ -177,7 +179,7 @@ export function EditDialog({
       {error && <Failure error={error} />}
       <div class="actions">
         <Button onClick={onClose}>{text.cancel}</Button>
-        <Button kind="primary" onClick={save}>
+        <Button kind="primary" disabled={!isChanged} onClick={save}>
           {text.save}
         </Button>
       </div>

@@ -8,6 +8,7 @@ import { TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Editor } from '../../editor/editor.tsx'
 import { faultsBelow } from '../../editor/faults.ts'
+import { useUnsaved } from '../../form/unsaved.ts'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
 import { jsonObject, objectText } from '../build/object.ts'
@@ -33,6 +34,7 @@ export function Settings({
   const [faults, setFaults] = useState<readonly FieldFault[]>([])
   const disabled = !may('project.edit')
   const update = useSave(loop)
+  const { isChanged, saved } = useUnsaved([name, description, agent, config, settings, tags])
   const save = async (): Promise<void> => {
     const [default_config, given] = [jsonObject(config), jsonObject(settings)]
     if (!default_config || !given)
@@ -51,6 +53,7 @@ export function Settings({
         ...(settings !== objectText(loop.settings) && { settings: given }),
       })
       setFaults([])
+      saved()
       onSaved()
       showDone(text.saved)
     } catch (error) {
@@ -102,7 +105,7 @@ export function Settings({
       <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
       {!disabled && (
         <div>
-          <Button kind="primary" submit disabled={name.trim() === ''} onClick={save}>
+          <Button kind="primary" submit disabled={!isChanged || name.trim() === ''} onClick={save}>
             {text.save}
           </Button>
         </div>

@@ -8,6 +8,7 @@ import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextField } from '../../design/field.tsx'
 import { Dialog } from '../../design/overlay.tsx'
 import { faultsBelow } from '../../editor/faults.ts'
+import { useChanged } from '../../form/unsaved.ts'
 import { faultAt } from '../../form/value.ts'
 import { buildText } from '../build/text.ts'
 import { NextTimes } from './schedule.tsx'
@@ -30,6 +31,7 @@ export function TriggerDialog({
   readonly onClose: () => void
 }) {
   const [written, setWritten] = useState(() => writtenTrigger(trigger))
+  const { isChanged } = useChanged([written])
   const [faults, setFaults] = useState<readonly FieldFault[]>([])
   const catalog = useQuery('catalog.events', written.kind === 'event' ? { project } : undefined)
   const types = (catalog.state.value.data?.items ?? []).flatMap((source) =>
@@ -131,7 +133,9 @@ export function TriggerDialog({
             kind="primary"
             submit
             disabled={
-              wrong !== undefined || (written.kind === 'event' && written.event_type.trim() === '')
+              (trigger !== undefined && !isChanged) ||
+              wrong !== undefined ||
+              (written.kind === 'event' && written.event_type.trim() === '')
             }
             onClick={save}
           >

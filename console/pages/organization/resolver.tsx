@@ -10,6 +10,7 @@ import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.t
 import { showDone } from '../../design/notify.ts'
 import { Badge, Failure, Show } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
+import { useLeaveQuestion, useUnsaved } from '../../form/unsaved.ts'
 import { UntouchedForm } from '../../form/untouched.tsx'
 import { Page } from '../../shell/page.tsx'
 import { useOrganizationChanges } from './changes.ts'
@@ -39,6 +40,8 @@ function ResolverForm({ of, onSaved }: { readonly of: Resolver; readonly onSaved
   const [stale, setStale] = useState(String(of.stale_max_age_s))
   const [unavailable, setUnavailable] = useState(of.on_unavailable)
   const save = useSave(of)
+  const values = [isClient, url, token, removeToken, timeout, revalidate, stale, unavailable]
+  const { isChanged, saved } = useUnsaved(values)
   const { error, submit, faultOf } = useSending(async () => {
     await save('resolver.put', {
       source: isClient ? 'client_resolver' : 'stored',
@@ -49,6 +52,7 @@ function ResolverForm({ of, onSaved }: { readonly of: Resolver; readonly onSaved
       stale_max_age_s: Number(stale),
       on_unavailable: unavailable,
     })
+    saved()
     setToken('')
     setRemoveToken(false)
     onSaved()
@@ -142,7 +146,7 @@ function ResolverForm({ of, onSaved }: { readonly of: Resolver; readonly onSaved
         onValue={setStale}
       />
       <div class="row">
-        <Button kind="primary" submit>
+        <Button kind="primary" submit disabled={!isChanged}>
           {text.save}
         </Button>
         <span class="small soft">
@@ -156,6 +160,8 @@ function ResolverForm({ of, onSaved }: { readonly of: Resolver; readonly onSaved
 function Origins() {
   const { state, reload } = useQuery('oauth_origins.get', {})
   const [typed, setTyped] = useState<string>()
+  const isChanged = typed !== undefined && typed !== state.value.data?.origins.join('\n')
+  useLeaveQuestion(isChanged)
   const { error, submit, faultOf } = useSending(async () => {
     const origins = (typed ?? '').split(/\s+/).filter((origin) => origin !== '')
     await call('oauth_origins.put', { origins })
@@ -184,7 +190,7 @@ function Origins() {
             onValue={setTyped}
           />
           <div>
-            <Button submit disabled={typed === undefined}>
+            <Button submit disabled={!isChanged}>
               {text.save}
             </Button>
           </div>

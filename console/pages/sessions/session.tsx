@@ -10,6 +10,7 @@ import { showDone } from '../../design/notify.ts'
 import { Confirm, Dialog, Menu, type MenuItem } from '../../design/overlay.tsx'
 import { Badge, Failure, Notice, Skeleton } from '../../design/states.tsx'
 import { designText } from '../../design/text.ts'
+import { useChanged } from '../../form/unsaved.ts'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
@@ -198,6 +199,7 @@ function Rename({
   readonly onClose: () => void
 }) {
   const [title, setTitle] = useState(session.title)
+  const { isChanged } = useChanged([title])
   return (
     <Dialog title={text.renameSession} onClose={onClose}>
       <form class="stack" onSubmit={(event) => event.preventDefault()}>
@@ -207,6 +209,7 @@ function Rename({
           <Button
             kind="primary"
             submit
+            disabled={!isChanged}
             onClick={async () => {
               const of = { project, session_id: session.id }
               await call('session.update', { ...of, title: title.trim() })

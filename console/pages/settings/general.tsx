@@ -1,15 +1,15 @@
 /** The general settings of a project, as a form that is saved as a whole. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { CallReply } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
-import { saverOf } from '../../api/save.ts'
+import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyButton } from '../../design/copy.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Failure, Notice } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { guardLeaving } from '../../router/router.ts'
+import { useLeaveQuestion } from '../../form/unsaved.ts'
 import { loadSession, may } from '../../shell/session.ts'
 import { changedSettings, type Settings, settingsOf } from './changes.ts'
 import { settingsText as text } from './text.ts'
@@ -21,10 +21,13 @@ export function General({
   of,
   project,
   onSaved,
+  onSettled,
 }: {
   readonly of: Project
   readonly project: string
   readonly onSaved: () => void
+  /** Called after the form was saved, or its changes were discarded. */
+  readonly onSettled: () => void
 }) {
   const saved = settingsOf(of)
   const [edited, setEdited] = useState<Partial<Settings>>({})
@@ -35,21 +38,19 @@ export function General({
   const isChanged = Object.keys(changes).length > 0
   const mayChange = may('project.admin')
   const restricts = changes.access_mode === 'restricted'
-  useEffect(() => guardLeaving(() => (isChanged ? text.unsaved : undefined)), [isChanged])
-  const update = useRef(saverOf(of))
-  const set = (part: Partial<Settings>): void => {
-    if (!isChanged) update.current = saverOf(of)
-    setEdited({ ...edited, ...part })
-  }
+  useLeaveQuestion(isChanged && mayChange)
+  const update = useSave(of)
+  const set = (part: Partial<Settings>): void => setEdited({ ...edited, ...part })
   const save = (): Promise<void> =>
     attempt(async () => {
-      await update.current('project.update', {
+      await update('project.update', {
         project,
         ...changes,
         ...(restricts && seed && { seed_existing_members: true }),
       })
       showDone(text.saved)
       setEdited({})
+      onSettled()
       onSaved()
       await loadSession()
     })
@@ -145,7 +146,13 @@ export function General({
           <Button kind="primary" submit disabled={!isChanged}>
             {text.save}
           </Button>
-          <Button disabled={!isChanged} onClick={() => setEdited({})}>
+          <Button
+            disabled={!isChanged}
+            onClick={() => {
+              setEdited({})
+              onSettled()
+            }}
+          >
             {text.reset}
           </Button>
         </div>

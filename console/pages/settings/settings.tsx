@@ -9,6 +9,7 @@ import { showDone } from '../../design/notify.ts'
 import { FormDialog } from '../../design/overlay.tsx'
 import { Notice, Show } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
+import { UntouchedForm } from '../../form/untouched.tsx'
 import { go } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { loadSession, mayInOrganization } from '../../shell/session.ts'
@@ -84,7 +85,13 @@ export default function SettingsPage({ params }: PageProps) {
               {
                 id: 'general',
                 label: text.general,
-                content: () => <General of={of} project={project} onSaved={reload} />,
+                content: () => (
+                  <UntouchedForm record={of}>
+                    {(one, onSettled) => (
+                      <General of={one} project={project} onSaved={reload} onSettled={onSettled} />
+                    )}
+                  </UntouchedForm>
+                ),
               },
               { id: 'hosts', label: text.hosts, content: () => <Hosts project={project} /> },
               { id: 'storage', label: text.storage, content: () => <Storage project={project} /> },

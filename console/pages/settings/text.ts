@@ -28,7 +28,6 @@ export const settingsText = messages('settings', {
   attachmentsHint: 'People can attach files to sessions.',
   save: 'Save',
   saved: 'The settings were saved.',
-  unsaved: 'Leave without saving the changes?',
   reset: 'Discard changes',
   readOnly: 'You may see the settings. Changing them needs the permission project.admin.',
   created: 'Created',

@@ -1,16 +1,16 @@
 /** The parts of a table next to its rows: its columns, its statistics, and its details. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { Table } from '../../../protocol/tables/schema.ts'
 import { useQuery } from '../../api/query.ts'
 import { useRefusal } from '../../api/refusal.ts'
-import { saverOf, useSave } from '../../api/save.ts'
+import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Dialog } from '../../design/overlay.tsx'
 import { Badge, Failure, Show } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { guardLeaving } from '../../router/router.ts'
+import { useChanged, useLeaveQuestion } from '../../form/unsaved.ts'
 import { formatBytes, formatNumber } from '../../text/format.ts'
 import { ColumnsEditor, columnsOf, type EditedColumn, editedColumn } from './columns.tsx'
 import { tablesText as text } from './text.ts'
@@ -21,11 +21,14 @@ export function SchemaPart({
   table,
   editable,
   onSaved,
+  onSettled,
 }: {
   readonly project: string
   readonly table: Table
   readonly editable: boolean
   readonly onSaved: () => void
+  /** Called after the columns were saved, or their changes were discarded. */
+  readonly onSettled: () => void
 }) {
   const { id, schema } = table
   const stats = useQuery('table.stats', { project, id })
@@ -34,31 +37,28 @@ export function SchemaPart({
   const [dirty, setDirty] = useState(false)
   const [faults, setFaults] = useState<ReadonlyMap<number, string>>()
   const { error, attempt, clear } = useRefusal()
-  const version = JSON.stringify(schema)
-  const update = useRef(saverOf(table))
-  const reset = (): void => {
-    update.current = saverOf(table)
+  const update = useSave(table)
+  const discard = (): void => {
     setColumns(start())
     setDirty(false)
     setFaults(undefined)
     clear()
+    onSettled()
   }
-  useEffect(() => {
-    if (!dirty) reset()
-  }, [version])
-  useEffect(() => (dirty ? guardLeaving(() => text.leaving) : undefined), [dirty])
+  useLeaveQuestion(dirty)
   const save = async (): Promise<void> => {
     const made = columnsOf(columns)
     setFaults('faults' in made ? made.faults : undefined)
     if ('faults' in made) return
     await attempt(async () => {
-      await update.current('table.update', {
+      await update('table.update', {
         project,
         id,
         schema: { ...schema, columns: made.columns },
       })
       setDirty(false)
       showDone(text.saved)
+      onSettled()
       onSaved()
     })
   }
@@ -85,7 +85,7 @@ export function SchemaPart({
           <Button kind="primary" onClick={save}>
             {text.saveColumns}
           </Button>
-          <Button onClick={reset}>{text.discard}</Button>
+          <Button onClick={discard}>{text.discard}</Button>
         </div>
       )}
     </div>
@@ -166,6 +166,7 @@ export function DetailsDialog({
   )
   const { error, faultOf, attempt } = useRefusal()
   const update = useSave(table)
+  const { isChanged } = useChanged([name, description, instructions, tags])
   const save = (): Promise<void> =>
     attempt(async () => {
       const changes = { name, description, instructions, tags: tagsOf(tags) }
@@ -208,7 +209,7 @@ export function DetailsDialog({
       {error && error.fields.length === 0 && <Failure error={error} />}
       <div class="actions">
         <Button onClick={onClose}>{text.cancel}</Button>
-        <Button kind="primary" onClick={save}>
+        <Button kind="primary" disabled={!isChanged} onClick={save}>
           {text.save}
         </Button>
       </div>

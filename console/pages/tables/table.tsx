@@ -8,6 +8,7 @@ import { showDone, showError } from '../../design/notify.ts'
 import { Confirm, Menu } from '../../design/overlay.tsx'
 import { Failure, Notice, Skeleton } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
+import { UntouchedForm } from '../../form/untouched.tsx'
 import { go, place } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
@@ -170,7 +171,17 @@ export default function TablePage({ params }: PageProps) {
             id: 'columns',
             label: text.schema,
             content: () => (
-              <SchemaPart project={project} table={table} editable={editable} onSaved={reload} />
+              <UntouchedForm record={table}>
+                {(one, onSettled) => (
+                  <SchemaPart
+                    project={project}
+                    table={one}
+                    editable={editable}
+                    onSaved={reload}
+                    onSettled={onSettled}
+                  />
+                )}
+              </UntouchedForm>
             ),
           },
           {

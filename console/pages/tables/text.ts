@@ -125,7 +125,6 @@ export const tablesText = messages('tables', {
   addColumn: 'Add a column',
   saveColumns: 'Save the columns',
   discard: 'Discard the changes',
-  leaving: 'The changes of the columns are not saved. Leave the page?',
   schemaHint:
     'A removed column hides its values and does not delete them: they return with a column of ' +
     'the same name and type. The type of a column can change only while the table has no rows, ' +

@@ -5,6 +5,7 @@ import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
 import { FormDialog } from '../../design/overlay.tsx'
+import { useChanged } from '../../form/unsaved.ts'
 import { eventsOf } from './events-text.ts'
 import { webhooksText as text } from './text.ts'
 
@@ -27,6 +28,7 @@ export function WebhookForm({
   const [events, setEvents] = useState(of?.events.join(' ') ?? '')
   const [enabled, setEnabled] = useState(of?.enabled ?? true)
   const save = useSave(of)
+  const { isChanged } = useChanged([name, url, events, enabled])
   const submit = async (): Promise<void> => {
     const selected = eventsOf(events)
     if (!of) {
@@ -48,6 +50,7 @@ export function WebhookForm({
     <FormDialog
       title={of ? text.editTitle : text.new}
       action={of ? text.save : text.create}
+      disabled={of !== undefined && !isChanged}
       onSubmit={submit}
       onClose={() => onClose()}
     >

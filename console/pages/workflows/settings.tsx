@@ -6,6 +6,7 @@ import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
+import { useUnsaved } from '../../form/unsaved.ts'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
 import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
@@ -29,6 +30,7 @@ export function Settings({
   const [faults, setFaults] = useState<readonly FieldFault[]>([])
   const disabled = !may('project.edit')
   const update = useSave(workflow)
+  const { isChanged, saved } = useUnsaved([name, description, asTool, tags])
   const save = async (): Promise<void> => {
     try {
       await update('workflow.update', {
@@ -40,6 +42,7 @@ export function Settings({
         tags: tagsOf(tags),
       })
       setFaults([])
+      saved()
       onSaved()
       showDone(text.saved)
     } catch (error) {
@@ -72,7 +75,7 @@ export function Settings({
       <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
       {!disabled && (
         <div>
-          <Button kind="primary" submit disabled={name.trim() === ''} onClick={save}>
+          <Button kind="primary" submit disabled={!isChanged || name.trim() === ''} onClick={save}>
             {text.save}
           </Button>
         </div>

@@ -67,7 +67,6 @@ export const agents: typeof agentsText = {
   saved: 'Gespeichert.',
   discard: 'Änderungen verwerfen',
   unsaved: 'Es gibt ungespeicherte Änderungen.',
-  leave: 'Die Änderungen dieses Agenten sind nicht gespeichert. Die Seite verlassen?',
   limits: 'Modell und Grenzen',
   activate: 'Aktivieren',
   deactivate: 'Deaktivieren',

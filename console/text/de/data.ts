@@ -145,7 +145,6 @@ export const tables: typeof tablesText = {
   addColumn: 'Spalte hinzufügen',
   saveColumns: 'Spalten speichern',
   discard: 'Änderungen verwerfen',
-  leaving: 'Die Änderungen der Spalten sind nicht gespeichert. Die Seite verlassen?',
   schemaHint:
     'Eine entfernte Spalte verbirgt ihre Werte und löscht sie nicht: Sie kommen mit einer Spalte ' +
     'desselben Namens und Typs wieder. Der Typ einer Spalte kann nur geändert werden, solange ' +

@@ -30,6 +30,7 @@ export const chart: typeof chartText = {
 
 export const design: typeof designText = {
   close: 'Schließen',
+  leave: 'Änderungen auf dieser Seite sind nicht gespeichert. Ohne Speichern verlassen?',
   cancel: 'Abbrechen',
   copy: 'Kopieren',
   copied: 'Kopiert.',

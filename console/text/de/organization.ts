@@ -217,7 +217,6 @@ export const settings: typeof settingsText = {
   attachmentsHint: 'Personen können Dateien an Sitzungen anhängen.',
   save: 'Speichern',
   saved: 'Die Einstellungen wurden gespeichert.',
-  unsaved: 'Die Seite verlassen, ohne die Änderungen zu speichern?',
   reset: 'Änderungen verwerfen',
   readOnly: 'Sie dürfen die Einstellungen sehen. Zum Ändern ist das Recht project.admin nötig.',
   created: 'Angelegt',

@@ -83,6 +83,8 @@ export class Checkpoint implements Covered {
    * replacing.
    */
   readonly #replacing = new Set<string>()
+  /** Whether the stored record lists all of `#replacing`. */
+  #announced = true
   #inherited: readonly string[] = []
 
   /** @param gate while it is latched, an empty checkpoint is not stored. */
@@ -154,9 +156,12 @@ export class Checkpoint implements Covered {
 
   /** Records which stored snapshots are about to be replaced (C4). */
   async announce(keys: readonly string[]): Promise<void> {
-    const known = this.#replacing.size
-    for (const key of keys) this.#replacing.add(key)
-    if (this.#replacing.size > known) await this.#again()
+    for (const key of keys) {
+      if (this.#replacing.has(key)) continue
+      this.#replacing.add(key)
+      this.#announced = false
+    }
+    if (!this.#announced) await this.#again()
   }
   /**
    * Checks that the snapshots that an earlier owner was replacing still exist (C4).
@@ -257,6 +262,7 @@ export class Checkpoint implements Covered {
       )
       if (revision !== undefined) {
         this.#revision = revision
+        this.#announced = true
         return revision
       }
       await this.#read()

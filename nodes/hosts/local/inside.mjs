@@ -14,7 +14,7 @@ import { connect, createServer, Socket } from 'node:net'
 import { constants } from 'node:os'
 
 const CONTROL = 4
-/** Milliseconds between SIGTERM and SIGKILL after the host has ended. */
+/** Milliseconds between SIGHUP and SIGKILL after the host has ended. */
 const GRACE_MS = 2000
 const SETTINGS = 'BATON_INSIDE'
 
@@ -83,8 +83,10 @@ function start() {
     process.on(signal, () => child.kill(signal))
   control.on('data', () => child.kill('SIGTERM'))
   control.on('error', () => {})
+  // After SIGTERM, the worker would return its running jobs to their queues, and a command that may
+  // be executed only once could begin a second time. After SIGHUP, it reports nothing.
   control.on('close', () => {
-    child.kill('SIGTERM')
+    child.kill('SIGHUP')
     setTimeout(() => {
       child.kill('SIGKILL')
       process.exit(137)

@@ -314,6 +314,23 @@ t.test('stopping cancels running jobs, returns them, and takes at most 5 s', asy
   t.equal(clock.timers, 0)
 })
 
+t.test('an abandoned worker stops its jobs and reports nothing', async (t) => {
+  const { clock, worker, peer } = stand({
+    actions: {
+      kind: (_, { signal }) =>
+        new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason))),
+    },
+  })
+  void worker.start()
+  peer().accept()
+  const job = jobOf('kind')
+  await peer().give(job)
+  t.strictSame(await worker.abandon(), { reason: 'stopped' })
+  await settled()
+  t.strictSame(peer().all('job.report'), [])
+  t.equal(clock.timers, 0)
+})
+
 t.test('a worker that never connected can be stopped', async (t) => {
   const { clock, worker, peer } = stand({ actions: {} })
   const started = worker.start()

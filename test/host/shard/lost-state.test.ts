@@ -41,45 +41,55 @@ t.test('a loss is detected although the returned record has the same content', a
   )
 })
 
-t.test('the next owner detects a snapshot that was lost while it replaced another', async (t) => {
-  const world = new ToyWorld()
-  const first = await world.owner()
-  const put = world.snapshots.put.bind(world.snapshots)
-  const isRun = (key: string) => key.includes(runId(1))
-  const marked = (data: Uint8Array) =>
-    (JSON.parse(new TextDecoder().decode(data)) as { state?: number }).state ?? 0
-  let unanswered = false
-  world.snapshots.put = async (partition, key, data, revision) => {
-    const stored = await put(partition, key, data, revision)
-    if (`${partition}/${key}` === CHECKPOINT && marked(data) > 0 && !unanswered) {
-      // The checkpoint is stored, but its owner receives no answer and stores the same snapshots
-      // again.
-      unanswered = true
-      throw new Error('the servers do not answer')
-    }
-    if (unanswered && isRun(key)) {
-      // The new snapshot is lost, the old one is deleted, and the owner ends before its next
-      // checkpoint.
-      world.snapshots.values.delete(`${partition}/${key}`)
-      first.drop()
-    }
-    return stored
-  }
-  await first.submit(command(runId(1), 'add', { by: 1 }))
-  await first.submit(command(runId(1), 'add', { by: 10 }))
-  await first.submit(command(runId(2), 'add', { by: 2 }))
-  await world.clock.advance(20_000)
-  t.ok(unanswered)
-  world.snapshots.put = put
-  t.notOk([...world.snapshots.values.keys()].some(isRun))
+for (const fails of [false, true])
+  t.test(
+    `the next owner detects a snapshot that was lost while it replaced another${fails ? ', whose first announcement failed' : ''}`,
+    async (t) => {
+      const world = new ToyWorld()
+      const first = await world.owner()
+      const put = world.snapshots.put.bind(world.snapshots)
+      const isRun = (key: string) => key.includes(runId(1))
+      const marked = (data: Uint8Array) =>
+        (JSON.parse(new TextDecoder().decode(data)) as { state?: number }).state ?? 0
+      const announces = (data: Uint8Array) => new TextDecoder().decode(data).includes('"replacing"')
+      let unanswered = false
+      let failed = !fails
+      world.snapshots.put = async (partition, key, data, revision) => {
+        if (unanswered && !failed && `${partition}/${key}` === CHECKPOINT && announces(data)) {
+          failed = true
+          throw new Error('the servers do not answer')
+        }
+        const stored = await put(partition, key, data, revision)
+        if (`${partition}/${key}` === CHECKPOINT && marked(data) > 0 && !unanswered) {
+          // The checkpoint is stored, but its owner receives no answer and stores the same snapshots
+          // again.
+          unanswered = true
+          throw new Error('the servers do not answer')
+        }
+        if (unanswered && isRun(key)) {
+          // The new snapshot is lost, the old one is deleted, and the owner ends before its next
+          // checkpoint.
+          world.snapshots.values.delete(`${partition}/${key}`)
+          first.drop()
+        }
+        return stored
+      }
+      await first.submit(command(runId(1), 'add', { by: 1 }))
+      await first.submit(command(runId(1), 'add', { by: 10 }))
+      await first.submit(command(runId(2), 'add', { by: 2 }))
+      await world.clock.advance(20_000)
+      t.ok(unanswered && failed)
+      world.snapshots.put = put
+      t.notOk([...world.snapshots.values.keys()].some(isRun))
 
-  const begun = world.owner()
-  await world.clock.advance(6000)
-  const next = await begun
-  t.match(reply(await next.ask(run(1), 'get', undefined)), { count: 11 })
-  t.match(reply(await next.ask(run(2), 'get', undefined)), { count: 2 })
-  next.drop()
-})
+      const begun = world.owner()
+      await world.clock.advance(6000)
+      const next = await begun
+      t.match(reply(await next.ask(run(1), 'get', undefined)), { count: 11 })
+      t.match(reply(await next.ask(run(2), 'get', undefined)), { count: 2 })
+      next.drop()
+    },
+  )
 
 t.test('the record lists the snapshots that are being replaced, and none afterwards', async (t) => {
   const world = new ToyWorld()

@@ -5,7 +5,7 @@
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { dropFiles, faultsOf, inBrowser } from '../support/browser.ts'
+import { dropFiles, faultsOf, inBrowser, untilTrue } from '../support/browser.ts'
 import { serviceFor, signedIn } from '../support/console.ts'
 import type { Found } from '../support/given.ts'
 import { person } from '../support/people.ts'
@@ -119,7 +119,10 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('button', { name: 'Filter' }).click()
     await page.getByLabel('Column', { exact: true }).selectOption('amount')
     await page.getByLabel('Condition', { exact: true }).selectOption('gte')
+    const restricts = page.getByRole('button', { name: 'Filter (1)' })
+    t.equal(await restricts.count(), 0, 'a condition without a value restricts nothing')
     await page.getByLabel('Value', { exact: true }).fill('2')
+    await restricts.waitFor()
     await first.getByText('N2').waitFor()
     await page.reload()
     await first.getByText('N2').waitFor()
@@ -165,6 +168,33 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByLabel('Type of column 2').selectOption('number')
     await page.getByRole('button', { name: 'Save the columns' }).click()
     await page.getByText('Saved.').waitFor()
+    // An untouched form follows the changes of others. A touched one keeps its own.
+    const { id, schema } = await s.ok('table.get', {
+      id: new URL(page.url()).pathname.split('/').at(-1) ?? '',
+    })
+    const { columns, ...others } = schema as unknown as { columns: object[] }
+    const describe = (description: string) =>
+      s.ok('table.update', {
+        id: String(id),
+        schema: { ...others, columns: columns.with(1, { ...columns[1], description }) },
+      })
+    const shows = (value: string): string =>
+      `[...document.querySelectorAll('input')].some((field) => field.value === '${value}')`
+    const described = page.getByLabel('Description of column 2')
+    await describe('Theirs')
+    await untilTrue(page, shows('Theirs'))
+    await page.getByRole('button', { name: 'Add a column' }).click()
+    await describe('Theirs again')
+    let asked = 0
+    page.once('dialog', (question) => {
+      asked++
+      void question.dismiss()
+    })
+    await page.getByRole('tab', { name: 'Rows' }).click()
+    t.equal(asked, 1)
+    t.equal(await described.inputValue(), 'Theirs')
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await untilTrue(page, shows('Theirs again'))
     await page.getByRole('tab', { name: 'Rows' }).click()
     await page.getByRole('button', { name: 'Import CSV' }).click()
     const content = 'Name,price,colour\ntea,2.5,green\n"coffee, black",3,black\ncake,much,\n'

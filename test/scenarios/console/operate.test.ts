@@ -222,6 +222,7 @@ await inBrowser(t, async (browser) => {
     await line(page, 'came later').waitFor()
     t.strictSame(await faultsOf(page), [], 'no accessibility violation')
     await page.goto(`${s.url}/organization/resolver`)
+    t.ok(await page.getByRole('button', { name: 'Save' }).first().isDisabled(), 'nothing to save')
     await page.getByLabel('Source of definitions').selectOption('client_resolver')
     await page.getByLabel('Address of the resolver').fill('http://x')
     await page.getByRole('button', { name: 'Save' }).first().click()

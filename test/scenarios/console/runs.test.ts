@@ -195,6 +195,18 @@ await inBrowser(t, async (browser) => {
     await page.getByText('Cancelled').first().waitFor()
     await page.getByRole('tab', { name: 'Input and output' }).click()
     await page.getByText('The run ended without output.').waitFor()
+
+    const trainer = await s.worker({ action_names: ['teach'] })
+    const claimed = await start('Claimed', {
+      steps: [{ id: 'learn', kind: 'action', config: { action_name: 'teach' } }],
+    })
+    await page.goto(`${s.url}${runPath(claimed)}`)
+    await page.getByText(/Step learn waits for a worker/).waitFor()
+    const lesson = await trainer.job()
+    await page.getByText(/Step learn is in progress at/).waitFor()
+    await trainer.report(lesson)
+    await line(page, 'learn').getByText('Completed').waitFor({ state: 'attached' })
+    trainer.close()
     worker.close()
     await page.close()
   })
@@ -269,6 +281,13 @@ await inBrowser(t, async (browser) => {
       await page.locator('.skeleton').waitFor({ state: 'detached' })
       t.strictSame(await faultsOf(page), [], tab)
     }
+    const workflow = await s.ok('workflow.create', { name: 'By name', spec: sleeping('0s') })
+    const named = await s.ok('run.start', { definition_id: workflow['id'], input: {} })
+    await page.goto(`${s.url}${runPath(named)}?tab=details`)
+    const link = page.getByRole('tabpanel').getByRole('link', { name: 'By name' })
+    await link.waitFor()
+    t.equal(await link.getAttribute('title'), workflow['id'])
+    t.match(await link.getAttribute('href'), new RegExp(`/workflows/${String(workflow['id'])}$`))
     await page.goto(`${s.url}/p/default/runs/run_missing`)
     await page.getByText(/does not exist|no such|not found/i).waitFor()
     t.strictSame(unexpected(dark.faults), [])

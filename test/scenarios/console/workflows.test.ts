@@ -3,7 +3,7 @@
  * keyboard, refused definitions and earlier versions in the editor, triggers, hostile texts,
  * permissions and accessibility. Skipped without Chromium.
  */
-import type { Browser, Locator, Page } from 'playwright-core'
+import type { Browser, Dialog, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { faultsOf, inBrowser, onElement } from '../support/browser.ts'
 import { serviceFor, signedIn } from '../support/console.ts'
@@ -61,6 +61,19 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('textbox', { name: 'name' }).fill('Ada')
     await page.getByText('More options').click()
     await page.getByLabel('Priority').fill('high')
+    // The palette asks before the entries of a dialog are lost.
+    let asked = 0
+    const refuse = (question: Dialog): void => {
+      asked++
+      void question.dismiss()
+    }
+    page.on('dialog', refuse)
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Search or run a command' }).fill('Tables')
+    await page.keyboard.press('Enter')
+    t.equal(asked, 1)
+    t.equal(await page.getByLabel('Priority').inputValue(), 'high')
+    page.off('dialog', refuse)
     await page.getByRole('button', { name: 'Start', exact: true }).click()
     await page.getByText('Must be a whole number.').waitFor()
     await page.getByLabel('Priority').fill('5')
@@ -92,6 +105,18 @@ async function tryOut(browser: Browser): Promise<void> {
     t.match(page.url(), /tab=versions/)
     await page.getByRole('tab', { name: 'Runs' }).click()
     await page.getByRole('region', { name: 'Runs' }).getByRole('link').first().waitFor()
+
+    await page.getByRole('tab', { name: 'Settings' }).click()
+    const saveButton = page.getByRole('button', { name: 'Save' })
+    const nameField = page.getByLabel('Name', { exact: true })
+    t.ok(await saveButton.isDisabled(), 'nothing to save')
+    await nameField.fill('Greet all')
+    t.ok(await saveButton.isEnabled())
+    await nameField.fill('Greet')
+    t.ok(await saveButton.isDisabled(), 'nothing is changed any more')
+    await nameField.fill('Greet all')
+    await saveUntil(page.getByRole('heading', { name: 'Greet all' }), () => saveButton.click())
+    t.ok(await saveButton.isDisabled(), 'all is saved')
 
     await page.getByRole('button', { name: 'More actions' }).click()
     await page.getByRole('menuitem', { name: 'Delete the workflow' }).click()

@@ -160,7 +160,10 @@ t.test('processes are killed while jobs run in environments', async (t) => {
       failed++
       if (status !== 'failed' || repeats(n)) t.fail(`run ${n} is ${status}: ${error_message}`)
     }
-    if (!repeats(n) && began > 1) t.fail(`the command of run ${n} began ${began} times`)
+    if (!repeats(n) && began > 1)
+      t.fail(
+        `the command of run ${n} began ${began} times: ${all.filter(([, of]) => of === `k${n}`).join('; ')}`,
+      )
   }
   t.comment(`${failed} runs failed, which lost their worker and may not be repeated`)
   for (const [id, written] of lines) {

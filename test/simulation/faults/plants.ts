@@ -15,14 +15,13 @@ import { Batch } from '../../../nodes/host/durability/batch.ts'
 import { EndedIndex } from '../../../nodes/host/durability/ended-index.ts'
 import { Effects } from '../../../nodes/host/effects/effects.ts'
 import type { ActorInstance } from '../../../nodes/host/memory/actor-instance.ts'
-import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
-import type { Stored } from '../../../nodes/host/ports.ts'
 import { Shard } from '../../../nodes/host/shard.ts'
 import type { Command } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport } from '../../../protocol/internal.ts'
 import type { Plant } from '../simulation.ts'
 import { deciding } from './planted.ts'
+import { replayPlants } from './replay-plants.ts'
 import { sessionPlants } from './session-plants.ts'
 
 /** Replaces a method of a class. Returns a function that restores it. */
@@ -105,33 +104,6 @@ const nameless: Plant = {
       },
     },
   }),
-}
-
-/**
- * A replay restores neither the replies of commands nor, except for effects, the ids of decided
- * commands.
- */
-const forgetful: Plant = {
-  name: 'forgets replies on replay',
-  deps: (deps) => ({
-    ...deps,
-    journal: {
-      ...deps.journal,
-      read: async function* (partition, shard, from) {
-        for await (const stored of deps.journal.read(partition, shard, from))
-          yield { ...stored, data: unsigned(stored) }
-      },
-    },
-  }),
-}
-function unsigned({ data, sequence }: Stored): Uint8Array {
-  const envelope = parseEnvelope(envelopeText(data))
-  const entries = envelope.entries.map(({ reply: _, ...entry }, i) =>
-    entry.command.id.startsWith('e:')
-      ? entry
-      : { ...entry, command: { id: `gone:${sequence}.${i}`, name: entry.command.name } },
-  )
-  return new TextEncoder().encode(JSON.stringify({ ...envelope, entries }))
 }
 
 /** Any report of a leased job is accepted, regardless of its token. */
@@ -286,7 +258,6 @@ export const plants: readonly Plant[] = [
   hasty,
   negligent,
   nameless,
-  forgetful,
   credulous,
   deaf,
   greedy,
@@ -297,5 +268,6 @@ export const plants: readonly Plant[] = [
   careless,
   outdated,
   impatient,
+  ...replayPlants,
   ...sessionPlants,
 ]

@@ -12,6 +12,7 @@ import { Confirm, Dialog } from '../../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../../design/states.tsx'
 import { designText } from '../../../design/text.ts'
 import { Editor } from '../../../editor/editor.tsx'
+import { useChanged } from '../../../form/unsaved.ts'
 import { Markdown } from '../../../markdown/markdown.tsx'
 import { place, setQuery } from '../../../router/router.ts'
 import { Page, type PageProps } from '../../../shell/page.tsx'
@@ -179,6 +180,7 @@ function SkillDialog({
   const [tools, setTools] = useState(skill?.allowed_tools?.join('\n') ?? '')
   const { error, attempt, faultOf } = useRefusal()
   const replace = useSave(skill)
+  const { isChanged } = useChanged([name, description, instructions, tools])
   const save = async (): Promise<void> => {
     const allowed_tools = tools.split(/\s+/).filter((tool) => tool !== '')
     const body = {
@@ -246,7 +248,9 @@ function SkillDialog({
           <Button
             kind="primary"
             submit
-            disabled={name.trim() === '' || instructions === ''}
+            disabled={
+              (skill !== undefined && !isChanged) || name.trim() === '' || instructions === ''
+            }
             onClick={save}
           >
             {text.save}

@@ -14,6 +14,7 @@ import { showDone } from '../../../design/notify.ts'
 import { Confirm, Dialog } from '../../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../../design/states.tsx'
 import { designText } from '../../../design/text.ts'
+import { useChanged } from '../../../form/unsaved.ts'
 import { place, setQuery } from '../../../router/router.ts'
 import { Page, type PageProps } from '../../../shell/page.tsx'
 import { may } from '../../../shell/session.ts'
@@ -149,6 +150,7 @@ function ToolkitDialog({
   const change = (index: number, more: Partial<Selector>): void =>
     setRules(rules.map((rule, at) => (at === index ? { ...rule, ...more } : rule)))
   const replace = useSave(kit)
+  const { isChanged } = useChanged([name, description, rules])
   const save = async (): Promise<void> => {
     const body = {
       project,
@@ -226,7 +228,12 @@ function ToolkitDialog({
         {error && <Failure error={error} />}
         <div class="actions">
           <Button onClick={() => onClose(false)}>{designText.cancel}</Button>
-          <Button kind="primary" submit disabled={name.trim() === ''} onClick={save}>
+          <Button
+            kind="primary"
+            submit
+            disabled={(kit !== undefined && !isChanged) || name.trim() === ''}
+            onClick={save}
+          >
             {text.save}
           </Button>
         </div>

@@ -62,7 +62,7 @@ export function TerminalPart({
     undefined,
   )
   const live = state.is === 'opening' || state.is === 'open'
-  useEffect(() => (live ? guardLeaving(() => text.leaving) : undefined), [live])
+  useEffect(() => (live ? guardLeaving(() => text.leaving, { tabs: false }) : undefined), [live])
   useEffect(() => () => parts.current?.stop(), [])
   useEffect(() => parts.current?.reader(reader), [reader])
   const open = async (): Promise<void> => {

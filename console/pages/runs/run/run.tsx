@@ -263,7 +263,9 @@ function Loaded({
           {
             id: 'details',
             label: text.details,
-            content: () => <Details project={project} detail={detail} run={run} />,
+            content: () => (
+              <Details project={project} detail={detail} run={run} workflow={workflow?.name} />
+            ),
           },
         ]}
       />

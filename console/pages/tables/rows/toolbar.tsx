@@ -49,6 +49,7 @@ export function Toolbar({
   const [choosing, setChoosing] = useState(false)
   const change = (list: readonly Condition[]): void =>
     setQuery({ filter: writeConditions(list), row: '' })
+  const active = conditions.filter((_, index) => !faults.has(index)).length
   const fields = fieldsOf(schema)
   const add = (): void => {
     const [first] = fields
@@ -74,7 +75,7 @@ export function Toolbar({
           pressed={open}
           onClick={() => (conditions.length === 0 ? add() : setOpen(!open))}
         >
-          {conditions.length > 0 ? text.filterCount(conditions.length) : text.filters}
+          {active > 0 ? text.filterCount(active) : text.filters}
         </Button>
         <IconButton icon="tables" label={text.columns} onClick={() => setChoosing(true)} />
         <Views

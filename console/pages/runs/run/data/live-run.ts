@@ -7,6 +7,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Api } from '../../../../../protocol/api.ts'
 import type { Reply } from '../../../../../protocol/contract.ts'
 import type { RunEventRecord } from '../../../../../protocol/runs/schema.ts'
+import { onChange } from '../../../../api/changes.ts'
 import { ApiError, call } from '../../../../api/client.ts'
 import { live } from '../../../../api/live.ts'
 import { type Query, useQuery } from '../../../../api/query.ts'
@@ -117,17 +118,23 @@ export function useLiveRun(project: string, id: string): LiveRun {
       stop()
     }
   }, [parts, round, ready])
-  // A worker's claim of a job changes no record that is followed, so the record is polled.
+  // A worker's claim of a job is no event of the run, but the project's sequence `runs` contains
+  // it. Jobs of other runs change the number of jobs in the queue.
   const reason = detail.state.value.data?.waiting_on?.kind
   const ofJobs = reason === 'worker' || reason === 'lease'
   useEffect(() => {
     if (!ofJobs) return undefined
-    const timer = setInterval(() => {
-      if (document.hidden) return
+    const reload = throttled(() => {
       reloadDetail.current()
       if (fold.steps.size <= RELOADED_STEPS) void loadSteps()
     }, RELOAD_MS)
-    return () => clearInterval(timer)
+    const stop = onChange(project, true, (kind) => {
+      if (kind === 'run' || kind === '*') reload.ask()
+    })
+    return () => {
+      reload.stop()
+      stop()
+    }
   }, [parts, ofJobs])
   const ended = state.value === 'ended'
   const refollow = (): void => {

@@ -30,10 +30,13 @@ export function Details({
   project,
   detail,
   run,
+  workflow,
 }: {
   readonly project: string
   readonly detail: RunDetail
   readonly run: LiveRun
+  /** Name of the workflow, if it is known. */
+  readonly workflow: string | undefined
 }) {
   run.version.value
   const at = `/p/${encodeURIComponent(project)}`
@@ -59,9 +62,13 @@ export function Details({
     add(
       text.definition,
       definition_id,
-      <a href={`${at}/workflows/${definition_id}`}>
-        {definition_id}, {runsText.version(definition_version)}
-      </a>,
+      <span class="row">
+        <a class="user-text" href={`${at}/workflows/${definition_id}`} title={definition_id}>
+          {workflow ?? definition_id}
+        </a>
+        <span class="soft">{runsText.version(definition_version)}</span>
+        <CopyButton value={definition_id} label={text.copyId} />
+      </span>,
     )
     add(text.kind, workflow_type)
     add(text.queue, queue)

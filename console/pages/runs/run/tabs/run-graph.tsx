@@ -27,19 +27,22 @@ function nodeOf(
     : `${at.parent}/${at.leaf}`
 }
 
+const activeStatuses: ReadonlySet<string> = new Set(['claimed', 'running', 'suspended'])
+
 function stateOf(steps: readonly StepView[], chosen: string): NodeState {
   const status = statusOf(steps)
   const current = steps.some(({ key }) => key === chosen)
+  const active = activeStatuses.has(status)
   const [only] = steps
   if (steps.length === 1 && only) {
     const { from, to } = only
     const spent = from === undefined || to === undefined ? '' : `, ${formatDuration(to - from)}`
-    return { tone: toneOf(status), label: `${statusLabel(status)}${spent}`, current }
+    return { tone: toneOf(status), label: `${statusLabel(status)}${spent}`, current, active }
   }
   const counts = [...Map.groupBy(steps, (step) => step.status)].map(
     ([one, all]) => `${formatNumber(all.length)} ${statusLabel(one)}`,
   )
-  return { tone: toneOf(status), label: counts.join(', '), current }
+  return { tone: toneOf(status), label: counts.join(', '), current, active }
 }
 
 /** Shows the graph. `top` contains the keys of the top-level steps. */
