@@ -316,7 +316,7 @@ export async function reasonToRepeat(
  * Converts an error response to a `BatonError`. A body that is not in the service's format is also
  * accepted.
  */
-export function refusal(answer: Response, text: string): BatonError {
+function refusal(answer: Response, text: string): BatonError {
   const id = answer.headers.get('x-request-id') ?? undefined
   try {
     const { error } = JSON.parse(text) as {
