@@ -7,17 +7,13 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { actorKinds } from '../actors/kinds.ts'
-import { openDirectory } from '../gateway/directory.ts'
-import { CHAT } from '../gateway/pages/chat.ts'
+import { type Directory, openDirectory } from '../gateway/directory.ts'
 import type { Log, World } from '../gateway/ports.ts'
-import { createGateway } from '../gateway/server.ts'
 import { names } from '../protocol/subjects.ts'
-import { browserModules } from './browser.ts'
 import { firstSignInLink } from './commands/sign-in-link.ts'
 import { gatewaySettings } from './config/gateway.ts'
 import { roles } from './config/settings.ts'
 import type { Config } from './config.ts'
-import { loadConsole } from './console.ts'
 import { Membership } from './host/cluster/membership.ts'
 import { createNeighbours, listenAs } from './host/cluster/neighbours.ts'
 import { claimOverBus, createInstance } from './host/cluster/node-id.ts'
@@ -47,11 +43,8 @@ import { openOutbound } from './outbound/open.ts'
 import { StartFault } from './process/fault.ts'
 import { portFault, urlOf } from './process/port-fault.ts'
 import { createEmbedder } from './roles/embed.ts'
-import { startExecutorRole } from './roles/executor.ts'
-import { startHostsRole } from './roles/hosts.ts'
 import { startSweeping } from './roles/sweep.ts'
 import { verifyJournals } from './roles/verify.ts'
-import { startViews } from './roles/views.ts'
 import { openFiles } from './s3/open-files.ts'
 import { type Installed, initialise, install } from './storage/installation.ts'
 import { privateFile, privateFolder } from './storage/private.ts'
@@ -96,6 +89,15 @@ export interface RunningNode {
 async function receiveMail(settings: NonNullable<Config['mail']>, world: World) {
   const { startMail } = await import('./mail/start.ts')
   return startMail(world, settings)
+}
+
+/** Creates the gateway, whose modules only nodes with this role load. */
+async function openGateway(world: World, directory: Directory) {
+  const { createGateway } = await import('../gateway/server.ts')
+  const { CHAT } = await import('../gateway/pages/chat.ts')
+  const { browserModules } = await import('./browser.ts')
+  const { loadConsole } = await import('./console.ts')
+  return createGateway(world, directory, { modules: browserModules(CHAT), console: loadConsole })
 }
 
 /**
@@ -288,6 +290,7 @@ export async function startNode(
       ])
     // A view that is far behind leaves little time for other work, so views start after shards.
     if (hasViews) {
+      const { startViews } = await import('./roles/views.ts')
       stops.push(
         await startViews({
           data: config.data,
@@ -311,7 +314,8 @@ export async function startNode(
     const edge = config.roles.includes('gateway')
     const directory = edge || config.roles.includes('executor') ? openDirectory(world) : undefined
     if (directory) stops.push(async () => directory.close())
-    if (directory && config.roles.includes('executor'))
+    if (directory && config.roles.includes('executor')) {
+      const { startExecutorRole } = await import('./roles/executor.ts')
       stops.push(
         startExecutorRole({
           world,
@@ -323,6 +327,7 @@ export async function startNode(
           env: process.env,
         }),
       )
+    }
     // A gateway serves the status paths on its own port. The status port is for nodes without a
     // gateway, and for metrics that are served separately.
     const apart = !edge || !directory || config.metrics.status_only
@@ -340,7 +345,8 @@ export async function startNode(
     const startHosts = async (own_gateway?: string): Promise<void> => {
       const installation = installed.organization
       const parts = { config, world, bus, installation, ...(own_gateway && { own_gateway }) }
-      if (config.roles.includes('hosts')) stops.push(await startHostsRole(parts))
+      if (!config.roles.includes('hosts')) return
+      stops.push(await (await import('./roles/hosts.ts')).startHostsRole(parts))
     }
     if (!edge || !directory) {
       await startHosts()
@@ -355,10 +361,7 @@ export async function startNode(
     }
     const mail = config.mail && (await receiveMail(config.mail, world))
     if (mail) stops.push(() => mail.stop())
-    const gateway = createGateway(world, directory, {
-      modules: browserModules(CHAT),
-      console: loadConsole,
-    })
+    const gateway = await openGateway(world, directory)
     const port = await gateway
       .listen(config.host, config.port)
       .catch(async () => Promise.reject(await portFault(config.host, config.port)))

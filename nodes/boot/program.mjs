@@ -154,6 +154,8 @@ async function build(root, file) {
  * garbage collector.
  */
 export const MEMORY = ['--max-semi-space-size=32']
+/** The argument with which node shows sources in the stack traces of a bundle. */
+const SOURCE_MAPS = `--import=${new URL('source-maps.mjs', import.meta.url).href}`
 /**
  * Returns the arguments with which node runs a TypeScript file without bundling it.
  * @param {string} file
@@ -181,7 +183,7 @@ export function programOf(root, loader) {
   root = resolve(root)
   const file = bundleOf(root)
   const folder = dirname(file)
-  const made = [...MEMORY, '--enable-source-maps', file]
+  const made = [...MEMORY, SOURCE_MAPS, file]
   if (existsSync(file)) return made
   try {
     mkdirSync(folder, { recursive: true })

@@ -117,7 +117,8 @@ t.test('processes are killed while jobs run in environments', async (t) => {
       )
     return runs.filter((id) => ended.has(states.get(id) ?? '')).length
   }
-  const some = (count: number) => until(look, (done) => done >= count, `${count} ended runs`)
+  // Each look reads every open run, so looks are rare.
+  const some = (count: number) => until(look, (done) => done >= count, `${count} ended runs`, 200)
 
   await some(15)
   const workers = await workerProcesses()

@@ -86,7 +86,8 @@ export const memberOf = (body: unknown, ...names: readonly string[]): unknown =>
 /**
  * Repeats the request until the response satisfies the predicate, and returns the response.
  * @param what name of the condition, for the error.
- * @param every interval between two requests, in milliseconds.
+ * @param every first interval between two requests, in milliseconds. Each interval is a tenth longer
+ *   than the one before it, up to 100 ms, so that a long wait takes little processor time.
  * @throws {Error} after 30 s.
  */
 export async function until<T>(
@@ -95,6 +96,7 @@ export async function until<T>(
   what = 'the expected answer',
   every = 25,
 ): Promise<T> {
+  let interval = every
   for (const end = Date.now() + 30_000; ; ) {
     const answer = await ask()
     if (satisfied(answer)) return answer
@@ -102,6 +104,7 @@ export async function until<T>(
       throw new Error(
         `${what} did not come within 30 s; the last answer was ${JSON.stringify(answer)?.slice(0, 600)}`,
       )
-    await new Promise((resolve) => setTimeout(resolve, every))
+    await new Promise((resolve) => setTimeout(resolve, interval))
+    interval = Math.max(every, Math.min(interval * 1.1, 100))
   }
 }

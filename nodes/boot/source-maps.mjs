@@ -1,0 +1,62 @@
+/**
+ * Shows the positions of sources, instead of positions in a bundle, in stack traces. A process of a
+ * bundle preloads this module. Unlike `node --enable-source-maps`, which reads the source map of
+ * each module when it loads the module, it reads a map when a trace needs it. This saves a tenth of
+ * the processor time of the start of a node.
+ */
+import { readFileSync } from 'node:fs'
+import { SourceMap } from 'node:module'
+import { dirname, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * Source maps by the URL of their module; undefined for a module without a map.
+ * @type {Map<string, SourceMap | undefined>}
+ */
+const maps = new Map()
+
+/**
+ * @param {string} url
+ * @returns {SourceMap | undefined}
+ */
+function mapOf(url) {
+  if (!maps.has(url)) {
+    // Set first, in case reading the map reads a stack trace.
+    maps.set(url, undefined)
+    try {
+      maps.set(url, new SourceMap(JSON.parse(readFileSync(`${fileURLToPath(url)}.map`, 'utf8'))))
+    } catch {
+      // The module has no map.
+    }
+  }
+  return maps.get(url)
+}
+
+/**
+ * Returns a line of a stack trace.
+ * @param {NodeJS.CallSite} site
+ * @returns {string}
+ */
+function shown(site) {
+  const text = String(site)
+  const url = site.getFileName()
+  const [line, column] = [site.getLineNumber(), site.getColumnNumber()]
+  if (!url?.startsWith('file:') || !url.endsWith('.mjs') || line === null || column === null)
+    return text
+  const entry = mapOf(url)?.findEntry(line - 1, column - 1)
+  if (!entry || !('originalSource' in entry)) return text
+  const source = resolve(dirname(fileURLToPath(url)), entry.originalSource)
+  return text.replace(
+    `${url}:${line}:${column}`,
+    () => `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`,
+  )
+}
+
+Error.prepareStackTrace = (error, sites) => {
+  const { code } = /** @type {NodeJS.ErrnoException} */ (error)
+  const head =
+    typeof code === 'string' && code.startsWith('ERR_')
+      ? `${error.name} [${code}]: ${error.message}`
+      : Error.prototype.toString.call(error)
+  return [head, ...sites.map((site) => `    at ${shown(site)}`)].join('\n')
+}
