@@ -44,8 +44,14 @@ const [, other, , ...hosts] = await Promise.all([
 ])
 const at = client({ url, key: it.key, project: 'default', tries: 30 })
 
-async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, what: string) {
-  for (const since = Date.now(); ; await new Promise((resolve) => setTimeout(resolve, 100))) {
+/** @param every milliseconds between two looks. */
+async function until<T>(
+  look: () => Promise<T>,
+  holds: (seen: T) => boolean,
+  what: string,
+  every = 100,
+) {
+  for (const since = Date.now(); ; await new Promise((resolve) => setTimeout(resolve, every))) {
     const found = await look()
     if (holds(found)) return found
     if (Date.now() - since > 120_000)
