@@ -4,7 +4,7 @@
  * the number of resources.
  */
 import { startBaton } from './support/baton.ts'
-import { type Figures, inTurn, type Terms } from './support/measure.ts'
+import { type Figures, inTurn, SYNCS, type Terms, withEachSync } from './support/measure.ts'
 import { note, table, whole } from './support/table.ts'
 
 export const about = 'Plan, apply and delete a blueprint of 1,000 resources'
@@ -106,25 +106,19 @@ async function measure(sync: string, size: number, profile: string | undefined):
 /** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const size = terms.size ?? (terms.quick ? 100 : 1000)
-  const systems = [
-    ['fsync always', 'always'],
-    ['lazy sync (2m)', '2m'],
-  ] as const
   const runs = await inTurn(
-    systems.map(
-      ([name, sync]) => [`Baton, ${name}`, () => measure(sync, size, terms.profile)] as const,
-    ),
+    withEachSync((sync) => measure(sync, size, terms.profile)),
     terms,
     (all) => `planned in ${whole(all['plan'] ?? 0)} ms, applied in ${whole(all['apply'] ?? 0)} ms`,
   )
   const names = Object.keys(runs[0]?.[1] ?? {})
   return (
     table(
-      [`a blueprint of ${whole(size)} resources, ms`, ...systems.map(([name]) => name)],
+      [`a blueprint of ${whole(size)} resources, ms`, ...SYNCS.map(([name]) => name)],
       [
         ...names.map((name) => [
           name,
-          ...systems.map((_, run) => whole(runs[run]?.[1][name] ?? Number.NaN)),
+          ...SYNCS.map((_, run) => whole(runs[run]?.[1][name] ?? Number.NaN)),
         ]),
         ['*target (1,000 resources)*', 'plan ≤ 1,000, apply ≤ 5,000', ''],
       ],

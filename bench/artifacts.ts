@@ -6,7 +6,7 @@ import { open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BLOCK, type Transfers, transfersOf } from './load/files.ts'
 import { newFolder } from './support/baton.ts'
-import { type Figures, inFlight, inTurn, type Terms } from './support/measure.ts'
+import { type Figures, inFlight, inTurn, type Terms, withEachSync } from './support/measure.ts'
 import { COLLECT, settled } from './support/memory.ts'
 import { resident } from './support/processes.ts'
 import { startSplit } from './support/split.ts'
@@ -149,8 +149,7 @@ export async function bench(terms: Terms): Promise<string> {
   const measured = await inTurn(
     [
       ['plain files, one fsync each', () => measurePlain(terms)],
-      ['Baton, fsync always', () => measureBaton('always', terms)],
-      ['Baton, lazy sync (2m)', () => measureBaton('2m', terms)],
+      ...withEachSync((sync) => measureBaton(sync, terms)),
     ],
     terms,
     (all) =>

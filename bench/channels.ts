@@ -5,8 +5,8 @@
  */
 
 import { type Lateness, startCrowd } from './load/crowd.ts'
-import { Http } from './load/http.ts'
-import { startBaton } from './support/baton.ts'
+import type { Http } from './load/http.ts'
+import { served } from './load/served.ts'
 import { allowed } from './support/limits.ts'
 import {
   atRate,
@@ -88,9 +88,7 @@ async function measure(
   seconds: number,
   profile: string | undefined,
 ): Promise<Figures> {
-  const server = await startBaton({ sync, profile })
-  const http = new Http(server.port, server.key, CONCURRENCY)
-  try {
+  return served({ sync, profile }, CONCURRENCY, async (server, http) => {
     const channel = await made(http, CHANNELS, { name: 'talk' })
     const path = `${CHANNELS}/${channel}/messages`
     const root = await made(http, path, { content: 'the first one' })
@@ -143,10 +141,7 @@ async function measure(
       events,
       expected: clients * MESSAGES_PER_SECOND * seconds,
     }
-  } finally {
-    http.close()
-    await server.stop()
-  }
+  })
 }
 
 /** Runs the benchmark and returns its table. */

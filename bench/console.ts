@@ -22,7 +22,7 @@ import { fill } from './load/fill.ts'
 import { Http } from './load/http.ts'
 import { forEachOf, runsOf, startRun } from './load/work.ts'
 import { type Baton, newFolder, startBaton } from './support/baton.ts'
-import { median, type Terms } from './support/measure.ts'
+import { median, SYNCS, type Terms } from './support/measure.ts'
 import { whole } from './support/table.ts'
 
 export const about =
@@ -35,10 +35,6 @@ export const missing = missingChromium
 const EVENTS_PER_SECOND = 200
 /** Maximum milliseconds until the server has started, with the views of all runs. */
 const READY_WITHIN = 600_000
-const SETTINGS = [
-  ['fsync always', 'always'],
-  ['lazy sync (2m)', '2m'],
-] as const
 const amounts = (quick: boolean, seconds: number | undefined) =>
   quick
     ? { runs: 2000, steps: 2000, loads: 2, live: 4, soak: seconds ?? 12 }
@@ -135,7 +131,7 @@ export async function bench(terms: Terms): Promise<string> {
   const amount = amounts(quick, terms.seconds)
   const data = newFolder()
   const costs: Costs = new Map()
-  const [[setting, sync], ...others] = SETTINGS
+  const [[setting, sync], ...others] = SYNCS
   try {
     await fill(data, amount.runs, say)
     const tables = await withServer(data, sync, profile, async (server, signed) => {

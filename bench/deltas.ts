@@ -5,9 +5,9 @@
  */
 
 import { startCrowd } from './load/crowd.ts'
-import { Http } from './load/http.ts'
+import { served } from './load/served.ts'
 import { openSocket, type Socket } from './load/socket.ts'
-import { startBaton, type Target } from './support/baton.ts'
+import type { Target } from './support/baton.ts'
 import { allowed } from './support/limits.ts'
 import {
   costOf,
@@ -120,68 +120,66 @@ async function measure(
   seconds: number,
   profile: string | undefined,
 ): Promise<Figures> {
-  const server = await startBaton({ sync, profile })
-  const http = new Http(server.port, server.key, 32)
-  const crowd = startCrowd('deltas-load.ts', [String(server.port), server.key])
-  try {
-    const speaking: Speaking[] = []
-    const sockets: Socket[] = []
-    for (let i = 0; i < Math.ceil(sessions / SLOTS); i++)
-      sockets.push(await speaker(server, `talker-${i}`, (one) => speaking.push(one)))
-    const agent = await agentOf(http, 'talker', {
-      model_route: { mode: 'worker', provider: 'local', model: 'talker' },
-    })
-    const ids: string[] = []
-    await inFlight(32, sessions, async () => {
-      const { status, body } = await http.post(
-        '/v1/projects/default/agents/invoke',
-        JSON.stringify({
-          agent_ref: { id: agent },
-          session: { mode: 'new' },
-          input: { content: [{ type: 'text', text: 'Talk.' }] },
-        }),
-      )
-      const id = status < 300 ? /"session":\{"id":"(\w+)"/.exec(body)?.[1] : undefined
-      if (id === undefined) throw new Error(`an invocation was answered ${status}: ${body}`)
-      ids.push(id)
-    })
-    await crowd.ready(ids)
-    for (let waited = 0; speaking.length < sessions; waited++) {
-      if (waited > 300)
-        throw new Error(`only ${speaking.length} of ${sessions} generations were handed out`)
-      await pause(100)
-    }
-    await speak(speaking, 1)
-    await pause(1000)
-    for (const one of speaking) one.said = 0
-    const parties = { ...server.parties, load: [process.pid, crowd.pid] }
-    const {
-      result: { result: late, seconds: elapsed, cpu },
-      lateness,
-    } = await crowd.counting(async () => {
-      const cost = await costOf(
-        () => parties,
-        () => speak(speaking, seconds),
-      )
+  return served({ sync, profile }, 32, async (server, http) => {
+    const crowd = startCrowd('deltas-load.ts', [String(server.port), server.key])
+    try {
+      const speaking: Speaking[] = []
+      const sockets: Socket[] = []
+      for (let i = 0; i < Math.ceil(sessions / SLOTS); i++)
+        sockets.push(await speaker(server, `talker-${i}`, (one) => speaking.push(one)))
+      const agent = await agentOf(http, 'talker', {
+        model_route: { mode: 'worker', provider: 'local', model: 'talker' },
+      })
+      const ids: string[] = []
+      await inFlight(32, sessions, async () => {
+        const { status, body } = await http.post(
+          '/v1/projects/default/agents/invoke',
+          JSON.stringify({
+            agent_ref: { id: agent },
+            session: { mode: 'new' },
+            input: { content: [{ type: 'text', text: 'Talk.' }] },
+          }),
+        )
+        const id = status < 300 ? /"session":\{"id":"(\w+)"/.exec(body)?.[1] : undefined
+        if (id === undefined) throw new Error(`an invocation was answered ${status}: ${body}`)
+        ids.push(id)
+      })
+      await crowd.ready(ids)
+      for (let waited = 0; speaking.length < sessions; waited++) {
+        if (waited > 300)
+          throw new Error(`only ${speaking.length} of ${sessions} generations were handed out`)
+        await pause(100)
+      }
+      await speak(speaking, 1)
       await pause(1000)
-      return cost
-    })
-    speaking.forEach(finish)
-    await pause(500)
-    for (const socket of sockets) socket.close()
-    return {
-      expected: late.length,
-      ...lateness,
-      lag: percentile(late, 0.99),
-      rate: late.length / elapsed,
-      server: (cpu('server') / elapsed) * 100,
-      load: (cpu('load') / elapsed) * 100,
+      for (const one of speaking) one.said = 0
+      const parties = { ...server.parties, load: [process.pid, crowd.pid] }
+      const {
+        result: { result: late, seconds: elapsed, cpu },
+        lateness,
+      } = await crowd.counting(async () => {
+        const cost = await costOf(
+          () => parties,
+          () => speak(speaking, seconds),
+        )
+        await pause(1000)
+        return cost
+      })
+      speaking.forEach(finish)
+      await pause(500)
+      for (const socket of sockets) socket.close()
+      return {
+        expected: late.length,
+        ...lateness,
+        lag: percentile(late, 0.99),
+        rate: late.length / elapsed,
+        server: (cpu('server') / elapsed) * 100,
+        load: (cpu('load') / elapsed) * 100,
+      }
+    } finally {
+      crowd.stop()
     }
-  } finally {
-    crowd.stop()
-    http.close()
-    await server.stop()
-  }
+  })
 }
 
 /** Runs the benchmark and returns its table. */

@@ -5,7 +5,7 @@
 
 import { runOf, runsOf } from './load/work.ts'
 import { startBaton } from './support/baton.ts'
-import { costOf, inFlight, percentile, type Terms } from './support/measure.ts'
+import { costOf, cpuOfEach, inFlight, percentile, type Terms } from './support/measure.ts'
 import { resident } from './support/processes.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
@@ -34,7 +34,7 @@ export async function bench({ quick, say, profile }: Terms): Promise<string> {
         () => inFlight(200, size, (i) => work(`b${block}-${i}`)),
       )
       const rate = size / seconds
-      const each = (who: 'server' | 'store' | 'load') => (cpu(who) * 1000) / size
+      const each = cpuOfEach(cpu, size)
       rates.push(rate)
       const memory = {
         server: resident(server.parties.server[0] ?? 0) / MIB,
@@ -48,7 +48,7 @@ export async function bench({ quick, say, profile }: Terms): Promise<string> {
         `${whole((block - 1) * size)}–${whole(block * size)}`,
         whole(rate),
         cell(ms(percentile(times, 0.5)), ms(percentile(times, 0.99))),
-        cell(ms(each('server')), ms(each('store')), ms(each('load'))),
+        cell(ms(each.server), ms(each.store), ms(each.load)),
         cell(whole(memory.server), whole(memory.store)),
       ])
     }

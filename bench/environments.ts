@@ -9,7 +9,15 @@ import { promisify } from 'node:util'
 import { client } from '../client/client.ts'
 import type { Environment } from '../protocol/environments/schema.ts'
 import { startBaton } from './support/baton.ts'
-import { type Figures, inFlight, inTurn, pause, percentile, type Terms } from './support/measure.ts'
+import {
+  type Figures,
+  inFlight,
+  inTurn,
+  pause,
+  percentile,
+  type Terms,
+  withEachSync,
+} from './support/measure.ts'
 import { cpuSeconds, resident } from './support/processes.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
@@ -131,8 +139,7 @@ export async function bench(terms: Terms): Promise<string> {
   const measured = await inTurn(
     [
       ['bwrap alone', () => measurePlain(terms)],
-      ['Baton, fsync always', () => measureBaton('always', terms)],
-      ['Baton, lazy sync (2m)', () => measureBaton('2m', terms)],
+      ...withEachSync((sync) => measureBaton(sync, terms)),
     ],
     terms,
     ({ created_p50, woken_p50, live_p50 }) =>

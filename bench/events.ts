@@ -22,6 +22,7 @@ import {
   pause,
   spread,
   type Terms,
+  withEachSync,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
@@ -186,10 +187,7 @@ async function measure(sync: string, { quick, profile }: Terms): Promise<Figures
 /** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const measured = await inTurn(
-    [
-      ['Baton, fsync always', () => measure('always', terms)],
-      ['Baton, lazy sync (2m)', () => measure('2m', terms)],
-    ],
+    withEachSync((sync) => measure(sync, terms)),
     terms,
     (run) =>
       `${whole(run['batched'] ?? Number.NaN)} events/s in batches, ` +

@@ -5,10 +5,9 @@
  */
 
 import { startCrowd } from './load/crowd.ts'
-import { Http } from './load/http.ts'
+import { served } from './load/served.ts'
 import { runOf, startRun } from './load/work.ts'
 import { instantWorker } from './load/worker.ts'
-import { startBaton } from './support/baton.ts'
 import { allowed } from './support/limits.ts'
 import {
   atRate,
@@ -19,6 +18,7 @@ import {
   pause,
   percentile,
   type Terms,
+  withEachSync,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
@@ -34,43 +34,45 @@ async function measure(
   seconds: number,
   profile: string | undefined,
 ): Promise<Figures> {
-  const server = await startBaton({ sync, profile })
-  const crowd = startCrowd('followers-load.ts', [String(server.port), server.key, String(clients)])
-  const http = new Http(server.port, server.key, 16)
-  try {
-    await crowd.ready()
-    const stopWorker = await instantWorker(server, 200, () => {})
-    const start = (i: number) => startRun(http, runOf(1, `r${i}`))
-    await inFlight(1, 10, start)
-    await pause(3000)
-    const parties = { ...server.parties, load: [crowd.pid] }
-    const runs = RUNS_PER_SECOND * seconds
-    const {
-      result: { result: lag, seconds: elapsed, cpu },
-      lateness,
-    } = await crowd.counting(() =>
-      costOf(
-        () => parties,
-        async () => {
-          const late = await atRate(RUNS_PER_SECOND, runs, start)
-          await pause(2000)
-          return late
-        },
-      ),
-    )
-    stopWorker()
-    return {
-      expected: runs * EVENTS_PER_RUN * clients,
-      ...lateness,
-      lag: percentile(lag, 0.99),
-      server: (cpu('server') / elapsed) * 100,
-      load: (cpu('load') / elapsed) * 100,
+  return served({ sync, profile }, 16, async (server, http) => {
+    const crowd = startCrowd('followers-load.ts', [
+      String(server.port),
+      server.key,
+      String(clients),
+    ])
+    try {
+      await crowd.ready()
+      const stopWorker = await instantWorker(server, 200, () => {})
+      const start = (i: number) => startRun(http, runOf(1, `r${i}`))
+      await inFlight(1, 10, start)
+      await pause(3000)
+      const parties = { ...server.parties, load: [crowd.pid] }
+      const runs = RUNS_PER_SECOND * seconds
+      const {
+        result: { result: lag, seconds: elapsed, cpu },
+        lateness,
+      } = await crowd.counting(() =>
+        costOf(
+          () => parties,
+          async () => {
+            const late = await atRate(RUNS_PER_SECOND, runs, start)
+            await pause(2000)
+            return late
+          },
+        ),
+      )
+      stopWorker()
+      return {
+        expected: runs * EVENTS_PER_RUN * clients,
+        ...lateness,
+        lag: percentile(lag, 0.99),
+        server: (cpu('server') / elapsed) * 100,
+        load: (cpu('load') / elapsed) * 100,
+      }
+    } finally {
+      crowd.stop()
     }
-  } finally {
-    crowd.stop()
-    http.close()
-    await server.stop()
-  }
+  })
 }
 
 /** Runs the benchmark and returns its table. */
@@ -78,10 +80,7 @@ export async function bench(terms: Terms): Promise<string> {
   const clients = allowed(terms.quick ? 1000 : 5000, terms.say)
   const seconds = terms.quick ? 10 : 30
   const measured = await inTurn(
-    [
-      ['Baton, fsync always', () => measure('always', clients, seconds, terms.profile)],
-      ['Baton, lazy sync (2m)', () => measure('2m', clients, seconds, terms.profile)],
-    ],
+    withEachSync((sync) => measure(sync, clients, seconds, terms.profile)),
     terms,
     ({ events = 0, expected = 0, p99 = 0 }) =>
       `${whole(events)} of ${whole(expected)} events delivered, p99 ${ms(p99)} ms`,

@@ -12,12 +12,14 @@ import { startBaton } from './support/baton.ts'
 import {
   atRate,
   costOf,
+  cpuOfEach,
   type Figures,
   inFlight,
   inTurn,
   pause,
   percentile,
   type Terms,
+  withEachSync,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
@@ -82,16 +84,13 @@ async function measure(sync: string, items: number, { profile }: Terms): Promise
       begun.push(small().then(() => beside.push(performance.now() - at)))
     }
     await Promise.all([both, ...begun])
-    const cost = (who: 'server' | 'store' | 'load') => (one.cpu(who) * 1e3) / items
     return {
       rate: items / one.seconds,
       alone50: percentile(alone, 0.5),
       alone99: percentile(alone, 0.99),
       beside50: percentile(beside, 0.5),
       beside99: percentile(beside, 0.99),
-      server: cost('server'),
-      store: cost('store'),
-      load: cost('load'),
+      ...cpuOfEach(one.cpu, items),
     }
   } finally {
     for (const stop of stops) stop()
@@ -104,10 +103,7 @@ async function measure(sync: string, items: number, { profile }: Terms): Promise
 export async function bench(terms: Terms): Promise<string> {
   const items = terms.quick ? 2000 : 10_000
   const measured = await inTurn(
-    [
-      ['Baton, fsync always', () => measure('always', items, terms)],
-      ['Baton, lazy sync (2m)', () => measure('2m', items, terms)],
-    ],
+    withEachSync((sync) => measure(sync, items, terms)),
     terms,
     ({ rate = 0, alone50 = 0, beside50 = 0 }) =>
       `${whole(rate)} items/s; a run of one step p50 ${ms(alone50)} ms alone, ${ms(beside50)} ms beside it`,

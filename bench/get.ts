@@ -1,8 +1,7 @@
 /** Measures HTTP requests that each read one run, on keep-alive connections. */
 
-import { Http } from './load/http.ts'
+import { served } from './load/served.ts'
 import { runOf, startRun } from './load/work.ts'
-import { startBaton } from './support/baton.ts'
 import {
   costOf,
   type Figures,
@@ -10,6 +9,7 @@ import {
   inTurn,
   percentile,
   type Terms,
+  withEachSync,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
@@ -19,9 +19,7 @@ const CONNECTIONS = 32
 const RUNS = 1000
 
 async function measure(sync: string, count: number, profile: string | undefined): Promise<Figures> {
-  const server = await startBaton({ sync, profile })
-  const http = new Http(server.port, server.key, CONNECTIONS)
-  try {
+  return served({ sync, profile }, CONNECTIONS, async (server, http) => {
     const ids: string[] = []
     await inFlight(CONNECTIONS, RUNS, async (i) =>
       ids.push(await startRun(http, runOf(1, `r${i}`))),
@@ -48,20 +46,14 @@ async function measure(sync: string, count: number, profile: string | undefined)
       server: (cpu('server') * 1e6) / count,
       load: (cpu('load') * 1e6) / count,
     }
-  } finally {
-    http.close()
-    await server.stop()
-  }
+  })
 }
 
 /** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const count = terms.quick ? 20_000 : 100_000
   const measured = await inTurn(
-    [
-      ['Baton, fsync always', () => measure('always', count, terms.profile)],
-      ['Baton, lazy sync (2m)', () => measure('2m', count, terms.profile)],
-    ],
+    withEachSync((sync) => measure(sync, count, terms.profile)),
     terms,
     ({ rate }) => `${whole(rate ?? Number.NaN)} GET/s`,
   )

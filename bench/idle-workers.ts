@@ -16,6 +16,7 @@ import {
   load,
   pause,
   type Terms,
+  withEachSync,
 } from './support/measure.ts'
 import { COLLECT, settled } from './support/memory.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
@@ -133,10 +134,7 @@ export async function bench(terms: Terms): Promise<string> {
     ? { warm: 1000, count: 2000, idle: 50, concurrency: 200 }
     : { warm: 5000, count: 10_000, idle: 200, concurrency: 200 }
   const measured = await inTurn(
-    [
-      ['Baton, fsync always', () => both('always', sockets, amount, terms)],
-      ['Baton, lazy sync (2m)', () => both('2m', sockets, amount, terms)],
-    ],
+    withEachSync((sync) => both(sync, sockets, amount, terms)),
     terms,
     ({ each = 0, alone = 0, beside = 0 }) =>
       `${each.toFixed(1)} KiB each, ${whole(alone)} done/s without them, ${whole(beside)} with them`,

@@ -4,16 +4,17 @@
  * all interactions are created in advance, and only the answers are measured.
  */
 
-import { Http } from './load/http.ts'
 import { interactionsOf } from './load/interactions.ts'
-import { startBaton } from './support/baton.ts'
+import { served } from './load/served.ts'
 import {
   costOf,
+  cpuOfEach,
   type Figures,
   inFlight,
   inTurn,
   percentile,
   type Terms,
+  withEachSync,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
@@ -23,9 +24,7 @@ export const about =
 const CONNECTIONS = 128
 
 async function measure(sync: string, count: number, profile: string | undefined): Promise<Figures> {
-  const server = await startBaton({ sync, profile })
-  const http = new Http(server.port, server.key, CONNECTIONS)
-  try {
+  return served({ sync, profile }, CONNECTIONS, async (server, http) => {
     const load = await interactionsOf(http)
     const { ask } = load
     const answers: number[] = []
@@ -41,7 +40,6 @@ async function measure(sync: string, count: number, profile: string | undefined)
       () => server.parties,
       () => inFlight(CONNECTIONS, count, one),
     )
-    const each = (who: 'server' | 'store' | 'load') => (cpu(who) * 1e3) / count
     const [p50, p99] = [percentile(answers, 0.5), percentile(answers, 0.99)]
     const asked: string[] = []
     await inFlight(CONNECTIONS, count, async () => void asked.push(await ask()))
@@ -54,24 +52,16 @@ async function measure(sync: string, count: number, profile: string | undefined)
       alone: count / alone.seconds,
       p50,
       p99,
-      server: each('server'),
-      store: each('store'),
-      load: each('load'),
+      ...cpuOfEach(cpu, count),
     }
-  } finally {
-    http.close()
-    await server.stop()
-  }
+  })
 }
 
 /** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const count = terms.quick ? 4000 : 20_000
   const measured = await inTurn(
-    [
-      ['Baton, fsync always', () => measure('always', count, terms.profile)],
-      ['Baton, lazy sync (2m)', () => measure('2m', count, terms.profile)],
-    ],
+    withEachSync((sync) => measure(sync, count, terms.profile)),
     terms,
     ({ rate = 0, alone = 0 }) =>
       `${whole(rate)} created and resolved/s, ${whole(alone)} resolved/s that were created before`,

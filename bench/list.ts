@@ -3,12 +3,14 @@
  * filters, and deep pages. It also measures how fast lost views are rebuilt, by deleting the views
  * before the server starts.
  */
+
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fill } from './load/fill.ts'
-import { Http } from './load/http.ts'
+import type { Http } from './load/http.ts'
+import { served } from './load/served.ts'
 import { typeOf } from './load/templates.ts'
-import { newFolder, startBaton } from './support/baton.ts'
+import { newFolder } from './support/baton.ts'
 import { atRate, type Figures, inFlight, inTurn, spread, type Terms } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
@@ -57,36 +59,35 @@ async function measure(
   profile: string | undefined,
 ): Promise<Figures> {
   rmSync(join(data, 'views'), { recursive: true, force: true })
-  const server = await startBaton({ sync: 'always', data, within: REBUILT_WITHIN, profile })
-  const http = new Http(server.port, server.key, 16)
-  try {
-    const figures: Record<string, number> = { rebuild: runs / (server.took / 1000) }
-    const queries = {
-      'newest first': '',
-      'status=failed': '&status=failed',
-      'status=completed': '&status=completed',
-      'one type of four': `&workflow_type=${typeOf(0)}`,
-      'one type and status=completed': `&workflow_type=${typeOf(0)}&status=completed`,
-      [`deep: ${whole(DEEP * 200)} runs further`]: await deep(http, ''),
-      [`deep, status=completed: ${whole(DEEP * 200)} runs further`]: await deep(
-        http,
-        '&status=completed',
-      ),
-    }
-    for (const [name, query] of Object.entries(queries)) {
-      const get = () => pageOf(http, `${RUNS}50${query}`, 50)
-      await inFlight(4, 40, get)
-      const times = await atRate(RATE, count, get)
-      Object.assign(figures, spread(name, times))
-      const started = performance.now()
-      await inFlight(16, count, get)
-      figures[`${name} rate`] = count / ((performance.now() - started) / 1000)
-    }
-    return figures
-  } finally {
-    http.close()
-    await server.stop()
-  }
+  return served(
+    { sync: 'always', data, within: REBUILT_WITHIN, profile },
+    16,
+    async (server, http) => {
+      const figures: Record<string, number> = { rebuild: runs / (server.took / 1000) }
+      const queries = {
+        'newest first': '',
+        'status=failed': '&status=failed',
+        'status=completed': '&status=completed',
+        'one type of four': `&workflow_type=${typeOf(0)}`,
+        'one type and status=completed': `&workflow_type=${typeOf(0)}&status=completed`,
+        [`deep: ${whole(DEEP * 200)} runs further`]: await deep(http, ''),
+        [`deep, status=completed: ${whole(DEEP * 200)} runs further`]: await deep(
+          http,
+          '&status=completed',
+        ),
+      }
+      for (const [name, query] of Object.entries(queries)) {
+        const get = () => pageOf(http, `${RUNS}50${query}`, 50)
+        await inFlight(4, 40, get)
+        const times = await atRate(RATE, count, get)
+        Object.assign(figures, spread(name, times))
+        const started = performance.now()
+        await inFlight(16, count, get)
+        figures[`${name} rate`] = count / ((performance.now() - started) / 1000)
+      }
+      return figures
+    },
+  )
 }
 
 /** Runs the benchmark and returns its table. */

@@ -2,8 +2,10 @@
  * Measures one table: the rate at which rows are inserted, upserted and inserted in bulk, and the
  * time of queries and searches of a table with many rows. `--size` sets the number of rows.
  */
-import { Http, type Reply } from './load/http.ts'
-import { type Baton, startBaton } from './support/baton.ts'
+
+import type { Reply } from './load/http.ts'
+import { served } from './load/served.ts'
+import type { Baton } from './support/baton.ts'
 import {
   atRate,
   costOf,
@@ -11,8 +13,10 @@ import {
   inFlight,
   inTurn,
   pause,
+  SYNCS,
   spread,
   type Terms,
+  withEachSync,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
@@ -136,9 +140,7 @@ async function measure(
   profile: string | undefined,
 ): Promise<Figures> {
   const settings = { BATON_TABLE_ROWS: String(size + 3 * writesEach) }
-  const server = await startBaton({ sync, profile, settings })
-  const http = new Http(server.port, server.key, CONCURRENCY)
-  try {
+  return served({ sync, profile, settings }, CONCURRENCY, async (server, http) => {
     const made = expected(
       await http.post(TABLES, JSON.stringify({ name: 'measured', schema })),
       201,
@@ -181,10 +183,7 @@ async function measure(
       Object.assign(figures, spread(name, await atRate(QUERIES_PER_SECOND, reads, ask)))
     }
     return figures
-  } finally {
-    http.close()
-    await server.stop()
-  }
+  })
 }
 
 /** Runs the benchmark and returns its table. */
@@ -192,15 +191,8 @@ export async function bench(terms: Terms): Promise<string> {
   const size = terms.size ?? (terms.quick ? 10_000 : 1_000_000)
   const writesEach = terms.quick ? 2000 : 20_000
   const reads = terms.quick ? 50 : 500
-  const systems = [
-    ['fsync always', 'always'],
-    ['lazy sync (2m)', '2m'],
-  ] as const
   const runs = await inTurn(
-    systems.map(
-      ([name, sync]) =>
-        [`Baton, ${name}`, () => measure(sync, size, writesEach, reads, terms.profile)] as const,
-    ),
+    withEachSync((sync) => measure(sync, size, writesEach, reads, terms.profile)),
     terms,
     (all) =>
       `${whole(all['insert rate'] ?? 0)} inserts/s, ${whole(all[`${writes[2]} rate`] ?? 0)} rows/s in bulk`,
@@ -208,13 +200,13 @@ export async function bench(terms: Terms): Promise<string> {
   const of = (name: string, run = 0) => runs[run]?.[1][name] ?? Number.NaN
   const times = (name: string, run: number) =>
     cell(ms(of(`${name} p50`, run)), ms(of(`${name} p99`, run)))
-  const each = (text: (run: number) => readonly string[]) => systems.flatMap((_, run) => text(run))
+  const each = (text: (run: number) => readonly string[]) => SYNCS.flatMap((_, run) => text(run))
   const sorted = 'page of 50, filtered and sorted'
   return (
     table(
       [
         `one table, ${whole(size)} rows`,
-        ...systems.flatMap(([name]) => [`${name}: rate`, 'p50 / p99 ms']),
+        ...SYNCS.flatMap(([name]) => [`${name}: rate`, 'p50 / p99 ms']),
         'CPU µs per row: server / store',
       ],
       [

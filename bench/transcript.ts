@@ -3,9 +3,9 @@
  * whether appending a message takes longer than in a new session.
  */
 
-import { Http } from './load/http.ts'
+import type { Http } from './load/http.ts'
+import { served } from './load/served.ts'
 import { follow } from './load/sse.ts'
-import { startBaton } from './support/baton.ts'
 import {
   type Figures,
   inFlight,
@@ -81,9 +81,7 @@ async function measure(
   looks: number,
   profile: string | undefined,
 ): Promise<Figures> {
-  const server = await startBaton({ sync, profile })
-  const http = new Http(server.port, server.key, 4)
-  try {
+  return served({ sync, profile }, 4, async (server, http) => {
     const agent = await agentOf(http, 'keeper', { system_prompt: 'script:\n  - say: Noted.\n' })
     const [long, young] = [await sessionOf(http, agent), await sessionOf(http, agent)]
     for (let i = 0; i < count; i += BATCH) await append(http, long, BATCH)
@@ -108,10 +106,7 @@ async function measure(
       young: await written(young),
       long: await written(long),
     }
-  } finally {
-    http.close()
-    await server.stop()
-  }
+  })
 }
 
 /** Runs the benchmark and returns its table. */

@@ -4,17 +4,20 @@
  * invocation.
  */
 
-import { Http } from './load/http.ts'
+import type { Http } from './load/http.ts'
+import { served } from './load/served.ts'
 import { follow } from './load/sse.ts'
-import { type Baton, startBaton } from './support/baton.ts'
+import type { Baton } from './support/baton.ts'
 import {
   costOf,
+  cpuOfEach,
   type Figures,
   inFlight,
   inTurn,
   percentile,
   spread,
   type Terms,
+  withEachSync,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
@@ -91,9 +94,7 @@ export async function agentOf(http: Http, name: string, more: object): Promise<s
 }
 
 async function measure(sync: string, count: number, profile: string | undefined): Promise<Figures> {
-  const server = await startBaton({ sync, profile })
-  const http = new Http(server.port, server.key, 1)
-  try {
+  return served({ sync, profile }, 1, async (server, http) => {
     const [fast, paced] = [
       await agentOf(http, 'quick', { system_prompt: quick }),
       await agentOf(http, 'slow', { system_prompt: slow }),
@@ -111,30 +112,21 @@ async function measure(sync: string, count: number, profile: string | undefined)
       Math.min(200, count / 10),
       async () => void previews.push((await turn(server, paced)).preview),
     )
-    const each = (who: 'server' | 'store' | 'load') => (cpu(who) * 1e3) / count
     return {
       rate: count / seconds,
       p50: percentile(times, 0.5),
       p99: percentile(times, 0.99),
       ...spread('preview', previews),
-      server: each('server'),
-      store: each('store'),
-      load: each('load'),
+      ...cpuOfEach(cpu, count),
     }
-  } finally {
-    http.close()
-    await server.stop()
-  }
+  })
 }
 
 /** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const count = terms.quick ? 400 : 3000
   const measured = await inTurn(
-    [
-      ['Baton, fsync always', () => measure('always', count, terms.profile)],
-      ['Baton, lazy sync (2m)', () => measure('2m', count, terms.profile)],
-    ],
+    withEachSync((sync) => measure(sync, count, terms.profile)),
     terms,
     ({ rate = 0, 'preview p50': preview = 0 }) =>
       `${whole(rate)} turns/s, first preview ${ms(preview)} ms`,

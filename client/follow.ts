@@ -8,7 +8,7 @@ import type { ChannelEventRecord } from '../protocol/channels/schema.ts'
 import type { LogFilters, RunLogLine, RunLogPage } from '../protocol/jobs/logs.ts'
 import { type ProjectRunEvent, type RunEventRecord, terminal } from '../protocol/runs/schema.ts'
 import type { Client } from './client.ts'
-import { BatonError, reasonOf, refusal } from './transport.ts'
+import { BatonError, reasonOf, reasonToRepeat } from './transport.ts'
 import { endedBySignal, watchdog } from './watchdog.ts'
 
 /** A frame: its cursor (absent from previews), its type and its content. */
@@ -175,10 +175,7 @@ async function* follow<T>(
         },
       )
       if (!answer.ok) {
-        const refused = refusal(answer, await answer.text())
-        if (answer.status < 500 && answer.status !== 429) throw refused
-        reason = refused.message
-        if (answer.status !== 429) transport.next(url)
+        reason = await reasonToRepeat(transport, url, answer)
       } else if (answer.body) {
         const begins = (after: number) => {
           cursor ??= after

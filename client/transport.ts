@@ -297,10 +297,26 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
+ * Returns why a stream's error response is worth a repeat. If the failure is not one of too many
+ * requests, the repeat goes to the next gateway.
+ * @throws BatonError for a 4xx status other than 429.
+ */
+export async function reasonToRepeat(
+  transport: Transport,
+  url: string,
+  answer: Response,
+): Promise<string> {
+  const refused = refusal(answer, await answer.text())
+  if (answer.status < 500 && answer.status !== 429) throw refused
+  if (answer.status !== 429) transport.next(url)
+  return refused.message
+}
+
+/**
  * Converts an error response to a `BatonError`. A body that is not in the service's format is also
  * accepted.
  */
-export function refusal(answer: Response, text: string): BatonError {
+function refusal(answer: Response, text: string): BatonError {
   const id = answer.headers.get('x-request-id') ?? undefined
   try {
     const { error } = JSON.parse(text) as {

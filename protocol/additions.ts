@@ -3,8 +3,8 @@
  * strictly and fail on an unknown field. The answer therefore contains an addition only when the
  * parameter `include` lists it.
  */
-import { Type } from 'typebox'
-import { many } from './common.ts'
+import { type TSchema, Type } from 'typebox'
+import { Closed, many } from './common.ts'
 
 type RecordOf = Readonly<Record<string, unknown>>
 /**
@@ -34,6 +34,15 @@ export const additions = <const N extends string>(table: Additions<N>) => ({
     ),
   ),
 })
+
+/** The parts of a row whose query has no parameter but `include`. */
+export const onlyIncluding = <T extends Additions, I extends TSchema>({
+  additions: table,
+  include,
+}: {
+  readonly additions: T
+  readonly include: I
+}) => ({ query: Closed({ include }), additions: table })
 
 /**
  * Returns the answer with the additions that `include` lists and without all others. The answer is

@@ -8,9 +8,8 @@
 
 import type { Exchange } from './channels/exchange.ts'
 import type { Channel } from './channels/schema.ts'
-import { timestamp } from './common.ts'
 import type { Kind } from './entry.ts'
-import type { JobHeader } from './jobs/rows.ts'
+import { serviceJob } from './jobs/service-job.ts'
 import type { HeldFiring } from './loops/events.ts'
 
 /** The name of the queue of errands. Each project has this queue in every shard. */
@@ -78,29 +77,11 @@ export function errandJob(
   fairness_key: string,
   at: number,
   max_losses = ATTEMPTS,
-): { readonly job: JobHeader; readonly record: object } {
-  const shared = {
-    id,
-    origin: 'server_internal',
-    executor_kind: 'server_worker',
-    priority: 0,
-    fairness_key,
-    max_attempts: ATTEMPTS,
-  } as const
-  const now = timestamp(at)
-  // This record appears in no list of jobs.
-  const record = {
-    ...shared,
-    kind: 'action_execution',
-    queue: ERRANDS,
-    status: 'queued',
-    claim_attempt: 0,
-    cancel_requested: false,
-    created_at: now,
-    updated_at: now,
-  } as const
-  return {
-    job: { ...shared, kind: 'errand', owner, enqueued_at: at, max_losses },
-    record,
-  }
+): ReturnType<typeof serviceJob> {
+  return serviceJob(
+    ERRANDS,
+    at,
+    { id, fairness_key, max_attempts: ATTEMPTS, max_losses },
+    { kind: 'errand', owner },
+  )
 }

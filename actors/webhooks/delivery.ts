@@ -12,7 +12,7 @@
 
 import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
-import type { JobHeader } from '../../protocol/jobs/rows.ts'
+import { serviceJob } from '../../protocol/jobs/service-job.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
 import {
   ATTEMPTS,
@@ -52,38 +52,13 @@ const receiverOf = ({ to }: DeliveryOpening): string =>
   to.kind === 'webhook' ? to.webhook_id : to.callback_url.slice(0, 128)
 
 function enqueue(opening: DeliveryOpening, job_id: string, { at, self, shard }: Cause): Tell {
-  const shared = {
-    id: job_id,
-    origin: 'server_internal',
-    executor_kind: 'server_worker',
-    priority: 0,
-    fairness_key: receiverOf(opening),
-    max_attempts: 1,
-  } as const
-  const job: JobHeader = {
-    ...shared,
-    kind: 'delivery',
-    delivery_id: self.id,
-    enqueued_at: at,
-    max_losses: 1,
-  }
-  const now = timestamp(at)
-  // This record appears in no list of jobs: clients see the attempt in the record of the delivery.
-  const record = {
-    ...shared,
-    kind: 'action_execution',
-    queue: DELIVERIES,
-    status: 'queued',
-    claim_attempt: 0,
-    cancel_requested: false,
-    created_at: now,
-    updated_at: now,
-  } as const
-  return {
-    to: { kind: 'queue', id: `${shard}.${DELIVERIES}` },
-    name: 'queue.enqueue',
-    input: { job, record },
-  }
+  const input = serviceJob(
+    DELIVERIES,
+    at,
+    { id: job_id, fairness_key: receiverOf(opening), max_attempts: 1, max_losses: 1 },
+    { kind: 'delivery', delivery_id: self.id },
+  )
+  return { to: { kind: 'queue', id: `${shard}.${DELIVERIES}` }, name: 'queue.enqueue', input }
 }
 
 function open(state: State, opening: Input<'delivery.open'>, cause: Cause): Done {

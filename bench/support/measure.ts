@@ -167,6 +167,12 @@ export async function costOf<T>(
   const after = cpuSeconds(parties())
   return { result, seconds, cpu: (who) => (after[who] ?? Number.NaN) - (before[who] ?? Number.NaN) }
 }
+/** Returns the CPU milliseconds that each role used per piece of work. */
+export const cpuOfEach = (cpu: (who: keyof Parties) => number, pieces: number) => ({
+  server: (cpu('server') * 1e3) / pieces,
+  store: (cpu('store') * 1e3) / pieces,
+  load: (cpu('load') * 1e3) / pieces,
+})
 /** Returns the median and the 99th percentile of times as figures `<name> p50` and `<name> p99`. */
 export const spread = (name: string, times: readonly number[]): Figures => ({
   [`${name} p50`]: percentile(times, 0.5),
@@ -212,6 +218,17 @@ export async function load(
     cpu_load: cpu('load'),
   }
 }
+
+/** When the NATS server of a measured Baton syncs to disk: the names, and the settings. */
+export const SYNCS = [
+  ['fsync always', 'always'],
+  ['lazy sync (2m)', '2m'],
+] as const
+/** Returns the rows of a benchmark that measures Baton with each of `SYNCS`. */
+export const withEachSync = <F extends Figures>(
+  measure: (sync: string) => Promise<F>,
+): (readonly [string, () => Promise<F>])[] =>
+  SYNCS.map(([name, sync]) => [`Baton, ${name}`, () => measure(sync)])
 
 /** Returns the median of each figure over several runs. */
 const medians = <F extends Figures>(runs: readonly F[]): F =>

@@ -5,7 +5,7 @@
 import type { FieldError } from '../../protocol/errors.ts'
 import type { StreamSubscription } from '../../protocol/streams/rows.ts'
 import type { Client } from '../client.ts'
-import { BatonError, reasonOf, refusal } from '../transport.ts'
+import { BatonError, reasonOf, reasonToRepeat } from '../transport.ts'
 import { endedBySignal, watchdog } from '../watchdog.ts'
 import { readStream, STREAMS_PATH, type StreamMessage, streamRequest } from './read.ts'
 
@@ -53,10 +53,7 @@ export async function* followStreams(
         streamRequest([...open.values()], transport.headers, watch.signal),
       )
       if (!answer.ok) {
-        const refused = refusal(answer, await answer.text())
-        if (answer.status < 500 && answer.status !== 429) throw refused
-        reason = refused.message
-        if (answer.status !== 429) transport.next(url)
+        reason = await reasonToRepeat(transport, url, answer)
       } else if (answer.body) {
         for await (const frames of readStream(answer.body, watch.alive, (ms) => (pause = ms)))
           for (const frame of frames) {

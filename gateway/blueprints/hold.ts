@@ -8,6 +8,7 @@ import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { Edge } from '../call.ts'
 import { hexOf } from '../http/hex.ts'
+import { sendNew } from '../http/send.ts'
 import type { Prepared } from '../prepare.ts'
 import { sleep } from '../timing.ts'
 
@@ -57,14 +58,8 @@ export async function takeHold(
 ): Promise<Hold | Refusal> {
   const id = blueprintId({ world }, project, identity)
   const holder = hexOf(world.random(16))
-  const address = { project, kind: 'blueprint', id, origin } as const
-  const hold = () =>
-    world.command({
-      ...address,
-      command_id: hexOf(world.random(16)),
-      name: 'blueprint.hold',
-      input: { holder, ...identity },
-    })
+  const to = { project, kind: 'blueprint', id } as const
+  const hold = () => sendNew(world, to, 'blueprint.hold', { holder, ...identity }, origin)
   const until = world.now() + MAX_WAIT_MS
   let held_until = 0
   for (;;) {
@@ -104,24 +99,15 @@ export async function takeHold(
     holder,
     isLost,
     async reserve(ids, replace = []) {
-      const outcome = await world.command({
-        ...address,
-        command_id: hexOf(world.random(16)),
-        name: 'blueprint.reserve',
-        input: { holder, ids, replace },
-      })
+      const input = { holder, ids, replace }
+      const outcome = await sendNew(world, to, 'blueprint.reserve', input, origin)
       if (isRefusal(outcome)) return outcome
       return isLost() ? refuse('blueprint_busy', { retry_after: 1 }) : outcome.reply.ids
     },
     stop,
     async release() {
       await stop()
-      await world.command({
-        ...address,
-        command_id: hexOf(world.random(16)),
-        name: 'blueprint.release',
-        input: { holder },
-      })
+      await sendNew(world, to, 'blueprint.release', { holder }, origin)
     },
   }
 }

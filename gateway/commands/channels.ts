@@ -18,8 +18,9 @@ import { getOwn } from '../../protocol/lookup.ts'
 import { authorize } from '../auth/authorize.ts'
 import { viewerOf } from '../auth/viewer.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
-import { hexOf } from '../http/hex.ts'
 import type { Identity } from '../http/idempotency.ts'
+import { sendNew } from '../http/send.ts'
+import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { standingOf } from '../sessions/session-id.ts'
 
@@ -169,31 +170,27 @@ async function expelInactive(
   if (isRefusal(known)) return known
   const gone = ids.filter((id) => !personOf(known, id))
   const outcomes = await Promise.all(
-    gone.map((id) => expel(edge, scopeId(edge, call), known, channel_id, id, origin)),
+    gone.map((id) => expel(edge.world, scopeId(edge, call), known.project, channel_id, id, origin)),
   )
   return outcomes.find(isRefusal) ?? gone
 }
 
-const expel = (
-  { world }: Edge,
+/** Expels a member. A disabled member stays in direct messages. A repeat changes nothing. */
+export const expel = (
+  world: Pick<World, 'command' | 'random'>,
   project: string,
-  known: Known,
+  home: ProjectDirectory,
   id: string,
   member_id: string,
   origin: Origin,
 ) =>
-  world.command({
-    project,
-    kind: 'channel',
-    id,
-    command_id: hexOf(world.random(16)),
-    name: 'channel.expel',
-    input: {
-      member_id,
-      disabled: getOwn(known.project.principals, member_id)?.state === 'disabled',
-    },
+  sendNew(
+    world,
+    { project, kind: 'channel', id },
+    'channel.expel',
+    { member_id, disabled: getOwn(home.principals, member_id)?.state === 'disabled' },
     origin,
-  })
+  )
 
 /**
  * Refuses the removal of another member by a caller without `channel.write`. A caller may always
@@ -340,7 +337,7 @@ export async function leaveChannels(
   const answer = await world.view(project, 'channels_of', { member_id })
   if (isRefusal(answer)) return answer
   const outcomes = await Promise.all(
-    answer.items.map((id) => expel(edge, project, known, id, member_id, origin)),
+    answer.items.map((id) => expel(edge.world, project, known.project, id, member_id, origin)),
   )
   return outcomes.find(isRefusal)
 }

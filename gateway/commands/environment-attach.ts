@@ -13,8 +13,8 @@ import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/er
 import { isId } from '../../protocol/ids.ts'
 import type { Registration } from '../../protocol/workers/socket.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
-import { hexOf } from '../http/hex.ts'
 import { originOf } from '../http/origin.ts'
+import { sendNew } from '../http/send.ts'
 import type { Prepare } from '../prepare.ts'
 import { nameHolder, reservedFaults } from './environments/creation.ts'
 
@@ -123,26 +123,14 @@ async function bind(
   if (!standing) return refuse('service_unavailable')
   if (isRefusal(standing)) return standing
   if (standing.worker.session !== session) return refuse('environment_worker_conflict')
-  const sent = () => ({
-    command_id: hexOf(world.random(16)),
-    origin: originOf(world, call.caller, call.incoming, call.request_id),
-  })
-  const bound = await world.command({
-    ...workerAt(edge, project, instance),
-    ...sent(),
-    name: 'worker.attach',
-    input: { session, environment_id },
-  })
+  const origin = () => originOf(world, call.caller, call.incoming, call.request_id)
+  const worker = workerAt(edge, project, instance)
+  const bound = await sendNew(world, worker, 'worker.attach', { session, environment_id }, origin())
   if (!isRefusal(bound)) return standing.environment
   // The session has ended or was attached elsewhere in the meantime. The worker's actor does not
   // report this to the environment.
   if (bound.refused === 'not_found' || bound.refused === 'conflict')
-    await world.command({
-      ...environment,
-      ...sent(),
-      name: 'environment.worker_gone',
-      input: { session },
-    })
+    await sendNew(world, environment, 'environment.worker_gone', { session }, origin())
   return bound
 }
 

@@ -7,7 +7,6 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
-import type { EventAccepted } from '../../protocol/events/rows.ts'
 import type { ServicePublication } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { HandleOwner } from '../../protocol/loops/events.ts'
@@ -21,7 +20,7 @@ import type { Answer } from '../http/respond.ts'
 import { unsafe } from '../http/validate.ts'
 import type { Handler } from '../serve.ts'
 import { secretPlace } from './loops.ts'
-import { publishedUnder, publishIdempotently } from './publish-idempotently.ts'
+import { acceptedEvent, publishEvent, publishedUnder } from './publish-idempotently.ts'
 
 /** Maximum size of a body in bytes. */
 export const TRIGGER_LIMIT = unauthenticated['trigger.http'].shape.limit
@@ -93,27 +92,9 @@ export const takeTrigger =
       },
       incoming,
     )
-    const command = {
-      project: owner.project,
-      kind: 'events',
-      id: owner.project,
-      command_id: `http_trigger:${world.id('source_event')}`,
-      name: 'source.publish',
-      origin,
-    } as const
-    const outcome = await publishIdempotently(world, owner.project, (recalled) =>
-      world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
-    )
+    const outcome = await publishEvent(world, owner.project, 'http_trigger', publication, origin)
     if (isRefusal(outcome)) return outcome
-    const { source_event_id, deduped } = outcome.reply
-    return {
-      status: 202,
-      body: {
-        source_event_id,
-        status: 'accepted',
-        ...(deduped && { deduped }),
-      } satisfies EventAccepted,
-    }
+    return acceptedEvent(outcome.reply.source_event_id, outcome.reply.deduped)
   }
 
 const dedupKey = ({ trigger_id }: HandleOwner, key: string): string =>
@@ -130,11 +111,7 @@ async function repeated(
 ): Promise<Answer | Refusal> {
   const first =
     typeof key === 'string' ? await publishedUnder(world, owner.project, dedupKey(owner, key)) : key
-  if (typeof first === 'string')
-    return {
-      status: 202,
-      body: { source_event_id: first, status: 'accepted', deduped: true } satisfies EventAccepted,
-    }
+  if (typeof first === 'string') return acceptedEvent(first, true)
   return first ?? (status === 'paused' ? refuse('loop_paused') : refuse('loop_not_runnable'))
 }
 

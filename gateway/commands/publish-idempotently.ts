@@ -2,8 +2,12 @@
  * Publishes source events under deduplication keys that the project's `events` actor may no longer
  * have. A view still has them (K1, K2 of protocol/events/sources.ts).
  */
+import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
-import type { Published, Recalled } from '../../protocol/events/sources.ts'
+import type { EventAccepted } from '../../protocol/events/rows.ts'
+import type { Published, Recalled, ServicePublication } from '../../protocol/events/sources.ts'
+import type { CommandReply } from '../../protocol/queries/commands.ts'
+import type { Answer } from '../http/respond.ts'
 import type { Outcome, World } from '../ports.ts'
 
 /** Time in milliseconds within which one key publishes at most one event. */
@@ -47,6 +51,39 @@ export async function publishIdempotently<R extends Pick<Published, 'unsure'>>(
   }
   return isRefusal(outcome) || !outcome.reply.unsure ? outcome : refuse('service_unavailable')
 }
+
+/**
+ * Publishes an event of the service itself.
+ * @param prefix what the command id begins with: the part of the service that publishes.
+ */
+export function publishEvent(
+  world: Pick<World, 'command' | 'id' | 'view' | 'now'>,
+  project: string,
+  prefix: string,
+  publication: ServicePublication,
+  origin: Origin,
+): Promise<Outcome<CommandReply<'events', 'source.publish'>>> {
+  const command = {
+    project,
+    kind: 'events',
+    id: project,
+    command_id: `${prefix}:${world.id('source_event')}`,
+    name: 'source.publish',
+    origin,
+  } as const
+  return publishIdempotently(world, project, (recalled) =>
+    world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
+  )
+}
+/** Answers a request whose event was published, or had been published before (`deduped`). */
+export const acceptedEvent = (source_event_id: string, deduped?: boolean): Answer => ({
+  status: 202,
+  body: {
+    source_event_id,
+    status: 'accepted',
+    ...(deduped && { deduped }),
+  } satisfies EventAccepted,
+})
 
 /**
  * Returns the id of the event that was published under the given key within the last day; undefined

@@ -20,9 +20,9 @@ import { toQuota } from '../commands/artifacts/reservation.ts'
 import { planContent } from '../files/content.ts'
 import { eraseFile } from '../files/erase.ts'
 import { inspect } from '../files/file.ts'
-import { hexOf } from '../http/hex.ts'
 import { keyOf } from '../http/idempotency.ts'
 import type { Answer, Exchange } from '../http/respond.ts'
+import { sendNew } from '../http/send.ts'
 import { answer, type LocalQuery, pageOf } from '../listing.ts'
 import type { Files, World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
@@ -45,14 +45,6 @@ const switchedOff: Refusal = refuse(
 const unavailable: Refusal = refuse('artifact_storage_unavailable')
 const sessionOf = (project: string, id: string): AddressOf<'session'> | undefined =>
   isId(id, 'agent_session') ? { project, kind: 'session', id } : undefined
-
-const command = <N extends 'session.attach' | 'attachment.reserve' | 'attachment.abandon'>(
-  world: World,
-  to: AddressOf<'session'>,
-  name: N,
-  input: CommandInput<'session', N>,
-  origin: Origin,
-) => world.command({ ...to, command_id: hexOf(world.random(16)), name, input, origin })
 
 /** Returns the name of a file without its directories. Both `/` and `\` separate directories. */
 const base = (name: string): string => name.split(/[/\\]/).at(-1)?.trim() ?? ''
@@ -124,7 +116,7 @@ async function store(
   bytes: Uint8Array,
 ): Promise<(Attached & { readonly status_code?: 200 }) | Refusal> {
   const { world, files, to, origin } = storing
-  const reserved = await command(world, to, 'attachment.reserve', input, origin)
+  const reserved = await sendNew(world, to, 'attachment.reserve', input, origin)
   if (isRefusal(reserved)) return reserved
   const { artifact_id, attached, expires_at } = reserved.reply
   if (attached) return { ...attached, status_code: 200 }
@@ -144,7 +136,7 @@ async function store(
     world.log.warn({ event: 'file_store_failed', err: error, artifact_id }, 'file not stored')
     return giveUp(storing, artifact_id, expires_at, unavailable)
   }
-  const done = await command(world, to, 'session.attach', { artifact_id }, origin)
+  const done = await sendNew(world, to, 'session.attach', { artifact_id }, origin)
   if (!isRefusal(done)) {
     // If this command fails, an effect of the artifact repeats it.
     if (expires_at !== undefined)
@@ -168,7 +160,7 @@ async function ended(
   const again =
     input.key === undefined
       ? undefined
-      : await command(world, to, 'attachment.reserve', input, origin)
+      : await sendNew(world, to, 'attachment.reserve', input, origin)
   if (again && isRefusal(again)) return again
   return again?.reply.attached
     ? { ...again.reply.attached, status_code: 200 }
@@ -186,7 +178,7 @@ async function giveUp(
 ): Promise<Refusal> {
   const { world, to, origin } = storing
   if (expires_at === undefined) return refusal
-  const given = await command(world, to, 'attachment.abandon', { artifact_id }, origin)
+  const given = await sendNew(world, to, 'attachment.abandon', { artifact_id }, origin)
   if (!isRefusal(given) && given.reply.abandoned)
     await toQuota(storing, 'quota.release', { artifact: artifact_id, until: expires_at })
   return refusal

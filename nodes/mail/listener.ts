@@ -16,7 +16,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { DNSResolver } from 'mailauth'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
-import { publishIdempotently } from '../../gateway/commands/publish-idempotently.ts'
+import { publishEvent } from '../../gateway/commands/publish-idempotently.ts'
 import type { World } from '../../gateway/ports.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { isRefusal } from '../../protocol/errors.ts'
@@ -234,20 +234,10 @@ async function publish(
   project: string,
   publication: ServicePublication,
 ): Promise<void> {
-  const command = {
-    project,
-    kind: 'events',
-    id: project,
-    command_id: `email:${world.id('source_event')}`,
-    name: 'source.publish',
-    origin: {
-      at: world.now(),
-      principal: { type: 'system', id: 'email', name: 'E-mail' },
-      credential: { type: 'internal', id: 'email' },
-    },
-  } as const
-  const outcome = await publishIdempotently(world, project, (recalled) =>
-    world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
-  )
+  const outcome = await publishEvent(world, project, 'email', publication, {
+    at: world.now(),
+    principal: { type: 'system', id: 'email', name: 'E-mail' },
+    credential: { type: 'internal', id: 'email' },
+  })
   if (isRefusal(outcome)) throw later()
 }

@@ -14,19 +14,8 @@ import type { Selector } from '../toolkits/schema.ts'
 import { object, text } from './parameters.ts'
 import { type TableAction, tableActions } from './table-actions.ts'
 
-export interface Builtin {
+export interface Builtin extends Omit<TableAction, 'permission'> {
   readonly name: string
-  readonly title: string
-  readonly description: string
-  readonly input_schema: JsonObject
-  /**
-   * `idempotent`: a repeated call, for example after its executor was lost, has no further effect.
-   */
-  readonly annotations: {
-    readonly idempotent: true
-    readonly read_only?: true
-    readonly destructive?: true
-  }
 }
 
 const key = text(memoryLimits.key, {

@@ -169,6 +169,15 @@ export const InvokeResult = Type.Object({
 })
 export type InvokeResult = Static<typeof InvokeResult>
 
+/** Why an entry of a catalog cannot be used yet. */
+export const UnreadyReason = Type.Enum([
+  'not_configured',
+  'inactive',
+  'expired',
+  'provider_unavailable',
+  'permission_missing',
+  'not_implemented',
+])
 export const CatalogEntry = Type.Object({
   name: Type.String(),
   source: Type.Enum(['platform', 'custom']),
@@ -184,16 +193,7 @@ export const CatalogEntry = Type.Object({
   title: Type.Optional(Type.String()),
   description: Type.Optional(Type.String()),
   integration: Type.Optional(Type.String()),
-  readiness_reason: Type.Optional(
-    Type.Enum([
-      'not_configured',
-      'inactive',
-      'expired',
-      'provider_unavailable',
-      'permission_missing',
-      'not_implemented',
-    ]),
-  ),
+  readiness_reason: Type.Optional(UnreadyReason),
   input_schema: Type.Optional(JsonObject),
   output_schema: Type.Optional(JsonObject),
   endpoint_url: Type.Optional(Type.String()),

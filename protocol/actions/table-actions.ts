@@ -13,6 +13,9 @@ export interface TableAction {
   readonly title: string
   readonly description: string
   readonly input_schema: JsonObject
+  /**
+   * `idempotent`: a repeated call, for example after its executor was lost, has no further effect.
+   */
   readonly annotations: {
     readonly idempotent: true
     readonly read_only?: true

@@ -16,6 +16,7 @@
  */
 
 import { type Static, type TSchema, Type } from 'typebox'
+import { onlyIncluding } from '../additions.ts'
 import { Closed, Id, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
@@ -130,8 +131,7 @@ export const channels = {
     to: { kind: 'channel_name', mint: 'channel_name' },
     body: CreateChannel,
     check: checkCreate,
-    query: Closed({ include: channelAdditions.include }),
-    additions: channelAdditions.additions,
+    ...onlyIncluding(channelAdditions),
     reply: Channel,
     status: 201,
     alsoStatus: [200],
@@ -167,8 +167,7 @@ export const channels = {
     ...read,
     summary: 'One channel',
     viewer: true,
-    query: Closed({ include: channelAdditions.include }),
-    additions: channelAdditions.additions,
+    ...onlyIncluding(channelAdditions),
     reply: Channel,
     errors: ['not_found'],
   }),
@@ -176,8 +175,7 @@ export const channels = {
     ...write,
     summary: 'Change, archive or unarchive a channel',
     body: UpdateChannel,
-    query: Closed({ include: channelAdditions.include }),
-    additions: channelAdditions.additions,
+    ...onlyIncluding(channelAdditions),
     reply: Channel,
     errors: ['not_found'],
   }),

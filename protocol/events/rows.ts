@@ -7,7 +7,9 @@
  * - Events of runs (`run.*`, `check.*`) are stored only while a trigger, a wait or a webhook
  *   listens to them.
  */
+
 import { type Static, Type } from 'typebox'
+import { UnreadyReason } from '../actions/rows.ts'
 import { Closed, cutting, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
@@ -121,16 +123,7 @@ const EventSource = Type.Object({
   display_name: Type.String(),
   description: Type.Optional(Type.String()),
   readiness: Type.Enum(['ready', 'needs_setup']),
-  readiness_reason: Type.Optional(
-    Type.Enum([
-      'not_configured',
-      'inactive',
-      'expired',
-      'provider_unavailable',
-      'permission_missing',
-      'not_implemented',
-    ]),
-  ),
+  readiness_reason: Type.Optional(UnreadyReason),
   event_types: Type.Array(
     Type.Object({
       name: Type.String(),

@@ -2,7 +2,9 @@
  * The rows for loops: workflows with triggers that start them and a policy for concurrent runs.
  * The records are in `schema.ts`, and the events and internal commands in `events.ts`.
  */
+
 import { type Static, Type } from 'typebox'
+import { onlyIncluding } from '../additions.ts'
 import { Closed, cutting, JsonObject, listOf, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import { savedAdditions } from '../workflows/saved-warnings.ts'
@@ -155,8 +157,7 @@ export const loops = {
     to: { kind: 'loop', mint: 'loop' },
     body: CreateLoop,
     check: checkLoop,
-    query: Closed({ include: savedAdditions.include }),
-    additions: savedAdditions.additions,
+    ...onlyIncluding(savedAdditions),
     reply: Loop,
     status: 201,
     limit: LIMIT,
@@ -166,8 +167,7 @@ export const loops = {
     summary: 'One loop',
     tag,
     permission: 'project.view',
-    query: Closed({ include: savedAdditions.include }),
-    additions: savedAdditions.additions,
+    ...onlyIncluding(savedAdditions),
     reply: Loop,
     errors: ['not_found'],
   }),
@@ -179,8 +179,7 @@ export const loops = {
     to: self,
     body: UpdateLoop,
     check: checkUpdate,
-    query: Closed({ include: savedAdditions.include }),
-    additions: savedAdditions.additions,
+    ...onlyIncluding(savedAdditions),
     reply: Loop,
     limit: LIMIT,
     errors: ['not_found', 'conflict', 'already_exists'],

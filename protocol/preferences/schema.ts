@@ -154,9 +154,7 @@ export const SavedView = Type.Object({
 })
 export type SavedView = Static<typeof SavedView>
 export const ListSavedViews = { list: Type.Optional(List) }
-export const CreateSavedView = Closed({
-  name: Name,
-  list: List,
+const shown = {
   filter: Type.Optional(Filter),
   columns: Type.Optional(Columns),
   sort: Type.Optional(Sort),
@@ -166,19 +164,16 @@ export const CreateSavedView = Closed({
         'Whether the view is shared with the project; requires the permission project.edit',
     }),
   ),
+}
+export const CreateSavedView = Closed({
+  name: Name,
+  list: List,
+  ...shown,
 })
 export type CreateSavedView = Static<typeof CreateSavedView>
 export const UpdateSavedView = Closed({
   name: Type.Optional(Name),
-  filter: Type.Optional(Filter),
-  columns: Type.Optional(Columns),
-  sort: Type.Optional(Sort),
-  shared: Type.Optional(
-    Type.Boolean({
-      description:
-        'Whether the view is shared with the project; requires the permission project.edit',
-    }),
-  ),
+  ...shown,
 })
 export type UpdateSavedView = Static<typeof UpdateSavedView>
 /** Returns the faults that schemas cannot detect in the members of a saved view. */

@@ -1,6 +1,6 @@
 /** The rows and schemas of projects, and of the audit log of the organization. */
 import { type Static, Type } from 'typebox'
-import { additions } from '../additions.ts'
+import { additions, onlyIncluding } from '../additions.ts'
 import { Closed, JsonObject, many, pageOf, paging, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
@@ -96,8 +96,7 @@ export const projects = {
     to: org,
     body: CreateProject,
     check: checkCreate,
-    query: Closed({ include: projectAdditions.include }),
-    additions: projectAdditions.additions,
+    ...onlyIncluding(projectAdditions),
     reply: Project,
     status: 201,
     alsoStatus: [200],
@@ -113,8 +112,7 @@ export const projects = {
     answeredBy: 'gateway',
     tag,
     permission: 'project.view',
-    query: Closed({ include: projectAdditions.include }),
-    additions: projectAdditions.additions,
+    ...onlyIncluding(projectAdditions),
     reply: Project,
     errors: ['not_found'],
   }),
@@ -124,8 +122,7 @@ export const projects = {
     permission: 'project.admin',
     to: org,
     body: UpdateProject,
-    query: Closed({ include: projectAdditions.include }),
-    additions: projectAdditions.additions,
+    ...onlyIncluding(projectAdditions),
     reply: Project,
     errors: ['not_found', 'conflict', 'already_exists'],
   }),

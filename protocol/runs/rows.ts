@@ -2,7 +2,9 @@
  * The rows for starting, reading, controlling and following runs. The records are in `schema.ts`,
  * and the events in `events.ts`.
  */
+
 import { type Static, Type } from 'typebox'
+import { onlyIncluding } from '../additions.ts'
 import {
   bodyKey,
   Closed,
@@ -154,6 +156,16 @@ const self = { kind: 'run', slot: 'id', prefix: 'run' } as const
 const P = '/projects/:project/runs'
 const tag = 'runs'
 
+/** What the two ways to continue a failed run have in common. */
+const recovering = {
+  check: checkRecover,
+  bodyOptional: true,
+  ...onlyIncluding(runAdditions),
+  reply: Run,
+  status: 202,
+  errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'],
+} as const
+
 export const runs = {
   'run.start': command(`POST ${P}`, {
     summary: 'Start a run of a workflow or of an inline spec',
@@ -165,8 +177,7 @@ export const runs = {
     body: StartRun,
     check: checkStart,
     key: bodyKey,
-    query: Closed({ include: runAdditions.include }),
-    additions: runAdditions.additions,
+    ...onlyIncluding(runAdditions),
     reply: WorkflowRun,
     status: 202,
     limit: 1_048_576,
@@ -228,8 +239,7 @@ export const runs = {
     locateBy: 'run',
     tag,
     permission: 'project.view',
-    query: Closed({ include: runDetailAdditions.include }),
-    additions: runDetailAdditions.additions,
+    ...onlyIncluding(runDetailAdditions),
     reply: Type.Union([WorkflowRunDetail, LoopRunDetail]),
     errors: ['not_found'],
   }),
@@ -308,8 +318,7 @@ export const runs = {
     body: Signal,
     check: checkSignal,
     key: bodyKey,
-    query: Closed({ include: runAdditions.include }),
-    additions: runAdditions.additions,
+    ...onlyIncluding(runAdditions),
     reply: Type.Union([Type.Object({ source_event_id: Type.String() }), WorkflowRun, LoopRun]),
     status: 202,
     alsoStatus: [200],
@@ -326,8 +335,7 @@ export const runs = {
     to: self,
     body: Reason,
     bodyOptional: true,
-    query: Closed({ include: runAdditions.include }),
-    additions: runAdditions.additions,
+    ...onlyIncluding(runAdditions),
     reply: Run,
     errors: ['not_found'],
   }),
@@ -338,13 +346,7 @@ export const runs = {
     permission: 'runs.operate',
     to: self,
     body: Recover,
-    check: checkRecover,
-    bodyOptional: true,
-    query: Closed({ include: runAdditions.include }),
-    additions: runAdditions.additions,
-    reply: Run,
-    status: 202,
-    errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'],
+    ...recovering,
   }),
   'run.retry': command(`POST ${P}/:id/retry`, {
     summary: 'Retry one failed run in place',
@@ -353,13 +355,7 @@ export const runs = {
     permission: 'runs.operate',
     to: self,
     body: Retry,
-    check: checkRecover,
-    bodyOptional: true,
-    query: Closed({ include: runAdditions.include }),
-    additions: runAdditions.additions,
-    reply: Run,
-    status: 202,
-    errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'],
+    ...recovering,
   }),
   'run.project_steps': query(`GET ${P}/:id/steps`, {
     summary: 'Steps of a run',

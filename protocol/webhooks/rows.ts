@@ -4,7 +4,7 @@
  */
 import { type Static, Type } from 'typebox'
 import type { SealedSecret } from '../actions/rows.ts'
-import { additions } from '../additions.ts'
+import { additions, onlyIncluding } from '../additions.ts'
 import { Closed, pageOf, paging, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
@@ -220,8 +220,7 @@ export const webhooks = {
     to: { kind: 'delivery', mint: 'delivery' },
     body: Closed({}),
     bodyOptional: true,
-    query: Closed({ include: deliveryAdditions.include }),
-    additions: deliveryAdditions.additions,
+    ...onlyIncluding(deliveryAdditions),
     reply: DeliveryRecord,
     status: 202,
     errors: ['not_found', 'conflict'],

@@ -2,7 +2,9 @@
  * The rows, schemas and events of workflow definitions and their immutable versions. The authoring
  * form is in `spec.ts` and `steps.ts`.
  */
+
 import { type Static, Type } from 'typebox'
+import { onlyIncluding } from '../additions.ts'
 import { bodyKey, Closed, Handle, pageOf, paging, runPageOf, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
@@ -72,8 +74,7 @@ export const workflows = {
     to: { kind: 'project' },
     body: CreateWorkflow,
     check,
-    query: Closed({ include: savedAdditions.include }),
-    additions: savedAdditions.additions,
+    ...onlyIncluding(savedAdditions),
     reply: Workflow,
     status: 201,
     errors: ['already_exists'],
@@ -82,8 +83,7 @@ export const workflows = {
     summary: 'One workflow with its latest spec',
     tag,
     permission: 'project.view',
-    query: Closed({ include: savedAdditions.include }),
-    additions: savedAdditions.additions,
+    ...onlyIncluding(savedAdditions),
     reply: Workflow,
     errors: ['not_found'],
   }),
@@ -94,8 +94,7 @@ export const workflows = {
     to: { kind: 'project' },
     body: UpdateWorkflow,
     check,
-    query: Closed({ include: savedAdditions.include }),
-    additions: savedAdditions.additions,
+    ...onlyIncluding(savedAdditions),
     reply: Workflow,
     errors: ['not_found', 'conflict'],
   }),
@@ -134,8 +133,7 @@ export const workflows = {
     body: StartWorkflowRun,
     key: bodyKey,
     bodyOptional: true,
-    query: Closed({ include: runAdditions.include }),
-    additions: runAdditions.additions,
+    ...onlyIncluding(runAdditions),
     reply: WorkflowRun,
     status: 202,
     errors: ['not_found', 'idempotency_key_conflict'],

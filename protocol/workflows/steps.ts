@@ -222,8 +222,7 @@ export const AgentStep = kindOf(
   }),
 )
 
-/** A step that contains no other steps. */
-export const PlainStep = Type.Union([
+const plainSteps = [
   ActionStep,
   SleepStep,
   WaitStep,
@@ -231,7 +230,9 @@ export const PlainStep = Type.Union([
   CheckStep,
   LoopStep,
   AgentStep,
-])
+] as const
+/** A step that contains no other steps. */
+export const PlainStep = Type.Union([...plainSteps])
 const joining = {
   join: Type.Optional(
     Type.Enum(['all', 'any', 'first_failure'], {
@@ -279,15 +280,5 @@ export const ForEachStep = kindOf(
 )
 
 /** One step: `{id?, name?, kind, config, if?, retry?, timeout?}`. */
-export const Step = Type.Union([
-  ActionStep,
-  SleepStep,
-  WaitStep,
-  InteractionStep,
-  CheckStep,
-  LoopStep,
-  AgentStep,
-  ParallelStep,
-  ForEachStep,
-])
+export const Step = Type.Union([...plainSteps, ParallelStep, ForEachStep])
 export type Step = Static<typeof Step>

@@ -6,8 +6,7 @@ import t from 'tap'
 import type { RowName } from '../../protocol/api.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
 import { listOf } from '../scenarios/support/given.ts'
-import { service } from '../support/service.ts'
-import { type Answered, encodedBody, openClient } from './support/ask.ts'
+import { type Answered, encodedBody, serviceWithClient } from './support/ask.ts'
 import { bad } from './support/judge.ts'
 import {
   bodyFor,
@@ -22,12 +21,7 @@ import {
 } from './support/rows.ts'
 import { shownIn } from './support/shown.ts'
 
-const s = await service()
-const client = openClient(s.url)
-t.teardown(async () => {
-  client.close()
-  await s.stop()
-})
+const { s, client } = await serviceWithClient(t)
 t.setTimeout(120_000)
 /** A text that identifies the data that must stay hidden. */
 const MARK = 'Xylophone'

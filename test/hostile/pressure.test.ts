@@ -4,18 +4,12 @@
  */
 import t from 'tap'
 import { sleeping, until } from '../scenarios/support/given.ts'
-import { service } from '../support/service.ts'
-import { openClient } from './support/ask.ts'
+import { openClient, serviceWithClient } from './support/ask.ts'
 import { tries } from './support/campaign.ts'
 import { memory, settled } from './support/usage.ts'
 import { dial, listen, spoken } from './support/wire.ts'
 
-const s = await service()
-const client = openClient(s.url)
-t.teardown(async () => {
-  client.close()
-  await s.stop()
-})
+const { s, client } = await serviceWithClient(t)
 t.setTimeout(tries(120_000))
 const authorization = `Bearer ${s.key}`
 const run = String((await s.ok('run.start', { spec: sleeping() }))['id'])

@@ -12,19 +12,13 @@ import {
   systemRoles,
 } from '../../protocol/access/schema.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
-import { service } from '../support/service.ts'
-import { type Answered, encodedBody, openClient } from './support/ask.ts'
+import { type Answered, encodedBody, serviceWithClient } from './support/ask.ts'
 import { bad } from './support/judge.ts'
 import { accepted } from './support/people.ts'
 import { bodyFor, furnish, type Place, placedPath, queryFor, rows } from './support/rows.ts'
 import { shownIn } from './support/shown.ts'
 
-const s = await service()
-const client = openClient(s.url)
-t.teardown(async () => {
-  client.close()
-  await s.stop()
-})
+const { s, client } = await serviceWithClient(t)
 t.setTimeout(120_000)
 
 interface Held {

@@ -8,8 +8,7 @@ import { api, type RowName } from '../../protocol/api.ts'
 import { conditionalCommands } from '../../protocol/conditional.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
 import type { Code } from '../../protocol/errors.ts'
-import { service } from '../support/service.ts'
-import { type Answered, type Asked, encodedBody, openClient } from './support/ask.ts'
+import { type Answered, type Asked, encodedBody, serviceWithClient } from './support/ask.ts'
 import { often, seed, tries } from './support/campaign.ts'
 import { fitting } from './support/generate.ts'
 import { bad } from './support/judge.ts'
@@ -26,12 +25,7 @@ import {
 } from './support/rows.ts'
 import { shownIn } from './support/shown.ts'
 
-const s = await service()
-const client = openClient(s.url)
-t.teardown(async () => {
-  client.close()
-  await s.stop()
-})
+const { s, client } = await serviceWithClient(t)
 const authorization = `Bearer ${s.key}`
 const json = 'application/json'
 /** Codes with which a path or a method is refused before a row is found. */

@@ -5,11 +5,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { endpointPermissions } from '../../protocol/actions/builtin.ts'
-import {
-  type EffectiveDefinition,
-  effectiveDefinition,
-  type Layers,
-} from '../../protocol/agents/definition.ts'
+import type { Layers } from '../../protocol/agents/definition.ts'
 import { efforts, type Models } from '../../protocol/agents/models.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
 import {
@@ -24,6 +20,7 @@ import {
 } from '../../protocol/agents/selectors.ts'
 import type { Skill } from '../../protocol/skills/schema.ts'
 import type { Selector, Toolkit } from '../../protocol/toolkits/schema.ts'
+import { faults, given } from './support/layers.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 const agentWith = (more: Partial<Agent> = {}): Agent => ({
@@ -87,15 +84,6 @@ const layersWith = (more: Partial<Layers> = {}, agent: Partial<Agent> = {}): Lay
   models,
   ...more,
 })
-const given = (layers: Layers): EffectiveDefinition => {
-  const definition = effectiveDefinition(layers)
-  if ('faults' in definition) throw new Error(JSON.stringify(definition.faults))
-  return definition
-}
-const faults = (layers: Layers) => {
-  const definition = effectiveDefinition(layers)
-  return 'faults' in definition ? definition.faults.map(({ field }) => field) : []
-}
 
 t.test('an agent with only a name has defaults for everything', async (t) => {
   t.same(given(layersWith()), {

@@ -11,7 +11,7 @@
 
 import { sessionKeyOf } from '../../../protocol/channels/exchange.ts'
 import { type JsonObject, parseDuration } from '../../../protocol/common.ts'
-import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
+import { serviceJob } from '../../../protocol/jobs/service-job.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { RunSource } from '../../../protocol/loops/run.ts'
 import type { TriggerKind } from '../../../protocol/resolver/callout.ts'
@@ -24,7 +24,6 @@ import {
   current,
   type Draft,
   emit,
-  now,
   OPENINGS,
   placeOf,
   tellOpenings,
@@ -137,36 +136,18 @@ export function askAgain(on: Draft, { session_id: _, ...wait }: AgentWait): void
   tellOpenings(on, 'queue.enqueue', jobOf(on, wait.step, job_id))
 }
 
-function jobOf(on: Draft, key: string, id: string): { job: JobHeader; record: Job } {
+function jobOf(on: Draft, key: string, id: string): ReturnType<typeof serviceJob> {
   const {
     record: { id: run_id },
     engine: { priority, fairness_key = '' },
   } = on.state
-  const shared = {
-    id,
-    origin: 'server_internal',
-    executor_kind: 'server_worker',
-    run_id,
-    step_id: `${run_id}:${key}`,
-    step_key: key,
-    priority,
-    fairness_key,
-    max_attempts: ATTEMPTS,
-  } as const
-  return {
-    job: { ...shared, kind: 'opening', enqueued_at: on.cause.at, max_losses: ATTEMPTS },
-    // This record appears in no list of jobs: clients see the step and the turn instead.
-    record: {
-      ...shared,
-      kind: 'action_execution',
-      queue: OPENINGS,
-      status: 'queued',
-      claim_attempt: 0,
-      cancel_requested: false,
-      created_at: now(on),
-      updated_at: now(on),
-    },
-  }
+  return serviceJob(
+    OPENINGS,
+    on.cause.at,
+    { id, priority, fairness_key, max_attempts: ATTEMPTS, max_losses: ATTEMPTS },
+    { kind: 'opening' },
+    { run_id, step_id: `${run_id}:${key}`, step_key: key },
+  )
 }
 
 /**

@@ -18,7 +18,7 @@ import {
 import { change, count, type Draft, emit, tellQueue, write } from '../draft.ts'
 import { withFiles } from '../files.ts'
 import type { SessionState } from '../state.ts'
-import { enqueue, queueOf, type Settled } from '../turns/jobs.ts'
+import { enqueue, generationBy, queueOf, type Settled } from '../turns/jobs.ts'
 import { endOf } from './shorten.ts'
 import { nearlyFull } from './window.ts'
 
@@ -69,17 +69,11 @@ export function beginCompaction(
     pass,
     definition,
   })
-  const { route } = definition
   enqueue(
     on,
     queueOf(definition),
     {
-      id: job_id,
-      kind: 'llm_generation',
-      executor_kind: route.mode === 'worker' ? 'customer_worker' : 'server_worker',
-      provider: route.provider,
-      model: pass.summary_model,
-      ...(route.environment_id !== undefined && { environment_id: route.environment_id }),
+      ...generationBy(definition, job_id, pass.summary_model),
       max_attempts: 1,
       max_losses: 1,
     },

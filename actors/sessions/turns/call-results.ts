@@ -2,6 +2,7 @@
  * The calls of a turn's open segment: finding and settling calls, and the wait that the turn's
  * record shows. A settled call keeps its first result.
  */
+import type { FieldError } from '../../../protocol/errors.ts'
 import type { Call } from '../../../protocol/sessions/bookkeeping.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { ToolResultBlock } from '../../../protocol/sessions/turns/blocks.ts'
@@ -9,6 +10,9 @@ import { type Draft, noteCall, patchCall, turnOf } from '../draft.ts'
 import { beginningOf } from '../history/shorten.ts'
 import type { Turn } from '../state.ts'
 import type { Wait } from './next.ts'
+
+/** Maximum number of faults that a result lists. */
+const MAX_FAULTS = 20
 
 /**
  * The result of a call. `fine`: whether the model is shown a success; by default, whether `status`
@@ -41,6 +45,19 @@ export function settle(
   }
   patchCall(on, id, known.index, { status, progress: null })
   noteCall(on, id, call, { state: 'done', result })
+}
+/** Settles a call whose arguments have faults, and returns whether they have any. */
+export function refusedFor(
+  on: Draft,
+  id: string,
+  call: string,
+  faults: readonly FieldError[],
+  error = 'the arguments do not match the tool',
+): boolean {
+  if (faults.length === 0) return false
+  const content = JSON.stringify({ error, fields: faults.slice(0, MAX_FAULTS) })
+  settle(on, id, call, { status: 'error', content })
+  return true
 }
 /** The wait that the turn's record shows for a call. */
 export const waitOf = ({ id, interaction_id = '', expires_at }: Call): Wait => ({

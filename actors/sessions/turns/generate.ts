@@ -18,7 +18,7 @@ import {
 } from '../../../protocol/sessions/turns/request.ts'
 import { change, count, type Draft, note, now, stream, turnOf, write } from '../draft.ts'
 import type { SessionState, Turn } from '../state.ts'
-import { enqueue, queueOf } from './jobs.ts'
+import { enqueue, generationBy, queueOf } from './jobs.ts'
 import { failed, type Next } from './next.ts'
 import { deliverNudges } from './nudges.ts'
 import { openSegment } from './segment.ts'
@@ -62,7 +62,6 @@ export function generate(on: Draft, id: string): Next {
   const fault = conversationFault(shownTo(on.state, id, sequence))
   if (fault !== undefined) return failed('invalid_conversation_state', fault)
   const [message_id, job_id] = [on.cause.mint('session_message'), on.cause.mint('job')]
-  const { route } = definition
   note(on, id, {
     generations: generations + 1,
     next_index: next_index + 1,
@@ -79,12 +78,7 @@ export function generate(on: Draft, id: string): Next {
     on,
     queueOf(definition),
     {
-      id: job_id,
-      kind: 'llm_generation',
-      executor_kind: route.mode === 'worker' ? 'customer_worker' : 'server_worker',
-      provider: route.provider,
-      model: route.model,
-      ...(route.environment_id !== undefined && { environment_id: route.environment_id }),
+      ...generationBy(definition, job_id, definition.route.model),
       agent_turn_id: id,
       max_attempts: limits.attempts,
       max_losses: limits.attempts,

@@ -13,6 +13,17 @@ const DEFAULT_QUEUE = 'default'
 /** The queue of generations, and of tool calls whose action specifies no queue. */
 export const queueOf = (_: TurnDefinition): string => DEFAULT_QUEUE
 
+/** What the jobs of all generations have in common, with the model that generates. */
+export const generationBy = ({ route }: TurnDefinition, id: string, model: string) => ({
+  id,
+  kind: 'llm_generation' as const,
+  executor_kind:
+    route.mode === 'worker' ? ('customer_worker' as const) : ('server_worker' as const),
+  provider: route.provider,
+  model,
+  ...(route.environment_id !== undefined && { environment_id: route.environment_id }),
+})
+
 /** The properties in which the jobs of a session differ. */
 export type Wanted = Pick<Job, 'kind'> &
   Pick<JobHeader, 'id' | 'executor_kind' | 'max_attempts' | 'max_losses'> &

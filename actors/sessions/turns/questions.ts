@@ -14,7 +14,7 @@ import { askSchema } from '../../../protocol/sessions/turns/tools.ts'
 import { isPrivate } from '../../../protocol/sessions/visibility.ts'
 import { type Draft, depthOf, note, noteCall, tellInteraction, turnOf } from '../draft.ts'
 import type { Turn } from '../state.ts'
-import { settle } from './call-results.ts'
+import { refusedFor, settle } from './call-results.ts'
 
 /** Seconds until a question without its own expiry expires, so that no turn waits forever. */
 const QUESTION_TIMEOUT_S = 7 * 86_400
@@ -59,15 +59,7 @@ function ask(
 
 /** Handles the model's call to the ask tool. */
 export function askPerson(on: Draft, id: string, call: string, input: JsonObject): void {
-  const faults = valueFaults(askSchema, input, '')
-  if (faults.length > 0)
-    return void settle(on, id, call, {
-      status: 'error',
-      content: JSON.stringify({
-        error: 'the arguments do not match the tool',
-        fields: faults.slice(0, 20),
-      }),
-    })
+  if (refusedFor(on, id, call, valueFaults(askSchema, input, ''))) return
   const {
     kind = 'request_information',
     title,

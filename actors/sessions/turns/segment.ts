@@ -22,7 +22,7 @@ import { writeContext } from '../history/context.ts'
 import { recall } from '../history/remembered.ts'
 import { beginningOf } from '../history/shorten.ts'
 import type { Turn } from '../state.ts'
-import { callOf, settle, waitOf } from './call-results.ts'
+import { callOf, refusedFor, settle, waitOf } from './call-results.ts'
 import { callsOf } from './calls.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
 import { failed, type Next } from './next.ts'
@@ -136,14 +136,7 @@ function own(
   const { definition, output_schema, skills = [] } = (turnOf(on, id) as Turn).work
   if (which === 'submit_output') {
     const faults = valueFaults(output_schema ?? {}, input, '', 'the schema of the output')
-    if (faults.length > 0)
-      return void settle(on, id, call, {
-        status: 'error',
-        content: JSON.stringify({
-          error: 'the output does not match its schema',
-          fields: faults.slice(0, 20),
-        }),
-      })
+    if (refusedFor(on, id, call, faults, 'the output does not match its schema')) return
     note(on, id, { output: input, output_source: 'tool' })
     return void settle(on, id, call, { status: 'ok', content: 'The output was accepted.' })
   }
@@ -190,14 +183,7 @@ function act(
   const faults = tool.input_schema
     ? valueFaults(tool.input_schema, input, '', `the input_schema of ${tool.name}`)
     : []
-  if (faults.length > 0)
-    return void settle(on, id, call, {
-      status: 'error',
-      content: JSON.stringify({
-        error: 'the arguments do not match the tool',
-        fields: faults.slice(0, 20),
-      }),
-    })
+  if (refusedFor(on, id, call, faults)) return
   if (tool.annotations.destructive) askApproval(on, id, call, tool, input)
 }
 

@@ -14,7 +14,7 @@ import type { Origin } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Edge } from '../../call.ts'
-import { hexOf } from '../../http/hex.ts'
+import { sendNew } from '../../http/send.ts'
 import type { World } from '../../ports.ts'
 import { concurrently } from '../../timing.ts'
 import type { SignedInPerson, SignInProvider } from './provider.ts'
@@ -68,11 +68,8 @@ export async function alignPerson(
   if (isRefusal(before)) return before
   const { issuer, subject, name, email, groups } = person
   const wish = rolesByProject(provider.groups, groups, known)
-  const put = async (users: AccountUsers) => {
-    const command_id = hexOf(world.random(16))
-    const input = { id: account, issuer, subject, users }
-    return world.command({ ...home, command_id, name: 'console_account.put', input, origin })
-  }
+  const put = (users: AccountUsers) =>
+    sendNew(world, home, 'console_account.put', { id: account, issuer, subject, users }, origin)
   // An empty id marks a project in which the user is about to be created.
   const announced = await put(
     Object.fromEntries([...wish.keys()].filter((id) => !getOwn(before, id)).map((id) => [id, ''])),
@@ -83,20 +80,18 @@ export async function alignPerson(
     return project && !project.deleted
   })
   const outcomes = await concurrently(AT_ONCE, projects, async (project) => {
-    const outcome = await world.command({
-      project,
-      kind: 'project',
-      id: project,
-      command_id: hexOf(world.random(16)),
-      name: 'person.sign_in',
-      input: {
+    const outcome = await sendNew(
+      world,
+      { project, kind: 'project', id: project },
+      'person.sign_in',
+      {
         identity: { issuer, subject },
         name,
         ...(email !== undefined && { email }),
         roles: wish.get(project) ?? [],
       },
       origin,
-    })
+    )
     if (isRefusal(outcome)) return outcome
     const { user, changed, unknown } = outcome.reply
     if (changed) await world.forget(project)

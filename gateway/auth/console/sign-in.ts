@@ -14,10 +14,10 @@ import type { Row } from '../../../protocol/contract.ts'
 import type { Credential, Principal } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { Edge } from '../../call.ts'
-import { hexOf } from '../../http/hex.ts'
 import { originOf } from '../../http/origin.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
+import { organizationAt, sendNew } from '../../http/send.ts'
 import { readBody } from '../../http/validate.ts'
 import type { World } from '../../ports.ts'
 import type { Handler } from '../../serve.ts'
@@ -71,28 +71,21 @@ export async function openSession(
   const joins = heldSession(world, incoming)
   const by_request = originOf(world, by, incoming)
   const { idle, lifetime } = { ...LIFETIMES, ...world.settings.console }
-  const id = world.organization()
-  const outcome = await world.command({
-    project: id,
-    kind: 'organization',
-    id,
-    command_id: hexOf(world.random(16)),
-    name: 'console_session.open',
-    input: {
-      ...rights,
-      hash,
-      idle,
-      lifetime,
-      ...(joins !== undefined && { joins }),
-      ...(by_request.ip !== undefined && { address: by_request.ip }),
-      ...(by_request.user_agent !== undefined && { client: by_request.user_agent }),
-    },
-    origin: by_request,
-  })
+  const to = organizationAt(world)
+  const input = {
+    ...rights,
+    hash,
+    idle,
+    lifetime,
+    ...(joins !== undefined && { joins }),
+    ...(by_request.ip !== undefined && { address: by_request.ip }),
+    ...(by_request.user_agent !== undefined && { client: by_request.user_agent }),
+  }
+  const outcome = await sendNew(world, to, 'console_session.open', input, by_request)
   if (isRefusal(outcome)) return outcome
   const { expires_at, joined } = outcome.reply
   // Other gateways may have cached a session that ended or whose cookie changed.
-  if (joined) await world.forget(id)
+  if (joined) await world.forget(to.id)
   const seconds = Math.max(1, (expires_at - world.now()) / 1000)
   return { hash, headers: setCookie(world.settings, origin, 'session', value, seconds) }
 }
@@ -208,17 +201,10 @@ export const signOut =
     if (hash === undefined) return { status: 204, headers }
     if (isRefusal(hash)) return hash
     const caller = await authentication.console.find(hash, {})
-    const id = world.organization()
-    const outcome = await world.command({
-      project: id,
-      kind: 'organization',
-      id,
-      command_id: hexOf(world.random(16)),
-      name: 'console_session.end',
-      input: { hash },
-      origin: originOf(world, isRefusal(caller) ? SIGN_IN : caller, incoming),
-    })
+    const to = organizationAt(world)
+    const origin = originOf(world, isRefusal(caller) ? SIGN_IN : caller, incoming)
+    const outcome = await sendNew(world, to, 'console_session.end', { hash }, origin)
     if (isRefusal(outcome)) return outcome
-    await world.forget(id)
+    await world.forget(to.id)
     return { status: 204, headers }
   }

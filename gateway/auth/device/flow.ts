@@ -20,10 +20,10 @@ import type { Origin } from '../../../protocol/entry.ts'
 import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { CommandInput, CommandReply } from '../../../protocol/queries/commands.ts'
 import type { Edge } from '../../call.ts'
-import { hexOf } from '../../http/hex.ts'
 import { baseUrl, originOf } from '../../http/origin.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
+import { organizationAt, sendNew } from '../../http/send.ts'
 import type { Handler } from '../../serve.ts'
 import { newKey } from '../keys.ts'
 import { charged } from '../rate.ts'
@@ -151,21 +151,12 @@ async function deviceCommand<N extends keyof DeviceCommands>(
   name: N,
   input: CommandInput<'organization', N>,
 ): Promise<CommandReply<'organization', N> | Refusal> {
-  const id = world.organization()
   const origin = originOf(
     world,
     { principal: { type: 'system', id: 'device' }, credential: { type: 'internal', id: 'device' } },
     incoming,
   )
-  const outcome = await world.command({
-    project: id,
-    kind: 'organization',
-    id,
-    command_id: hexOf(world.random(16)),
-    name,
-    input,
-    origin,
-  })
+  const outcome = await sendNew(world, organizationAt(world), name, input, origin)
   return isRefusal(outcome) ? outcome : outcome.reply
 }
 

@@ -6,9 +6,9 @@
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
 import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { Edge } from '../../call.ts'
-import { hexOf } from '../../http/hex.ts'
 import { originOf } from '../../http/origin.ts'
 import type { Answer } from '../../http/respond.ts'
+import { organizationAt, sendNew } from '../../http/send.ts'
 import { escaped, minuteOf, notice, pageOf } from '../../pages/answer/page.ts'
 import type { Handler } from '../../serve.ts'
 import { parseCredential } from '../keys.ts'
@@ -140,16 +140,13 @@ export const takeDevice =
         ? unavailable
         : decisionForm(status, user_code, request, textOf(answerer))
     }
-    const id = world.organization()
-    const outcome = await world.command({
-      project: id,
-      kind: 'organization',
-      id,
-      command_id: hexOf(world.random(16)),
-      name: 'device.answer',
-      input: { ...answerer, user_code, decision },
-      origin: originOf(world, caller, incoming),
-    })
+    const outcome = await sendNew(
+      world,
+      organizationAt(world),
+      'device.answer',
+      { ...answerer, user_code, decision },
+      originOf(world, caller, incoming),
+    )
     if (!isRefusal(outcome)) return done(outcome.reply.status)
     const { status } = errors[outcome.refused]
     return status >= 500 ? unavailable : decisionForm(status, user_code, request, textOf(outcome))

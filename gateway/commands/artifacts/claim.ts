@@ -6,7 +6,7 @@ import type { ArtifactRecord } from '../../../protocol/artifacts/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { queueOfLease } from '../../../protocol/jobs/lease-token.ts'
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
-import { hexOf } from '../../http/hex.ts'
+import { sendNew } from '../../http/send.ts'
 import type { World } from '../../ports.ts'
 import { artifactAt, type Lease, toArtifact, type UploadContext } from './reservation.ts'
 
@@ -47,15 +47,13 @@ export async function claimKey(
   const { world, project, origin } = context
   const id = world.id('artifact_key', `${project}/${origin.principal.id}/${key}`)
   const claim = (replaces?: string) =>
-    world.command({
-      project,
-      kind: 'artifact_key',
-      id,
-      command_id: hexOf(world.random(16)),
-      name: 'artifact_key.claim',
-      input: { artifact_id, ...(replaces !== undefined && { replaces }) },
+    sendNew(
+      world,
+      { project, kind: 'artifact_key', id },
+      'artifact_key.claim',
+      { artifact_id, ...(replaces !== undefined && { replaces }) },
       origin,
-    })
+    )
   const first = await claim()
   if (isRefusal(first)) return first
   const bound = first.reply.artifact_id

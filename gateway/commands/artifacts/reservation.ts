@@ -22,6 +22,7 @@ import type { CommandInput } from '../../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import { eraseFile } from '../../files/erase.ts'
 import { hexOf } from '../../http/hex.ts'
+import { organizationAt, sendNew } from '../../http/send.ts'
 import type { Files, World } from '../../ports.ts'
 import { every } from '../../timing.ts'
 
@@ -65,7 +66,6 @@ const STEP = 8 * 1_048_576
 
 /** The origin of a command, and the `world` that sends it. */
 export type Sender = Pick<UploadContext, 'world' | 'origin'>
-const commandId = (world: World): string => hexOf(world.random(16))
 /** Sends a command to the organization about the storage of artifacts. */
 export const toQuota = <
   N extends 'quota.reserve' | 'quota.settle' | 'quota.release' | 'quota.refund',
@@ -73,18 +73,7 @@ export const toQuota = <
   { world, origin }: Sender,
   name: N,
   input: CommandInput<'organization', N>,
-) => {
-  const id = world.organization()
-  return world.command({
-    project: id,
-    kind: 'organization',
-    id,
-    command_id: commandId(world),
-    name,
-    input,
-    origin,
-  })
-}
+) => sendNew(world, organizationAt(world), name, input, origin)
 export const artifactAt = (project: string, id: string): AddressOf<'artifact'> => ({
   project,
   kind: 'artifact',
@@ -98,7 +87,7 @@ export const toArtifact = <
   to: AddressOf<'artifact'>,
   name: N,
   input: CommandInput<'artifact', N>,
-) => world.command({ ...to, command_id: commandId(world), name, input, origin })
+) => sendNew(world, to, name, input, origin)
 
 /**
  * Creates the pending artifact of an upload, and reserves its storage.
@@ -198,13 +187,8 @@ async function publishUnder(
   to: AddressOf<'artifact'>,
   stored: CompleteUpload,
 ): Promise<ArtifactRecord | Refusal> {
-  const outcome = await world.command({
-    ...queue,
-    command_id: commandId(world),
-    name: 'job.publish_artifact',
-    input: { ...stored, lease_token: token, job_id: facts.job_id, artifact_id: to.id },
-    origin,
-  })
+  const input = { ...stored, lease_token: token, job_id: facts.job_id, artifact_id: to.id }
+  const outcome = await sendNew(world, queue, 'job.publish_artifact', input, origin)
   const kept = await world.ask(to, 'content', {})
   if (isRefusal(kept)) return kept
   return readyWith(kept, stored.sha256) ?? (isRefusal(outcome) ? outcome : refuse('lease_lost'))

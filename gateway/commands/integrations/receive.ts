@@ -20,7 +20,6 @@ import {
   isProvider,
   type ProviderName,
 } from '../../../protocol/events/integrations.ts'
-import type { EventAccepted } from '../../../protocol/events/rows.ts'
 import type { ServicePublication } from '../../../protocol/events/sources.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { charged } from '../../auth/rate.ts'
@@ -30,7 +29,7 @@ import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
 import { unsafe } from '../../http/validate.ts'
 import type { Handler } from '../../serve.ts'
-import { publishIdempotently } from '../publish-idempotently.ts'
+import { acceptedEvent, publishEvent } from '../publish-idempotently.ts'
 import { readEvent } from './event.ts'
 import { isFrom } from './signature.ts'
 
@@ -158,25 +157,7 @@ async function publish(
     },
     incoming,
   )
-  const command = {
-    project,
-    kind: 'events',
-    id: project,
-    command_id: `integration:${world.id('source_event')}`,
-    name: 'source.publish',
-    origin,
-  } as const
-  const outcome = await publishIdempotently(world, project, (recalled) =>
-    world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
-  )
+  const outcome = await publishEvent(world, project, 'integration', publication, origin)
   if (isRefusal(outcome)) return outcome
-  const { source_event_id, deduped } = outcome.reply
-  return {
-    status: 202,
-    body: {
-      source_event_id,
-      status: 'accepted',
-      ...(deduped && { deduped }),
-    } satisfies EventAccepted,
-  }
+  return acceptedEvent(outcome.reply.source_event_id, outcome.reply.deduped)
 }

@@ -8,8 +8,8 @@ import type { Origin } from '../../../protocol/entry.ts'
 import { errors, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { NameClaim } from '../../../protocol/tables/events.ts'
 import { type Call, type Edge, newId, scopeId } from '../../call.ts'
-import { hexOf } from '../../http/hex.ts'
 import type { Identity } from '../../http/idempotency.ts'
+import { sendNew } from '../../http/send.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
 
 const holderOf = ({ world }: Edge, project: string, name: string): string =>
@@ -26,15 +26,8 @@ async function claimName(
   const project = scopeId(edge, call)
   const name = String(call.body['name'])
   const holder = holderOf(edge, project, name)
-  const outcome = await world.command({
-    project,
-    kind: 'table_name',
-    id: holder,
-    command_id: hexOf(world.random(16)),
-    name: 'table_name.claim',
-    input: { name, table_id },
-    origin,
-  })
+  const to = { project, kind: 'table_name', id: holder } as const
+  const outcome = await sendNew(world, to, 'table_name.claim', { name, table_id }, origin)
   return isRefusal(outcome) ? outcome : { holder, claim: outcome.reply.claim }
 }
 
@@ -66,15 +59,13 @@ async function withClaim(
     after: async (outcome) => {
       // With an unknown outcome, the table may still use the claim.
       if (!isRefusal(outcome) || errors[outcome.refused].status >= 500) return
-      await world.command({
-        project: scopeId(edge, call),
-        kind: 'table',
-        id: table_id,
-        command_id: hexOf(world.random(16)),
-        name: 'table.claim_lapsed',
-        input: { ...last, name: String(call.body['name']) },
+      await sendNew(
+        world,
+        { project: scopeId(edge, call), kind: 'table', id: table_id },
+        'table.claim_lapsed',
+        { ...last, name: String(call.body['name']) },
         origin,
-      })
+      )
     },
   }
 }

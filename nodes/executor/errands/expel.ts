@@ -1,8 +1,9 @@
 /** Removes members that are not active principals from channels. */
+
+import { expel as sendExpulsion } from '../../../gateway/commands/channels.ts'
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import { activePrincipal, type ProjectDirectory } from '../../../protocol/access/directory.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import { getOwn } from '../../../protocol/lookup.ts'
 import { systemOrigin } from '../system-origin.ts'
 
 /**
@@ -27,14 +28,7 @@ export async function expel(
   channel_id: string,
   member_id: string,
 ): Promise<Refusal | undefined> {
-  const outcome = await world.command({
-    project,
-    kind: 'channel',
-    id: channel_id,
-    command_id: Buffer.from(world.random(16)).toString('hex'),
-    name: 'channel.expel',
-    input: { member_id, disabled: getOwn(home.principals, member_id)?.state === 'disabled' },
-    origin: systemOrigin(world, world.node),
-  })
+  const origin = systemOrigin(world, world.node)
+  const outcome = await sendExpulsion(world, project, home, channel_id, member_id, origin)
   return isRefusal(outcome) ? outcome : undefined
 }

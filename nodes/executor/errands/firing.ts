@@ -2,6 +2,8 @@
  * Fires a trigger for an event of a private session, if the loop's last editor may read the
  * session.
  */
+
+import { sendNew } from '../../../gateway/http/send.ts'
 import { mayRead } from '../../../gateway/sessions/reader.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { Firing } from '../../../protocol/events/sources.ts'
@@ -26,14 +28,8 @@ export const fireTrigger: Runs<'firing'> = async (asking, project, errand) => {
     source: { ...source, event: { ...event }, meta },
     reader: editor,
   }
-  const outcome = await world.command({
-    project,
-    kind: 'loop',
-    id: loop_id,
-    command_id: Buffer.from(world.random(16)).toString('hex'),
-    name: 'trigger.fire',
-    input,
-    origin: systemOrigin(world, world.node),
-  })
+  const to = { project, kind: 'loop', id: loop_id } as const
+  const origin = systemOrigin(world, world.node)
+  const outcome = await sendNew(world, to, 'trigger.fire', input, origin)
   return isRefusal(outcome) ? outcome : {}
 }

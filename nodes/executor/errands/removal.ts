@@ -2,6 +2,8 @@
  * Deletes the artifacts of a deleted project, the stored definitions of its agents and the log
  * lines of its jobs, and destroys its environments. A repeat removes only what is left.
  */
+
+import { sendNew } from '../../../gateway/http/send.ts'
 import type { World } from '../../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { systemOrigin } from '../system-origin.ts'
@@ -10,16 +12,12 @@ import type { Runs } from './errands.ts'
 /** Number of records that are looked up with one query. */
 const PAGE = 500
 
-const sent = (world: World) => ({
-  command_id: Buffer.from(world.random(16)).toString('hex'),
-  input: {},
-  origin: systemOrigin(world, world.node),
-})
+const ours = (world: World) => systemOrigin(world, world.node)
 /** Deletes an artifact of a deleted project, or abandons its upload. */
 export const removeArtifact = (world: World, project: string, id: string) =>
-  world.command({ ...sent(world), project, kind: 'artifact', id, name: 'artifact.remove' })
+  sendNew(world, { project, kind: 'artifact', id }, 'artifact.remove', {}, ours(world))
 const removeEnvironment = (world: World, project: string, id: string) =>
-  world.command({ ...sent(world), project, kind: 'environment', id, name: 'environment.remove' })
+  sendNew(world, { project, kind: 'environment', id }, 'environment.remove', {}, ours(world))
 
 /** Removes every record whose id the query returns, page by page. */
 async function removeAll(

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { startGitServer } from '../../../client/tour/git/server.ts'
+import { gitEnv } from '../../support/git-env.ts'
 
 const exec = promisify(execFile)
 const folder = mkdtempSync(join(tmpdir(), 'git-server-'))
@@ -14,16 +15,7 @@ t.teardown(async () => {
   await server.close()
   rmSync(folder, { recursive: true, force: true })
 })
-const env = {
-  PATH: process.env['PATH'],
-  HOME: folder,
-  GIT_CONFIG_NOSYSTEM: '1',
-  GIT_TERMINAL_PROMPT: '0',
-  GIT_AUTHOR_NAME: 'A',
-  GIT_AUTHOR_EMAIL: 'a@example.org',
-  GIT_COMMITTER_NAME: 'A',
-  GIT_COMMITTER_EMAIL: 'a@example.org',
-}
+const env = gitEnv(folder)
 const git = (at: string, ...args: string[]) => exec('git', ['-C', at, ...args], { env })
 const urlOf = (token: string | undefined, name: string) =>
   `${server.url.replace('://', token === undefined ? '://' : `://x:${token}@`)}/${name}.git`

@@ -11,6 +11,19 @@ import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const RUNS = 20
 
+/** Adds effects of runs, and the number of entries that each takeover replays. */
+function counting(base: ReturnType<ToyWorld['deps']>, react: { readonly counted: never }) {
+  const replayed: unknown[] = []
+  const log = {
+    ...base.log,
+    info: (fields: unknown, text: string) => {
+      if (text === 'shard taken over') replayed.push((fields as { replayed: number }).replayed)
+    },
+  }
+  const deps = { ...base, log, kinds: { ...base.kinds, run: { ...base.kinds.run, react } } }
+  return { replayed, deps }
+}
+
 t.test('the snapshots for a replay are read concurrently', async (t) => {
   let reading = 0
   let most = 0
@@ -57,14 +70,7 @@ t.test(
     const react = {
       counted: (() => [{ push: { gateway: 'g1', message: { type: 'state' } } }]) as never,
     }
-    const replayed: unknown[] = []
-    const log = {
-      ...base.log,
-      info: (fields: unknown, text: string) => {
-        if (text === 'shard taken over') replayed.push((fields as { replayed: number }).replayed)
-      },
-    }
-    const deps = { ...base, log, kinds: { ...base.kinds, run: { ...base.kinds.run, react } } }
+    const { replayed, deps } = counting(base, react)
 
     const first = await world.owner(0, deps)
     await first.submit(command(runId(1), 'add', { by: 1 }))
@@ -107,14 +113,7 @@ t.test(
         { push: { gateway: 'g1', message: { type: 'state', by } } },
       ]) as never,
     }
-    const replayed: unknown[] = []
-    const log = {
-      ...base.log,
-      info: (fields: unknown, text: string) => {
-        if (text === 'shard taken over') replayed.push((fields as { replayed: number }).replayed)
-      },
-    }
-    const deps = { ...base, log, kinds: { ...base.kinds, run: { ...base.kinds.run, react } } }
+    const { replayed, deps } = counting(base, react)
     const first = await world.owner(0, deps)
     for (let i = 0; i < RUNS; i++) await first.submit(command(runId(i), 'add', { by: i }))
     // This takes 1.9 s: less than the timeout of a push to a gateway, and long enough for a changed

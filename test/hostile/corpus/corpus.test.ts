@@ -8,8 +8,7 @@ import t from 'tap'
 import { api } from '../../../protocol/api.ts'
 import { routeOf } from '../../../protocol/contract.ts'
 import type { Code } from '../../../protocol/errors.ts'
-import { service } from '../../support/service.ts'
-import { type Answered, type Asked, openClient } from '../support/ask.ts'
+import { type Answered, type Asked, serviceWithClient } from '../support/ask.ts'
 import { seed, tries } from '../support/campaign.ts'
 import { bad } from '../support/judge.ts'
 import { furnish, type Place, placedPath, queryFor, rows } from '../support/rows.ts'
@@ -31,12 +30,7 @@ const PER_PLACE = 2
 const PARALLEL = 8
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 
-const s = await service()
-const client = openClient(s.url)
-t.teardown(async () => {
-  client.close()
-  await s.stop()
-})
+const { s, client } = await serviceWithClient(t)
 t.setTimeout(tries(200_000))
 t.comment(`HOSTILE_SEED=${seed}`)
 const { places, unknown } = textPlaces()

@@ -3,7 +3,9 @@
  * connections.
  */
 import { Agent, request } from 'node:http'
+import type { TAP } from 'tap'
 import type { Row } from '../../../protocol/contract.ts'
+import { type Service, service } from '../../support/service.ts'
 
 export interface Asked {
   readonly method: string
@@ -97,4 +99,17 @@ export function openClient(url: string): { ask(asked: Asked): Promise<Answered>;
     },
     close: () => agent.destroy(),
   }
+}
+
+/** Starts a service and opens a client of it. Both end with the test. */
+export async function serviceWithClient(
+  t: TAP,
+): Promise<{ readonly s: Service; readonly client: ReturnType<typeof openClient> }> {
+  const s = await service()
+  const client = openClient(s.url)
+  t.teardown(async () => {
+    client.close()
+    await s.stop()
+  })
+  return { s, client }
 }

@@ -10,20 +10,24 @@ const to = {
   kind: 'project',
   id: 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B',
 } as const
-function answering(given: ShardAnswer) {
-  const bus = { request: async () => ({ answer: JSON.parse(JSON.stringify(given)) as unknown }) }
+/** The ports over a bus. `byte`: every random byte. */
+function worldOver(bus: object, clock: object, deadline = 15_000, byte = 0) {
   const parts = {
     node: 'n1',
-    settings: { deadline: 1000 },
+    settings: { deadline },
     partitions: 1,
     shards: 4,
     secret: new Uint8Array(32),
     organization: 'org_1',
     bus,
-    clock: { elapsed: () => 0, now: () => 0, later: () => () => {} },
-    random: { bytes: (length: number) => new Uint8Array(length) },
+    clock,
+    random: { bytes: (length: number) => new Uint8Array(length).fill(byte) },
   }
   return createWorld(parts as unknown as WorldParts)
+}
+function answering(given: ShardAnswer) {
+  const bus = { request: async () => ({ answer: JSON.parse(JSON.stringify(given)) as unknown }) }
+  return worldOver(bus, { elapsed: () => 0, now: () => 0, later: () => () => {} }, 1000)
 }
 
 t.test('a query to another process has the same answer as a local one', async (t) => {
@@ -48,18 +52,7 @@ t.test('the first answer to any attempt counts; a refusal is retried soon', asyn
   const clock = new ManualClock()
   const asked: ((answer: unknown) => void)[] = []
   const bus = { request: () => new Promise((answer) => asked.push(answer)) }
-  const parts = {
-    node: 'n1',
-    settings: { deadline: 15_000 },
-    partitions: 1,
-    shards: 4,
-    secret: new Uint8Array(32),
-    organization: 'org_1',
-    bus,
-    clock,
-    random: { bytes: (length: number) => new Uint8Array(length) },
-  }
-  const world = createWorld(parts as unknown as WorldParts)
+  const world = worldOver(bus, clock)
   const late = world.ask(to, 'webhook', { webhook_id: 'none' })
   await clock.advance(5000)
   t.equal(asked.length, 3, 'sent again every two seconds')
@@ -94,18 +87,7 @@ t.test(
         return served ? { answer: { reply: 'here' } } : 'no_responders'
       },
     }
-    const parts = {
-      node: 'n1',
-      settings: { deadline: 15_000 },
-      partitions: 1,
-      shards: 4,
-      secret: new Uint8Array(32),
-      organization: 'org_1',
-      bus,
-      clock,
-      random: { bytes: (length: number) => new Uint8Array(length).fill(128) },
-    }
-    const world = createWorld(parts as unknown as WorldParts)
+    const world = worldOver(bus, clock, 15_000, 128)
     const first = Array.from({ length: 1000 }, () =>
       world.ask(to, 'webhook', { webhook_id: 'none' }),
     )

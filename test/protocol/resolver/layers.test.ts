@@ -1,12 +1,9 @@
 /** The definition that a resolver sent, as a layer between an agent and an inline config. */
 import fc from 'fast-check'
 import t from 'tap'
-import {
-  type EffectiveDefinition,
-  effectiveDefinition,
-  type Layers,
-} from '../../../protocol/agents/definition.ts'
+import type { EffectiveDefinition, Layers } from '../../../protocol/agents/definition.ts'
 import { efforts, type Models } from '../../../protocol/agents/models.ts'
+import { faults, given } from '../support/layers.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 const models: Models = {
@@ -45,15 +42,6 @@ const layersWith = (more: Partial<Layers> = {}): Layers => ({
   models,
   ...more,
 })
-const given = (layers: Layers): EffectiveDefinition => {
-  const definition = effectiveDefinition(layers)
-  if ('faults' in definition) throw new Error(JSON.stringify(definition.faults))
-  return definition
-}
-const faults = (layers: Layers) => {
-  const definition = effectiveDefinition(layers)
-  return 'faults' in definition ? definition.faults.map(({ field }) => field) : []
-}
 
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
 const named = { name: fc.constantFrom('crm', 'none') }

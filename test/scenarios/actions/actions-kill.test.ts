@@ -11,12 +11,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'
-import { portsFor, processes } from '../support/processes.ts'
+import { persistent, portsFor, processes } from '../support/processes.ts'
 import { cert, key } from '../support/servers/loopback.ts'
 import { json, receiver, verified } from '../support/servers/receiver.ts'
 import { hasty } from '../support/sockets.ts'
 
-type Json = Record<string, never>
 t.setTimeout(120_000)
 const folder = mkdtempSync(join(tmpdir(), 'baton-ca-'))
 writeFileSync(join(folder, 'ca.pem'), cert)
@@ -36,30 +35,7 @@ t.teardown(async () => {
 })
 const [port = 0] = await portsFor(1)
 await it.node('front', 'gateway,shards,views', port)
-/** Repeats the request until the response is not a server error, for at most 10 s. */
-const call = (
-  method: string,
-  path: string,
-  body?: object,
-): Promise<{ status: number; body: Json }> =>
-  until(
-    async () => {
-      try {
-        const answer = await fetch(`http://127.0.0.1:${port}/v1${path}`, {
-          method,
-          headers: {
-            authorization: `Bearer ${it.key}`,
-            ...(body && { 'content-type': 'application/json' }),
-          },
-          ...(body && { body: JSON.stringify(body) }),
-        })
-        return { status: answer.status, body: JSON.parse((await answer.text()) || '{}') as Json }
-      } catch {
-        return { status: 503, body: {} }
-      }
-    },
-    ({ status }) => status < 500,
-  )
+const call = persistent(it, port)
 const P = '/projects/default'
 const act = (action_name: string, parameters: object = {}) => ({
   spec: { steps: [{ id: 'call', kind: 'action', config: { action_name, parameters } }] },

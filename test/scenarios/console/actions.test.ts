@@ -5,9 +5,8 @@
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser } from '../support/browser.ts'
-import { signedIn } from '../support/console.ts'
+import { serviceFor, signedIn } from '../support/console.ts'
 import { person } from '../support/people.ts'
 
 await inBrowser(t, tryOut)
@@ -17,11 +16,7 @@ const own = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of (4\d\d|503)/.test(fault))
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
 
   t.test('an action is defined, its faults are shown, and its secret appears once', async (t) => {
     const { context, open, faults } = await signedIn(browser, s)

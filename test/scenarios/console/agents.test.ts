@@ -5,9 +5,8 @@
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser, untilTrue } from '../support/browser.ts'
-import { signedIn } from '../support/console.ts'
+import { serviceFor, signedIn } from '../support/console.ts'
 import { listOf } from '../support/given.ts'
 import { person } from '../support/people.ts'
 
@@ -16,11 +15,7 @@ const HOSTILE = '<b>x</b>\u202E 🚀'
 await inBrowser(t, tryOut)
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
   const ada = await person(s, 'Ada', 'role_admin')
   await s.ok('action.create', { name: 'hosts.check', endpoint_kind: 'worker', description: 'Look' })
   const { context, open, faults } = await signedIn(browser, s, { key: ada.key })

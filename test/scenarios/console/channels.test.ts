@@ -4,9 +4,8 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../support/service.ts'
 import { dropFiles, faultsOf, inBrowser } from '../support/browser.ts'
-import { signedIn } from '../support/console.ts'
+import { serviceFor, signedIn } from '../support/console.ts'
 import { editor, person } from '../support/people.ts'
 
 await inBrowser(t, tryOut)
@@ -17,11 +16,7 @@ const composer = (page: Page) => page.getByRole('textbox', { name: /^Message to/
 const timeline = (page: Page) => page.getByRole('region', { name: 'Messages' })
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
   const [ada, ben] = [await editor(s, 'Ada'), await editor(s, 'Ben')]
   const viewer = await person(s, 'Vera', 'role_viewer')
   const agent = await s.ok('agent.create', { name: 'ops-bot', system_prompt: 'Help.' })

@@ -5,9 +5,8 @@
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../support/service.ts'
 import { dropFiles, faultsOf, inBrowser, untilTrue } from '../support/browser.ts'
-import { signedIn } from '../support/console.ts'
+import { serviceFor, signedIn } from '../support/console.ts'
 import type { Found } from '../support/given.ts'
 import { person } from '../support/people.ts'
 import { dataOf, insertAll, tableOf } from '../support/tables.ts'
@@ -19,11 +18,7 @@ const unexpected = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of (400|403|404|409|422)/.test(fault))
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
   const rowOf = async (id: unknown, number: string) => {
     const { items } = await s.ok('table.query', { id, filter: { number } })
     return (items as unknown as Found[])[0]

@@ -5,19 +5,14 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser } from '../support/browser.ts'
-import { signedIn } from '../support/console.ts'
+import { serviceFor, signedIn } from '../support/console.ts'
 import { person } from '../support/people.ts'
 
 await inBrowser(t, tryOut)
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
 
   t.test('a wrong key is refused in words, and a right one leads to the wanted page', async (t) => {
     const context = await browser.newContext()

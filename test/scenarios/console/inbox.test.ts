@@ -4,9 +4,8 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser } from '../support/browser.ts'
-import { signedIn } from '../support/console.ts'
+import { serviceFor, signedIn } from '../support/console.ts'
 import { people, person } from '../support/people.ts'
 
 await inBrowser(t, tryOut)
@@ -25,11 +24,7 @@ const titled = (page: Page, start: string) =>
   })`)
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
   const [ada, ben] = (await people(s, 'Ada', 'Ben')) as [
     Awaited<ReturnType<typeof person>>,
     Awaited<ReturnType<typeof person>>,

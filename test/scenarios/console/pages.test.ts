@@ -12,9 +12,8 @@ import type { Browser } from 'playwright-core'
 import t from 'tap'
 import { fillPath } from '../../../console/router/match.ts'
 import { furnish, type Place } from '../../hostile/support/rows.ts'
-import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser } from '../support/browser.ts'
-import { pagePaths, signedIn, visit } from '../support/console.ts'
+import { pagePaths, serviceFor, signedIn, visit } from '../support/console.ts'
 import { listOf } from '../support/given.ts'
 import { layoutDifference, layoutOf } from './picture.ts'
 import { takePictures } from './pictures/take.ts'
@@ -56,11 +55,7 @@ function recordOf(path: string, place: Place, action: string): string {
 await inBrowser(t, tryOut)
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
   const place = await furnish(s)
   const [first] = listOf(await s.ok('action.list', { project: place.handle }))
   const action = String(first?.['name'])

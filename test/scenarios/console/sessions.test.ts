@@ -6,9 +6,8 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../support/service.ts'
 import { dropFiles, faultsOf, inBrowser, onElement, untilTrue } from '../support/browser.ts'
-import { signedIn } from '../support/console.ts'
+import { serviceFor, signedIn } from '../support/console.ts'
 import { listOf, until } from '../support/given.ts'
 import { person } from '../support/people.ts'
 
@@ -37,11 +36,7 @@ script:
 await inBrowser(t, tryOut)
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
   const ada = await person(s, 'Ada')
   await s.ok('action.create', {
     name: 'hosts.deploy',

@@ -5,9 +5,8 @@
  */
 import type { Browser, Dialog, Locator, Page } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../support/service.ts'
 import { faultsOf, inBrowser, onElement } from '../support/browser.ts'
-import { signedIn } from '../support/console.ts'
+import { serviceFor, signedIn } from '../support/console.ts'
 import { person } from '../support/people.ts'
 
 await inBrowser(t, tryOut)
@@ -44,11 +43,7 @@ async function saveUntil(outcome: Locator, save: () => Promise<void>): Promise<v
 }
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
 
   t.test('a workflow is created, started, changed, compared and restored by mouse', async (t) => {
     const { context, open, faults } = await signedIn(browser, s)

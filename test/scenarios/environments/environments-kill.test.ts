@@ -44,9 +44,14 @@ const [, other, , ...hosts] = await Promise.all([
 ])
 const at = client({ url, key: it.key, project: 'default', tries: 30 })
 
-/** Looks rarely, because a look at the open runs reads each of them. */
-async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, what: string) {
-  for (const since = Date.now(); ; await new Promise((resolve) => setTimeout(resolve, 300))) {
+/** @param every milliseconds between two looks. */
+async function until<T>(
+  look: () => Promise<T>,
+  holds: (seen: T) => boolean,
+  what: string,
+  every = 100,
+) {
+  for (const since = Date.now(); ; await new Promise((resolve) => setTimeout(resolve, every))) {
     const found = await look()
     if (holds(found)) return found
     if (Date.now() - since > 120_000)
@@ -118,7 +123,8 @@ t.test('processes are killed while jobs run in environments', async (t) => {
       )
     return runs.filter((id) => ended.has(states.get(id) ?? '')).length
   }
-  const some = (count: number) => until(look, (done) => done >= count, `${count} ended runs`)
+  // Each look reads every open run, so looks are rare.
+  const some = (count: number) => until(look, (done) => done >= count, `${count} ended runs`, 200)
 
   await some(15)
   const workers = await workerProcesses()

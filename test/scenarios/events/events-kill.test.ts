@@ -4,10 +4,9 @@
  */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'
-import { portsFor, processes } from '../support/processes.ts'
+import { persistent, portsFor, processes } from '../support/processes.ts'
 import { hasty } from '../support/sockets.ts'
 
-type Json = Record<string, never>
 const RUNS = 12
 t.setTimeout(90_000)
 t.test('waits and events survive kills of the shard node', { timeout: 90_000 }, async (t) => {
@@ -16,36 +15,7 @@ t.test('waits and events survive kills of the shard node', { timeout: 90_000 }, 
   const [port = 0] = await portsFor(1)
   let owner = await it.node('shards-0', 'shards')
   await it.node('front', 'gateway,views', port)
-  /** Repeats the same request until the response is not a server error, for at most 10 s. */
-  const call = (
-    method: string,
-    path: string,
-    body?: object,
-    key?: string,
-  ): Promise<{ status: number; body: Json }> =>
-    until(
-      async () => {
-        try {
-          const headers = {
-            authorization: `Bearer ${it.key}`,
-            ...(body && { 'content-type': 'application/json' }),
-            ...(key !== undefined && { 'idempotency-key': key }),
-          }
-          const answer = await fetch(`http://127.0.0.1:${port}/v1${path}`, {
-            method,
-            headers,
-            ...(body && { body: JSON.stringify(body) }),
-          })
-          return {
-            status: answer.status,
-            body: JSON.parse((await answer.text()) || '{}') as Json,
-          }
-        } catch {
-          return { status: 503, body: {} }
-        }
-      },
-      ({ status }) => status < 500,
-    )
+  const call = persistent(it, port)
   const P = '/projects/default'
   const replace = async (n: number): Promise<void> => {
     await owner.kill()
@@ -61,7 +31,7 @@ t.test('waits and events survive kills of the shard node', { timeout: 90_000 }, 
     output: { a: '${{ steps.a.output.event.n }}', b: '${{ steps.b.output.event.n }}' },
   }
   const starts = Array.from({ length: RUNS }, (_, of) =>
-    call('POST', `${P}/runs`, { spec, input: { of } }, `start-${of}`),
+    call('POST', `${P}/runs`, { spec, input: { of } }, { 'idempotency-key': `start-${of}` }),
   )
   await Promise.all([Promise.race(starts).then(() => replace(1)), ...starts])
   const runs = (await Promise.all(starts)).map(({ body }) => String(body['id']))
@@ -86,7 +56,7 @@ t.test('waits and events survive kills of the shard node', { timeout: 90_000 }, 
           'POST',
           `${P}/events`,
           { event_type: `step.${step}`, event: { of, n: `${step}${of}` } },
-          `${step}-${of}`,
+          { 'idempotency-key': `${step}-${of}` },
         ),
       ),
     )

@@ -4,10 +4,9 @@
  */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'
-import { portsFor, processes } from '../support/processes.ts'
+import { persistent, portsFor, processes } from '../support/processes.ts'
 import { hasty } from '../support/sockets.ts'
 
-type Json = Record<string, never>
 t.setTimeout(60_000)
 t.test(
   'a quorum survives the kill of the node that owns its interaction',
@@ -18,34 +17,7 @@ t.test(
     const [port = 0] = await portsFor(1)
     const doomed = await it.node('shards-a', 'shards')
     await it.node('front', 'gateway,views', port)
-    /** Repeats the request until the response is not a server error, for at most 10 s. */
-    const call = (
-      method: string,
-      path: string,
-      body?: object,
-      key = it.key,
-    ): Promise<{ status: number; body: Json }> =>
-      until(
-        async () => {
-          try {
-            const answer = await fetch(`http://127.0.0.1:${port}/v1${path}`, {
-              method,
-              headers: {
-                authorization: `Bearer ${key}`,
-                ...(body && { 'content-type': 'application/json' }),
-              },
-              ...(body && { body: JSON.stringify(body) }),
-            })
-            return {
-              status: answer.status,
-              body: JSON.parse((await answer.text()) || '{}') as Json,
-            }
-          } catch {
-            return { status: 503, body: {} }
-          }
-        },
-        ({ status }) => status < 500,
-      )
+    const call = persistent(it, port)
     const P = '/projects/default'
     const people = await Promise.all(
       ['ada', 'bo', 'cleo'].map(async (name) => {
@@ -93,7 +65,12 @@ t.test(
       expires_at: new Date(Date.now() + 1500).toISOString(),
     })
     const respond = (value: boolean, key = '') =>
-      call('POST', `${P}/interactions/${question?.['id']}/respond`, { value, comment: 'yes' }, key)
+      call(
+        'POST',
+        `${P}/interactions/${question?.['id']}/respond`,
+        { value, comment: 'yes' },
+        { authorization: `Bearer ${key}` },
+      )
     t.match(await respond(true, ada?.key), {
       status: 200,
       body: { status: 'pending', responses: [{ responder_user_id: ada?.id }] },

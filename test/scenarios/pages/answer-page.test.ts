@@ -8,19 +8,15 @@ import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { DEVICE_GRANT } from '../../../protocol/access/unauthenticated-rows.ts'
 import { deviceForm, waitingDevice } from '../../hostile/support/people.ts'
-import { service } from '../../support/service.ts'
 import { faultsOf, focused, inBrowser, tabTo } from '../support/browser.ts'
+import { serviceFor } from '../support/console.ts'
 import { listOf } from '../support/given.ts'
 import { people } from '../support/people.ts'
 
 await inBrowser(t, tryOut)
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
   const [ada] = await people(s, 'ada')
   if (!ada) throw new Error('nobody came')
 

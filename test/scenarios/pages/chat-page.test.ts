@@ -7,8 +7,8 @@
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { shortTime } from '../../../client/chat/time.ts'
-import { service } from '../../support/service.ts'
 import { faultsOf, focused, inBrowser, tabTo, untilTrue } from '../support/browser.ts'
+import { serviceFor } from '../support/console.ts'
 import { listOf } from '../support/given.ts'
 import { person } from '../support/people.ts'
 import { attachFiles } from './chat-files.ts'
@@ -67,11 +67,7 @@ new MutationObserver((records) => {
 await inBrowser(t, tryOut)
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
   const ada = await person(s, 'ada')
   await s.ok('action.create', {
     name: 'hosts.check',

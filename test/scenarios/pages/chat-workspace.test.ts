@@ -15,8 +15,9 @@ import type { Action } from '../../../client/worker/options.ts'
 import { Worker } from '../../../client/worker.ts'
 import type { WorkerLaunch } from '../../../nodes/hosts/provider.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
-import { type Service, service } from '../../support/service.ts'
+import type { Service } from '../../support/service.ts'
 import { faultsOf, inBrowser } from '../support/browser.ts'
+import { serviceFor } from '../support/console.ts'
 import { startTestHost } from '../support/hosts.ts'
 
 const script = `
@@ -39,11 +40,7 @@ class LocalPlace extends MemoryPlace {
 await inBrowser(t, tryOut)
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
   // The only node of a cluster does not publish to other processes, so a second node is added.
   await s.add({ BATON_ROLES: 'executor' })
   const { folder, performed, fail } = await startEnvironments(s)

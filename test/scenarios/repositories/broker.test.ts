@@ -12,6 +12,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { startGitServer } from '../../../client/tour/git/server.ts'
 import { createLog } from '../../../nodes/observe/log.ts'
+import { gitEnv } from '../../support/git-env.ts'
 import { startGitHub, startGitLab, type TestApp } from '../../support/repository-apis.ts'
 import { service } from '../../support/service.ts'
 import { fieldsOf, listOf } from '../support/given.ts'
@@ -206,16 +207,7 @@ t.test('only administrators change hosts, and only workers get credentials', asy
 })
 
 t.test('git clones and pushes with the credentials', async (t) => {
-  const env = {
-    PATH: process.env['PATH'],
-    HOME: folder,
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_TERMINAL_PROMPT: '0',
-    GIT_AUTHOR_NAME: 'A',
-    GIT_AUTHOR_EMAIL: 'a@example.org',
-    GIT_COMMITTER_NAME: 'A',
-    GIT_COMMITTER_EMAIL: 'a@example.org',
-  }
+  const env = gitEnv(folder)
   const cloned = async (repository: string, at: string) => {
     const { url, username, token } = await credential(repository, { operation: 'push' })
     const remote = `${String(url).replace('://', `://${username}:${token}@`)}/${repository}.git`

@@ -2,8 +2,19 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import type { Service } from '../../support/service.ts'
+import type { TAP } from 'tap'
+import { type Service, service } from '../../support/service.ts'
 import { untilTrue } from './browser.ts'
+
+/** Starts a service for a test in a browser. The test's end closes the browser, then the service. */
+export async function serviceFor(t: TAP, browser: Browser): Promise<Service> {
+  const s = await service()
+  t.teardown(async () => {
+    await browser.close()
+    await s.stop()
+  })
+  return s
+}
 
 /** A browser context that is signed in to the console. */
 export interface ConsoleBrowser {

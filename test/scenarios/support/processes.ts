@@ -11,6 +11,7 @@ import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
 import { startServer } from '../../../nodes/nats/server/server.ts'
 import { freePort } from '../../support/ports.ts'
+import { until } from './given.ts'
 
 interface Killable {
   kill(): Promise<void>
@@ -98,5 +99,41 @@ export async function processes(settings: Record<string, string>): Promise<Proce
     },
   }
 }
+type Answer = { readonly status: number; readonly body: Record<string, never> }
+/**
+ * Returns a function that repeats a request to a gateway until the answer is not a server error.
+ * The request fails after the time of `until`.
+ * @param base what the paths begin with.
+ */
+export const persistent =
+  ({ key }: Pick<Processes, 'key'>, port: number, base = '/v1') =>
+  (
+    method: string,
+    path: string,
+    body?: object,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> =>
+    until(
+      async () => {
+        try {
+          const answer = await fetch(`http://127.0.0.1:${port}${base}${path}`, {
+            method,
+            headers: {
+              authorization: `Bearer ${key}`,
+              ...(body && { 'content-type': 'application/json' }),
+              ...headers,
+            },
+            ...(body && { body: JSON.stringify(body) }),
+          })
+          return {
+            status: answer.status,
+            body: JSON.parse((await answer.text()) || '{}') as Answer['body'],
+          }
+        } catch {
+          return { status: 503, body: {} }
+        }
+      },
+      ({ status }) => status < 500,
+    )
 export const portsFor = (count: number): Promise<number[]> =>
   Promise.all(Array.from({ length: count }, () => freePort()))

@@ -4,11 +4,10 @@
  */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'
-import { portsFor, processes } from '../support/processes.ts'
+import { persistent, portsFor, processes } from '../support/processes.ts'
 import { json, receiver, verified } from '../support/servers/receiver.ts'
 import { hasty } from '../support/sockets.ts'
 
-type Json = Record<string, never>
 t.setTimeout(400_000)
 const it = await processes({ ...hasty, BATON_SHARDS: '2', BATON_OUTBOUND_ALLOW: '127.0.0.0/8' })
 const there = await receiver()
@@ -18,30 +17,7 @@ t.teardown(async () => {
 const [port = 0] = await portsFor(1)
 const shards = await it.node('shards-a', 'shards')
 await it.node('front', 'gateway,views', port)
-/** Repeats the request until the response is not a server error, for at most 10 s. */
-const call = (
-  method: string,
-  path: string,
-  body?: object,
-): Promise<{ status: number; body: Json }> =>
-  until(
-    async () => {
-      try {
-        const answer = await fetch(`http://127.0.0.1:${port}/v1/projects/default${path}`, {
-          method,
-          headers: {
-            authorization: `Bearer ${it.key}`,
-            ...(body && { 'content-type': 'application/json' }),
-          },
-          ...(body && { body: JSON.stringify(body) }),
-        })
-        return { status: answer.status, body: JSON.parse((await answer.text()) || '{}') as Json }
-      } catch {
-        return { status: 503, body: {} }
-      }
-    },
-    ({ status }) => status < 500,
-  )
+const call = persistent(it, port, '/v1/projects/default')
 
 t.test('a delivery survives kills of its executor and of the shard node', async (t) => {
   const { body: hook } = await call('POST', '/webhooks', {

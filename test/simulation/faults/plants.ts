@@ -3,7 +3,7 @@
  * must detect it.
  */
 
-import type { AnyActor, Cause, Decision } from '../../../actors/actor.ts'
+import type { AnyActor } from '../../../actors/actor.ts'
 import type { InteractionState } from '../../../actors/interactions/state.ts'
 import type { QueueState } from '../../../actors/jobs/state.ts'
 import type { LoopState } from '../../../actors/loops/state.ts'
@@ -16,10 +16,11 @@ import { EndedIndex } from '../../../nodes/host/durability/ended-index.ts'
 import { Effects } from '../../../nodes/host/effects/effects.ts'
 import type { ActorInstance } from '../../../nodes/host/memory/actor-instance.ts'
 import { Shard } from '../../../nodes/host/shard.ts'
-import type { Command, Event } from '../../../protocol/entry.ts'
+import type { Command } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport } from '../../../protocol/internal.ts'
 import type { Plant } from '../simulation.ts'
+import { deciding } from './planted.ts'
 import { replayPlants } from './replay-plants.ts'
 import { sessionPlants } from './session-plants.ts'
 
@@ -109,90 +110,47 @@ const nameless: Plant = {
 const credulous: Plant = {
   name: 'accepts superseded leases',
   seed: 299,
-  kinds: (kinds) => {
-    const report = kinds.queue.decide['queue.report'] as unknown as (
-      state: QueueState,
-      input: JobReport,
-      cause: never,
-    ) => Decision<Event, unknown>
-    const believing = (state: QueueState, input: JobReport, cause: never) => {
-      const lease = Object.hasOwn(state.jobs, input.job_id)
-        ? state.jobs[input.job_id]?.lease
-        : undefined
-      return report(state, lease ? { ...input, lease_token: lease.token } : input, cause)
-    }
-    return {
-      ...kinds,
-      queue: {
-        ...kinds.queue,
-        decide: {
-          ...kinds.queue.decide,
-          'queue.report': believing as unknown as AnyActor['decide'][string],
-        },
+  kinds: (kinds) =>
+    deciding<QueueState, JobReport>(
+      kinds,
+      'queue',
+      'queue.report',
+      (report) => (state, input, cause) => {
+        const lease = Object.hasOwn(state.jobs, input.job_id)
+          ? state.jobs[input.job_id]?.lease
+          : undefined
+        return report(state, lease ? { ...input, lease_token: lease.token } : input, cause)
       },
-    }
-  },
+    ),
 }
 
 const deaf: Plant = {
   name: 'does not deliver answers to waiting runs',
   seed: 12,
-  kinds: (kinds) => {
-    const respond = kinds.interaction.decide['interaction.respond'] as unknown as (
-      state: unknown,
-      input: unknown,
-      cause: never,
-    ) => Decision<Event, unknown>
-    const silent = (state: unknown, input: unknown, cause: never) => {
+  kinds: (kinds) =>
+    deciding(kinds, 'interaction', 'interaction.respond', (respond) => (state, input, cause) => {
       const decided = respond(state, input, cause)
       return isRefusal(decided) ? decided : { ...decided, tells: [] }
-    }
-    return {
-      ...kinds,
-      interaction: {
-        ...kinds.interaction,
-        decide: {
-          ...kinds.interaction.decide,
-          'interaction.respond': silent as unknown as AnyActor['decide'][string],
-        },
-      },
-    }
-  },
+    }),
 }
 
 const greedy: Plant = {
   name: 'accepts two answers of one person',
   seed: 11,
-  kinds: (kinds) => {
-    const respond = kinds.interaction.decide['interaction.respond'] as unknown as (
-      state: InteractionState | null,
-      input: unknown,
-      cause: never,
-    ) => Decision<Event, unknown>
-    const forgiving = (state: InteractionState | null, input: unknown, cause: never) =>
-      respond(state && { ...state, record: { ...state.record, responses: [] } }, input, cause)
-    return {
-      ...kinds,
-      interaction: {
-        ...kinds.interaction,
-        decide: {
-          ...kinds.interaction.decide,
-          'interaction.respond': forgiving as unknown as AnyActor['decide'][string],
-        },
-      },
-    }
-  },
+  kinds: (kinds) =>
+    deciding<InteractionState | null, unknown>(
+      kinds,
+      'interaction',
+      'interaction.respond',
+      (respond) => (state, input, cause) =>
+        respond(state && { ...state, record: { ...state.record, responses: [] } }, input, cause),
+    ),
 }
 
 const rash: Plant = {
   name: 'opens waits before the matcher confirms them',
-  kinds: (kinds) => {
-    const start = kinds.run.decide['run.start'] as unknown as (
-      state: unknown,
-      input: unknown,
-      cause: Cause,
-    ) => Decision<Event, unknown>
-    const opening = (state: unknown, input: unknown, cause: Cause) => {
+  kinds: (kinds) =>
+    deciding(kinds, 'run', 'run.start', (start) => (state, input, cause) => {
       const decided = start(state, input, cause)
       const at = isRefusal(decided) || !decided.next ? undefined : (decided.next as RunState)
       const { wait } = at?.engine ?? {}
@@ -201,18 +159,7 @@ const rash: Plant = {
       return isRefusal(opened)
         ? decided
         : { ...decided, events: [...decided.events, ...opened.events], next: opened.next }
-    }
-    return {
-      ...kinds,
-      run: {
-        ...kinds.run,
-        decide: {
-          ...kinds.run.decide,
-          'run.start': opening as unknown as AnyActor['decide'][string],
-        },
-      },
-    }
-  },
+    }),
 }
 
 const mute: Plant = {
@@ -262,19 +209,11 @@ const unkept = (decide: AnyActor['decide']): AnyActor['decide'] =>
 const generous: Plant = {
   name: 'grants slots beyond the limit',
   seed: 74,
-  kinds: (kinds) => ({
-    ...kinds,
-    plan: {
-      ...kinds.plan,
-      decide: {
-        ...kinds.plan.decide,
-        'place.ask': ((_: unknown, wanting: object) => ({
-          events: [{ ...wanting, type: 'place.given' }],
-          reply: undefined,
-        })) as unknown as AnyActor['decide'][string],
-      },
-    },
-  }),
+  kinds: (kinds) =>
+    deciding<unknown, object>(kinds, 'plan', 'place.ask', () => (_, wanting) => ({
+      events: [{ ...wanting, type: 'place.given' }],
+      reply: undefined,
+    })),
 }
 
 const careless: Plant = {
@@ -288,25 +227,14 @@ const careless: Plant = {
 const outdated: Plant = {
   name: 'treats the end of an older connection as that of the newer one',
   seed: 15,
-  kinds: (kinds) => {
-    const closed = kinds.worker.decide['worker.closed'] as unknown as (
-      state: WorkerState,
-      input: object,
-      cause: never,
-    ) => Decision<Event, unknown>
-    const deluded = (state: WorkerState, input: object, cause: never) =>
-      closed(state, { ...input, generation: state.registration?.generation }, cause)
-    return {
-      ...kinds,
-      worker: {
-        ...kinds.worker,
-        decide: {
-          ...kinds.worker.decide,
-          'worker.closed': deluded as unknown as AnyActor['decide'][string],
-        },
-      },
-    }
-  },
+  kinds: (kinds) =>
+    deciding<WorkerState, object>(
+      kinds,
+      'worker',
+      'worker.closed',
+      (closed) => (state, input, cause) =>
+        closed(state, { ...input, generation: state.registration?.generation }, cause),
+    ),
 }
 
 const impatient: Plant = {

@@ -1,32 +1,16 @@
 /** Deliberate faults of sessions, which the checks of the simulation must detect. */
-import type { AnyActor, Decision } from '../../../actors/actor.ts'
 import type { SessionState } from '../../../actors/sessions/state.ts'
 import { jobOf } from '../../../actors/sessions/turns/jobs.ts'
-import type { Event } from '../../../protocol/entry.ts'
 import type { Plant } from '../simulation.ts'
+import { type Arm, deciding } from './planted.ts'
 
-type Arm = (
-  state: SessionState,
-  input: { readonly job_id: string },
-  cause: never,
-) => Decision<Event, unknown>
+type SessionArm = Arm<SessionState, { readonly job_id: string }>
 /** A fault that replaces one command of sessions. */
-const planted = (name: string, command: string, replaced: (arm: Arm) => Arm): Plant => ({
-  name,
-  kinds: (kinds) => {
-    const arm = kinds.session.decide[command] as unknown as Arm
-    return {
-      ...kinds,
-      session: {
-        ...kinds.session,
-        decide: {
-          ...kinds.session.decide,
-          [command]: replaced(arm) as unknown as AnyActor['decide'][string],
-        },
-      },
-    }
-  },
-})
+const planted = (
+  name: string,
+  command: string,
+  replaced: (arm: SessionArm) => SessionArm,
+): Plant => ({ name, kinds: (kinds) => deciding(kinds, 'session', command, replaced) })
 
 export const sessionPlants: readonly Plant[] = [
   planted(

@@ -19,7 +19,7 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep, WorkflowRun } from '../../../protocol/runs/schema.ts'
 import type { Registration } from '../../../protocol/workers/socket.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
-import type { Message, View } from '../../../views/view.ts'
+import { type Message, View } from '../../../views/view.ts'
 
 export const T0 = Date.UTC(2031, 1, 3, 4, 5, 6)
 export const at = (seconds: number): string => timestamp(T0 + seconds * 1000)
@@ -301,3 +301,14 @@ export interface Answer {
 }
 export const each = (answer: Answer, field: string): unknown[] =>
   answer.items.map((item) => item[field])
+/** Returns a view, at `T0`, of the drafts, each of which was committed by itself. */
+export function viewOf(...drafts: readonly Draft[]): View {
+  const journal = new Journal()
+  for (const draft of drafts) journal.commit(0, draft)
+  const view = View.open(':memory:', { now: () => T0 })
+  view.apply(journal.messages)
+  return view
+}
+/** Ids of the runs that a list returns. */
+export const runIds = (view: View, input: object, project?: string): unknown[] =>
+  each(ask(view, 'run.list', { ...input }, project), 'id')

@@ -3,13 +3,14 @@ import Database from 'better-sqlite3'
 import t from 'tap'
 import type { ArtifactReservation, CompleteUpload } from '../../../protocol/artifacts/commands.ts'
 import { migrate } from '../../../views/files/migrate.ts'
+import { planNewest } from '../../../views/newest.ts'
 import { Store, type Value } from '../../../views/store.ts'
 import { readEntry } from '../../../views/tables/access/audited.ts'
 import {
   applyArtifact,
+  artifactConditions,
   artifactIds,
   artifactList,
-  planArtifacts,
 } from '../../../views/tables/artifacts/artifacts.ts'
 import { bytes, DOCX, fresh, lease, owner, upload } from '../../actors/artifacts/story.ts'
 import { START } from '../../support/given.ts'
@@ -176,11 +177,12 @@ t.test('every list is read along one index, in order', async (t) => {
   const { db } = world()
   for (const run_id of [undefined, 'run_1'])
     for (const after of [undefined, [1, 'art_1']]) {
-      const { sql, values } = planArtifacts(1, {
+      const input = {
         viewer: ada,
         ...(run_id !== undefined && { run_id }),
         ...(after && { after }),
-      })
+      }
+      const { sql, values } = planNewest('artifacts', 1, artifactConditions(input), input)
       const plan = db
         .prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
         .all(...values)

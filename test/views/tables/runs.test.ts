@@ -21,20 +21,12 @@ import {
   queued,
   registered,
   run,
+  runIds,
   spec,
   started,
   stepBorn,
+  viewOf,
 } from '../support/journal.ts'
-
-const viewOf = (...drafts: readonly Draft[]): View => {
-  const journal = new Journal()
-  for (const draft of drafts) journal.commit(0, draft)
-  const view = View.open(':memory:', { now: () => Date.parse(at(0)) })
-  view.apply(journal.messages)
-  return view
-}
-const ids = (view: View, input: object, project?: string) =>
-  each(ask(view, 'run.list', { ...input }, project), 'id')
 
 const shop = () =>
   viewOf(
@@ -57,9 +49,9 @@ const shop = () =>
 
 t.test('runs of the project are listed newest first, as their records', (t) => {
   const view = shop()
-  t.strictSame(ids(view, {}), ['run_4', 'run_3', 'run_2', 'run_1'])
-  t.strictSame(ids(view, {}, 'prj_b'), ['run_b'])
-  t.strictSame(ids(view, {}, 'prj_c'), [])
+  t.strictSame(runIds(view, {}), ['run_4', 'run_3', 'run_2', 'run_1'])
+  t.strictSame(runIds(view, {}, 'prj_b'), ['run_b'])
+  t.strictSame(runIds(view, {}, 'prj_c'), [])
   t.strictSame(ask(view, 'run.list', { limit: 1 }).items, [
     born('run_4', 4, {
       workflow_type: 'bill',
@@ -74,20 +66,22 @@ t.test('runs of the project are listed newest first, as their records', (t) => {
 
 t.test('every filter, alone and combined', (t) => {
   const view = shop()
-  t.strictSame(ids(view, { status: ['queued'] }), ['run_3'])
-  t.strictSame(ids(view, { status: 'failed' }), ['run_2'])
-  t.strictSame(ids(view, { status: ['running', 'completed', 'running'] }), ['run_4', 'run_1'])
-  t.strictSame(ids(view, { workflow_type: 'mail' }), ['run_2', 'run_1'])
-  t.strictSame(ids(view, { queue: 'slow' }), ['run_4', 'run_3', 'run_1'])
-  t.strictSame(ids(view, { queue: 'slow', status: ['running', 'queued'] }), ['run_3', 'run_1'])
-  t.strictSame(ids(view, { queue: 'slow', workflow_type: 'mail', status: ['running'] }), ['run_1'])
-  t.strictSame(ids(view, { parent_run_id: 'run_1' }), ['run_4', 'run_2'])
-  t.strictSame(ids(view, { parent_run_id: 'run_1', status: ['failed', 'running'] }), ['run_2'])
-  t.strictSame(ids(view, { initiated_by: 'ci' }), ['run_3', 'run_1'])
-  t.strictSame(ids(view, { initiated_by: 'ci', queue: 'slow', status: ['queued'] }), ['run_3'])
-  t.strictSame(ids(view, { external_id: 'order-1' }), ['run_2', 'run_1'])
+  t.strictSame(runIds(view, { status: ['queued'] }), ['run_3'])
+  t.strictSame(runIds(view, { status: 'failed' }), ['run_2'])
+  t.strictSame(runIds(view, { status: ['running', 'completed', 'running'] }), ['run_4', 'run_1'])
+  t.strictSame(runIds(view, { workflow_type: 'mail' }), ['run_2', 'run_1'])
+  t.strictSame(runIds(view, { queue: 'slow' }), ['run_4', 'run_3', 'run_1'])
+  t.strictSame(runIds(view, { queue: 'slow', status: ['running', 'queued'] }), ['run_3', 'run_1'])
+  t.strictSame(runIds(view, { queue: 'slow', workflow_type: 'mail', status: ['running'] }), [
+    'run_1',
+  ])
+  t.strictSame(runIds(view, { parent_run_id: 'run_1' }), ['run_4', 'run_2'])
+  t.strictSame(runIds(view, { parent_run_id: 'run_1', status: ['failed', 'running'] }), ['run_2'])
+  t.strictSame(runIds(view, { initiated_by: 'ci' }), ['run_3', 'run_1'])
+  t.strictSame(runIds(view, { initiated_by: 'ci', queue: 'slow', status: ['queued'] }), ['run_3'])
+  t.strictSame(runIds(view, { external_id: 'order-1' }), ['run_2', 'run_1'])
   t.strictSame(
-    ids(view, {
+    runIds(view, {
       external_id: 'order-1',
       workflow_type: 'mail',
       parent_run_id: 'run_1',
@@ -95,7 +89,7 @@ t.test('every filter, alone and combined', (t) => {
     }),
     ['run_2'],
   )
-  t.strictSame(ids(view, { external_id: 'order-2' }), [])
+  t.strictSame(runIds(view, { external_id: 'order-2' }), [])
   t.strictSame(ask(view, 'run.list', { loop_id: 'loop_1' }), { items: [] })
   t.strictSame(ask(view, 'run.list', { source_event_id: 'sevt_1', status: ['queued'] }), {
     items: [],
@@ -117,7 +111,7 @@ t.test('a page continues where the last one ended, for any filter', (t) => {
     { status: ['queued', 'failed', 'running'] },
     { queue: 'even', status: ['queued', 'failed'] },
   ]) {
-    const all = ids(view, filter)
+    const all = runIds(view, filter)
     const seen: unknown[] = []
     let answer: Answer = ask(view, 'run.list', { ...filter, limit: 2 })
     seen.push(...each(answer, 'id'))
@@ -129,7 +123,7 @@ t.test('a page continues where the last one ended, for any filter', (t) => {
     t.strictSame(seen, all, JSON.stringify(filter))
   }
   t.strictSame(
-    ids(view, {}),
+    runIds(view, {}),
     ['run_6', 'run_5', 'run_4', 'run_3', 'run_2', 'run_1', 'run_0'],
     'equal times are ordered by id',
   )

@@ -17,7 +17,8 @@ import { type Patch, patch } from '../../../protocol/patch.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { Workflow } from '../../../protocol/workflows/rows.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { newest, recordWith } from '../../newest.ts'
+import type { Page, Paging } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
 import type { Watch } from '../runs/waiting.ts'
 
@@ -86,13 +87,8 @@ export function applyActions(store: Store, { entry }: Placed): void {
   }
 }
 function change(store: Store, project: number, id: string, by: Patch<Definition>): void {
-  const row = store.one<{ record: string }>(
-    'SELECT record FROM actions WHERE id = ? AND project = ?',
-    id,
-    project,
-  )
-  if (!row) return
-  const before = JSON.parse(row.record) as Definition
+  const before = recordWith<Definition>(store, 'actions', project, id)
+  if (!before) return
   const record = masked(patch(before, by))
   store.run(
     'UPDATE actions SET name = ?, record = ? WHERE id = ?',
@@ -105,28 +101,11 @@ function change(store: Store, project: number, id: string, by: Patch<Definition>
 }
 
 /** Returns the actions of a project or of the organization, newest first. */
-export function actionList<T extends Definition>(
+export const actionList = <T extends Definition>(
   store: Store,
   project: number,
   input: Paging,
-): Page<T> {
-  const after = beyond(['created_at', 'id'], 'DESC', input.after)
-  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record
-     FROM actions
-     WHERE project = ?${after.sql}
-     ORDER BY created_at DESC, id DESC LIMIT ?`,
-    project,
-    ...after.values,
-    limitOf(input) + 1,
-  )
-  return page(
-    rows,
-    input,
-    (row) => JSON.parse(row.record) as T,
-    (row) => [row.created_at, row.id],
-  )
-}
+): Page<T> => newest(store, 'actions', project, [], input)
 /** Returns an action by id or by name, or `not_found` if there is none. */
 export function actionGet<T extends Definition>(
   store: Store,

@@ -4,8 +4,9 @@ import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
-import type { Store, Value } from '../../store.ts'
+import { equalling, newest, recordWith } from '../../newest.ts'
+import type { Page, Paging } from '../../page.ts'
+import type { Store } from '../../store.ts'
 
 const missing: Refusal = refuse(
   'not_found',
@@ -36,14 +37,8 @@ const put = (store: Store, project: number, agent: Agent) =>
     parseTimestamp(agent.created_at) ?? 0,
     JSON.stringify(agent),
   )
-const find = (store: Store, project: number, id: string): Agent | undefined => {
-  const row = store.one<{ record: string }>(
-    'SELECT record FROM agents WHERE id = ? AND project = ?',
-    id,
-    project,
-  )
-  return row && (JSON.parse(row.record) as Agent)
-}
+const find = (store: Store, project: number, id: string): Agent | undefined =>
+  recordWith(store, 'agents', project, id)
 
 /** Whether a project has an agent with this id. */
 export const hasAgent = (store: Store, project: number, id: string): boolean =>
@@ -73,33 +68,11 @@ export interface AgentFilters extends Paging {
   readonly status?: string
 }
 /** Returns agents of a project, newest first. */
-export function agentList(store: Store, project: number, input: AgentFilters): Page<Agent> {
-  const conditions: string[] = []
-  const values: Value[] = []
-  for (const [column, value] of [
-    ['name', input.name],
-    ['id', input.principal_id],
-    ['status', input.status],
-  ] as const) {
-    if (value === undefined) continue
-    conditions.push(` AND ${column} = ?`)
-    values.push(value)
-  }
-  const after = beyond(['created_at', 'id'], 'DESC', input.after)
-  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record
-     FROM agents
-     WHERE project = ?${conditions.join('')}${after.sql}
-     ORDER BY created_at DESC, id DESC LIMIT ?`,
+export const agentList = (store: Store, project: number, input: AgentFilters): Page<Agent> =>
+  newest(
+    store,
+    'agents',
     project,
-    ...values,
-    ...after.values,
-    limitOf(input) + 1,
-  )
-  return page(
-    rows,
+    equalling({ name: input.name, id: input.principal_id, status: input.status }),
     input,
-    (row) => JSON.parse(row.record) as Agent,
-    (row) => [row.created_at, row.id],
   )
-}

@@ -8,8 +8,17 @@ import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import { patch } from '../../../protocol/patch.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
-import type { Store, Value } from '../../store.ts'
+import {
+  type Condition,
+  equalling,
+  type Ids,
+  idsAfter,
+  newest,
+  type Position,
+  recordWith,
+} from '../../newest.ts'
+import type { Page, Paging } from '../../page.ts'
+import type { Store } from '../../store.ts'
 import { openTo, viewerValues } from '../sessions/visibility.ts'
 
 /** Applies an entry of an artifact. The artifact is listed from its completion to its deletion. */
@@ -34,15 +43,11 @@ export function applyArtifact(store: Store, { entry }: Placed): void {
         JSON.stringify(artifact),
       )
     } else if (event.type === 'artifact.converted') {
-      const known = store.one<{ record: string }>(
-        'SELECT record FROM artifacts WHERE id = ? AND project = ?',
-        event.id,
-        project,
-      )
+      const known = recordWith<ArtifactRecord>(store, 'artifacts', project, event.id)
       if (known)
         store.run(
           'UPDATE artifacts SET record = ? WHERE id = ?',
-          JSON.stringify(patch(JSON.parse(known.record) as ArtifactRecord, event.artifact)),
+          JSON.stringify(patch(known, event.artifact)),
           event.id,
         )
     } else if (event.type === 'artifact.deleted')
@@ -57,61 +62,28 @@ interface ArtifactListing extends Paging {
   readonly mime?: string
   readonly viewer: Viewer
 }
-/** Returns the SQL statement of a list, and its parameters. */
-export function planArtifacts(
-  project: number,
-  { run_id, step_id, mime, viewer, ...paging }: ArtifactListing,
-): { readonly sql: string; readonly values: readonly Value[] } {
-  const after = beyond(['created_at', 'id'], 'DESC', paging.after)
-  const filters: (readonly [sql: string, value: Value])[] = []
-  if (run_id !== undefined) filters.push(['run = ?', run_id])
-  if (step_id !== undefined) filters.push(['step = ?', step_id])
-  if (mime !== undefined) filters.push(['instr(mime, ?) = 1', mime.toLowerCase()])
-  return {
-    sql: `SELECT id, created_at, record
-     FROM artifacts
-     WHERE project = ?${filters.map(([sql]) => ` AND ${sql}`).join('')}
-       AND (owner = ? OR (shared = 1 AND ${openTo('artifacts')}))${after.sql}
-     ORDER BY created_at DESC, id DESC LIMIT ?`,
-    values: [
-      project,
-      ...filters.map(([, value]) => value),
-      viewer.id,
-      ...viewerValues(viewer),
-      ...after.values,
-      limitOf(paging) + 1,
-    ],
-  }
+/** Returns the conditions of a list: its filters, and what its viewer may read. */
+export function artifactConditions({
+  run_id,
+  step_id,
+  mime,
+  viewer,
+}: ArtifactListing): readonly Condition[] {
+  return [
+    ...equalling({ run: run_id, step: step_id }),
+    ...(mime === undefined ? [] : [['instr(mime, ?) = 1', mime.toLowerCase()] as const]),
+    [`(owner = ? OR (shared = 1 AND ${openTo('artifacts')}))`, viewer.id, ...viewerValues(viewer)],
+  ]
 }
 /**
  * Returns the artifacts that a viewer may read, newest first: the viewer's own artifacts, and
  * shared artifacts, except artifacts of sessions that the viewer may not read.
  */
-export function artifactList(
+export const artifactList = (
   store: Store,
   project: number,
   input: ArtifactListing,
-): Page<ArtifactRecord> {
-  const { sql, values } = planArtifacts(project, input)
-  return page(
-    store.upToPage<{ id: string; created_at: number; record: string }>(sql, ...values),
-    input,
-    (row) => JSON.parse(row.record) as ArtifactRecord,
-    (row) => [row.created_at, row.id],
-  )
-}
+): Page<ArtifactRecord> => newest(store, 'artifacts', project, artifactConditions(input), input)
 /** Returns the artifact ids of a project after an id, regardless of who may read the artifacts. */
-export const artifactIds = (
-  store: Store,
-  project: number,
-  { after, limit }: { readonly after: string; readonly limit: number },
-): { readonly items: readonly string[] } => ({
-  items: store
-    .upToPage<{ id: string }>(
-      'SELECT id FROM artifacts WHERE project = ? AND id > ? ORDER BY id LIMIT ?',
-      project,
-      after,
-      limit,
-    )
-    .map(({ id }) => id),
-})
+export const artifactIds = (store: Store, project: number, position: Position): Ids =>
+  idsAfter(store, 'artifacts', project, [], position)

@@ -11,6 +11,7 @@ import { withMaskedCallback } from '../../../protocol/interactions/callback.ts'
 import { changed, type InteractionEvent } from '../../../protocol/interactions/events.ts'
 import { reviewersOf } from '../../../protocol/interactions/resolve.ts'
 import { type Interaction, interactionStatuses } from '../../../protocol/interactions/schema.ts'
+import { recordWith } from '../../newest.ts'
 import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import { changeRecord, keptRecords } from '../../records.ts'
 import type { Store, Value } from '../../store.ts'
@@ -80,14 +81,8 @@ export function applyInteraction(store: Store, { entry }: Placed): void {
     }
   }
 }
-function find(store: Store, project: number, id: string): Interaction | undefined {
-  const row = store.one<{ record: string }>(
-    'SELECT record FROM interactions WHERE id = ? AND project = ?',
-    id,
-    project,
-  )
-  return row && (JSON.parse(row.record) as Interaction)
-}
+const find = (store: Store, project: number, id: string): Interaction | undefined =>
+  recordWith(store, 'interactions', project, id)
 
 /**
  * Returns an interaction of a project, or `not_found` if there is none with this id. The caller

@@ -5,9 +5,10 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import type { Loop } from '../../../protocol/loops/schema.ts'
 import { patch } from '../../../protocol/patch.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { equalling, newest, recordWith } from '../../newest.ts'
+import type { Page, Paging } from '../../page.ts'
 import { changeRecord, keptRecords } from '../../records.ts'
-import type { Store, Value } from '../../store.ts'
+import type { Store } from '../../store.ts'
 
 const keptLoops = (store: Store) =>
   keptRecords<Loop>(store, 'loops', () => ({
@@ -60,14 +61,8 @@ export function applyLoop(store: Store, { entry }: Placed): void {
     else if (event.type === 'loop.deleted') change(() => undefined)
   }
 }
-const find = (store: Store, project: number, id: string): Loop | undefined => {
-  const row = store.one<{ record: string }>(
-    'SELECT record FROM loops WHERE id = ? AND project = ?',
-    id,
-    project,
-  )
-  return row && (JSON.parse(row.record) as Loop)
-}
+const find = (store: Store, project: number, id: string): Loop | undefined =>
+  recordWith(store, 'loops', project, id)
 
 const missing: Refusal = refuse(
   'not_found',
@@ -103,27 +98,11 @@ interface LoopFilters extends Paging {
   readonly agent_id?: string
 }
 /** Returns loops of a project, newest first. */
-export function loopList(store: Store, project: number, input: LoopFilters): Page<Loop> {
-  const after = beyond(['created_at', 'id'], 'DESC', input.after)
-  const wanted = [
-    ['status', input.status],
-    ['agent', input.agent_id],
-  ].filter((pair): pair is [string, string] => pair[1] !== undefined)
-  const values: Value[] = wanted.map(([, value]) => value)
-  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record
-     FROM loops INDEXED BY loops_new
-     WHERE project = ?${wanted.map(([column]) => ` AND ${column} = ?`).join('')}${after.sql}
-     ORDER BY created_at DESC, id DESC LIMIT ?`,
+export const loopList = (store: Store, project: number, input: LoopFilters): Page<Loop> =>
+  newest(
+    store,
+    'loops INDEXED BY loops_new',
     project,
-    ...values,
-    ...after.values,
-    limitOf(input) + 1,
-  )
-  return page(
-    rows,
+    equalling({ status: input.status, agent: input.agent_id }),
     input,
-    (row) => JSON.parse(row.record) as Loop,
-    (row) => [row.created_at, row.id],
   )
-}

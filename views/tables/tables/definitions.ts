@@ -2,8 +2,9 @@
 import { timestamp } from '../../../protocol/common.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { Table, TableSchema, TableStats } from '../../../protocol/tables/schema.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
-import { Kept, type Store, type Value } from '../../store.ts'
+import { equalling, newest } from '../../newest.ts'
+import type { Page, Paging } from '../../page.ts'
+import { Kept, type Store } from '../../store.ts'
 import { everything } from './keys.ts'
 import { ordersOf, rowsIn } from './orders.ts'
 import { lastChange } from './rows.ts'
@@ -109,29 +110,11 @@ export const countsOf = (store: Store, { n }: Definition): Counts =>
   counts(store).get(String(n)) ?? { rows: 0, bytes: 0, change: 0 }
 
 /** Returns tables of a project, newest first. */
-export function tableList(
+export const tableList = (
   store: Store,
   project: number,
   input: Paging & { readonly name?: string },
-): Page<Table> {
-  const after = beyond(['created_at', 'id'], 'DESC', input.after)
-  const values: readonly Value[] = input.name === undefined ? [] : [input.name]
-  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM tables
-     WHERE project = ?${input.name === undefined ? '' : ' AND name = ?'}${after.sql}
-     ORDER BY created_at DESC, id DESC LIMIT ?`,
-    project,
-    ...values,
-    ...after.values,
-    limitOf(input) + 1,
-  )
-  return page(
-    rows,
-    input,
-    ({ record }) => JSON.parse(record) as Table,
-    ({ created_at, id }) => [created_at, id],
-  )
-}
+): Page<Table> => newest(store, 'tables', project, equalling({ name: input.name }), input)
 
 /**
  * Approximate bytes that the indexes of the view's file use per row. `KEY_SIZE`: the row's key in

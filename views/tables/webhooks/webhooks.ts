@@ -8,7 +8,8 @@ import { withMaskedUrl } from '../../../protocol/masked-url.ts'
 import { patch } from '../../../protocol/patch.ts'
 import type { DeliveryEvent } from '../../../protocol/webhooks/delivery.ts'
 import type { DeliveryRecord, Webhook, WebhookEvent } from '../../../protocol/webhooks/rows.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { equalling, newest, recordWith } from '../../newest.ts'
+import type { Page, Paging } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
 import { openTo, viewerValues } from '../sessions/visibility.ts'
 
@@ -43,14 +44,8 @@ export function applyWebhooks(store: Store, { entry }: Placed): void {
       store.run('DELETE FROM webhooks WHERE id = ? AND project = ?', event.id, project)
   }
 }
-const find = (store: Store, project: number, id: string): Webhook | undefined => {
-  const row = store.one<{ record: string }>(
-    'SELECT record FROM webhooks WHERE id = ? AND project = ?',
-    id,
-    project,
-  )
-  return row && (JSON.parse(row.record) as Webhook)
-}
+const find = (store: Store, project: number, id: string): Webhook | undefined =>
+  recordWith(store, 'webhooks', project, id)
 const missing: Refusal = refuse(
   'not_found',
   { resource: 'webhook' },
@@ -64,30 +59,18 @@ export const webhookGet = (
   { webhook_id }: { readonly webhook_id: string },
 ): Webhook | Refusal => find(store, project, webhook_id) ?? missing
 /** Returns webhooks of a project, newest first. */
-export function webhookList(
+export const webhookList = (
   store: Store,
   project: number,
   input: Paging & { readonly enabled?: boolean },
-): Page<Webhook> {
-  const after = beyond(['created_at', 'id'], 'DESC', input.after)
-  const wanted = input.enabled === undefined ? [] : [Number(input.enabled)]
-  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record
-     FROM webhooks
-     WHERE project = ?${wanted.length > 0 ? ' AND enabled = ?' : ''}${after.sql}
-     ORDER BY created_at DESC, id DESC LIMIT ?`,
+): Page<Webhook> =>
+  newest(
+    store,
+    'webhooks',
     project,
-    ...wanted,
-    ...after.values,
-    limitOf(input) + 1,
-  )
-  return page(
-    rows,
+    equalling({ enabled: input.enabled === undefined ? undefined : Number(input.enabled) }),
     input,
-    (row) => JSON.parse(row.record) as Webhook,
-    (row) => [row.created_at, row.id],
   )
-}
 
 interface DeliveryRow {
   readonly project: number
@@ -169,25 +152,16 @@ export function deliveryList(
   now: number,
 ): Page<DeliveryRecord> | Refusal {
   if (!find(store, project, input.webhook_id)) return missing
-  const { viewer } = input
-  const after = beyond(['created_at', 'id'], 'DESC', input.after)
-  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record
-     FROM deliveries
-     WHERE webhook = ? AND project = ? AND created_at > ?
-       ${viewer ? `AND ${openTo('deliveries')}` : ''}${after.sql}
-     ORDER BY created_at DESC, id DESC LIMIT ?`,
-    input.webhook_id,
+  const { webhook_id, viewer } = input
+  return newest(
+    store,
+    'deliveries',
     project,
-    now - LISTED,
-    ...(viewer ? viewerValues(viewer) : []),
-    ...after.values,
-    limitOf(input) + 1,
-  )
-  return page(
-    rows,
+    [
+      ['webhook = ?', webhook_id],
+      ['created_at > ?', now - LISTED],
+      ...(viewer ? [[openTo('deliveries'), ...viewerValues(viewer)] as const] : []),
+    ],
     input,
-    (row) => JSON.parse(row.record) as DeliveryRecord,
-    (row) => [row.created_at, row.id],
   )
 }

@@ -6,6 +6,7 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
 import type { Workflow, WorkflowEvent, WorkflowVersion } from '../../../protocol/workflows/rows.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
+import { newest, recordWith } from '../../newest.ts'
 import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store } from '../../store.ts'
 
@@ -37,13 +38,9 @@ export function applyWorkflows(store: Store, { entry }: Placed): void {
         event.spec,
       )
     } else if (event.type === 'workflow.updated') {
-      const row = store.one<{ record: string }>(
-        'SELECT record FROM workflows WHERE id = ? AND project = ?',
-        event.id,
-        project,
-      )
-      if (!row) continue
-      const { spec: _, ...record } = patch(JSON.parse(row.record) as Workflow, event.workflow)
+      const known = recordWith<Workflow>(store, 'workflows', project, event.id)
+      if (!known) continue
+      const { spec: _, ...record } = patch(known, event.workflow)
       store.run(
         'UPDATE workflows SET handle = ?, record = ? WHERE id = ?',
         record.handle,
@@ -87,39 +84,19 @@ export const missingWorkflow: Refusal = refuse(
 
 /** Returns a workflow by id or handle, without its spec. */
 export function findWorkflow(store: Store, project: number, name: string): Workflow | undefined {
-  const row =
-    store.one<{ record: string }>(
-      'SELECT record FROM workflows WHERE id = ? AND project = ?',
-      name,
-      project,
-    ) ??
-    store.one<{ record: string }>(
-      'SELECT record FROM workflows WHERE project = ? AND handle = ?',
-      project,
-      name,
-    )
+  const known = recordWith<Workflow>(store, 'workflows', project, name)
+  if (known) return known
+  const row = store.one<{ record: string }>(
+    'SELECT record FROM workflows WHERE project = ? AND handle = ?',
+    project,
+    name,
+  )
   return row && (JSON.parse(row.record) as Workflow)
 }
 
 /** Returns workflows of a project, newest first, without their specs. */
-export function workflowList(store: Store, project: number, input: Paging): Page<Workflow> {
-  const after = beyond(['created_at', 'id'], 'DESC', input.after)
-  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record
-     FROM workflows
-     WHERE project = ?${after.sql}
-     ORDER BY created_at DESC, id DESC LIMIT ?`,
-    project,
-    ...after.values,
-    limitOf(input) + 1,
-  )
-  return page(
-    rows,
-    input,
-    (row) => JSON.parse(row.record) as Workflow,
-    (row) => [row.created_at, row.id],
-  )
-}
+export const workflowList = (store: Store, project: number, input: Paging): Page<Workflow> =>
+  newest(store, 'workflows', project, [], input)
 
 /** Returns a workflow with its latest spec. */
 export function workflowGet(

@@ -5,8 +5,8 @@
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../../support/service.ts'
 import { inBrowser } from '../../support/browser.ts'
+import { serviceFor } from '../../support/console.ts'
 import { type Found, listOf, until } from '../../support/given.ts'
 import { person } from '../../support/people.ts'
 import { dataOf } from '../../support/tables.ts'
@@ -21,11 +21,7 @@ const prices = new Map([
 ])
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
   for (const [kind, handsOf] of [
     ['mouse', mouseOf],
     ['keyboard', keyboardOf],

@@ -6,9 +6,8 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
-import { service } from '../../../support/service.ts'
 import { inBrowser, untilTrue } from '../../support/browser.ts'
-import { signedIn } from '../../support/console.ts'
+import { serviceFor, signedIn } from '../../support/console.ts'
 import { type Found, listOf, until, waiting } from '../../support/given.ts'
 import { person } from '../../support/people.ts'
 import { dataOf, insertAll, tableOf } from '../../support/tables.ts'
@@ -28,11 +27,7 @@ async function write(page: Page, name: string, text: string): Promise<void> {
 }
 
 async function tryOut(browser: Browser): Promise<void> {
-  const s = await service()
-  t.teardown(async () => {
-    await browser.close()
-    await s.stop()
-  })
+  const s = await serviceFor(t, browser)
   const ada = await person(s, 'Ada', 'role_admin')
   const ben = await person(s, 'Ben', 'role_editor')
   const agent = await s.ok('agent.create', {

@@ -1,28 +1,17 @@
 /** Search, filters and orders of the list of runs, compared with a scan of all runs. */
 import t from 'tap'
-import { View } from '../../../../views/view.ts'
 import {
   ask,
   at,
-  type Draft,
   each,
   event,
-  Journal,
   moved,
   run,
+  runIds,
   started,
   stepBorn,
+  viewOf,
 } from '../../support/journal.ts'
-
-const viewOf = (...drafts: readonly Draft[]): View => {
-  const journal = new Journal()
-  for (const draft of drafts) journal.commit(0, draft)
-  const view = View.open(':memory:', { now: () => Date.parse(at(0)) })
-  view.apply(journal.messages)
-  return view
-}
-const ids = (view: View, input: object, project?: string) =>
-  each(ask(view, 'run.list', { ...input }, project), 'id')
 
 t.test('runs are found by text, by times, by failed step and by end', (t) => {
   const view = viewOf(
@@ -46,22 +35,22 @@ t.test('runs are found by text, by times, by failed step and by end', (t) => {
     moved('run_2', 'completed', { completed_at: at(30) }),
     moved('run_1', 'cancelled', { completed_at: at(20) }),
   )
-  t.strictSame(ids(view, { q: 'order-1' }), ['run_1'], 'the external id')
-  t.strictSame(ids(view, { q: '00%' }), ['run_1'], 'a percent sign means itself')
-  t.strictSame(ids(view, { q: '%%' }), [])
-  t.strictSame(ids(view, { q: '"may"' }), ['run_2'], 'the name')
-  t.strictSame(ids(view, { q: 'TIMED OUT' }), ['run_4'], 'the error, but not the input')
-  t.strictSame(ids(view, { q: 'run_', status: ['queued'] }), ['run_3'])
-  t.strictSame(ids(view, { failed_step: 'load' }), ['run_4'])
-  t.strictSame(ids(view, { created_after: at(2), created_before: at(4) }), ['run_3', 'run_2'])
-  t.strictSame(ids(view, { ended_after: at(20) }), ['run_2', 'run_1'])
-  t.strictSame(ids(view, { ended_before: at(20), status: ['failed', 'completed'] }), ['run_4'])
-  t.strictSame(ids(view, { sort: 'ended' }), ['run_2', 'run_1', 'run_4'])
-  t.strictSame(ids(view, { sort: 'ended', order: 'asc' }), ['run_4', 'run_1', 'run_2'])
-  t.strictSame(ids(view, { order: 'asc' }), ['run_1', 'run_2', 'run_3', 'run_4'])
-  t.strictSame(ids(view, { order: 'asc', status: ['queued', 'failed'] }), ['run_3', 'run_4'])
+  t.strictSame(runIds(view, { q: 'order-1' }), ['run_1'], 'the external id')
+  t.strictSame(runIds(view, { q: '00%' }), ['run_1'], 'a percent sign means itself')
+  t.strictSame(runIds(view, { q: '%%' }), [])
+  t.strictSame(runIds(view, { q: '"may"' }), ['run_2'], 'the name')
+  t.strictSame(runIds(view, { q: 'TIMED OUT' }), ['run_4'], 'the error, but not the input')
+  t.strictSame(runIds(view, { q: 'run_', status: ['queued'] }), ['run_3'])
+  t.strictSame(runIds(view, { failed_step: 'load' }), ['run_4'])
+  t.strictSame(runIds(view, { created_after: at(2), created_before: at(4) }), ['run_3', 'run_2'])
+  t.strictSame(runIds(view, { ended_after: at(20) }), ['run_2', 'run_1'])
+  t.strictSame(runIds(view, { ended_before: at(20), status: ['failed', 'completed'] }), ['run_4'])
+  t.strictSame(runIds(view, { sort: 'ended' }), ['run_2', 'run_1', 'run_4'])
+  t.strictSame(runIds(view, { sort: 'ended', order: 'asc' }), ['run_4', 'run_1', 'run_2'])
+  t.strictSame(runIds(view, { order: 'asc' }), ['run_1', 'run_2', 'run_3', 'run_4'])
+  t.strictSame(runIds(view, { order: 'asc', status: ['queued', 'failed'] }), ['run_3', 'run_4'])
   const first = ask(view, 'run.list', { sort: 'ended', limit: 2 })
-  t.strictSame(ids(view, { sort: 'ended', limit: 2, after: first.position }), ['run_4'])
+  t.strictSame(runIds(view, { sort: 'ended', limit: 2, after: first.position }), ['run_4'])
   t.match(ask(view, 'run.list', { created_after: '2026-02-31T00:00:00Z' }), {
     refused: 'bad_request',
   })
@@ -74,7 +63,7 @@ t.test('runs are found by text, by times, by failed step and by end', (t) => {
   ] as const)
     t.strictSame(ask(view, 'run.count', filter), { count, more: false }, JSON.stringify(filter))
   t.strictSame(
-    ids(viewOf(...[1, 2].map((n) => started(`run_0000000000000000000000000${n}`, n))), {
+    runIds(viewOf(...[1, 2].map((n) => started(`run_0000000000000000000000000${n}`, n))), {
       q: 'run_00000000000000000000000001',
     }),
     ['run_00000000000000000000000001'],
@@ -86,7 +75,7 @@ t.test('runs are found by text, by times, by failed step and by end', (t) => {
     moved('run_1', 'failed', { completed_at: at(2) }),
     moved('run_1', 'queued', { completed_at: null }),
   )
-  t.strictSame(ids(journal, { sort: 'ended' }), [])
+  t.strictSame(runIds(journal, { sort: 'ended' }), [])
   t.end()
 })
 

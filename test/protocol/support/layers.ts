@@ -1,0 +1,18 @@
+/** The effective definition of layers, and the fields in which they have faults. */
+import {
+  type EffectiveDefinition,
+  effectiveDefinition,
+  type Layers,
+} from '../../../protocol/agents/definition.ts'
+
+/** Returns the definition of layers without faults. */
+export function given(layers: Layers): EffectiveDefinition {
+  const definition = effectiveDefinition(layers)
+  if ('faults' in definition) throw new Error(JSON.stringify(definition.faults))
+  return definition
+}
+/** Returns the fields of the faults; empty if there are none. */
+export function faults(layers: Layers): string[] {
+  const definition = effectiveDefinition(layers)
+  return 'faults' in definition ? definition.faults.map(({ field }) => field) : []
+}

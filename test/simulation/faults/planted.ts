@@ -1,0 +1,31 @@
+/** Replaces the handling of one command, for deliberate faults. */
+import type { AnyActor, Cause, Decision } from '../../../actors/actor.ts'
+import type { Event, Kind } from '../../../protocol/entry.ts'
+
+type Kinds = Readonly<Record<Kind, AnyActor>>
+/** The function that decides a command. */
+export type Arm<S, I> = (state: S, input: I, cause: Cause) => Decision<Event, unknown>
+
+/**
+ * Returns the kinds of actors with another function for one command.
+ * @param replaced receives the original function.
+ */
+export function deciding<S, I>(
+  kinds: Kinds,
+  kind: Kind,
+  command: string,
+  replaced: (arm: Arm<S, I>) => Arm<S, I>,
+): Kinds {
+  const actor = kinds[kind]
+  const arm = actor.decide[command] as unknown as Arm<S, I>
+  return {
+    ...kinds,
+    [kind]: {
+      ...actor,
+      decide: {
+        ...actor.decide,
+        [command]: replaced(arm) as unknown as AnyActor['decide'][string],
+      },
+    },
+  }
+}
