@@ -11,17 +11,18 @@ document.addEventListener('visibilitychange', () => {
   now.value = Date.now()
 })
 
-const SOON_MS = 60_000
+/** Distance in milliseconds below which a relative time is shown in seconds. */
+const MINUTE_MS = 60_000
 /**
  * The current time, updated every ten seconds. A relative time in minutes or more follows it, so a
  * long list of them is not rendered every second.
  */
 const slowNow = computed(() => Math.floor(now.value / 10_000) * 10_000)
 const relativeTo = (ms: number): number =>
-  Math.abs(now.peek() - ms) < SOON_MS
+  Math.abs(now.peek() - ms) < MINUTE_MS
     ? now.value
     : // A time that is shown in minutes never goes back to seconds.
-      Math.max(slowNow.value, ms < now.peek() ? ms + SOON_MS : 0)
+      Math.max(slowNow.value, ms < now.peek() ? ms + MINUTE_MS : 0)
 
 /** Shows a time. The exact time appears on hover and to screen readers. */
 export function Time({

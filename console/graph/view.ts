@@ -46,10 +46,10 @@ export function openingView(
   const scale = Math.max(READABLE, Math.min(1, frame.width / graph.width))
   const box = graph.boxes.get(node ?? '') ?? { x: 0, y: 0, width: 0, height: 0 }
   /** Centres a part of the graph, but shows nothing beyond the graph if the graph is larger. */
-  const shift = (room: number, full: number, middle: number): number =>
-    full * scale <= room
-      ? (room - full * scale) / 2
-      : Math.min(0, Math.max(room - full * scale, room / 2 - middle * scale))
+  const shift = (visible: number, full: number, middle: number): number =>
+    full * scale <= visible
+      ? (visible - full * scale) / 2
+      : Math.min(0, Math.max(visible - full * scale, visible / 2 - middle * scale))
   return {
     scale,
     x: shift(frame.width, graph.width, box.x + box.width / 2),

@@ -12,7 +12,7 @@ import {
   queryOf,
   sortOf,
 } from '../../console/pages/runs/list/filters.ts'
-import { runKeeper } from '../../console/pages/runs/list/kept.ts'
+import { createRunReducer } from '../../console/pages/runs/list/kept.ts'
 import { readObject, readValue, writeValue } from '../../console/pages/runs/run/actions/json.ts'
 import { barOf, marksOf, pan, zoom } from '../../console/pages/runs/run/data/axis.ts'
 
@@ -160,7 +160,7 @@ t.test('a long graph opens at a readable scale with its node in sight', async (t
 })
 
 t.test('a list keeps of a run what it shows, in one form', async (t) => {
-  const keep = runKeeper()
+  const keep = createRunReducer()
   const at = '2031-02-03T04:05:00.000Z'
   const times = { created_at: at, updated_at: at }
   const run = { id: 'r', status: 'failed', definition_id: 'w', queue: 'gpu', ...times }

@@ -66,6 +66,7 @@ async function tryOut(browser: Browser): Promise<void> {
     const typed = page.getByRole('textbox', { name: 'Description' })
     t.equal(await typed.inputValue(), 'Not saved yet', 'changes by others keep what was typed')
 
+    page.once('dialog', (dialog) => void dialog.accept())
     await page.getByRole('tab', { name: 'Try it' }).click()
     await page.getByText('Check only').click()
     await page.getByRole('button', { name: 'Call' }).click()

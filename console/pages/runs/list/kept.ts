@@ -25,8 +25,8 @@ export interface KeptRun {
 /** Maximum number of texts that runs share. */
 const SHARED = 1000
 
-/** Returns a function that keeps runs. Runs of one function share equal names and times. */
-export function runKeeper(): (run: Run) => KeptRun {
+/** Returns a function that reduces runs to what the list shows. Its results share equal texts. */
+export function createRunReducer(): (run: Run) => KeptRun {
   const texts = new Map<string, string>()
   const shared = (text: Text): Text => {
     if (text === undefined) return undefined
