@@ -74,12 +74,13 @@ interface Waiter {
   readonly done: (fresh: boolean) => void
 }
 
+/** Maximum number of messages that are decoded together. */
+const MAX_MESSAGES = 500
 /**
- * Maximum number of messages that are decoded together, and the number of bytes at which no further
- * message is added. Decoding and applying half a megabyte takes about 20 ms.
+ * Number of bytes at which no further message is added to a batch. Decoding and applying half a
+ * megabyte takes about 20 ms.
  */
-const BATCH = 500
-const BYTES = 524_288
+const BATCH_BYTES = 524_288
 /**
  * Approximate maximum number of entries in one part of a batch. Queries are answered between two
  * parts.
@@ -367,9 +368,10 @@ const breath = () => new Promise<void>((resolve) => setImmediate(resolve))
 /** Splits messages into slices that are decoded together. */
 function slicesOf(messages: readonly Message[]): Message[][] {
   const slices: Message[][] = []
-  let bytes = BYTES
+  let bytes = BATCH_BYTES
   for (const message of messages) {
-    if (bytes >= BYTES || (slices.at(-1)?.length ?? 0) >= BATCH) bytes = slices.push([]) && 0
+    if (bytes >= BATCH_BYTES || (slices.at(-1)?.length ?? 0) >= MAX_MESSAGES)
+      bytes = slices.push([]) && 0
     slices.at(-1)?.push(message)
     bytes += isEncoded(message.data) ? message.data.length : 0
   }

@@ -14,11 +14,10 @@ const TURN = 2400
 const BETWEEN = 10
 /** Milliseconds without any movement after which the measurement fails. */
 const STUCK = 60_000
-/**
- * Number of mouse positions while the scroll bar is dragged in one direction, and the milliseconds
- * between them.
- */
-const [MOVES, MOVE_MS] = [200, 16]
+/** Number of mouse positions while the scroll bar is dragged in one direction. */
+const MOVES = 200
+/** Milliseconds between two mouse positions. */
+const MOVE_MS = 16
 /** Distance from the end of the scroll bar at which its thumb can be grabbed, in pixels. */
 const HOLD = 22
 const MARK = 'bench-scroll'

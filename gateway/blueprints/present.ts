@@ -35,8 +35,10 @@ export const hashIn =
   (text) =>
     world.hash(text).slice(0, 16)
 
-/** Number of bindings per page, and of project resources per query. */
-const [PAGE, PART] = [500, 100]
+/** Number of bindings per page. */
+const PAGE = 500
+/** Number of project resources per query. */
+const CHUNK = 100
 /** Maximum number of concurrent queries. */
 const AT_ONCE = 32
 
@@ -85,8 +87,8 @@ async function fromProject(
   named: readonly (readonly [ResourceTypeName, string])[],
 ): Promise<KnownResource[] | Refusal> {
   const questions = [
-    ...parts(ids, PART).map((part) => ({ ids: part, named: [] })),
-    ...parts(named, PART).map((part) => ({ ids: [], named: part })),
+    ...parts(ids, CHUNK).map((part) => ({ ids: part, named: [] })),
+    ...parts(named, CHUNK).map((part) => ({ ids: [], named: part })),
   ]
   const answers = await concurrently(AT_ONCE, questions, (input) =>
     reading.world.ask({ project, kind: 'project', id: project }, 'resources', input),

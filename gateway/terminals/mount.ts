@@ -41,9 +41,10 @@ interface Asked {
 
 const PATH = `/v1${routeOf(api['environment.terminal']).path}`
 const { shape } = api['environment.terminal']
-/** Maximum size of a message, and maximum number of unsent bytes of a socket. */
-const MESSAGE = 65_536
-const UNSENT = 1_048_576
+/** Maximum size of a message. */
+const MAX_MESSAGE_BYTES = 65_536
+/** Maximum number of unsent bytes of a socket. */
+const MAX_UNSENT_BYTES = 1_048_576
 /** Time in seconds without any frame or pong after which a socket is closed. */
 const IDLE = 120
 
@@ -107,8 +108,8 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
 
   app.ws<Data>(PATH, {
     compression: uWS.DISABLED,
-    maxPayloadLength: MESSAGE,
-    maxBackpressure: UNSENT,
+    maxPayloadLength: MAX_MESSAGE_BYTES,
+    maxBackpressure: MAX_UNSENT_BYTES,
     closeOnBackpressureLimit: 1,
     idleTimeout: IDLE,
     sendPingsAutomatically: true,

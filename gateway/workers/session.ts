@@ -118,12 +118,11 @@ export class Session {
    */
   next: Expected | undefined
   prompt = false
-  /**
-   * The filters for which this session listens to offers (`listening`), the subscriptions of their
-   * interests (`listened`), and whether the session is among the claimants of these subscriptions.
-   */
+  /** The filters for which this session listens to offers. */
   listening: readonly Wants[] = []
+  /** The subscriptions of these filters. */
   listened: readonly Listened[] = []
+  /** Whether the session is among the claimants of these subscriptions. */
   claimant = false
   counted: boolean
   draining: boolean

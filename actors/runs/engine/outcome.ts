@@ -49,7 +49,7 @@ export function attempting(
 /** The kind that the timeline shows for a step: `cleanup` for every cleanup step. */
 const kindOf = ({ state: { engine } }: Draft, { kind }: Step): RunStep['kind'] =>
   engine.ending ? 'cleanup' : kind
-/** The run's counters of attempts, increased by one attempt of the current step. */
+/** Returns the run's attempt counters, including a new attempt of the current step. */
 const counted = ({
   at,
   state: {

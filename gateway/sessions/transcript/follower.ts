@@ -32,11 +32,10 @@ import { begunOf, type Change, compacts, type Dialect, type End, endsTurn } from
 import type { Client, Head, Ports } from './follower-ports.ts'
 import { LiveRows } from './live.ts'
 
-/**
- * Maximum number of items on a page, and maximum number of rows when a transcript is opened without
- * a cursor.
- */
-const [PAGE, NEWEST] = [200, 20]
+/** Maximum number of items on a page. */
+const PAGE = 200
+/** Maximum number of rows on the first page of a transcript that is opened without a cursor. */
+const NEWEST = 20
 
 export class SessionFollower {
   readonly #ports: Ports

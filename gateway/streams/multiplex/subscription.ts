@@ -183,7 +183,7 @@ export class OpenSubscription {
     this.#over = true
     this.#end?.('closed')
   }
-  /** Ends the subscription, because the caller of the connection is no longer admitted. */
+  /** Sends the refusal and ends the subscription, because the caller has lost access. */
   lose(refused: Refusal): void {
     if (this.#closed) return
     this.#lose(refused)

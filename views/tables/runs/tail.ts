@@ -23,13 +23,13 @@ function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void
 }
 
 /**
- * Maximum number of frames in a generation, and of characters in their payloads; its last batch may
- * exceed both. A generation covers about ten seconds of a busy project. A reader that falls further
- * behind is answered from the table. That costs several times as much, so the reader falls even
- * further behind.
+ * Maximum number of frames in a generation; its last batch may exceed it. A generation covers about
+ * ten seconds of a busy project. A reader that falls further behind is answered from the table.
+ * That costs several times as much, so the reader falls even further behind.
  */
-const FRAMES = 16_000
-const SIZE = 16_000_000
+const MAX_FRAMES = 16_000
+/** Maximum number of characters in the payloads of a generation; its last batch may exceed it. */
+const MAX_CHARACTERS = 16_000_000
 /**
  * Maximum number of frames in a stored row. Frames of one event are never split, so a row may
  * exceed this number.
@@ -70,7 +70,7 @@ export class FeedTail {
       this.#young.count++
     }
     this.#batch = []
-    if (this.#young.count <= FRAMES && this.#young.size <= SIZE) return
+    if (this.#young.count <= MAX_FRAMES && this.#young.size <= MAX_CHARACTERS) return
     this.#old = this.#young
     this.#young = generation(current)
   }
