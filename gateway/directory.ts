@@ -66,7 +66,7 @@ const ATTEMPTS = 10
  * Time in milliseconds between checks of whether this node's lease is fresh and whether a gateway
  * has ended.
  */
-const WATCH = 250
+const CHECK_EVERY_MS = 250
 const unavailable = (): Refusal => refuse('service_unavailable')
 
 /** Creates a directory without cached entries. */
@@ -99,7 +99,7 @@ export function openDirectory(world: World): Directory {
     }
   }
   watch()
-  const stopWatching = every(world, WATCH, watch)
+  const stopWatching = every(world, CHECK_EVERY_MS, watch)
 
   /**
    * Creates a cache of the directories of one kind of actor, and returns its lookup function.

@@ -91,12 +91,12 @@ const ENTRIES = 2000
  * Milliseconds after which applied changes are saved to the view's file, even if there are only a
  * few.
  */
-const SAVE = 3000
+const SAVE_AFTER_MS = 3000
 /** Milliseconds between two deletions of leftover rows. */
-const TIDY = 20
+const TIDY_EVERY_MS = 20
 
 /** Milliseconds after which a failed request for the journal's end is repeated. */
-const AGAIN = 100
+const RETRY_EVERY_MS = 100
 
 export class ViewFollower {
   readonly #view: View
@@ -228,7 +228,7 @@ export class ViewFollower {
           // The usual cause is that the stream has no leader. A leader may be elected before the
           // timeout.
           if (over || !this.#running) done(false)
-          else this.#options.later(AGAIN, find)
+          else this.#options.later(RETRY_EVERY_MS, find)
         })
       if (known !== undefined) wait(known)
       else find()
@@ -306,7 +306,7 @@ export class ViewFollower {
    */
   #tidyLater(): void {
     if (!this.#running || !this.#view.untidy()) return
-    this.#cancelTidy ??= this.#options.later(TIDY, () => {
+    this.#cancelTidy ??= this.#options.later(TIDY_EVERY_MS, () => {
       this.#cancelTidy = undefined
       try {
         this.#view.tidy()
@@ -322,7 +322,7 @@ export class ViewFollower {
       this.#cancelSave?.()
       this.#cancelSave = undefined
     } else if (this.#running) {
-      this.#cancelSave ??= this.#options.later(SAVE, () => {
+      this.#cancelSave ??= this.#options.later(SAVE_AFTER_MS, () => {
         this.#cancelSave = undefined
         try {
           this.#view.save()

@@ -15,7 +15,7 @@ const AT_ONCE = 500
  * Milliseconds for which a deleted loop is remembered (one day), so that an older summary that
  * arrives late is detected.
  */
-const KEEP_GONE = 86_400_000
+const KEEP_DELETED_MS = 86_400_000
 
 /** A loop as its project tracks it; `gone`: Unix milliseconds of its deletion. */
 export interface KnownLoop {
@@ -73,7 +73,7 @@ export const evolveLoops = {
     at: number,
   ): ProjectState => {
     for (const [id, known] of Object.entries(state.loops))
-      if (known.gone !== undefined && known.gone < at - KEEP_GONE) delete state.loops[id]
+      if (known.gone !== undefined && known.gone < at - KEEP_DELETED_MS) delete state.loops[id]
     state.loops[loop_id] = { version, actions, ...(gone && { gone: at }) }
     return state
   },

@@ -49,7 +49,7 @@ const retryable: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 const newKey = (): string =>
   `chat-${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
 
-/** Creates the operations of the service for one account. */
+/** Creates the functions with which the chat page calls the service for one account. */
 export function service({ key, project }: Account) {
   /**
    * Sends a request, with retries.

@@ -1,6 +1,6 @@
 /**
  * The text of credentials: `<prefix>_<40 hex digits>`. In project keys and personal tokens, the
- * last 8 characters of the project's id follow the digits. So a gateway finds the project's
+ * last 8 characters of the project's id follow the digits, so a gateway finds the project's
  * directory without an index of all keys. The prefix of personal tokens is the key prefix followed
  * by `c`. Only the hash and the first 8 characters of the text are stored. `authenticate.ts` finds
  * the caller of a credential.

@@ -40,7 +40,7 @@ export function refusedRows(
   { caller }: Pick<Call, 'caller'>,
   changes: readonly PlannedChange[],
 ): Refusal | undefined {
-  // A binding controls who may change or delete its resource. So changing the binding requires the
+  // A binding controls who may change or delete its resource, so changing the binding requires the
   // permission to change the resource.
   const names = new Set(
     changes.flatMap(({ resource_type, steps }) =>

@@ -11,7 +11,7 @@ import type { Answer } from '../http/respond.ts'
 import type { Outcome, World } from '../ports.ts'
 
 /** Time in milliseconds within which one key publishes at most one event. */
-const DAY = 86_400_000
+const DAY_MS = 86_400_000
 /**
  * Maximum number of queries to the view. A second query is needed only when the actor has started
  * several new generations of keys during the first query.
@@ -25,7 +25,7 @@ const rememberedIn = (
   world: Pick<World, 'view' | 'now'>,
   project: string,
   keys: readonly string[],
-) => world.view(project, 'published_keys', { keys, since: world.now() - DAY })
+) => world.view(project, 'published_keys', { keys, since: world.now() - DAY_MS })
 
 /**
  * Repeats the command, with a view's answer about the unsure keys (`Recalled`), until the `events`

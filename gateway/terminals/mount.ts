@@ -46,7 +46,7 @@ const MAX_MESSAGE_BYTES = 65_536
 /** Maximum number of unsent bytes of a socket. */
 const MAX_UNSENT_BYTES = 1_048_576
 /** Time in seconds without any frame or pong after which a socket is closed. */
-const IDLE = 120
+const IDLE_TIMEOUT_S = 120
 
 /** Authenticates and authorizes an upgrade. */
 async function admit(edge: Edge, asked: Asked): Promise<TerminalGrant | Refusal> {
@@ -111,7 +111,7 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
     maxPayloadLength: MAX_MESSAGE_BYTES,
     maxBackpressure: MAX_UNSENT_BYTES,
     closeOnBackpressureLimit: 1,
-    idleTimeout: IDLE,
+    idleTimeout: IDLE_TIMEOUT_S,
     sendPingsAutomatically: true,
     upgrade: (res, req, context) => {
       const asked = {

@@ -29,7 +29,7 @@ const TURNS_PER_FAULT = 15
  * Lease of a job in seconds. It is short, so that the jobs of a killed executor soon move to
  * another executor.
  */
-const LEASE = 6
+const LEASE_S = 6
 
 /** Runs the chaos test and ends the process; the exit code is 0 when every guarantee was kept. */
 export async function runTurnChaos(turns: number, seed: number): Promise<void> {
@@ -58,7 +58,7 @@ export async function runTurnChaos(turns: number, seed: number): Promise<void> {
       strikes,
       seed,
       small: false,
-      lease: LEASE,
+      lease: LEASE_S,
       signal: stop.signal,
       say,
     })

@@ -3,7 +3,7 @@ import { errorBody, errors, type Refusal } from '../../protocol/errors.ts'
 import type { Outcome } from './handler.ts'
 
 /** Pause before another attempt, in milliseconds. */
-const PAUSE = 500
+const PAUSE_MS = 500
 /** Maximum number of characters of a stored message. */
 const SHOWN = 2000
 
@@ -15,6 +15,6 @@ export function refused(refusal: Refusal): Outcome {
     status: 'failed',
     error_type: code,
     error_message: `${message}${fields}`.slice(0, SHOWN),
-    ...('retryable' in errors[refusal.refused] ? { retry_in: PAUSE } : { final: true as const }),
+    ...('retryable' in errors[refusal.refused] ? { retry_in: PAUSE_MS } : { final: true as const }),
   }
 }

@@ -10,8 +10,9 @@
  *     (`../roles/sweep.ts`).
  * O2. A write has at most `WINDOW` chunks in flight, and a read fetches at most `AHEAD` bytes at a
  *     time. Memory therefore does not depend on the size of the file. All writes of a process share
- *     `MAX_WRITING_BYTES`, and all reads `MAX_READING_BYTES`, which bounds the bytes between the process and
- *     the servers. These bytes never wait for a client, so a slow client delays no other transfer.
+ *     `MAX_WRITING_BYTES`, and all reads `MAX_READING_BYTES`, which bounds the bytes between the
+ *     process and the servers. These bytes never wait for a client, so a slow client delays no
+ *     other transfer.
  * O3. A damaged file is never read to its end. Every read checks the size of each chunk. A complete
  *     read withholds the last chunk until the digest of the file matches.
  * O4. All chunks are in buffers of one pool. Each transfer uses one buffer beyond those in flight:
@@ -51,7 +52,7 @@ const STRIDE = 16
 /** Milliseconds to wait for the acknowledgement of a chunk. */
 const TIMEOUT_MS = 10_000
 /** Milliseconds without a chunk after which a reader checks whether the file still exists. */
-const SILENCE = 3000
+const SILENCE_MS = 3000
 const DIGEST = 'SHA-256='
 
 /** The state that the transfers of a process share: limits of bytes in flight, and buffers. */
@@ -228,7 +229,7 @@ export async function* readObject(
     const received = await shared.reading.acquire(count * size)
     try {
       chunks ??= await open(next)
-      return await chunks.fetch(count, SILENCE)
+      return await chunks.fetch(count, SILENCE_MS)
     } finally {
       received()
     }

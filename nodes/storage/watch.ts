@@ -8,8 +8,8 @@
  * D2. Freed space is used after the next check. An embedded server that found its disk full
  *     stores nothing until it is restarted (nats-server freezes such a stream), so it is restarted
  *     once there is space.
- * D3. A partition whose journal lacks entries accepts no new entries until `DAMAGE_HOLDS_MS` milliseconds
- *     after the last check or takeover that found the gap.
+ * D3. A partition whose journal lacks entries accepts no new entries until `DAMAGE_HOLDS_MS` after
+ *     the last check or takeover that found the gap.
  */
 import type { Log } from '../../gateway/ports.ts'
 import type { WriteStop } from '../host/deps.ts'

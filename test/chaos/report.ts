@@ -21,7 +21,7 @@ interface Told {
 /** The maximum number of shown violations per kind. */
 const SHOWN = 5
 /** Event-loop delay in milliseconds above which the measured times are unreliable. */
-const LATE = 250
+const MAX_DELAY_MS = 250
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 const ms = (value: number): string =>
   value === Number.POSITIVE_INFINITY ? 'never' : `${(value / 1000).toFixed(2)} s`
@@ -95,7 +95,7 @@ export function report({
     '',
   ]
   if (heldBack > 0) lines.push(`  ${heldBack} starts were held back, because too many were open.`)
-  if (lag > LATE)
+  if (lag > MAX_DELAY_MS)
     lines.push(
       `  The load's own process was late by ${ms(lag)}: the machine has too much else to do, ` +
         'and the times above say more about it than about the service.',

@@ -40,7 +40,7 @@ const BETWEEN_MS = [3000, 6000] as const
  * The maximum time, in milliseconds, for which the next fault is delayed while requests are still
  * pending because of the last one. Without the delay, a long waiting time could have two causes.
  */
-const SETTLING = 20_000
+const MAX_SETTLE_MS = 20_000
 type How = 'kill' | 'restart' | 'pause' | 'cut'
 /** The roles whose processes can also be shut down gracefully. */
 const orderly: ReadonlySet<Role> = new Set(['gateway', 'shards', 'views', 'executor'])
@@ -163,7 +163,10 @@ export async function bringTrouble(
     // service is guaranteed to survive.
     await stack.whole(WHOLE)
     await wait(dice.between(...BETWEEN_MS))
-    for (const end = Math.min(until, now() + SETTLING); !calm() && now() < end && !signal.aborted; )
+    for (
+      const end = Math.min(until, now() + MAX_SETTLE_MS);
+      !calm() && now() < end && !signal.aborted;
+    )
       await wait(100)
   }
 }

@@ -20,7 +20,7 @@ const RESERVATION_MS = 60_000
 /** Milliseconds after which the actor first queries the loop about its use of the handle. */
 const FIRST_QUERY_MS = 120_000
 /** Milliseconds after which an unanswered query to the loop is repeated. */
-const AGAIN = 300_000
+const QUERY_EVERY_MS = 300_000
 
 interface HandleState {
   readonly handle?: string
@@ -79,7 +79,7 @@ const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleComman
                 project: reserved.project,
                 loop_id: reserved.loop_id,
                 organization: self.project,
-                until: at + AGAIN,
+                until: at + QUERY_EVERY_MS,
               },
             ]
           : [],

@@ -27,7 +27,7 @@ import { environmentId } from './find.ts'
 /** Maximum number of bytes that one call writes. */
 const WRITE = 262_144
 /** Seconds to wait for one call; an environment may have to be started first. */
-const TIMEOUT = 120
+const TIMEOUT_S = 120
 
 /** A file in an environment or on this machine. */
 export type CopyEnd = { readonly env: string; readonly path: string } | { readonly file: string }
@@ -82,12 +82,12 @@ async function remote(transport: Transport, env: string): Promise<Act> {
       action_name,
       environment_id,
       input,
-      timeout_seconds: TIMEOUT,
+      timeout_seconds: TIMEOUT_S,
     })) as InvokeResult
     if (result.status === 'completed') return result.output ?? {}
     throw new Mistake(
       result.status === 'active'
-        ? `The environment did not answer within ${TIMEOUT} s.`
+        ? `The environment did not answer within ${TIMEOUT_S} s.`
         : `The environment refused the request: ${result.error ?? 'for an unknown reason'}`,
     )
   }

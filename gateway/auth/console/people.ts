@@ -3,7 +3,7 @@
  * person's groups. A person is one account, identified by issuer and subject, and has one user in
  * each project in which a group grants a role, or granted one at an earlier sign-in.
  *
- * Invariant: the account contains a project before the person's user in the project is created. So
+ * Invariant: the account contains a project before the person's user in the project is created, so
  * a later sign-in finds every project from which roles may have to be removed, even if this sign-in
  * is interrupted.
  */

@@ -6,7 +6,7 @@
  *
  * Invariants:
  * D1. The token is derived from the id of the device request. The command that creates the token
- *     contains the same id in its command id. So a device that repeats its token request before the
+ *     contains the same id in its command id, so a device that repeats its token request before the
  *     redemption receives the same token. The token is a personal token of the person who approved
  *     the request. The command contains the permissions of the credential with which the person
  *     approved the request.

@@ -5,7 +5,7 @@
  *
  * Invariants:
  * G1. Every joined client has received everything up to `#head`, and the streaming rows exactly as
- *     in `#live`. So the text of a change is the same for all joined clients of a format.
+ *     in `#live`, so the text of a change is the same for all joined clients of a format.
  * G2. A client joins in one synchronous step, with a page that ends exactly at the cursor and the
  *     revision of `#head`. After a page that ends before the head, the next page is queried. A page
  *     that ends after the head first advances the head for all clients.

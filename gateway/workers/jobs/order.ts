@@ -36,7 +36,7 @@ const FEW = 32
  * Milliseconds for which the set of shards with jobs is considered known, after every shard has had
  * time to send an offer.
  */
-const KNOWN = 2000
+const KNOWN_MS = 2000
 /** Number of fairness keys above which keys with past turns are removed. */
 const KEYS = 1024
 
@@ -242,7 +242,7 @@ export class Order<J extends Ranked, T> {
       )
         return true
     const now = this.#parts.now()
-    if (now - this.#heard <= KNOWN || now - this.#parts.since(job) > COLLECT_TIMEOUT_MS)
+    if (now - this.#heard <= KNOWN_MS || now - this.#parts.since(job) > COLLECT_TIMEOUT_MS)
       return false
     if (this.#open.length < this.#parts.shards) return true
     this.#heard = now

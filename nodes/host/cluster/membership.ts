@@ -37,7 +37,7 @@ import { type LiveNode, type NodeRecord, type Observed, observed } from './node-
  * nodes apply, because clocks run at different speeds.
  */
 const FRESH_MS = 1100
-/** Milliseconds after a renewal for which a node may consider itself alone; shorter likewise. */
+/** Milliseconds after a renewal for which a node may consider itself alone; also shorter. */
 const ALONE_MS = 1800
 
 export class Membership {

@@ -181,7 +181,7 @@ export async function restoreStream(
 
 /**
  * Waits until all replicas have the whole stream, and returns the stream's state.
- * @throws StartFault after `READY_TIMEOUT_MS` milliseconds.
+ * @throws StartFault after `READY_TIMEOUT_MS`.
  */
 async function inStep(
   { manager, space }: Nats,

@@ -42,7 +42,7 @@ const IN_PROCESS = [10, 30, 100, 300]
  */
 const AT_FIRST = 32
 /** Milliseconds before the repeat of an append to a stream that has no leader. */
-const UNLED = 100
+const NO_LEADER_PAUSE_MS = 100
 /** Number of consecutive attempts without a message after which `read` fails. */
 const READ_ATTEMPTS = 6
 
@@ -117,7 +117,7 @@ export function createJournal(
         // elected or the timeout has passed.
         const unled = isNoResponders(error) && performance.now() - started < timeout
         const pause = unled
-          ? UNLED
+          ? NO_LEADER_PAUSE_MS
           : codeOf(error) === codes.duplicateInProcess
             ? IN_PROCESS[attempt]
             : undefined

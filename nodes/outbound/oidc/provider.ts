@@ -23,7 +23,7 @@ import { createProviderFetch, ProviderUnavailable } from './fetch.ts'
 /** Milliseconds for which the provider's metadata is reused. */
 const REUSE_MS = 600_000
 /** Tolerated clock skew in seconds. */
-const TOLERANCE = 30
+const CLOCK_TOLERANCE_S = 30
 
 interface Parts {
   readonly now: () => number
@@ -40,7 +40,7 @@ export function createSignInProvider(
   const fetch = createProviderFetch(guard, issuer)
   const isPlain = issuer.startsWith('http:')
   const metadata = {
-    [client.clockTolerance]: TOLERANCE,
+    [client.clockTolerance]: CLOCK_TOLERANCE_S,
     ...(client_secret !== undefined && { client_secret }),
   }
   let known: { readonly until: number; readonly client: Promise<client.Configuration> } | undefined

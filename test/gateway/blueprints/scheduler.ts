@@ -3,7 +3,7 @@ import { settleAll } from '../../support/memory.ts'
 import type { Step, Store } from './world.ts'
 
 /** Milliseconds by which the time advances when every gateway waits for it. */
-const TICK = 50
+const TICK_MS = 50
 /** The maximum number of rounds of one race. */
 const PATIENCE = 20_000
 
@@ -28,7 +28,7 @@ export async function race<T>(
     await settleAll()
     const [next] = waiting.splice(choose(waiting.length), 1)
     if (next) next()
-    else if (left > 0) await store.clock.advance(TICK)
+    else if (left > 0) await store.clock.advance(TICK_MS)
   }
   return Promise.all(results)
 }

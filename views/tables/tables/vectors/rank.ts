@@ -36,10 +36,10 @@ const compare = (a: Place, b: Place): number =>
 const PART = 500
 /** Maximum number of rows matching the filter whose vectors are looked up one by one. */
 const FEW = 500
-/** A zero vector, which a model may return for a text without meaning, counts as unrelated. */
+/** A zero vector, which a model may return for a text without meaning, ranks as unrelated. */
 const DISTANCE = 'ifnull(vec_distance_cosine(v.vector, ?), 1.0)'
 
-/** Returns the first `count` rows after a place. Rows without a vector are not ranked. */
+/** Returns the first `count` rows after `beyond`. Rows without a vector are not ranked. */
 export function* nearest(search: Nearest): InParts<readonly Near[]> {
   const { store, defined, conditions, vector } = search
   const best = new Best(search)
