@@ -135,7 +135,7 @@ function exchange(
         answer.destroy()
       })
       answer.on('error', reject)
-      // A close without a preceding `end` means that the connection was lost during the answer.
+      // A close without a preceding `end` means that the connection was lost during the response.
       answer.on('close', () => reject(new Error('the connection was closed during the response')))
       answer.on('end', () => resolve(received(Buffer.concat(parts))))
     }

@@ -131,7 +131,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       outcome.kind === 'unknown_agent' ||
       (!isRefusal(answer) && (outcome.kind === 'bundle' || outcome.kind === 'unchanged'))
     const seconds = (clock.elapsed() - began) / 1000
-    // The answer `unchanged` is invalid if no definition is stored.
+    // The response `unchanged` is invalid if no definition is stored.
     const shown = answered || label !== 'unchanged' ? label : 'invalid'
     measure.resolverCalled(shown, answered, seconds, clock.now())
     if (!answered)
@@ -236,7 +236,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
         return definition
       }
       const claim = head?.entry.claim
-      // An earlier attempt made this claim, but the answer of the store was lost.
+      // An earlier attempt made this claim, but the response of the store was lost.
       if (head && claim?.id === id) return lead(question, trigger, known, head, id)
       if (head && claim && claim.until > clock.now()) {
         const waited = await after(key, head)

@@ -11,12 +11,10 @@ import { type Address, lastCursor, type Placed } from '../../../protocol/entry.t
  * (`LOOK_EVERY`).
  */
 const REMEMBERED = 256
-/**
- * Milliseconds for which commands with a client's idempotency key are remembered. When more than
- * `KEYED` commands are remembered in total, the oldest commands with a key are forgotten sooner.
- */
+/** Milliseconds for which commands with a client's idempotency key are remembered. */
 const KEYED_MS = 24 * 3_600_000
-const KEYED = 10_000
+/** Number of remembered commands above which the oldest commands with a key are dropped sooner. */
+const MAX_REMEMBERED = 10_000
 /**
  * Number of commands between two searches for commands to forget. Searches are infrequent, because
  * each search visits all remembered commands.
@@ -126,7 +124,7 @@ function remember(
   for (const known of seen.values()) if (known.fingerprint === undefined) unkeyed++
   for (const [old, known] of seen) {
     const keyed = known.fingerprint !== undefined
-    if (keyed ? known.at + KEYED_MS < at || seen.size > KEYED : unkeyed > REMEMBERED) {
+    if (keyed ? known.at + KEYED_MS < at || seen.size > MAX_REMEMBERED : unkeyed > REMEMBERED) {
       seen.delete(old)
       if (!keyed) unkeyed--
     }

@@ -6,7 +6,7 @@
 import { createGuard, type Guard } from '../guard.ts'
 import { createPost } from '../post.ts'
 
-/** Thrown when the provider cannot be reached, or answers with a server error (5xx). */
+/** Thrown when the provider cannot be reached, or responds with a server error (5xx). */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable'
 }

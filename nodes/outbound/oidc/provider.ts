@@ -1,6 +1,6 @@
 /**
  * Signs people in with the OpenID provider of the installation: authorization code flow with PKCE,
- * state and nonce. `openid-client` implements the protocol and validates the answers.
+ * state and nonce. `openid-client` implements the protocol and validates the responses.
  *
  * Invariants:
  * P1. An ID token is accepted only with a valid signature, for this client, from this issuer and
@@ -163,7 +163,7 @@ function failureOf(error: unknown, step: 'begin' | 'finish'): SignInFailure {
 }
 /**
  * Describes an error and its causes for the log. Most messages are omitted, because they can
- * contain parts of an answer.
+ * contain parts of a response.
  */
 const reasonOf = (error: unknown): string =>
   [...causesOf(error)]
