@@ -56,12 +56,12 @@ interface Load<T> {
   known?: T
 }
 /** Maximum number of cached workflow specs. */
-const DEFINITIONS = 200
+const MAX_DEFINITIONS = 200
 /**
  * Maximum number of loads for one lookup. If a `forget` arrives during each of them, the lookup is
  * refused with `service_unavailable`.
  */
-const ATTEMPTS = 10
+const MAX_LOADS = 10
 /**
  * Time in milliseconds between checks of whether this node's lease is fresh and whether a gateway
  * has ended.
@@ -127,7 +127,7 @@ export function openDirectory(world: World): Directory {
       return load
     }
     async function wait(id: string): Promise<T | Refusal> {
-      for (let attempt = 0; attempt < ATTEMPTS && id !== '' && trusted(); attempt++) {
+      for (let attempt = 0; attempt < MAX_LOADS && id !== '' && trusted(); attempt++) {
         const load = loads.get(id) ?? begin(id)
         try {
           const answer = await load.answer
@@ -191,7 +191,7 @@ export function openDirectory(world: World): Directory {
         })
         if (isRefusal(answer)) return unavailable()
         if (!answer) return undefined
-        if (definitions.size >= DEFINITIONS)
+        if (definitions.size >= MAX_DEFINITIONS)
           definitions.delete(definitions.keys().next().value ?? '')
         definitions.set(`${id}@${answer.version}`, answer)
         return answer

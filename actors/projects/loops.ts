@@ -10,7 +10,7 @@ import type { ProjectState } from './state.ts'
 
 type Decided = Decision<LoopsEvent, undefined>
 /** Maximum number of loops that one commit ends. */
-const AT_ONCE = 500
+const MAX_ENDED_LOOPS = 500
 /**
  * Milliseconds for which a deleted loop is remembered (one day), so that an older summary that
  * arrives late is detected.
@@ -51,8 +51,8 @@ export function endProject(
   const left = Object.keys(loops)
     .filter((id) => id > after && loops[id]?.gone === undefined)
     .sort()
-  const told = left.slice(0, AT_ONCE)
-  const next = left.length > AT_ONCE ? told.at(-1) : undefined
+  const told = left.slice(0, MAX_ENDED_LOOPS)
+  const next = left.length > MAX_ENDED_LOOPS ? told.at(-1) : undefined
   return {
     events: [
       { type: 'project.ended', organization, loops: told, ...(next !== undefined && { next }) },

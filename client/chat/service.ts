@@ -39,7 +39,7 @@ export type Service = ReturnType<typeof service>
  * Maximum number of attempts per request. All attempts of a request with a body have the same
  * idempotency key, so the request takes effect at most once.
  */
-const TRIES = 4
+const MAX_ATTEMPTS = 4
 const retryable: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 
 /**
@@ -80,7 +80,7 @@ export function service({ key, project }: Account) {
       const refused = answer
         ? await refusalOf(answer)
         : new Refused(0, 'The service does not respond.')
-      if (!retryable.has(refused.status) || attempt === TRIES) throw refused
+      if (!retryable.has(refused.status) || attempt === MAX_ATTEMPTS) throw refused
       await new Promise((again) => setTimeout(again, 300 * 2 ** attempt))
     }
   }

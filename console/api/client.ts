@@ -74,7 +74,7 @@ const UNNAMED = 'internal_error'
 const FIRST_PAUSE_MS = 300
 const REPEATED: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 /** Maximum number of keys kept for unanswered requests. */
-const KEPT_KEYS = 100
+const MAX_KEPT_KEYS = 100
 /** Idempotency keys of unanswered POST requests, by path and body, for a later retry. */
 const openKeys = new Map<string, string>()
 
@@ -269,7 +269,7 @@ function keep(request: string, key: string | undefined): void {
   if (key === undefined) return
   openKeys.set(request, key)
   const [oldest] = openKeys.keys()
-  if (oldest !== undefined && openKeys.size > KEPT_KEYS) openKeys.delete(oldest)
+  if (oldest !== undefined && openKeys.size > MAX_KEPT_KEYS) openKeys.delete(oldest)
 }
 
 async function errorOf(answer: Response | undefined): Promise<ApiError> {

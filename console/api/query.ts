@@ -5,7 +5,7 @@
  * Invariants:
  * Q1. Equal queries share one entry and one request in flight.
  * Q2. The response of an older request never replaces that of a newer one.
- * Q3. Entries without users are kept for back navigation. Beyond `UNUSED_KEPT`, the least recently
+ * Q3. Entries without users are kept for back navigation. Beyond `MAX_UNUSED`, the least recently
  *     used are dropped.
  */
 import { computed, effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
@@ -56,8 +56,9 @@ interface Entry {
   loadedAt: number
 }
 
-const UNUSED_KEPT = 60
-/** Minimum time between a response and the next load caused by a change, in milliseconds. */
+/** Maximum number of cached queries that no page uses. */
+const MAX_UNUSED = 60
+/** Minimum number of milliseconds between a response and the next load after a change. */
 const PAUSE_MS = 1000
 const entries = new Map<string, Entry>()
 
@@ -87,7 +88,7 @@ function entryOf(name: CallName, input: Record<string, unknown>): Entry {
     loadedAt: 0,
   }
   entries.set(id, entry)
-  let unused = [...entries.values()].filter(({ users }) => users === 0).length - UNUSED_KEPT
+  let unused = [...entries.values()].filter(({ users }) => users === 0).length - MAX_UNUSED
   for (const [other, { users }] of entries) {
     if (unused <= 0) break
     if (users > 0 || other === id) continue

@@ -176,7 +176,7 @@ class Writer {
     }
     void this.#flush()
   }
-  /** Reports the dropped lines. Resolves when all lines are stored, or cannot be stored. */
+  /** Reports the dropped lines. Resolves when each line has been stored or given up. */
   end(): Promise<void> {
     this.#report()
     return this.#flush()

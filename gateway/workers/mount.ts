@@ -42,7 +42,7 @@ const MAX_UNSENT_BYTES = 16 * 1_048_576
 /** Number of characters of waiting frames at which the frames are written immediately. */
 const WAITING = 16 * 1024
 /** Maximum number of UTF-8 bytes per UTF-16 code unit of a text. */
-const WIDEST = 3
+const MAX_BYTES_PER_UNIT = 3
 const stopping: Rejection = {
   status: 503,
   body: errorBody(refuse('service_unavailable')),
@@ -148,7 +148,7 @@ export class SocketPipe implements Pipe {
   }
   send(text: string): boolean {
     if (this.#waiting.length === 0) this.#capacity = MAX_UNSENT_BYTES - this.#ws.getBufferedAmount()
-    if (this.#capacity - WIDEST * this.#length < 0) return false
+    if (this.#capacity - MAX_BYTES_PER_UNIT * this.#length < 0) return false
     this.#length += text.length
     if (this.#waiting.push(text) === 1) setImmediate(() => this.#flush())
     if (this.#length >= WAITING) this.#flush()

@@ -41,9 +41,9 @@ const MAX_WRITING_BYTES = 4 * 2 ** 20
 /** Maximum number of bytes in flight of all reads of a process. */
 const MAX_READING_BYTES = 4 * 2 ** 20
 /** Maximum number of bytes of buffers that a process keeps while no transfer uses them. */
-const KEEP = 8 * 2 ** 20
+const MAX_BUFFERED_BYTES = 8 * 2 ** 20
 /** Maximum number of consecutive failed fetches that a read tolerates. */
-const REPEATS = 3
+const MAX_FAILURES = 3
 /**
  * The sequence of every `STRIDE`-th chunk is stored with the file, so that a read of a range can
  * begin near the range.
@@ -64,7 +64,7 @@ export interface Transferring {
   readers: number
 }
 export const noTransfers = (): Transferring => ({
-  pool: createBufferPool(CHUNK, KEEP),
+  pool: createBufferPool(CHUNK, MAX_BUFFERED_BYTES),
   writing: createSemaphore(MAX_WRITING_BYTES),
   reading: createSemaphore(MAX_READING_BYTES),
   readers: 0,
@@ -243,7 +243,7 @@ export async function* readObject(
       try {
         waiting = await fetch()
       } catch (error) {
-        if (++errors > REPEATS) throw error
+        if (++errors > MAX_FAILURES) throw error
         chunks?.close()
         chunks = undefined
         continue

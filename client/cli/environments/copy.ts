@@ -25,7 +25,7 @@ import type { Shell } from '../shell.ts'
 import { environmentId } from './find.ts'
 
 /** Maximum number of bytes that one call writes. */
-const WRITE = 262_144
+const MAX_WRITE_BYTES = 262_144
 /** Seconds to wait for one call; an environment may have to be started first. */
 const TIMEOUT_S = 120
 
@@ -99,17 +99,17 @@ async function upload(act: Act, file: string, to: string, shell: Shell): Promise
   const { size } = stat
   const path = to === '' || to.endsWith('/') ? `${to}${basename(file)}` : to
   const mode = (stat.mode & 0o777).toString(8).padStart(3, '0')
-  const isWhole = size <= WRITE
+  const isWhole = size <= MAX_WRITE_BYTES
   // Chunks are written to a temporary file, so the destination is never incomplete. A single chunk
   // replaces the destination in one step.
   const part = isWhole ? path : `${path}.${randomUUID().slice(0, 8)}.part`
   const bar = shell.progress?.('bytes')
   const from = openSync(file, 'r')
   try {
-    const buffer = Buffer.alloc(WRITE)
+    const buffer = Buffer.alloc(MAX_WRITE_BYTES)
     let at = 0
     do {
-      const count = readSync(from, buffer, 0, WRITE, at)
+      const count = readSync(from, buffer, 0, MAX_WRITE_BYTES, at)
       if (count === 0 && at < size) throw new Mistake(`${file} became shorter while it was read.`)
       await act('environment.files.write', {
         path: part,

@@ -32,7 +32,7 @@ import { deviceId, newDeviceCode, newUserCode } from './codes.ts'
 /** Maximum size of a form in bytes. */
 export const DEVICE_FORM_LIMIT = 16_384
 /** Maximum number of attempts to generate a user code that no other device request uses. */
-const ATTEMPTS = 3
+const MAX_ATTEMPTS = 3
 /** Path of the page on which people enter the user code. */
 export const DEVICE_PAGE = '/device'
 
@@ -181,7 +181,7 @@ export const giveDeviceCode =
         user_code,
       })
       if (isRefusal(asked)) {
-        if (asked.refused === 'already_exists' && attempt < ATTEMPTS) continue
+        if (asked.refused === 'already_exists' && attempt < MAX_ATTEMPTS) continue
         return failureOf(asked)
       }
       const page = `${baseUrl(world.settings, incoming.header('host'))}${DEVICE_PAGE}`

@@ -43,7 +43,7 @@ import type { OpenedSequence } from '../stream.ts'
 /** Minimum time in milliseconds between two frames of a client. */
 const PAUSE_MS = 250
 /** Maximum number of records in a frame. A larger frame contains only the kinds of the records. */
-const NAMED = 200
+const MAX_RECORDS = 200
 
 type Page = ViewQueries['changes']['reply']
 type Change = Page['items'][number]
@@ -207,7 +207,7 @@ function shown(
     if (id === undefined || open === undefined) whole.add(kind)
     else if (open) ids.set(`${kind} ${id}`, { kind, id })
   }
-  if (ids.size > NAMED) for (const { kind } of ids.values()) whole.add(kind)
+  if (ids.size > MAX_RECORDS) for (const { kind } of ids.values()) whole.add(kind)
   return [
     ...[...whole].map((kind) => ({ kind })),
     ...[...ids.values()].filter(({ kind }) => !whole.has(kind)),

@@ -31,7 +31,7 @@ export const COLLECT_TIMEOUT_MS = 50
  */
 const TOLERANCE = { few: 100, many: 1000 } as const
 /** Maximum number of remaining jobs at which `TOLERANCE.few` applies. */
-const FEW = 32
+const MAX_FEW_JOBS = 32
 /**
  * Milliseconds for which the set of shards with jobs is considered known, after every shard has had
  * time to send an offer.
@@ -233,7 +233,7 @@ export class Order<J extends Ranked, T> {
   #mustWait({ source }: OpenOffer<J, T>, job: J): boolean {
     let left = 0
     for (const head of this.#heads.values()) left += head.left
-    const tolerance = left <= FEW ? TOLERANCE.few : TOLERANCE.many
+    const tolerance = left <= MAX_FEW_JOBS ? TOLERANCE.few : TOLERANCE.many
     for (const [other, head] of this.#heads)
       if (
         other !== source &&

@@ -171,8 +171,8 @@ export class Membership {
     this.#timers.add(cancel)
   }
   /**
-   * Greets the other nodes. Resolves as soon as all of them have answered, and at the latest after
-   * `LEASE_DURATION_MS`: by then, no node that did not answer can still consider itself alone.
+   * Greets the other nodes. Resolves when all of them have answered, at the latest after
+   * `LEASE_DURATION_MS`. After that time, no other node can still consider itself alone (M5).
    */
   #introduce(): Promise<void> {
     const others = this.#others()

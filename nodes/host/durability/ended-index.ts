@@ -41,7 +41,7 @@ const FULL_SEGMENT = 4096
 /** Maximum number of entries of a segment: 256 KB of data. */
 export const MAX_ENTRIES = 16_000
 /** Maximum number of full segments whose entries are in memory: 2 MiB. */
-const PAGES = 8
+const MAX_PAGES = 8
 
 interface Segment {
   readonly name: SegmentName
@@ -208,7 +208,7 @@ export class EndedIndex {
     this.#pages.delete(segment)
     this.#pages.set(segment, page)
     for (const oldest of this.#pages.keys()) {
-      if (this.#pages.size <= PAGES) break
+      if (this.#pages.size <= MAX_PAGES) break
       this.#pages.delete(oldest)
     }
     return page

@@ -10,7 +10,7 @@ import { type Address, lastCursor, type Placed } from '../../../protocol/entry.t
  * Maximum number of commands without an idempotency key that are still remembered after a search
  * (`LOOK_EVERY`).
  */
-const REMEMBERED = 256
+const MAX_UNKEYED = 256
 /** Milliseconds for which commands with a client's idempotency key are remembered. */
 const KEYED_MS = 24 * 3_600_000
 /** Number of remembered commands above which the oldest commands with a key are dropped sooner. */
@@ -119,12 +119,12 @@ function remember(
     at,
     ...(fingerprint !== undefined && { fingerprint }),
   })
-  if (seen.size <= REMEMBERED || seen.size < instance.look) return
+  if (seen.size <= MAX_UNKEYED || seen.size < instance.look) return
   let unkeyed = 0
   for (const known of seen.values()) if (known.fingerprint === undefined) unkeyed++
   for (const [old, known] of seen) {
     const keyed = known.fingerprint !== undefined
-    if (keyed ? known.at + KEYED_MS < at || seen.size > MAX_REMEMBERED : unkeyed > REMEMBERED) {
+    if (keyed ? known.at + KEYED_MS < at || seen.size > MAX_REMEMBERED : unkeyed > MAX_UNKEYED) {
       seen.delete(old)
       if (!keyed) unkeyed--
     }

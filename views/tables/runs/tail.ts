@@ -34,7 +34,7 @@ const MAX_CHARACTERS = 16_000_000
  * Maximum number of frames in a stored row. Frames of one event are never split, so a row may
  * exceed this number.
  */
-const IN_ROW = 32
+const MAX_FRAMES_PER_ROW = 32
 
 export class FeedTail {
   #old = generation(0)
@@ -85,7 +85,7 @@ export class FeedTail {
   flush(store: (project: number, seq: number, frames: string) => void): void {
     for (const [project, frames] of this.#unstored) {
       for (let from = 0; from < frames.length; ) {
-        let to = Math.min(from + IN_ROW, frames.length)
+        let to = Math.min(from + MAX_FRAMES_PER_ROW, frames.length)
         // Frames of one event are in one row, so a cursor never separates them.
         while (to < frames.length && frames[to]?.cursor === frames[to - 1]?.cursor) to++
         const row = frames.slice(from, to)

@@ -33,15 +33,15 @@ import { lookedUp, narrowest } from './selection.ts'
  * Maximum number of words that are looked up in the index; the other words are compared in the rows
  * that are found.
  */
-const WORDS = 24
+const MAX_WORDS = 24
 /** Maximum number of alternatives in an expression. */
-const ALTERNATIVES = 32
+const MAX_ALTERNATIVES = 32
 /** Maximum number of index entries that are read in one part. */
 const MAX_HITS = 1000
 /** Number of rows that are read in one part. */
 const MAX_ROWS = 200
 /** Maximum number of rows matching the filter that are compared directly, without the index. */
-const FEW = 500
+const MAX_COMPARED = 500
 
 interface Found extends RowRecord {
   readonly hits: number
@@ -103,9 +103,9 @@ function* find(search: Search): InParts<readonly Found[]> {
   const known = lookedUp(store, defined, conditions)
   const narrow = known ? undefined : narrowest(store, orders, conditions)
   if (known) return ranked(search, [], known)
-  if (narrow && narrow.rows <= FEW) {
+  if (narrow && narrow.rows <= MAX_COMPARED) {
     let found: readonly Found[] = []
-    for (const rows of rowsThrough(store, narrow.order, narrow.range, FEW))
+    for (const rows of rowsThrough(store, narrow.order, narrow.range, MAX_COMPARED))
       found = ranked(search, found, rows)
     return found
   }
@@ -142,7 +142,7 @@ function levelsOf(
     for (const [hits, level] of known.has(word) ? levels.entries() : [])
       next[hits + 1] = [...(next[hits + 1] ?? []), ...level.map((parts) => [...parts, exact])]
     levels = next
-    if (levels.some((level) => level.length > ALTERNATIVES)) return undefined
+    if (levels.some((level) => level.length > MAX_ALTERNATIVES)) return undefined
   }
   return levels.map((level) => level.map((parts) => `(${parts.join(' AND ')})`).join(' OR '))
 }
@@ -253,7 +253,7 @@ function* rankAll(search: Search): InParts<readonly Found[]> {
   const { store, defined, words } = search
   const code = codeOf(defined.n)
   const expression = words
-    .slice(0, WORDS)
+    .slice(0, MAX_WORDS)
     .map((word) => `${quoted(code + word)} *`)
     .join(' AND ')
   let found: readonly Found[] = []
