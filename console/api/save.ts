@@ -2,8 +2,8 @@
  * Saves forms of records that other people may change at the same time.
  *
  * Invariant: a value that was stored after the form had been opened is replaced only if the person
- * has been told about it. The condition `If-Match` also excludes changes between the check and the
- * update.
+ * was notified of the change. The condition `If-Match` also excludes changes between the check and
+ * the update.
  */
 import { useState } from 'preact/hooks'
 import { canonicalJson } from '../../protocol/rules/canonical-json.ts'
