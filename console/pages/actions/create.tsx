@@ -4,7 +4,7 @@ import { ApiError, call, type FieldFault } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
 import { Code } from '../../design/copy.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { faultAt } from '../../form/value.ts'
 import { go } from '../../router/router.ts'
 import { buildText } from '../build/text.ts'
@@ -103,12 +103,13 @@ export function CreateDialog({
             onValue={setUrl}
           />
         )}
-        <div class="actions">
-          <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button kind="primary" submit disabled={name.trim() === ''} onClick={create}>
-            {buildText.create}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={onClose}
+          action={buildText.create}
+          submit
+          disabled={name.trim() === ''}
+          onClick={create}
+        />
       </form>
     </Dialog>
   )

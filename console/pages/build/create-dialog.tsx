@@ -1,9 +1,8 @@
 /** The dialog that creates a named record from a template. */
 import { useState } from 'preact/hooks'
 import { ApiError, type FieldFault } from '../../api/client.ts'
-import { Button } from '../../design/button.tsx'
 import { TextField } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { faultAt } from '../../form/value.ts'
 import { Templates } from './templates.tsx'
 import { buildText as text } from './text.ts'
@@ -50,12 +49,13 @@ export function CreateFromTemplate<T extends { id: string; label: string; hint: 
           onValue={setName}
         />
         <Templates label={label} templates={templates} chosen={chosen} onChosen={setChosen} />
-        <div class="actions">
-          <Button onClick={onClose}>{text.cancel}</Button>
-          <Button kind="primary" submit disabled={name.trim() === ''} onClick={create}>
-            {text.create}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={onClose}
+          action={text.create}
+          submit
+          disabled={name.trim() === ''}
+          onClick={create}
+        />
       </form>
     </Dialog>
   )

@@ -3,18 +3,16 @@ import { useState } from 'preact/hooks'
 import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
 import { ApiError, call, type FieldFault } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
-import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Editor } from '../../editor/editor.tsx'
 import { faultsBelow } from '../../editor/faults.ts'
 import type { Schema } from '../../editor/suggestions.ts'
 import { faultAt } from '../../form/value.ts'
 import { go } from '../../router/router.ts'
 import { jsonObject, objectText } from '../build/object.ts'
-import { buildText } from '../build/text.ts'
 import { eventsText as text } from './text.ts'
 
 /** Shows the dialog, prefilled from the event `from`. It opens the page of the published event. */
@@ -118,13 +116,16 @@ export function PublishDialog({
             />
           </div>
         </details>
-        <div class="actions">
+        <DialogActions
+          onClose={onClose}
+          action={text.publishAction}
+          submit
+          icon="send"
+          disabled={type.trim() === ''}
+          onClick={publish}
+        >
           <CopyCall name="event.publish" input={request} />
-          <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button kind="primary" submit icon="send" disabled={type.trim() === ''} onClick={publish}>
-            {text.publishAction}
-          </Button>
-        </div>
+        </DialogActions>
       </form>
     </Dialog>
   )

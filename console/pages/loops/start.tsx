@@ -2,11 +2,10 @@
 import { useState } from 'preact/hooks'
 import type { Loop } from '../../../protocol/loops/schema.ts'
 import { ApiError, call, type FieldFault } from '../../api/client.ts'
-import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { SchemaForm } from '../../form/form.tsx'
 import { useForm } from '../../form/state.ts'
 import { faultAt, numberOf, schemaOfDeclared } from '../../form/value.ts'
@@ -93,13 +92,15 @@ export function StartDialog({
             />
           </div>
         </details>
-        <div class="actions">
+        <DialogActions
+          onClose={onClose}
+          action={buildText.start}
+          submit
+          icon="start"
+          onClick={start}
+        >
           <CopyCall name="loop.start" input={request} />
-          <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button kind="primary" submit icon="start" onClick={start}>
-            {buildText.start}
-          </Button>
-        </div>
+        </DialogActions>
       </form>
     </Dialog>
   )

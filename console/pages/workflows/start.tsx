@@ -2,10 +2,9 @@
 import { useState } from 'preact/hooks'
 import type { Workflow } from '../../../protocol/workflows/rows.ts'
 import { ApiError, call, type FieldFault } from '../../api/client.ts'
-import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { SchemaForm } from '../../form/form.tsx'
 import { useForm } from '../../form/state.ts'
 import { schemaOfDeclared } from '../../form/value.ts'
@@ -72,13 +71,15 @@ export function StartDialog({
           </fieldset>
         )}
         <StartOptionFields written={written} faults={faults} onWritten={setWritten} />
-        <div class="actions">
+        <DialogActions
+          onClose={onClose}
+          action={buildText.start}
+          submit
+          icon="start"
+          onClick={start}
+        >
           <CopyCall name="workflow.run" input={{ ...request, id: handle }} />
-          <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button kind="primary" submit icon="start" onClick={start}>
-            {buildText.start}
-          </Button>
-        </div>
+        </DialogActions>
       </form>
     </Dialog>
   )

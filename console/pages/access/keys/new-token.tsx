@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { CallReply } from '../../../api/client.ts'
 import { SelectField, TextField } from '../../../design/field.tsx'
-import { FormDialog } from '../../../design/overlay.tsx'
+import { FormDialog } from '../../../form/dialog.tsx'
 import { accessText as text } from '../text.ts'
 import { expiryChoices, expiryOf } from './expiry.ts'
 
