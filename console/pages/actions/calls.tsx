@@ -1,5 +1,4 @@
 /** The ended calls of an action. */
-
 import { useList } from '../../api/query.ts'
 import { TableFrame } from '../../design/data-table.tsx'
 import { More } from '../../design/listed.tsx'

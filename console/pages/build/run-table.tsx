@@ -1,5 +1,4 @@
 /** A table of the runs of a workflow, a loop or an event, updated live. */
-
 import type { CallInput } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
 import { TableFrame } from '../../design/data-table.tsx'

@@ -1,5 +1,4 @@
 /** The panel beside a channel: a thread, a search, pinned messages, requests to agents, members. */
-
 import { type Signal, useSignal } from '@preact/signals'
 import { type ComponentChildren, Fragment } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'

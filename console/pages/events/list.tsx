@@ -1,5 +1,4 @@
 /** The published events of a project. */
-
 import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { TableFrame } from '../../design/data-table.tsx'

@@ -2,7 +2,6 @@
  * The inbox: a list of questions, and one of them in detail. The filter and the id of the question
  * are in the URL.
  */
-
 import { useRef } from 'preact/hooks'
 import {
   type Interaction,

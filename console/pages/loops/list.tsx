@@ -1,5 +1,4 @@
 /** The list of the loops of a project, and the dialog that creates one. */
-
 import { useEffect } from 'preact/hooks'
 import type { Loop } from '../../../protocol/loops/schema.ts'
 import { useList } from '../../api/query.ts'

@@ -10,7 +10,7 @@ import { Empty } from '../../design/states.tsx'
 import { FormDialog } from '../../form/dialog.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { Page } from '../../shell/page.tsx'
-import { expiryChoices, expiryOf } from '../access/keys/expiry.ts'
+import { ExpiryField, expiryOf, usualExpiry } from '../access/keys/expiry.tsx'
 import { KeyTable } from '../access/keys/key-table.tsx'
 import { ShownOnce } from '../access/keys/shown-once.tsx'
 import { accessText } from '../access/text.ts'
@@ -24,7 +24,7 @@ const roles: readonly Role[] = ['Viewer', 'Operator', 'Editor', 'Admin', 'Owner'
 function NewOrganizationKey({ onClose }: { readonly onClose: (created?: Created) => void }) {
   const [name, setName] = useState('')
   const [role, setRole] = useState<Role>('Viewer')
-  const [days, setDays] = useState<string>(expiryChoices[0].value)
+  const [days, setDays] = useState(usualExpiry)
   return (
     <FormDialog
       title={accessText.newKey}
@@ -54,13 +54,7 @@ function NewOrganizationKey({ onClose }: { readonly onClose: (created?: Created)
             value={role}
             onValue={(next) => setRole(next as Role)}
           />
-          <SelectField
-            label={accessText.expires}
-            choices={expiryChoices}
-            fault={faultOf('expires_at')}
-            value={days}
-            onValue={setDays}
-          />
+          <ExpiryField value={days} faultOf={faultOf} onValue={setDays} />
         </>
       )}
     </FormDialog>

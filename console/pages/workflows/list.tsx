@@ -1,5 +1,4 @@
 /** The list of the workflows of a project, and the dialog that creates one. */
-
 import { useEffect } from 'preact/hooks'
 import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'

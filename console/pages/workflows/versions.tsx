@@ -1,5 +1,4 @@
 /** The versions of a workflow: their differences, and the restoration of an earlier one. */
-
 import { useState } from 'preact/hooks'
 import type { Workflow } from '../../../protocol/workflows/rows.ts'
 import { call } from '../../api/client.ts'
