@@ -17,7 +17,7 @@ import { toSession } from './session.ts'
 
 type Conversion = NonNullable<Artifact['conversion']>
 
-/** Returns the conversion job. Its fairness key is the uploading principal. */
+/** Returns the tell that enqueues the job. Its fairness key is the uploading principal. */
 function conversionJob(
   principal: string,
   cause: Cause,

@@ -136,7 +136,7 @@ const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
  */
 const seqOf = ({ state: { engine, spec } }: Draft): number =>
   engine.ending ? spec.steps.length + engine.position : engine.position
-/** Returns the change of the status: a recovered run is `queued` until its next step begins. */
+/** Returns the change to `running`, since a recovered run is `queued` until its next step begins. */
 const moving = (on: Draft) =>
   on.state.record.status === 'queued' && { run: { status: 'running' as const } }
 const past = (on: Draft): Parts => ({ place: { position: placeOf(on).position + 1, tries: 0 } })
