@@ -26,10 +26,9 @@ t.teardown(() => it.stop())
 const ports = await portsFor(2)
 const [steady = 0, shaky = 0] = ports
 const owner = await it.node('shards-0', 'shards')
-const [, , executor] = await Promise.all([
-  it.node('steady', 'gateway,views', steady),
-  it.node('executor-0', 'executor'),
-  it.node('executor-1', 'executor'),
+const [, executor] = await Promise.all([
+  it.node('steady', 'gateway,views,executor', steady),
+  it.node('executor', 'executor'),
 ])
 const gateway = await it.node('gateway-1', 'gateway', shaky)
 const nats = await connectTo(it.access)
