@@ -3,10 +3,14 @@
  * separate folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { source } from '../../nodes/commands/child.ts'
+import { bundledTest, bundleTests } from '../support/bundle.ts'
 import type { Block } from './blocks.ts'
+
+const HOST = 'test/docs/cli-host.ts'
 
 /**
  * A substitute for `npm` in the scripts: it accepts `npm run [--silent] baton -- …`, and sends the
@@ -62,13 +66,10 @@ export async function documentRunner(
     ...env,
     PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
   }
+  const built = await bundleTests(root, [HOST])
   const host = spawn(
     process.execPath,
-    [
-      '--import',
-      import.meta.resolve('@oxc-node/core/register'),
-      join(root, 'test/docs/cli-host.ts'),
-    ],
+    built === undefined ? source(join(root, HOST)) : [bundledTest(built, HOST)],
     { cwd: folder, env: all, stdio: ['ignore', 'pipe', 'pipe'] },
   )
   let remarks = ''
@@ -109,6 +110,7 @@ export async function documentRunner(
       const ended = new Promise((done) => host.once('exit', done))
       host.kill('SIGKILL')
       await ended
+      if (built !== undefined) rmSync(built, { recursive: true, force: true })
     },
   }
 }

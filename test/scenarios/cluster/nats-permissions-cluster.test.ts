@@ -32,7 +32,7 @@ t.test('no guarantee is violated while processes are killed', async (t) => {
   mkdirSync(chaos)
   const { history, violations } = await runChaos({
     seconds: 12,
-    rate: 10,
+    rate: 5,
     seed: 7,
     net: loopback(),
     folder: chaos,

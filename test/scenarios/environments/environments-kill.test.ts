@@ -1,5 +1,5 @@
 /**
- * Kills hosts, workers and the owner of all shards while 200 jobs run in environments. Each command
+ * Kills hosts, workers and the owner of all shards while 100 jobs run in environments. Each command
  * writes a line to a file of its workspace when it begins and when it ends. The line contains the
  * job and a checksum of the worker's credential, which is new with every start.
  *
@@ -16,8 +16,8 @@ import { kill, MARKER, processesOf } from '../../../nodes/hosts/local/processes.
 import { portsFor, processes } from '../support/processes.ts'
 import { hasty } from '../support/sockets.ts'
 
-const JOBS = 200
-const ENVIRONMENTS = 8
+const JOBS = 100
+const ENVIRONMENTS = 4
 /** Whether run `n` may be repeated. One third of the runs may not. */
 const repeats = (n: number): boolean => n % 3 !== 0
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
@@ -35,10 +35,9 @@ const it = await processes({
 })
 t.teardown(() => it.stop())
 const owner = await it.node('shards-0', 'shards')
-const [, other, , ...hosts] = await Promise.all([
-  it.node('gateway-0', 'gateway,views', ports[0]),
+const [, other, ...hosts] = await Promise.all([
+  it.node('gateway-0', 'gateway,views,executor', ports[0]),
   it.node('gateway-1', 'gateway', ports[1]),
-  it.node('executor', 'executor'),
   it.node('host-0', 'hosts'),
   it.node('host-1', 'hosts'),
 ])
@@ -112,31 +111,23 @@ t.test('processes are killed while jobs run in environments', async (t) => {
       return id
     }),
   )
-  const states = new Map<string, string>()
   const look = async (): Promise<number> => {
-    const open = runs.filter((id) => !ended.has(states.get(id) ?? ''))
-    for (let from = 0; from < open.length; from += 20)
-      await Promise.all(
-        open.slice(from, from + 20).map(async (id) => {
-          states.set(id, (await at.run.get({ id })).status)
-        }),
-      )
-    return runs.filter((id) => ended.has(states.get(id) ?? '')).length
+    const { items } = await at.run.list({ limit: JOBS })
+    return items.filter(({ status }) => ended.has(status)).length
   }
-  // Each look reads every open run, so looks are rare.
   const some = (count: number) => until(look, (done) => done >= count, `${count} ended runs`, 200)
 
-  await some(15)
+  await some(8)
   const workers = await workerProcesses()
   t.ok(workers.length > 0, 'workers are found')
   for (const pid of workers.slice(0, Math.ceil(workers.length / 2))) kill(pid)
-  await some(50)
+  await some(25)
   await hosts[0]?.kill()
   hosts[0] = await it.node('host-0', 'hosts')
-  await some(90)
+  await some(45)
   await it.node('shards-1', 'shards')
   await owner.kill()
-  await some(120)
+  await some(60)
   await hosts[1]?.kill()
   await other.kill()
   hosts[1] = await it.node('host-1', 'hosts')

@@ -1,6 +1,7 @@
 /**
  * `baton env` against a real service, with the worker of an environment as a process: a shell on a
  * terminal and in a script, copies, and logs. A host with a provider in memory starts the worker.
+ * Commands that need neither standard input nor a stream of output run in this process.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,6 +12,7 @@ import { program } from '../../../nodes/commands/child.ts'
 import type { WorkerLaunch } from '../../../nodes/hosts/provider.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
 import { service } from '../../support/service.ts'
+import { commandRunner } from '../support/command-line.ts'
 import { until } from '../support/given.ts'
 import { startTestHost } from '../support/hosts.ts'
 
@@ -71,6 +73,12 @@ const env = (words: readonly string[], input = ''): Promise<Ended> =>
     child.once('close', (code) => done({ code, ...read }))
     child.stdin.end(input)
   })
+const run = commandRunner(s, folder)
+/** Runs a command in this process. Its paths are absolute, because the working folder is another. */
+const inProcess = async (...words: readonly string[]): Promise<Ended> => {
+  const { code, out, notes } = await run(['env', ...words])
+  return { code, stdout: out, stderr: notes }
+}
 
 t.test('a command starts the worker, and its output and exit code are passed on', async (t) => {
   const ended = await env([
@@ -150,24 +158,28 @@ t.test('files are copied in both directions', async (t) => {
   t.equal((await env(['cp', 'big.bin', 'desk:a/b c/'])).code, 0)
   t.ok(readFileSync(join(folder, 'workspace/a/b c/big.bin')).equals(bytes))
   t.strictSame(readdirSync(join(folder, 'workspace/a/b c')), ['big.bin'], 'no parts are left')
-  t.equal((await env(['cp', 'small.txt', `${id}:note.txt`])).code, 0)
+  const small = join(local, 'small.txt')
+  t.equal((await inProcess('cp', small, `${id}:note.txt`)).code, 0)
   mkdirSync(join(local, 'back'))
   t.equal((await env(['cp', 'desk:a/b c/big.bin', 'back'])).code, 0)
   t.ok(readFileSync(join(local, 'back/big.bin')).equals(bytes))
-  t.equal((await env(['cp', 'desk:note.txt', 'back/n.txt'])).code, 0)
+  t.equal((await inProcess('cp', 'desk:note.txt', join(local, 'back/n.txt'))).code, 0)
   t.equal(readFileSync(join(local, 'back/n.txt'), 'utf8'), 'hällo')
-  const missing = await env(['cp', 'desk:none.txt', 'back/none.txt'])
+  const missing = await inProcess('cp', 'desk:none.txt', join(local, 'back/none.txt'))
   t.match(missing, { code: 1, stderr: /none\.txt/ })
   t.strictSame(readdirSync(join(local, 'back')).sort(), ['big.bin', 'n.txt'])
-  t.match(await env(['cp', 'small.txt', 'back']), { code: 1, stderr: /must be in an environment/ })
+  t.match(await inProcess('cp', small, join(local, 'back')), {
+    code: 1,
+    stderr: /must be in an environment/,
+  })
   rmSync(join(local, 'back'), { recursive: true })
 })
 
 t.test('the list, the logs, and a name that does not exist', async (t) => {
   place.logs.set(id, 'one\ntwo\n')
-  t.match(JSON.parse((await env(['list'])).stdout), { items: [{ id, name: 'desk' }] })
-  t.match(await env(['logs', 'desk', '--tail', '1']), { code: 0 })
-  t.match(await env(['logs', 'desk']), { stdout: 'one\ntwo\n' })
+  t.match(JSON.parse((await inProcess('list')).stdout), { items: [{ id, name: 'desk' }] })
+  t.match(await inProcess('logs', 'desk', '--tail', '1'), { code: 0 })
+  t.match(await inProcess('logs', 'desk'), { stdout: 'one\ntwo' })
   const child = spawn(process.execPath, [...args, 'env', 'logs', 'desk', '-f'], {
     env: { ...variables, HOME: folder },
   })
@@ -189,5 +201,5 @@ t.test('the list, the logs, and a name that does not exist', async (t) => {
   t.equal(shown, 'one\ntwo\nthree\n', 'only the added line, without its control sequence')
   child.kill()
   await ended
-  t.match(await env(['shell', 'desc']), { code: 1, stderr: /Did you mean "desk"/ })
+  t.match(await inProcess('shell', 'desc'), { code: 1, stderr: /Did you mean "desk"/ })
 })

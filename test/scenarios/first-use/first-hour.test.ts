@@ -107,9 +107,13 @@ t.test('an invalid start is reported in one sentence', async (t) => {
   t.match(wrong.output(), /BATON_REPLICAS is "2": it must be 1, 3 or 5/)
 })
 
+/** The server of the next two tests. */
+const data = join(folder, 'first')
+const port = await freePort()
+let first: Started
+
 t.test('a start on a port that is in use is rejected', async (t) => {
-  const port = await freePort()
-  const first = serve(join(folder, 'first'), port)
+  first = serve(data, port)
   await ready(port)
   const second = serve(join(folder, 'second'), port)
   t.equal(await second.exited, 1)
@@ -120,20 +124,12 @@ t.test('a start on a port that is in use is rejected', async (t) => {
   t.equal(said.length, 1, said.join('\n'))
   t.match(said[0], /^Port \d+ of 127\.0\.0\.1 is in use, perhaps by another Baton: .*BATON_PORT/)
   t.ok(await healthy(port), 'the first server is still ready')
-  const again = serve(join(folder, 'first'), await freePort())
+  const again = serve(data, await freePort())
   t.equal(await again.exited, 1)
   t.match(again.output(), /is already running with the data in .*BATON_DATA/)
-  const { owner, server } = owners(join(folder, 'first'))
-  first.child.kill('SIGTERM')
-  t.equal(await first.exited, 0)
-  await gone(owner, server)
 })
 
 t.test('a killed server is restarted with the same key and runs', async (t) => {
-  const port = await freePort()
-  const data = join(folder, 'supervised')
-  const started = serve(data, port)
-  await ready(port)
   const key = readFileSync(join(data, 'root.key'), 'utf8').trim()
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const runs = `http://127.0.0.1:${port}/v1/projects/default/runs`
@@ -146,10 +142,10 @@ t.test('a killed server is restarted with the same key and runs', async (t) => {
   await ready(port)
   const after = owners(data)
   t.not(after.owner, before.owner)
-  t.match(started.output(), /Baton exited with signal SIGKILL\. It is restarted in 1 s \(1 of 5\)/)
+  t.match(first.output(), /Baton exited with signal SIGKILL\. It is restarted in 1 s \(1 of 5\)/)
   t.equal((await fetch(`${runs}/${id}`, { headers })).status, 200)
-  started.child.kill('SIGTERM')
-  t.equal(await started.exited, 0)
+  first.child.kill('SIGTERM')
+  t.equal(await first.exited, 0)
   await gone(after.owner, after.server)
 })
 

@@ -12,6 +12,19 @@ import { hasty } from '../support/sockets.ts'
 
 type Json = Record<string, never>
 const RUNS = 15
+const CLOCKS = 40
+const SHARDS = 2
+const BEAT = 10_000
+/** Number of kills. `KILLS=24` is the long form, which takes more than two minutes. */
+const KILLS = Number(process.env['KILLS'] ?? 2)
+/**
+ * Minimum number of milliseconds from one kill to the next. It is less than the interval of the
+ * schedules, so successive kills affect different schedules.
+ */
+const BETWEEN = 7000
+/** Milliseconds from the last outage to the check of the schedules. */
+const AFTER = 11_000
+t.setTimeout(360_000 + KILLS * BETWEEN * 2)
 const nap = (duration: string) => [{ id: 'nap', kind: 'sleep', config: { duration } }]
 /**
  * The maximum number of milliseconds for which a request is retried. A node that is starting on a
@@ -44,35 +57,39 @@ const calling =
     }
   }
 
+const it = await processes({ ...hasty, BATON_SHARDS: String(SHARDS) })
+t.teardown(() => it.stop())
+const [port = 0] = await portsFor(1)
+/** The nodes that own the shards. The second test adds another one. */
+const deciders = [await it.node('shards-0', 'shards')]
+let started = 1
+const startDecider = () => it.node(`shards-${started++}`, 'shards')
+await it.node('front', 'gateway,views', port)
+const call = calling(it, port)
+
 t.test(
   'the queued runs of a loop start one at a time after kills of the shard node',
   { timeout: 120_000 },
   async (t) => {
-    const it = await processes({ ...hasty, BATON_SHARDS: '2' })
-    t.teardown(() => it.stop())
-    const [port = 0] = await portsFor(1)
-    let owner = await it.node('shards-0', 'shards')
-    await it.node('front', 'gateway,views', port)
-    const call = calling(it, port)
     const { body: loop } = await call('POST', '/loops', {
       name: 'Line',
       concurrency: 'queue',
       steps: nap('200ms'),
     })
-    const replace = async (n: number): Promise<void> => {
-      await owner.kill()
-      t.comment(`shards-${n - 1} is dead`)
-      owner = await it.node(`shards-${n}`, 'shards')
+    const replace = async (): Promise<void> => {
+      await deciders.shift()?.kill()
+      t.comment(`shards-${started - 1} is dead`)
+      deciders.push(await startDecider())
     }
     const starts = Array.from({ length: RUNS }, (_, n) =>
       call('POST', `/loops/${loop['id']}/runs`, { event: { n }, idempotency_key: `k${n}` }),
     )
-    await Promise.all([Promise.race(starts).then(() => replace(1)), ...starts])
+    await Promise.all([Promise.race(starts).then(replace), ...starts])
     const ids = (await Promise.all(starts)).map(({ status, body }) => {
       t.equal(status, 202)
       return String(body['id'])
     })
-    await replace(2)
+    await replace()
     const runs = await until(
       () => call('GET', `/runs?loop_id=${loop['id']}&limit=100`).then(({ body }) => listOf(body)),
       (all) => all.length >= RUNS && all.every(({ status }) => status === 'completed'),
@@ -95,29 +112,11 @@ t.test(
   },
 )
 
-const CLOCKS = 40
-const SHARDS = 2
-const BEAT = 10_000
-/** Number of kills. `KILLS=24` is the long form, which takes more than two minutes. */
-const KILLS = Number(process.env['KILLS'] ?? 2)
-/**
- * Minimum number of milliseconds from one kill to the next. It is less than the interval of the
- * schedules, so successive kills affect different schedules.
- */
-const BETWEEN = 7000
-/** Milliseconds from the last outage to the check of the schedules. */
-const AFTER = 11_000
-t.setTimeout(360_000 + KILLS * BETWEEN * 2)
 t.test(
   'forty schedules fire exactly once for each of their times while shard nodes are killed',
   { timeout: 220_000 + KILLS * BETWEEN * 2 },
   async (t) => {
-    const it = await processes({ ...hasty, BATON_SHARDS: String(SHARDS) })
-    t.teardown(() => it.stop())
-    const [port = 0] = await portsFor(1)
-    const deciders = [await it.node('shards-0', 'shards'), await it.node('shards-1', 'shards')]
-    await it.node('front', 'gateway,views', port)
-    const call = calling(it, port)
+    deciders.push(await startDecider())
     const clocks: { id: string; from: number }[] = []
     for (let i = 0; i < CLOCKS; i++) {
       const { status, body } = await call('POST', '/loops', {
@@ -138,11 +137,11 @@ t.test(
      * answered.
      */
     const outages: { from: number; to: number }[] = []
-    for (let n = 2; n < 2 + KILLS; n++) {
+    for (let n = 1; n <= KILLS; n++) {
       const from = Date.now()
       await deciders.shift()?.kill()
-      t.comment(`shards-${n - 2} is dead`)
-      const next = it.node(`shards-${n}`, 'shards')
+      t.comment(`kill ${n}`)
+      const next = startDecider()
       await Promise.all(probes.map((id) => call('POST', `/loops/${id}/runs`, {})))
       outages.push({ from, to: Date.now() })
       deciders.push(await next)

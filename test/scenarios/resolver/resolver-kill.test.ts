@@ -294,7 +294,7 @@ t.test('only the turns of a session are resolved', async (t) => {
   t.equal(calls(), before + 1)
 })
 
-t.test('1,000 starts at once over two gateways make one call for each agent', async (t) => {
+t.test('500 starts at once over two gateways make one call for each agent', async (t) => {
   const agents = ['many-1', 'many-2']
   for (const name of agents)
     await ok('agent.create', {
@@ -316,9 +316,10 @@ t.test('1,000 starts at once over two gateways make one call for each agent', as
       const answer = await invoke(agents[index % 2] ?? '', {}, index % 4 < 2 ? front : side)
       const { code } = (answer.body as { error?: { code: string } }).error ?? {}
       if (code !== 'service_unavailable') return answer.status
+      await new Promise((again) => setTimeout(again, 50))
     }
   }
-  const starts = Array.from({ length: 1000 }, (_, index) => start(index))
+  const starts = Array.from({ length: 500 }, (_, index) => start(index))
   await until(
     async () => waiting.length,
     (length) => length === 2,

@@ -14,7 +14,7 @@ interface Event {
   readonly sequence: number
 }
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
-const TOTAL = 160
+const TOTAL = 96
 const spec = {
   steps: ['first', 'second'].map((id) => ({
     id,
@@ -147,7 +147,7 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
     Array.from({ length: 4 }, async () => {
       while (next < TOTAL) {
         const n = next++
-        while (n >= allowed) await pause(5)
+        while (n >= allowed) await pause(10)
         const id = await start(n)
         acknowledged.set(`start-${n}`, id)
         if (n % 8 === 0) followers.set(id, follow(id))
@@ -160,7 +160,7 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
    */
   const quarter = async (index: number): Promise<void> => {
     allowed = (TOTAL * (index + 1)) / 4
-    while (acknowledged.size < (TOTAL * (2 * index + 1)) / 8) await pause(2)
+    while (acknowledged.size < (TOTAL * (2 * index + 1)) / 8) await pause(5)
   }
 
   await quarter(0)

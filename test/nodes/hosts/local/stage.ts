@@ -148,9 +148,9 @@ export async function stage(t: Test, kind: IsolationKind, more: Partial<LocalOpt
   return { data, gateway_url, provider, warnings, exitOf, log, provision, start, run }
 }
 
-/** Polls every 5 ms until the condition holds. */
+/** Polls every 20 ms until the condition holds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((later) => setTimeout(later, 5))
+  while (!(await holds())) await new Promise((later) => setTimeout(later, 20))
 }
 
 /** Whether a program is installed. Tests that need a missing program are skipped. */
