@@ -1,12 +1,12 @@
 /**
- * Simulates the service with faults, for 300 seeds that change every day. `SIM_SEED=n` starts at
+ * Simulates the service with faults, for 150 seeds that change every day. `SIM_SEED=n` starts at
  * seed n. `npm run simulate -- --from n --seeds 1` shows the end of a failing seed's trace.
  */
 import t from 'tap'
 import { simulate } from './simulation/run.ts'
 import { runSeed } from './simulation/simulation.ts'
 
-const SEEDS = 300
+const SEEDS = 150
 const from = Number(process.env['SIM_SEED'] ?? Math.floor(Date.now() / 86_400_000) * 1000)
 
 t.test(`the engine keeps its guarantees under all faults (seeds from ${from})`, async (t) => {
