@@ -23,10 +23,15 @@ export interface Thread {
 }
 /** The work of a main thread, in milliseconds. */
 export interface Frames {
-  /** Script in each frame, with its garbage collection and the layout that it forces. */
+  /**
+   * Script in each frame, with the layout that it forces and the garbage collection that it causes
+   * while it runs.
+   */
   readonly script: readonly number[]
   /** The script in processor time, which excludes the time in which the thread was preempted. */
   readonly processor: readonly number[]
+  /** The processor time of each garbage collection that the browser made between scripts. */
+  readonly collections: readonly number[]
   /** Style, layout and paint in each frame, except those that script forced. */
   readonly rendering: readonly number[]
   /** The durations of the tasks of more than `LONG` ms. */
@@ -49,8 +54,6 @@ const scripts: ReadonlySet<string> = new Set([
   'FireAnimationFrame',
   'FireIdleCallback',
   'FunctionCall',
-  'MajorGC',
-  'MinorGC',
   'RunMicrotasks',
   'TimerFire',
   'v8.callFunction',
@@ -58,6 +61,7 @@ const scripts: ReadonlySet<string> = new Set([
   'v8.compileModule',
   'v8.evaluateModule',
 ])
+const collections: ReadonlySet<string> = new Set(['MajorGC', 'MinorGC'])
 const renderings: ReadonlySet<string> = new Set([
   'Commit',
   'HitTest',
@@ -73,7 +77,8 @@ const renderings: ReadonlySet<string> = new Set([
 ])
 /** Returns whether an event matters for `framesOf` or `threadOf`. */
 export const isRelevant = ({ name }: Pick<TraceEvent, 'name'>, mark: string): boolean =>
-  name === BEGIN || name === TASK || name === mark || scripts.has(name) || renderings.has(name)
+  [BEGIN, TASK, mark].includes(name) ||
+  [scripts, collections, renderings].some((names) => names.has(name))
 
 /**
  * Returns the thread that has set a mark with `performance.mark`.
@@ -87,6 +92,7 @@ export function threadOf(events: readonly TraceEvent[], mark: string): Thread {
 
 /** A part of a thread's work that no other part contains. */
 interface Part {
+  readonly name: string
   readonly at: number
   readonly dur: number
   readonly tdur: number
@@ -96,9 +102,9 @@ function outermost(events: readonly TraceEvent[]): Part[] {
   const parts: Part[] = []
   let end = Number.NEGATIVE_INFINITY
   const ordered = events.toSorted((a, b) => a.ts - b.ts || (b.dur ?? 0) - (a.dur ?? 0))
-  for (const { ts, dur = 0, tdur = dur } of ordered) {
+  for (const { name, ts, dur = 0, tdur = dur } of ordered) {
     if (ts < end) continue
-    parts.push({ at: ts, dur, tdur })
+    parts.push({ name, at: ts, dur, tdur })
     end = ts + dur
   }
   return parts
@@ -139,14 +145,21 @@ export function framesOf(events: readonly TraceEvent[], { pid, tid }: Thread): F
   const own = events.filter((event) => event.pid === pid && event.tid === tid)
   const begins = beginsOf(own)
   const work = own.filter(({ ph }) => ph === 'X')
-  const script = outermost(work.filter(({ name }) => scripts.has(name)))
-  const both = outermost(work.filter(({ name }) => scripts.has(name) || renderings.has(name)))
+  const outer = (...names: readonly ReadonlySet<string>[]): Part[] =>
+    outermost(work.filter(({ name }) => names.some((some) => some.has(name))))
+  const executed = outer(scripts, collections)
+  const script = executed.filter(({ name }) => scripts.has(name))
   const scripted = sums(begins, script, 'dur')
   const long = work.filter(({ name, dur = 0 }) => name === TASK && dur / 1000 > LONG)
   return {
     script: scripted,
     processor: sums(begins, script, 'tdur'),
-    rendering: sums(begins, both, 'dur').map((all, at) => all - (scripted[at] ?? 0)),
+    collections: executed
+      .filter(({ name }) => collections.has(name))
+      .map(({ tdur }) => tdur / 1000),
+    rendering: sums(begins, outer(scripts, renderings), 'dur').map(
+      (all, at) => all - (scripted[at] ?? 0),
+    ),
     longTasks: long.map(({ dur = 0 }) => dur / 1000),
     busyTasks: long.filter(({ dur = 0, tdur = dur }) => tdur / 1000 > LONG).length,
   }

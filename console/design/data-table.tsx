@@ -2,13 +2,50 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
-/** A column of a table. */
-export interface Column<T> {
+/** The heading of a column. */
+interface Heading {
   readonly name: string
-  readonly cell: (item: T) => ComponentChildren
   /** Aligns numbers to the right. */
   readonly number?: boolean
+  /** Hides the name visually; screen readers still read it. */
+  readonly unseen?: boolean
 }
+/** A column of a table. */
+export interface Column<T> extends Heading {
+  readonly cell: (item: T) => ComponentChildren
+}
+
+const Headings = ({ of }: { readonly of: readonly Heading[] }) => (
+  <thead>
+    <tr>
+      {of.map(({ name, number, unseen }) => (
+        <th key={name} scope="col" class={number ? 'number' : ''}>
+          {unseen ? <span class="unseen">{name}</span> : name}
+        </th>
+      ))}
+    </tr>
+  </thead>
+)
+
+/** The frame of a table whose rows (`children`) the page renders. It scrolls like `DataTable`. */
+export const TableFrame = ({
+  label,
+  headings,
+  children,
+}: {
+  /** Name of the table for screen readers. */
+  readonly label: string
+  readonly headings: readonly (string | Heading)[]
+  readonly children: ComponentChildren
+}) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
+  <section class="table-frame" aria-label={label} tabIndex={0}>
+    <table class="table">
+      <Headings of={headings.map((one) => (typeof one === 'string' ? { name: one } : one))} />
+      {children}
+    </table>
+  </section>
+)
 
 /** A table. It scrolls horizontally if it is too wide. */
 export function DataTable<T>({
@@ -47,15 +84,7 @@ export function DataTable<T>({
       }
     >
       <table class="table">
-        <thead>
-          <tr>
-            {columns.map(({ name, number }) => (
-              <th key={name} scope="col" class={number ? 'number' : ''}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <Headings of={columns} />
         <tbody>
           {items.map((item) => (
             <tr key={keyOf(item)}>

@@ -1,12 +1,10 @@
 /** Dialogs and menus, based on native elements that manage the focus. */
-import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { type FaultOf, useRefusal } from '../api/refusal.ts'
+import type { ComponentChildren, ComponentProps } from 'preact'
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { guardLeaving } from '../router/router.ts'
 import { Button, IconButton } from './button.tsx'
 import { Icon, type IconName } from './icons.tsx'
 import { showError } from './notify.ts'
-import { Failure } from './states.tsx'
 import { designText as text } from './text.ts'
 
 /**
@@ -67,6 +65,29 @@ export function Dialog({
   )
 }
 
+/**
+ * The buttons at the end of a dialog: `children`, one that cancels, and the primary one with the
+ * text `action`. The other properties are those of the primary button.
+ */
+export const DialogActions = ({
+  action,
+  onClose,
+  children,
+  ...primary
+}: Omit<ComponentProps<typeof Button>, 'kind' | 'children'> & {
+  readonly action: string
+  readonly onClose: () => void
+  readonly children?: ComponentChildren
+}) => (
+  <div class="actions">
+    {children}
+    <Button onClick={onClose}>{text.cancel}</Button>
+    <Button kind="primary" {...primary}>
+      {action}
+    </Button>
+  </div>
+)
+
 /** Asks for confirmation before an action that cannot be undone. */
 export function Confirm({
   title,
@@ -88,19 +109,15 @@ export function Confirm({
   return (
     <Dialog title={title} onClose={onClose}>
       {children}
-      <div class="actions">
-        <Button onClick={onClose}>{text.cancel}</Button>
-        <Button
-          kind="primary"
-          danger={danger}
-          onClick={async () => {
-            await onConfirm()
-            onClose()
-          }}
-        >
-          {action}
-        </Button>
-      </div>
+      <DialogActions
+        action={action}
+        danger={danger}
+        onClose={onClose}
+        onClick={async () => {
+          await onConfirm()
+          onClose()
+        }}
+      />
     </Dialog>
   )
 }
@@ -216,61 +233,5 @@ function Entry({ item, close }: { readonly item: MenuItem; readonly close: () =>
     >
       {content}
     </button>
-  )
-}
-
-/** A dialog with a form. A refusal is shown above the fields, and its faults next to the fields. */
-export function FormDialog({
-  title,
-  action,
-  wide = false,
-  danger = false,
-  disabled = false,
-  onSubmit,
-  onClose,
-  children,
-}: {
-  readonly title: string
-  /** Text of the button that submits. */
-  readonly action: string
-  readonly wide?: boolean
-  readonly danger?: boolean
-  readonly disabled?: boolean
-  /** Sends the form. The caller closes the dialog after a success. */
-  readonly onSubmit: () => Promise<unknown>
-  readonly onClose: () => void
-  readonly children: (faultOf: FaultOf) => ComponentChildren
-}) {
-  const { error, faultOf, attempt } = useRefusal()
-  const [pending, setPending] = useState(false)
-  const submit = async (): Promise<void> => {
-    setPending(true)
-    try {
-      await attempt(onSubmit)
-    } catch (failure) {
-      showError(failure)
-    } finally {
-      setPending(false)
-    }
-  }
-  return (
-    <Dialog title={title} onClose={onClose} wide={wide}>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (!pending) void submit()
-        }}
-      >
-        {error && <Failure error={error} />}
-        {children(faultOf)}
-        <div class="actions">
-          <Button onClick={onClose}>{text.cancel}</Button>
-          <Button kind="primary" danger={danger} submit busy={pending} disabled={disabled}>
-            {action}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
   )
 }

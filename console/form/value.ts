@@ -119,6 +119,9 @@ export type Declared = Readonly<
     }
   >
 >
+/** Whether a workflow or loop declares any inputs. */
+export const isDeclared = (declared: Declared | undefined): boolean =>
+  Object.keys(declared ?? {}).length > 0
 const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array']
 /** Returns the JSON Schema of declared inputs. Inputs of other types are edited as JSON. */
 export function schemaOfDeclared(declared: Declared | undefined): Members {

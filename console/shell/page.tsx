@@ -1,8 +1,11 @@
 /** The layout of a page: its title, its actions and its content. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { Button } from '../design/button.tsx'
+import type { IconName } from '../design/icons.tsx'
 import { place } from '../router/router.ts'
 import { isolate } from '../text/isolate.ts'
+import { useCommands } from './shortcuts.ts'
 import { shellText as text } from './text.ts'
 
 /** The properties of every page: the parameters of its URL. */
@@ -73,5 +76,30 @@ export function Page({
       </header>
       {children}
     </div>
+  )
+}
+
+/** An action of a page: a button in its head, and a command with a key. */
+export function PageAction({
+  label,
+  icon = 'plus',
+  keys,
+  primary = true,
+  onRun,
+}: {
+  readonly label: string
+  readonly icon?: IconName
+  /** The key, such as `c`. */
+  readonly keys: string
+  readonly primary?: boolean
+  readonly onRun: () => void
+}) {
+  const latest = useRef(onRun)
+  latest.current = onRun
+  useCommands([{ id: `page.${keys}`, label, icon, keys, run: () => latest.current() }], [label])
+  return (
+    <Button {...(primary && { kind: 'primary' })} icon={icon} shortcut={keys} onClick={onRun}>
+      {label}
+    </Button>
   )
 }

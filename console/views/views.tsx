@@ -10,7 +10,7 @@ import { Button, IconButton } from '../design/button.tsx'
 import { Checkbox, TextField } from '../design/field.tsx'
 import { Icon } from '../design/icons.tsx'
 import { showDone, showError } from '../design/notify.ts'
-import { Confirm, Dialog, Menu } from '../design/overlay.tsx'
+import { Confirm, Dialog, DialogActions, Menu } from '../design/overlay.tsx'
 import { Badge, Empty, Failure } from '../design/states.tsx'
 import { designText } from '../design/text.ts'
 import { current as currentProject, may } from '../shell/session.ts'
@@ -149,12 +149,7 @@ function SaveDialog({
         />
         {!may('project.edit') && <p class="small soft">{text.sharedHint}</p>}
         {error && <Failure error={error} />}
-        <div class="actions">
-          <Button onClick={onClose}>{designText.cancel}</Button>
-          <Button kind="primary" submit disabled={name.trim() === ''}>
-            {text.save}
-          </Button>
-        </div>
+        <DialogActions onClose={onClose} action={text.save} submit disabled={name.trim() === ''} />
       </form>
     </Dialog>
   )

@@ -35,7 +35,7 @@ t.test('the thread of a page is the one that has set the mark', async (t) => {
 })
 
 t.test('script belongs to the frame in which it begins, and nested parts count once', async (t) => {
-  const { script, rendering } = framesOf(
+  const { script, collections, rendering } = framesOf(
     [
       event('FunctionCall', -5, 3),
       begin(0),
@@ -45,15 +45,18 @@ t.test('script belongs to the frame in which it begins, and nested parts count o
       event('UpdateLayoutTree', 6, 2),
       begin(16),
       event('RunMicrotasks', 17, 20),
+      event('MinorGC', 18, 1),
       event('Paint', 38, 1),
       event('FunctionCall', 17, 9, { tid: 3 }),
       begin(40),
-      event('MinorGC', 41, 2),
+      event('TimerFire', 40, 1),
+      event('MajorGC', 41, 2),
     ],
     main,
   )
   // The pause from 16 to 40 is one frame, because a second one would not fit.
-  t.strictSame(script, [4, 20, 2])
+  t.strictSame(script, [4, 20, 1])
+  t.strictSame(collections, [2], 'a collection during a script belongs to the script')
   t.strictSame(rendering, [2, 1, 0])
 })
 

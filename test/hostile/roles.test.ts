@@ -11,8 +11,9 @@ import {
   systemRoleNames,
   systemRoles,
 } from '../../protocol/access/schema.ts'
+import { api } from '../../protocol/api.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
-import { type Answered, encodedBody, serviceWithClient } from './support/ask.ts'
+import { type Answered, encodedBody, serviceWithClient, together } from './support/ask.ts'
 import { bad } from './support/judge.ts'
 import { accepted } from './support/people.ts'
 import { bodyFor, furnish, type Place, placedPath, queryFor, rows } from './support/rows.ts'
@@ -75,7 +76,7 @@ const ask = (
   key: string,
   body = bodyFor(name, place),
 ): Promise<Answered> => {
-  const row = rows.find(([other]) => other === name)?.[1] as Row
+  const row: Row = api[name]
   const sent = encodedBody(row, body)
   return client.ask({
     ...sent,
@@ -125,6 +126,15 @@ const spent = new Set([
 /** Codes with which a channel may refuse a permitted request because of the caller's membership. */
 const unjoined = new Set(['forbidden', 'not_channel_member', 'already_member'])
 
+/** Whether an answer refuses a request, and names this permission. */
+function isDenied({ status, text }: Answered, missing: string): boolean {
+  if (status !== 403) return false
+  const { error } = JSON.parse(text) as {
+    error?: { code: string; details?: { permission?: string } }
+  }
+  return error?.code === 'permission_denied' && error.details?.permission === missing
+}
+
 const needsWorker: ReadonlySet<string> = new Set(['worker.drain', 'environment.attach'])
 
 t.test('the owner is accepted on every row, so every example is valid', async (t) => {
@@ -163,22 +173,17 @@ t.test('each role may do exactly what its permissions allow', async (t) => {
       )
     const allowed = order.filter(([name, row]) => lacking(name, row) === undefined)
     const before = await shownIn(s, at)
-    for (const [name, row] of order) {
-      if (row.shape.stream === 'socket' || allowed.some(([other]) => other === name)) continue
+    const refused = order.filter(
+      ([name, row]) => row.shape.stream !== 'socket' && lacking(name, row) !== undefined,
+    )
+    await together(refused, async ([name, row]) => {
       const answer = await ask(name, at, key)
-      const { error } = JSON.parse(answer.text) as {
-        error?: { code: string; details?: { permission?: string } }
-      }
       const missing = named(name, lacking(name, row) ?? '', at)
-      if (
-        answer.status !== 403 ||
-        error?.code !== 'permission_denied' ||
-        error.details?.permission !== missing
-      )
+      if (!isDenied(answer, missing))
         t.fail(
           `${what} lacks ${missing}, but ${name} answered ${answer.status} ${answer.text.slice(0, 200)}`,
         )
-    }
+    })
     t.strictSame(await shownIn(s, at), before, `${what} changed nothing with what it may not`)
     for (const [name, row] of allowed) {
       // Rows that end records are omitted, because the other callers of this project need the
@@ -244,56 +249,57 @@ t.test(
           (await s.ok('token.create', { project: handle, id: person['id'], name: 'only' }))['key'],
         ),
       }
-      for (const [what, key] of Object.entries(keys))
-        for (const [name, row] of order) {
-          const { shape } = row
-          // Only the last caller, the person, ends the record of the row.
-          const spared = shape.permission === permission && rank(name) > 0 && what === 'key'
-          if (shape.stream === 'socket' || shape.permission === 'authenticated' || spared) continue
-          const body =
-            name === 'key.create'
-              ? {
-                  name: `by ${what} of ${permission}`,
-                  principal_id: humble['id'],
-                  allow_unassigned_principal: true,
-                }
-              : name === 'role.create'
-                ? { name: `by ${what} of ${permission}`, permissions: [] }
-                : name === 'assignment.create'
-                  ? { principal_id: target['id'], role_id: role['id'] }
-                  : bodyFor(name, place)
-          const answer = await ask(name, place, key, body)
-          const { error } =
-            answer.status === 204 || answer.status < 300
-              ? {}
-              : (JSON.parse(answer.text) as {
-                  error: { code: string; details?: { permission?: string } }
-                })
-          const missing = demands(name, row).find((one) => one !== permission)
-          if (missing === undefined) {
-            given.add(name)
-            const fault = bad(name, row, answer)
-            if (
-              fault !== undefined ||
-              (error &&
-                !spent.has(error.code) &&
-                !notAsked(name, error.code) &&
-                !(name.startsWith('channel.') && unjoined.has(error.code)))
-            )
-              t.fail(
-                `${permission} opens ${name} to a ${what}, which answered ${answer.status}: ` +
-                  `${fault ?? answer.text.slice(0, 200)}`,
-              )
-          } else if (
-            answer.status !== 403 ||
-            error?.code !== 'permission_denied' ||
-            error.details?.permission !== named(name, missing, place)
-          )
+      for (const [what, key] of Object.entries(keys)) {
+        const asked = order.filter(
+          ([, { shape }]) => shape.stream !== 'socket' && shape.permission !== 'authenticated',
+        )
+        const missingFor = (name: string, row: Row) =>
+          demands(name, row).find((one) => one !== permission)
+        const bodyOf = (name: (typeof rows)[number][0]) =>
+          name === 'key.create'
+            ? {
+                name: `by ${what} of ${permission}`,
+                principal_id: humble['id'],
+                allow_unassigned_principal: true,
+              }
+            : name === 'role.create'
+              ? { name: `by ${what} of ${permission}`, permissions: [] }
+              : name === 'assignment.create'
+                ? { principal_id: target['id'], role_id: role['id'] }
+                : bodyFor(name, place)
+        await together(asked, async ([name, row]) => {
+          const missing = missingFor(name, row)
+          if (missing === undefined) return
+          const answer = await ask(name, place, key, bodyOf(name))
+          if (!isDenied(answer, named(name, missing, place)))
             t.fail(
               `${permission} does not open ${name}, ` +
                 `but it answered a ${what} ${answer.status} ${answer.text.slice(0, 200)}`,
             )
+        })
+        for (const [name, row] of asked) {
+          // Only the last caller, the person, ends the record of the row.
+          if (missingFor(name, row) !== undefined || (rank(name) > 0 && what === 'key')) continue
+          const answer = await ask(name, place, key, bodyOf(name))
+          const error =
+            answer.status < 300
+              ? undefined
+              : (JSON.parse(answer.text) as { error: { code: string } }).error
+          given.add(name)
+          const fault = bad(name, row, answer)
+          if (
+            fault !== undefined ||
+            (error &&
+              !spent.has(error.code) &&
+              !notAsked(name, error.code) &&
+              !(name.startsWith('channel.') && unjoined.has(error.code)))
+          )
+            t.fail(
+              `${permission} opens ${name} to a ${what}, which answered ${answer.status}: ` +
+                `${fault ?? answer.text.slice(0, 200)}`,
+            )
         }
+      }
     }
     const unopened = order
       .filter(([name, row]) => demands(name, row).length === 1 && !given.has(name))

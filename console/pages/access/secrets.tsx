@@ -7,12 +7,12 @@ import { CopyCall } from '../../design/copy.tsx'
 import { type Column, DataTable } from '../../design/data-table.tsx'
 import { TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Confirm, FormDialog, Menu } from '../../design/overlay.tsx'
+import { Confirm, Menu } from '../../design/overlay.tsx'
 import { Empty, Show } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
+import { FormDialog } from '../../form/dialog.tsx'
 import { place, setQuery } from '../../router/router.ts'
-import { Page, type PageProps } from '../../shell/page.tsx'
-import { useCommands } from '../../shell/shortcuts.ts'
+import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { accessText as text } from './text.ts'
 
 type Secret = CallReply<'secret.list'>['items'][number]
@@ -130,10 +130,6 @@ export default function SecretsPage({ params }: PageProps) {
   const [deleting, setDeleting] = useState<Secret>()
   const edited = place.value.query.get('edit')
   const openNew = () => setQuery({ edit: '*' }, { push: true })
-  useCommands(
-    [{ id: 'secrets.new', label: text.newSecret, icon: 'plus', keys: 'n', run: openNew }],
-    [],
-  )
   const columns: readonly Column<Secret>[] = [
     { name: text.name, cell: ({ name }) => <strong class="user-text">{name}</strong> },
     {
@@ -165,11 +161,7 @@ export default function SecretsPage({ params }: PageProps) {
       ),
     },
   ]
-  const create = (
-    <Button kind="primary" icon="plus" shortcut="n" onClick={openNew}>
-      {text.newSecret}
-    </Button>
-  )
+  const create = <PageAction label={text.newSecret} keys="n" onRun={openNew} />
   return (
     <Page
       title={text.secrets}

@@ -142,5 +142,4 @@ export const accessText = messages('access', {
   deleteSecretHint: 'All versions are deleted. Everything that refers to the secret then fails.',
   generate: 'Generate a signing key',
   stored: 'The secret was stored.',
-  more: 'Load more',
 })

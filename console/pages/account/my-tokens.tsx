@@ -1,23 +1,17 @@
 /** The signed-in person's personal tokens in one project. */
-import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
-import { Button } from '../../design/button.tsx'
 import { SelectField } from '../../design/field.tsx'
+import { Listed } from '../../design/listed.tsx'
 import { Empty, Notice } from '../../design/states.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { projects } from '../../shell/session.ts'
+import { AddToken } from '../access/keys/add-token.tsx'
 import { KeyTable } from '../access/keys/key-table.tsx'
-import { type CreatedToken, NewToken } from '../access/keys/new-token.tsx'
-import { ShownOnce, whoAmI } from '../access/keys/shown-once.tsx'
-import { Listed } from '../access/listed.tsx'
-import { accessText } from '../access/text.ts'
 import { accountText as text } from './text.ts'
 
 function Tokens({ project }: { readonly project: string }) {
   const list = useList('me.list_tokens', { project, limit: 100 }, { kinds: ['key'] })
-  const [adding, setAdding] = useState(false)
-  const [created, setCreated] = useState<CreatedToken>()
   return (
     <>
       <Listed of={list} empty={<Empty icon="keys" title={text.noTokens} />}>
@@ -33,28 +27,12 @@ function Tokens({ project }: { readonly project: string }) {
         )}
       </Listed>
       <div>
-        <Button kind="primary" icon="plus" onClick={() => setAdding(true)}>
-          {accessText.newToken}
-        </Button>
+        <AddToken
+          project={project}
+          create={(request) => call('me.create_token', { project, ...request })}
+          onCreated={list.reload}
+        />
       </div>
-      {adding && (
-        <NewToken
-          create={(body) => call('me.create_token', { project, ...body })}
-          onClose={(token) => {
-            setAdding(false)
-            setCreated(token)
-            if (token) list.reload()
-          }}
-        />
-      )}
-      {created && (
-        <ShownOnce
-          title={accessText.tokenCreated}
-          value={created.key}
-          example={whoAmI(project, created.key)}
-          onClose={() => setCreated(undefined)}
-        />
-      )}
     </>
   )
 }

@@ -4,9 +4,9 @@ import type { ConsoleIdentity } from '../../../protocol/access/console-session.t
 import { Button } from '../../design/button.tsx'
 import { type Column, DataTable } from '../../design/data-table.tsx'
 import { TextField } from '../../design/field.tsx'
-import { FormDialog } from '../../design/overlay.tsx'
 import { Empty } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
+import { FormDialog } from '../../form/dialog.tsx'
 import { identity, signIn, signOut } from '../../shell/session.ts'
 import { accountText as text } from './text.ts'
 

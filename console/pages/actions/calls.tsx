@@ -1,6 +1,7 @@
 /** The ended calls of an action. */
 import { useList } from '../../api/query.ts'
-import { Button } from '../../design/button.tsx'
+import { TableFrame } from '../../design/data-table.tsx'
+import { More } from '../../design/listed.tsx'
 import { Badge, Empty, Failure, Skeleton, type Tone } from '../../design/states.tsx'
 import { Duration, Time } from '../../design/time.tsx'
 import { buildText } from '../build/text.ts'
@@ -16,7 +17,7 @@ export function Calls({ project, name }: { readonly project: string; readonly na
     { project, action_name: name, limit: 25 },
     { kinds: ['run'] },
   )
-  const { items, more, loading, error } = list.state.value
+  const { items, loading, error } = list.state.value
   const names = useNames(project)
   if (error && items.length === 0) return <Failure error={error} retry={list.reload} />
   if (items.length === 0)
@@ -29,59 +30,43 @@ export function Calls({ project, name }: { readonly project: string; readonly na
     )
   return (
     <div class="stack close">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard */}
-      <div class="table-frame" role="region" aria-label={text.calls} tabIndex={0}>
-        <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">{text.status}</th>
-              <th scope="col">{text.started}</th>
-              <th scope="col">{buildText.duration}</th>
-              <th scope="col">{text.caller}</th>
-              <th scope="col">{text.run}</th>
+      <TableFrame
+        label={text.calls}
+        headings={[text.status, text.started, buildText.duration, text.caller, text.run]}
+      >
+        <tbody>
+          {items.map((one) => (
+            <tr key={one.id}>
+              <td>
+                <Badge tone={tones[one.status] ?? 'neutral'}>{one.status}</Badge> {one.http_status}
+                {one.error_message && (
+                  <div class="small soft user-text">{one.error_message.slice(0, 200)}</div>
+                )}
+              </td>
+              <td>
+                <Time at={one.started_at} relative />
+              </td>
+              <td>
+                <Duration from={one.started_at} to={one.finished_at} />
+              </td>
+              <td class="user-text">
+                {names.get(one.actor_principal_id ?? '') ?? one.actor_principal_id ?? one.source}
+              </td>
+              <td>
+                {one.run_id && (
+                  <a
+                    class="mono user-text"
+                    href={`/p/${encodeURIComponent(project)}/runs/${one.run_id}`}
+                  >
+                    {one.run_id}
+                  </a>
+                )}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {items.map((one) => (
-              <tr key={one.id}>
-                <td>
-                  <Badge tone={tones[one.status] ?? 'neutral'}>{one.status}</Badge>{' '}
-                  {one.http_status}
-                  {one.error_message && (
-                    <div class="small soft user-text">{one.error_message.slice(0, 200)}</div>
-                  )}
-                </td>
-                <td>
-                  <Time at={one.started_at} relative />
-                </td>
-                <td>
-                  <Duration from={one.started_at} to={one.finished_at} />
-                </td>
-                <td class="user-text">
-                  {names.get(one.actor_principal_id ?? '') ?? one.actor_principal_id ?? one.source}
-                </td>
-                <td>
-                  {one.run_id && (
-                    <a
-                      class="mono user-text"
-                      href={`/p/${encodeURIComponent(project)}/runs/${one.run_id}`}
-                    >
-                      {one.run_id}
-                    </a>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {more && (
-        <div>
-          <Button disabled={loading} onClick={list.more}>
-            {buildText.more}
-          </Button>
-        </div>
-      )}
+          ))}
+        </tbody>
+      </TableFrame>
+      <More of={list} />
     </div>
   )
 }

@@ -1,10 +1,11 @@
 /** The dialog that defines an action of the project. */
 import { useState } from 'preact/hooks'
-import { ApiError, call, type FieldFault } from '../../api/client.ts'
+import { call } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
 import { Code } from '../../design/copy.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
+import { useFaults } from '../../form/faults.ts'
 import { faultAt } from '../../form/value.ts'
 import { go } from '../../router/router.ts'
 import { buildText } from '../build/text.ts'
@@ -42,7 +43,7 @@ export function CreateDialog({
   const [name, setName] = useState('')
   const [kind, setKind] = useState<'http' | 'worker'>('http')
   const [url, setUrl] = useState('')
-  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const { faults, attempt } = useFaults()
   const [secret, setSecret] = useState<string>()
   const open = (): void =>
     go(
@@ -52,7 +53,7 @@ export function CreateDialog({
       },
     )
   const create = async (): Promise<void> => {
-    try {
+    await attempt(async () => {
       const made = await call('action.create', {
         project,
         name: name.trim(),
@@ -64,10 +65,7 @@ export function CreateDialog({
       })
       if (made.signing_secret === undefined) open()
       else setSecret(made.signing_secret)
-    } catch (error) {
-      setFaults(error instanceof ApiError ? error.fields : [])
-      throw error
-    }
+    })
   }
   if (secret !== undefined) return <SecretDialog secret={secret} onClose={open} />
   return (
@@ -103,12 +101,13 @@ export function CreateDialog({
             onValue={setUrl}
           />
         )}
-        <div class="actions">
-          <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button kind="primary" submit disabled={name.trim() === ''} onClick={create}>
-            {buildText.create}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={onClose}
+          action={buildText.create}
+          submit
+          disabled={name.trim() === ''}
+          onClick={create}
+        />
       </form>
     </Dialog>
   )

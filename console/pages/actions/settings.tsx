@@ -1,14 +1,14 @@
 /** The definition of an action of the project: its URL, texts, schemas and secret. */
 import { useState } from 'preact/hooks'
 import { schemaFaults } from '../../../protocol/rules/json-schema/schema.ts'
-import { ApiError, type CallReply, call, type FieldFault } from '../../api/client.ts'
+import { type CallReply, call, type FieldFault } from '../../api/client.ts'
 import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Confirm } from '../../design/overlay.tsx'
-import { Editor } from '../../editor/editor.tsx'
-import { faultsBelow } from '../../editor/faults.ts'
+import { JsonField } from '../../editor/field.tsx'
+import { useFaults } from '../../form/faults.ts'
 import { useUnsaved } from '../../form/unsaved.ts'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
@@ -73,7 +73,7 @@ export function Settings({
   const known = (action.annotations ?? {}) as Readonly<Record<string, boolean | undefined>>
   const [marks, setMarks] = useState(known)
   const [tags, setTags] = useState(writtenTags(action.tags))
-  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const { faults, setFaults, attempt } = useFaults()
   const disabled = !may('project.edit')
   const isHttp = action.endpoint_kind === 'http'
   const update = useSave(action)
@@ -85,7 +85,7 @@ export function Settings({
       return setFaults([
         { field: input_schema ? 'output_schema' : 'input_schema', message: text.notSchema },
       ])
-    try {
+    await attempt(async () => {
       await update('action.update', {
         project,
         action_name: action.name,
@@ -98,29 +98,22 @@ export function Settings({
         ...(isHttp && format !== action.invocation_format && { invocation_format: format }),
         ...(isHttp && url !== action.endpoint_url && { endpoint_url: url.trim() }),
       })
-      setFaults([])
       saved()
       onSaved()
       showDone(text.saved)
-    } catch (error) {
-      setFaults(error instanceof ApiError ? error.fields : [])
-      throw error
-    }
+    })
   }
   const schema = (label: string, path: string, value: string, onValue: (text: string) => void) => (
-    <div class="field">
-      <div class="label">{label}</div>
-      <Editor
-        label={label}
-        language="json"
-        rows={6}
-        value={value}
-        readOnly={disabled}
-        check={checkSchema}
-        faults={faultsBelow(faults, path)}
-        onValue={onValue}
-      />
-    </div>
+    <JsonField
+      label={label}
+      path={path}
+      faults={faults}
+      rows={6}
+      value={value}
+      readOnly={disabled}
+      check={checkSchema}
+      onValue={onValue}
+    />
   )
   const mark = (name: string, label: string) => (
     <Checkbox

@@ -1,11 +1,12 @@
 /** Calls an action with the input from a form, and shows the result. */
 import { useState } from 'preact/hooks'
-import { ApiError, type CallReply, call, type FieldFault } from '../../api/client.ts'
+import { type CallReply, call, type FieldFault } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { Checkbox, TextField } from '../../design/field.tsx'
 import { Badge, Notice, type Tone } from '../../design/states.tsx'
 import { Tree } from '../../design/tree.tsx'
+import { reportFaults } from '../../form/faults.ts'
 import { SchemaForm } from '../../form/form.tsx'
 import { useForm } from '../../form/state.ts'
 import { faultAt, numberOf } from '../../form/value.ts'
@@ -75,13 +76,10 @@ export function TryIt({ project, entry }: { readonly project: string; readonly e
       const answer = await call('action.invoke', request)
       setResult({ ...answer, ...(dryRun && { checked: true }) })
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      input.report(error.fields, 'input')
-      setFaults(error.fields)
-      const isShown = error.fields.every(({ field }) =>
-        /^(input|timeout_seconds|environment_id)\b/.test(field),
-      )
-      if (error.fields.length === 0 || !isShown) throw error
+      reportFaults(error, /^(input|timeout_seconds|environment_id)\b/, (found) => {
+        input.report(found, 'input')
+        setFaults(found)
+      })
     }
   }
   return (

@@ -5,15 +5,14 @@ import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { SearchField, TextField } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
-import { Badge, Empty, Failure, Skeleton } from '../../design/states.tsx'
-import { designText } from '../../design/text.ts'
+import { EmptyCard } from '../../design/listed.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
+import { Badge, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { go, place, setQuery } from '../../router/router.ts'
-import { Page, type PageProps } from '../../shell/page.tsx'
+import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
-import { useCommands } from '../../shell/shortcuts.ts'
 import { useAgents } from '../sessions/agents.ts'
 import { agentsText as text } from './text.ts'
 
@@ -26,14 +25,6 @@ export default function AgentsPage({ params }: PageProps) {
   const table = useRowKeys<HTMLTableElement>()
   const mayEdit = may('project.edit')
   const create = (): void => setQuery({ new: '1' })
-  useCommands(
-    [
-      ...(mayEdit
-        ? [{ id: 'new', label: text.create, icon: 'plus' as const, keys: 'c', run: create }]
-        : []),
-    ],
-    [mayEdit],
-  )
   const words = wanted.trim().toLowerCase()
   const shown = agents.filter(({ name, description = '' }) =>
     `${name} ${description}`.toLowerCase().includes(words),
@@ -44,11 +35,7 @@ export default function AgentsPage({ params }: PageProps) {
       actions={
         <>
           <CopyCall name="agent.list" input={{ project }} />
-          {mayEdit && (
-            <Button kind="primary" icon="plus" shortcut="c" onClick={create}>
-              {text.create}
-            </Button>
-          )}
+          {mayEdit && <PageAction label={text.create} keys="c" onRun={create} />}
         </>
       }
     >
@@ -59,18 +46,17 @@ export default function AgentsPage({ params }: PageProps) {
       )}
       {error && <Failure error={error} retry={reload} />}
       {!loaded && <Skeleton lines={6} />}
-      {loaded && !error && shown.length === 0 && (
-        <section class="card">
-          {agents.length === 0 ? (
-            <Empty icon="agents" title={text.first}>
-              <p>{text.firstHint}</p>
-              {mayEdit && <Button onClick={create}>{text.create}</Button>}
-            </Empty>
-          ) : (
-            <Empty icon="search" title={text.none} />
-          )}
-        </section>
-      )}
+      {loaded &&
+        !error &&
+        shown.length === 0 &&
+        (agents.length === 0 ? (
+          <EmptyCard icon="agents" title={text.first}>
+            <p>{text.firstHint}</p>
+            {mayEdit && <Button onClick={create}>{text.create}</Button>}
+          </EmptyCard>
+        ) : (
+          <EmptyCard icon="search" title={text.none} />
+        ))}
       {shown.length > 0 && (
         <div class="table-frame">
           <table class="table" ref={table}>
@@ -155,12 +141,13 @@ function NewAgent({
           onValue={setDescription}
         />
         {error && error.fields.length === 0 && <Failure error={error} />}
-        <div class="actions">
-          <Button onClick={onClose}>{designText.cancel}</Button>
-          <Button kind="primary" submit disabled={name.trim() === ''} onClick={create}>
-            {text.createAction}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={onClose}
+          action={text.createAction}
+          submit
+          disabled={name.trim() === ''}
+          onClick={create}
+        />
       </form>
     </Dialog>
   )

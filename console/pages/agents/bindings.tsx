@@ -9,9 +9,8 @@ import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Confirm, Dialog } from '../../design/overlay.tsx'
+import { Confirm, Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../design/states.tsx'
-import { designText } from '../../design/text.ts'
 import { useChanged } from '../../form/unsaved.ts'
 import { may } from '../../shell/session.ts'
 import { isolate } from '../../text/isolate.ts'
@@ -218,17 +217,13 @@ function BindingDialog({
           />
         )}
         {error && error.fields.length === 0 && <Failure error={error} />}
-        <div class="actions">
-          <Button onClick={() => onClose(false)}>{designText.cancel}</Button>
-          <Button
-            kind="primary"
-            submit
-            disabled={(binding !== undefined && !isChanged) || account.trim() === ''}
-            onClick={save}
-          >
-            {text.save}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={() => onClose(false)}
+          action={text.save}
+          submit
+          disabled={(binding !== undefined && !isChanged) || account.trim() === ''}
+          onClick={save}
+        />
       </form>
     </Dialog>
   )

@@ -2,11 +2,9 @@
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
-import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Failure } from '../../design/states.tsx'
-import { designText } from '../../design/text.ts'
 import { useChanged } from '../../form/unsaved.ts'
 import { agentsText as text } from './text.ts'
 
@@ -102,17 +100,13 @@ export function EntryDialog({
         </div>
         <Checkbox label={text.pinned} checked={pinned} onChecked={setPinned} />
         {error && error.fields.length === 0 && <Failure error={error} />}
-        <div class="actions">
-          <Button onClick={onClose}>{designText.cancel}</Button>
-          <Button
-            kind="primary"
-            submit
-            disabled={(entry !== undefined && !isChanged) || key.trim() === '' || content === ''}
-            onClick={save}
-          >
-            {text.save}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={onClose}
+          action={text.save}
+          submit
+          disabled={(entry !== undefined && !isChanged) || key.trim() === '' || content === ''}
+          onClick={save}
+        />
       </form>
     </Dialog>
   )

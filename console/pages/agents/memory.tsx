@@ -6,10 +6,10 @@ import { ApiError, type CallReply, call } from '../../api/client.ts'
 import { useList, useQuery } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { SearchField } from '../../design/field.tsx'
+import { EmptyCard, More } from '../../design/listed.tsx'
 import { showDone, showError } from '../../design/notify.ts'
 import { Confirm } from '../../design/overlay.tsx'
-import { Badge, Empty, Failure, Skeleton } from '../../design/states.tsx'
-import { designText } from '../../design/text.ts'
+import { Badge, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { Markdown } from '../../markdown/markdown.tsx'
 import { place, setQuery } from '../../router/router.ts'
@@ -43,7 +43,7 @@ export function Memory({ project, id }: { readonly project: string; readonly id:
   const { query } = place.value
   const wanted = query.get('memory') ?? ''
   const changes = { kinds: ['memory'], id }
-  const { state, more, reload } = useList(
+  const list = useList(
     'memory.entries',
     { project, id, limit: 50, ...(wanted.trim() !== '' && { query: wanted.trim() }) },
     changes,
@@ -51,7 +51,7 @@ export function Memory({ project, id }: { readonly project: string; readonly id:
   const counts = useQuery('memory.get', { project, id }, changes).state.value.data
   const [edited, setEdited] = useState<MemoryEntry | 'new'>()
   const [forgotten, setForgotten] = useState<MemoryEntry>()
-  const { items, more: hasMore, loading, error } = state.value
+  const { items, loading, error } = list.state.value
   const mayEdit = may('project.edit')
   return (
     <div class="stack">
@@ -70,19 +70,18 @@ export function Memory({ project, id }: { readonly project: string; readonly id:
           </Button>
         )}
       </div>
-      {error && <Failure error={error} retry={reload} />}
+      {error && <Failure error={error} retry={list.reload} />}
       {items.length === 0 && loading && <Skeleton />}
-      {items.length === 0 && !loading && !error && (
-        <section class="card">
-          {wanted === '' ? (
-            <Empty title={text.memoryNone}>
-              <p>{text.memoryNoneHint}</p>
-            </Empty>
-          ) : (
-            <Empty icon="search" title={text.memoryNoMatch} />
-          )}
-        </section>
-      )}
+      {items.length === 0 &&
+        !loading &&
+        !error &&
+        (wanted === '' ? (
+          <EmptyCard title={text.memoryNone}>
+            <p>{text.memoryNoneHint}</p>
+          </EmptyCard>
+        ) : (
+          <EmptyCard icon="search" title={text.memoryNoMatch} />
+        ))}
       <ul class="stack close">
         {items.map((entry) => (
           <li class="card" key={entry.key}>
@@ -112,13 +111,7 @@ export function Memory({ project, id }: { readonly project: string; readonly id:
           </li>
         ))}
       </ul>
-      {hasMore && (
-        <div class="row center">
-          <Button onClick={more} disabled={loading}>
-            {designText.more}
-          </Button>
-        </div>
-      )}
+      <More of={list} />
       <History project={project} id={id} changed={counts?.updated_at ?? ''} />
       {edited && (
         <EntryDialog
@@ -136,7 +129,7 @@ export function Memory({ project, id }: { readonly project: string; readonly id:
           onConfirm={async () => {
             await call('memory.forget', { project, id, memory_key: forgotten.key })
             showDone(text.forgotten)
-            reload()
+            list.reload()
           }}
           onClose={() => setForgotten(undefined)}
         >

@@ -5,15 +5,15 @@ import { useList, useQuery } from '../../api/query.ts'
 import { Button, IconButton } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
-import { Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { EmptyCard, Listed } from '../../design/listed.tsx'
+import { Failure } from '../../design/states.tsx'
 import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
 import { useFileDrop } from '../../files/drop.ts'
 import { go, place, setQuery } from '../../router/router.ts'
-import { Page, type PageProps } from '../../shell/page.tsx'
+import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
-import { useCommands } from '../../shell/shortcuts.ts'
 import { formatBytes, formatNumber } from '../../text/format.ts'
 import { artifactsText as text } from './text.ts'
 import { dismissUpload, type Upload, uploadFiles, uploads } from './upload.ts'
@@ -122,33 +122,20 @@ export default function ArtifactsPage({ params }: PageProps) {
     ...(run && { run_id: run }),
     ...(step && { step_id: step }),
   }
-  const { state, more, reload } = useList('artifact.list', input, { kinds: ['artifact'] })
+  const list = useList('artifact.list', input, { kinds: ['artifact'] })
   const quota = useQuery('artifact.quota', { project }, { kinds: ['artifact'] })
   const picker = useRef<HTMLInputElement>(null)
   const allowed = may('project.edit')
   const { over, target } = useFileDrop(allowed, (files) => uploadFiles(project, files))
-  const { items, more: hasMore, loading, error } = state.value
   const filtered = Boolean(mime || run || step)
   const choose = (): void => picker.current?.click()
-  useCommands(
-    [
-      ...(allowed
-        ? [{ id: 'upload', label: text.upload, icon: 'upload' as const, keys: 'u', run: choose }]
-        : []),
-    ],
-    [allowed],
-  )
   return (
     <Page
       title={text.title}
       actions={
         <>
           <CopyCall name="artifact.list" input={input} />
-          {allowed && (
-            <Button kind="primary" icon="upload" shortcut="u" onClick={choose}>
-              {text.upload}
-            </Button>
-          )}
+          {allowed && <PageAction label={text.upload} icon="upload" keys="u" onRun={choose} />}
         </>
       }
     >
@@ -191,34 +178,24 @@ export default function ArtifactsPage({ params }: PageProps) {
           {quota.state.value.data && <QuotaBar of={quota.state.value.data} />}
         </div>
         <Uploads project={project} base={base} />
-        {error && <Failure error={error} retry={reload} />}
-        {items.length > 0 ? (
-          <List items={items} base={base} />
-        ) : loading ? (
-          <Skeleton lines={8} />
-        ) : (
-          !error && (
-            <section class="card">
-              <Empty icon="artifacts" title={filtered ? text.emptyFiltered : text.empty}>
-                {filtered ? (
-                  <Button onClick={() => go(`${base}/artifacts`)}>{text.clear}</Button>
-                ) : (
-                  <>
-                    <p>{text.emptyHint}</p>
-                    {allowed && <p>{text.drop}</p>}
-                  </>
-                )}
-              </Empty>
-            </section>
-          )
-        )}
-        {hasMore && (
-          <div class="row">
-            <Button disabled={loading} onClick={more}>
-              {text.more}
-            </Button>
-          </div>
-        )}
+        <Listed
+          of={list}
+          lines={8}
+          empty={
+            <EmptyCard icon="artifacts" title={filtered ? text.emptyFiltered : text.empty}>
+              {filtered ? (
+                <Button onClick={() => go(`${base}/artifacts`)}>{text.clear}</Button>
+              ) : (
+                <>
+                  <p>{text.emptyHint}</p>
+                  {allowed && <p>{text.drop}</p>}
+                </>
+              )}
+            </EmptyCard>
+          }
+        >
+          {(items) => <List items={items} base={base} />}
+        </Listed>
       </div>
     </Page>
   )

@@ -19,7 +19,6 @@ export const artifactsText = messages('artifacts', {
     'Artifacts are files that runs, sessions and people keep in the project. Upload one, or let a ' +
     'worker publish its results.',
   emptyFiltered: 'No artifact matches the filters',
-  more: 'Load more',
   clear: 'Clear the filters',
   type: 'Type',
   allTypes: 'All types',

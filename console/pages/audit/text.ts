@@ -60,7 +60,6 @@ export const auditText = messages('audit', {
   exportedPart: (count: number) =>
     `The newest ${count} entries were exported. Choose a shorter period for the rest.`,
   stop: 'Stop',
-  more: 'Load more',
   next: 'Next entry',
   previous: 'Previous entry',
 })

@@ -1,9 +1,8 @@
 /** The dialog that creates a named record from a template. */
 import { useState } from 'preact/hooks'
-import { ApiError, type FieldFault } from '../../api/client.ts'
-import { Button } from '../../design/button.tsx'
 import { TextField } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
+import { useFaults } from '../../form/faults.ts'
 import { faultAt } from '../../form/value.ts'
 import { Templates } from './templates.tsx'
 import { buildText as text } from './text.ts'
@@ -26,16 +25,13 @@ export function CreateFromTemplate<T extends { id: string; label: string; hint: 
 }) {
   const [name, setName] = useState('')
   const [chosen, setChosen] = useState(templates[0]?.id ?? '')
-  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const { faults, attempt } = useFaults()
   const create = async (): Promise<void> => {
     const template = templates.find(({ id }) => id === chosen)
     if (!template || name.trim() === '') return
-    try {
+    await attempt(async () => {
       await onCreate(name.trim(), template)
-    } catch (error) {
-      setFaults(error instanceof ApiError ? error.fields : [])
-      throw error
-    }
+    })
   }
   return (
     <Dialog title={title} onClose={onClose}>
@@ -50,12 +46,13 @@ export function CreateFromTemplate<T extends { id: string; label: string; hint: 
           onValue={setName}
         />
         <Templates label={label} templates={templates} chosen={chosen} onChosen={setChosen} />
-        <div class="actions">
-          <Button onClick={onClose}>{text.cancel}</Button>
-          <Button kind="primary" submit disabled={name.trim() === ''} onClick={create}>
-            {text.create}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={onClose}
+          action={text.create}
+          submit
+          disabled={name.trim() === ''}
+          onClick={create}
+        />
       </form>
     </Dialog>
   )

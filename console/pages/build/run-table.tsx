@@ -1,7 +1,8 @@
 /** A table of the runs of a workflow, a loop or an event, updated live. */
 import type { CallInput } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
-import { Button } from '../../design/button.tsx'
+import { TableFrame } from '../../design/data-table.tsx'
+import { MoreButton } from '../../design/listed.tsx'
 import { Empty, Failure, Skeleton } from '../../design/states.tsx'
 import { Duration, Time } from '../../design/time.tsx'
 import { useNames } from '../runs/list/names.ts'
@@ -21,7 +22,7 @@ export function RunTable({
   readonly hint?: string
 }) {
   const list = useList('run.list', { project, ...filter, limit: 25 }, { kinds: ['run'] })
-  const { items, more, loading, error } = list.state.value
+  const { items, loading, error } = list.state.value
   const names = useNames(project)
   const base = `/p/${encodeURIComponent(project)}/runs`
   const query = new URLSearchParams(filter as Record<string, string>)
@@ -36,59 +37,46 @@ export function RunTable({
     )
   return (
     <div class="stack close">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard */}
-      <div class="table-frame" role="region" aria-label={text.runs} tabIndex={0}>
-        <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">{text.status}</th>
-              <th scope="col">{text.run}</th>
-              <th scope="col">{text.source}</th>
-              <th scope="col">{text.started}</th>
-              <th scope="col">{text.duration}</th>
+      <TableFrame
+        label={text.runs}
+        headings={[text.status, text.run, text.source, text.started, text.duration]}
+      >
+        <tbody>
+          {items.map((run) => (
+            <tr key={run.id}>
+              <td>
+                <StatusBadge status={run.status} />
+              </td>
+              <td>
+                <a class="user-text" href={`${base}/${run.id}`}>
+                  {run.name ?? run.id}
+                </a>
+                {run.error_message && (
+                  <div class="small soft user-text">{run.error_message.slice(0, 200)}</div>
+                )}
+              </td>
+              <td class="user-text">
+                {'loop_id' in run
+                  ? (run.source?.label ?? run.source?.type ?? '–')
+                  : (names.get(run.initiated_by ?? '') ?? run.initiated_by ?? '–')}
+              </td>
+              <td>
+                <Time at={run.started_at ?? run.created_at} relative />
+              </td>
+              <td>
+                <Duration
+                  from={run.started_at ?? run.created_at}
+                  to={run.completed_at ?? (ended.has(run.status) ? run.updated_at : undefined)}
+                />
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {items.map((run) => (
-              <tr key={run.id}>
-                <td>
-                  <StatusBadge status={run.status} />
-                </td>
-                <td>
-                  <a class="user-text" href={`${base}/${run.id}`}>
-                    {run.name ?? run.id}
-                  </a>
-                  {run.error_message && (
-                    <div class="small soft user-text">{run.error_message.slice(0, 200)}</div>
-                  )}
-                </td>
-                <td class="user-text">
-                  {'loop_id' in run
-                    ? (run.source?.label ?? run.source?.type ?? '–')
-                    : (names.get(run.initiated_by ?? '') ?? run.initiated_by ?? '–')}
-                </td>
-                <td>
-                  <Time at={run.started_at ?? run.created_at} relative />
-                </td>
-                <td>
-                  <Duration
-                    from={run.started_at ?? run.created_at}
-                    to={run.completed_at ?? (ended.has(run.status) ? run.updated_at : undefined)}
-                  />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+          ))}
+        </tbody>
+      </TableFrame>
       <div class="row apart">
-        {more ? (
-          <Button disabled={loading} onClick={list.more}>
-            {text.more}
-          </Button>
-        ) : (
-          <span />
-        )}
+        <span>
+          <MoreButton of={list} />
+        </span>
         <a href={`${base}?${query}`}>{text.allRuns}</a>
       </div>
     </div>

@@ -5,6 +5,7 @@ import { type Listing, useQuery } from '../../api/query.ts'
 import { Button, IconButton } from '../../design/button.tsx'
 import { Checkbox } from '../../design/field.tsx'
 import { Icon } from '../../design/icons.tsx'
+import { MoreButton } from '../../design/listed.tsx'
 import { Empty, Failure, Skeleton } from '../../design/states.tsx'
 import { usePeople } from '../../people/people.ts'
 import { formatNumber } from '../../text/format.ts'
@@ -88,7 +89,7 @@ export function ChannelList({
   readonly selected: string | undefined
   readonly onCreate?: (dm: boolean) => void
 }) {
-  const { items, more, loading, error } = list.state.value
+  const { items, loading, error } = list.state.value
   const [archived, setArchived] = useState(false)
   const shown = items.filter(
     ({ id, archived_at }) => archived_at === undefined || archived || id === selected,
@@ -132,11 +133,7 @@ export function ChannelList({
           )}
         </Empty>
       )}
-      {more && (
-        <Button onClick={list.more} disabled={loading}>
-          {text.loadMore}
-        </Button>
-      )}
+      <MoreButton of={list} />
       {items.some(({ archived_at }) => archived_at !== undefined) && (
         <Checkbox label={text.showArchived} checked={archived} onChecked={setArchived} />
       )}

@@ -2,9 +2,8 @@
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
-import { Button } from '../../design/button.tsx'
 import { Checkbox, SearchField, TextField } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Notice } from '../../design/states.tsx'
 import { usePeople } from '../../people/people.ts'
 import { go } from '../../router/router.ts'
@@ -135,12 +134,12 @@ export function Create({
           </>
         )}
         <People project={project} chosen={members} onChosen={setMembers} />
-        <div class="actions">
-          <Button onClick={onClose}>{text.cancel}</Button>
-          <Button kind="primary" submit disabled={dm ? members.size === 0 : name.trim() === ''}>
-            {dm ? text.openDm : text.createAction}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={onClose}
+          action={dm ? text.openDm : text.createAction}
+          submit
+          disabled={dm ? members.size === 0 : name.trim() === ''}
+        />
       </form>
     </Dialog>
   )

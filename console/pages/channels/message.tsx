@@ -12,6 +12,7 @@ import { TextArea } from '../../design/field.tsx'
 import { Icon } from '../../design/icons.tsx'
 import { showDone, showError } from '../../design/notify.ts'
 import { Badge } from '../../design/states.tsx'
+import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
 import { Markdown } from '../../markdown/markdown.tsx'
 import { usePeople } from '../../people/people.ts'
@@ -119,7 +120,7 @@ function Edit({ around, message }: { readonly around: Around; readonly message: 
         <Button kind="primary" onClick={save}>
           {text.save}
         </Button>
-        <Button onClick={close}>{text.cancel}</Button>
+        <Button onClick={close}>{designText.cancel}</Button>
       </div>
     </div>
   )

@@ -5,8 +5,9 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Channel, ChannelMessage } from '../../../protocol/channels/schema.ts'
 import { ApiError, call } from '../../api/client.ts'
 import { type Listing, useList } from '../../api/query.ts'
-import { Button, IconButton } from '../../design/button.tsx'
+import { IconButton } from '../../design/button.tsx'
 import { Checkbox, SearchField } from '../../design/field.tsx'
+import { MoreButton } from '../../design/listed.tsx'
 import { Badge, Empty, Failure, Skeleton, type Tone } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { Markdown } from '../../markdown/markdown.tsx'
@@ -64,17 +65,13 @@ export function Items<T>({
   readonly empty: ComponentChildren
   readonly render: (item: T) => ComponentChildren
 }) {
-  const { items, more, loading, error } = list.state.value
+  const { items, loading, error } = list.state.value
   return (
     <div class="panel-body">
       {error && <Failure error={error} retry={list.reload} />}
       {items.length === 0 && (loading ? <Skeleton /> : !error && empty)}
       <ul class="stack">{items.map(render)}</ul>
-      {more && (
-        <Button onClick={list.more} disabled={loading}>
-          {text.loadMore}
-        </Button>
-      )}
+      <MoreButton of={list} />
     </div>
   )
 }

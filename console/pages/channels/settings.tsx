@@ -4,10 +4,9 @@ import type { Channel } from '../../../protocol/channels/schema.ts'
 import { call } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
 import { useSave } from '../../api/save.ts'
-import { Button } from '../../design/button.tsx'
 import { Checkbox, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Confirm, Dialog, Menu, type MenuItem } from '../../design/overlay.tsx'
+import { Confirm, Dialog, DialogActions, Menu, type MenuItem } from '../../design/overlay.tsx'
 import { Notice } from '../../design/states.tsx'
 import { useChanged } from '../../form/unsaved.ts'
 import { go } from '../../router/router.ts'
@@ -70,12 +69,7 @@ function Settings({
           onValue={setTopic}
         />
         <Checkbox label={text.makePrivate} checked={closed} onChecked={setClosed} />
-        <div class="actions">
-          <Button onClick={onClose}>{text.cancel}</Button>
-          <Button kind="primary" submit disabled={!isChanged}>
-            {text.save}
-          </Button>
-        </div>
+        <DialogActions onClose={onClose} action={text.save} submit disabled={!isChanged} />
       </form>
     </Dialog>
   )

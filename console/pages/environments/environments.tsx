@@ -6,14 +6,14 @@ import { useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
-import { Badge, Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { EmptyCard, Listed } from '../../design/listed.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
+import { Badge, Failure } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { go, place, setQuery } from '../../router/router.ts'
-import { Page, type PageProps } from '../../shell/page.tsx'
+import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
-import { useCommands } from '../../shell/shortcuts.ts'
 import { isolate } from '../../text/isolate.ts'
 import { repositoriesOf, states, stateTones, tagsOf } from './state.ts'
 import { environmentsText as text } from './text.ts'
@@ -30,30 +30,17 @@ export default function EnvironmentsPage({ params }: PageProps) {
     ...(status && { status }),
     ...(destroyed && { include_destroyed: true }),
   }
-  const { state, more, reload } = useList('environment.list', input, { kinds: ['environment'] })
-  const { items, more: hasMore, loading, error } = state.value
+  const list = useList('environment.list', input, { kinds: ['environment'] })
   const allowed = may('project.edit')
   const rows = useRowKeys<HTMLTableElement>()
   const create = (): void => setQuery({ new: '1' }, { push: true })
-  useCommands(
-    [
-      ...(allowed
-        ? [{ id: 'create', label: text.create, icon: 'plus' as const, keys: 'c', run: create }]
-        : []),
-    ],
-    [allowed],
-  )
   return (
     <Page
       title={text.title}
       actions={
         <>
           <CopyCall name="environment.list" input={input} />
-          {allowed && (
-            <Button kind="primary" icon="plus" shortcut="c" onClick={create}>
-              {text.create}
-            </Button>
-          )}
+          {allowed && <PageAction label={text.create} keys="c" onRun={create} />}
         </>
       }
     >
@@ -74,11 +61,11 @@ export default function EnvironmentsPage({ params }: PageProps) {
           onChecked={(on) => setQuery({ destroyed: on ? '1' : '' })}
         />
       </div>
-      {error && <Failure error={error} retry={reload} />}
-      {items.length === 0 && loading && <Skeleton lines={6} />}
-      {items.length === 0 && !loading && !error && (
-        <section class="card">
-          <Empty icon="environments" title={status ? text.emptyFiltered : text.empty}>
+      <Listed
+        of={list}
+        lines={6}
+        empty={
+          <EmptyCard icon="environments" title={status ? text.emptyFiltered : text.empty}>
             {status ? (
               <Button onClick={() => setQuery({ status: '' })}>{text.clear}</Button>
             ) : (
@@ -91,67 +78,61 @@ export default function EnvironmentsPage({ params }: PageProps) {
                 )}
               </>
             )}
-          </Empty>
-        </section>
-      )}
-      {items.length > 0 && (
-        <div class="table-frame">
-          <table class="table" ref={rows}>
-            <thead>
-              <tr>
-                <th scope="col">{text.name}</th>
-                <th scope="col">{text.state}</th>
-                <th scope="col">{text.worker}</th>
-                <th scope="col">{text.provider}</th>
-                <th scope="col">{text.holder}</th>
-                <th scope="col" class="number">
-                  {text.jobs}
-                </th>
-                <th scope="col">{text.seen}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {items.map((one) => (
-                <tr key={one.id}>
-                  <td class="name">
-                    <a
-                      class="user-text"
-                      {...rowLink}
-                      href={`${base}/${encodeURIComponent(one.id)}`}
-                    >
-                      {one.name}
-                    </a>
-                  </td>
-                  <td>
-                    <Badge tone={stateTones[one.status] ?? 'neutral'}>{one.status}</Badge>
-                  </td>
-                  <td class="soft">{one.worker_state}</td>
-                  <td class="soft user-text">{one.provider}</td>
-                  <td class="user-text">
-                    {one.lease && `${one.lease.holder.kind} ${isolate(one.lease.holder.id)}`}
-                  </td>
-                  <td class="number">{one.jobs_in_progress ?? 0}</td>
-                  <td class="nowrap">
-                    {one.last_seen_at && <Time at={one.last_seen_at} relative />}
-                  </td>
+          </EmptyCard>
+        }
+      >
+        {(environments) => (
+          <div class="table-frame">
+            <table class="table" ref={rows}>
+              <thead>
+                <tr>
+                  <th scope="col">{text.name}</th>
+                  <th scope="col">{text.state}</th>
+                  <th scope="col">{text.worker}</th>
+                  <th scope="col">{text.provider}</th>
+                  <th scope="col">{text.holder}</th>
+                  <th scope="col" class="number">
+                    {text.jobs}
+                  </th>
+                  <th scope="col">{text.seen}</th>
                 </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      {hasMore && (
-        <div class="row">
-          <Button disabled={loading} onClick={more}>
-            {text.more}
-          </Button>
-        </div>
-      )}
+              </thead>
+              <tbody>
+                {environments.map((one) => (
+                  <tr key={one.id}>
+                    <td class="name">
+                      <a
+                        class="user-text"
+                        {...rowLink}
+                        href={`${base}/${encodeURIComponent(one.id)}`}
+                      >
+                        {one.name}
+                      </a>
+                    </td>
+                    <td>
+                      <Badge tone={stateTones[one.status] ?? 'neutral'}>{one.status}</Badge>
+                    </td>
+                    <td class="soft">{one.worker_state}</td>
+                    <td class="soft user-text">{one.provider}</td>
+                    <td class="user-text">
+                      {one.lease && `${one.lease.holder.kind} ${isolate(one.lease.holder.id)}`}
+                    </td>
+                    <td class="number">{one.jobs_in_progress ?? 0}</td>
+                    <td class="nowrap">
+                      {one.last_seen_at && <Time at={one.last_seen_at} relative />}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Listed>
       {query.get('new') === '1' && allowed && (
         <CreateDialog
           project={project}
           base={base}
-          providers={[...new Set(items.map(({ provider }) => provider))]}
+          providers={[...new Set(list.state.value.items.map(({ provider }) => provider))]}
           onClose={() => setQuery({ new: '' })}
         />
       )}
@@ -261,12 +242,7 @@ function CreateDialog({
         />
         <Checkbox label={text.scope} checked={scope} onChecked={setScope} />
         {error && error.fields.length === 0 && <Failure error={error} />}
-        <div class="actions">
-          <Button onClick={onClose}>{text.cancel}</Button>
-          <Button kind="primary" submit onClick={create}>
-            {text.create}
-          </Button>
-        </div>
+        <DialogActions onClose={onClose} action={text.create} submit onClick={create} />
       </form>
     </Dialog>
   )

@@ -5,8 +5,9 @@ import { Button } from '../../design/button.tsx'
 import { Code } from '../../design/copy.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Failure } from '../../design/states.tsx'
+import { designText } from '../../design/text.ts'
 import { environmentsText as text } from './text.ts'
 
 interface Props {
@@ -66,7 +67,7 @@ export function TakeDialog({ project, id, onClose }: Props) {
         </div>
       )}
       <div class="actions">
-        <Button onClick={onClose}>{token === undefined ? text.cancel : text.close}</Button>
+        <Button onClick={onClose}>{token === undefined ? designText.cancel : text.close}</Button>
         {token === undefined && (
           <Button kind="primary" onClick={take}>
             {text.take}
@@ -101,12 +102,12 @@ export function ReleaseDialog({ project, id, onClose }: Props) {
         spellcheck={false}
       />
       {error && fault === undefined && <Failure error={error} />}
-      <div class="actions">
-        <Button onClick={onClose}>{text.cancel}</Button>
-        <Button kind="primary" disabled={token.trim() === ''} onClick={release}>
-          {text.release}
-        </Button>
-      </div>
+      <DialogActions
+        onClose={onClose}
+        action={text.release}
+        disabled={token.trim() === ''}
+        onClick={release}
+      />
     </Dialog>
   )
 }

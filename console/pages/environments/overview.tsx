@@ -4,9 +4,8 @@ import { useState } from 'preact/hooks'
 import type { CallReply } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
 import { useSave } from '../../api/save.ts'
-import { Button } from '../../design/button.tsx'
 import { Checkbox, TextArea } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Badge, Failure } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { useChanged } from '../../form/unsaved.ts'
@@ -177,12 +176,7 @@ export function EditDialog({
       <TextArea label={text.tags} hint={text.tagsHint} value={tags} onValue={setTags} rows={3} />
       <Checkbox label={text.scope} checked={scope} onChecked={setScope} />
       {error && <Failure error={error} />}
-      <div class="actions">
-        <Button onClick={onClose}>{text.cancel}</Button>
-        <Button kind="primary" disabled={!isChanged} onClick={save}>
-          {text.save}
-        </Button>
-      </div>
+      <DialogActions onClose={onClose} action={text.save} disabled={!isChanged} onClick={save} />
     </Dialog>
   )
 }

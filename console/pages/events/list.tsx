@@ -1,14 +1,15 @@
 /** The published events of a project. */
 import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
+import { TableFrame } from '../../design/data-table.tsx'
 import { TextField } from '../../design/field.tsx'
-import { Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { EmptyCard, Listed } from '../../design/listed.tsx'
+import { Empty } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { place, setQuery } from '../../router/router.ts'
-import { Page, type PageProps } from '../../shell/page.tsx'
+import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
-import { useCommands } from '../../shell/shortcuts.ts'
 import { buildText } from '../build/text.ts'
 import { Effect } from './effect.tsx'
 import { PublishDialog } from './publish.tsx'
@@ -30,22 +31,12 @@ export default function EventsPage({ params }: PageProps) {
     },
     { kinds: ['event'] },
   )
-  const { items, more, loading, error } = list.state.value
+  const { items } = list.state.value
   const mayPublish = may('runs.operate')
   const publish = (): void => setQuery({ new: '1' }, { push: true })
   const rows = useRowKeys<HTMLTableSectionElement>()
-  useCommands(
-    mayPublish
-      ? [{ id: 'event.new', label: text.publish, icon: 'plus', keys: 'c', run: publish }]
-      : [],
-    [mayPublish],
-  )
   const isFiltered = event_type !== '' || source_id !== ''
-  const button = mayPublish && (
-    <Button kind="primary" icon="plus" onClick={publish}>
-      {text.publish}
-    </Button>
-  )
+  const button = mayPublish && <PageAction label={text.publish} keys="c" onRun={publish} />
   return (
     <Page title={text.title} actions={button}>
       {(items.length > 0 || isFiltered) && (
@@ -63,43 +54,35 @@ export default function EventsPage({ params }: PageProps) {
           />
         </div>
       )}
-      {error && <Failure error={error} retry={list.reload} />}
-      {items.length === 0 && loading && <Skeleton lines={6} />}
-      {items.length === 0 &&
-        !loading &&
-        !error &&
-        (isFiltered ? (
-          <Empty icon="search" title={text.notFound}>
-            <Button onClick={() => setQuery({ type: '', source: '' })}>
-              {buildText.clearSearch}
-            </Button>
-          </Empty>
-        ) : (
-          <section class="card">
-            <Empty icon="star" title={text.empty}>
+      <Listed
+        of={list}
+        lines={6}
+        empty={
+          isFiltered ? (
+            <Empty icon="search" title={text.notFound}>
+              <Button onClick={() => setQuery({ type: '', source: '' })}>
+                {buildText.clearSearch}
+              </Button>
+            </Empty>
+          ) : (
+            <EmptyCard icon="star" title={text.empty}>
               <p>{text.emptyHint}</p>
               {mayPublish && (
                 <Button icon="plus" onClick={publish}>
                   {text.publish}
                 </Button>
               )}
-            </Empty>
-          </section>
-        ))}
-      {items.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
-        <div class="table-frame" role="region" aria-label={text.title} tabIndex={0}>
-          <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">{text.type}</th>
-                <th scope="col">{text.source}</th>
-                <th scope="col">{text.time}</th>
-                <th scope="col">{text.effect}</th>
-              </tr>
-            </thead>
+            </EmptyCard>
+          )
+        }
+      >
+        {(events) => (
+          <TableFrame
+            label={text.title}
+            headings={[text.type, text.source, text.time, text.effect]}
+          >
             <tbody ref={rows}>
-              {items.map((event) => (
+              {events.map((event) => (
                 <tr key={event.id}>
                   <td>
                     <a {...rowLink} class="mono user-text" href={`${base}/${event.id}`}>
@@ -119,16 +102,9 @@ export default function EventsPage({ params }: PageProps) {
                 </tr>
               ))}
             </tbody>
-          </table>
-        </div>
-      )}
-      {more && (
-        <div>
-          <Button disabled={loading} onClick={list.more}>
-            {buildText.more}
-          </Button>
-        </div>
-      )}
+          </TableFrame>
+        )}
+      </Listed>
       {mayPublish && query.get('new') === '1' && (
         <PublishDialog project={project} onClose={() => setQuery({ new: '' })} />
       )}

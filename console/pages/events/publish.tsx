@@ -1,20 +1,18 @@
 /** The dialog that publishes an event. */
 import { useState } from 'preact/hooks'
 import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
-import { ApiError, call, type FieldFault } from '../../api/client.ts'
+import { call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
-import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Dialog } from '../../design/overlay.tsx'
-import { Editor } from '../../editor/editor.tsx'
-import { faultsBelow } from '../../editor/faults.ts'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
+import { JsonField } from '../../editor/field.tsx'
 import type { Schema } from '../../editor/suggestions.ts'
+import { useFaults } from '../../form/faults.ts'
 import { faultAt } from '../../form/value.ts'
 import { go } from '../../router/router.ts'
 import { jsonObject, objectText } from '../build/object.ts'
-import { buildText } from '../build/text.ts'
 import { eventsText as text } from './text.ts'
 
 /** Shows the dialog, prefilled from the event `from`. It opens the page of the published event. */
@@ -32,7 +30,7 @@ export function PublishDialog({
   const [meta, setMeta] = useState(objectText(from?.meta))
   const [source, setSource] = useState(from?.source_id ?? '')
   const [key, setKey] = useState('')
-  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const { faults, setFaults, attempt } = useFaults()
   const { data: catalog } = useQuery('catalog.events', { project }).state.value
   const known = (catalog?.items ?? []).flatMap(({ event_types }) => event_types)
   const schema = known.find(({ name }) => name === type)?.event_schema
@@ -52,14 +50,11 @@ export function PublishDialog({
     ]
     setFaults(wrong)
     if (wrong.length > 0) return
-    try {
+    await attempt(async () => {
       const { source_event_id, deduped } = await call('event.publish', request)
       showDone(deduped ? text.publishedBefore : text.published)
       go(`/p/${encodeURIComponent(project)}/events/${source_event_id}`)
-    } catch (error) {
-      setFaults(error instanceof ApiError ? error.fields : [])
-      throw error
-    }
+    })
   }
   return (
     <Dialog title={text.publish} onClose={onClose}>
@@ -73,18 +68,15 @@ export function PublishDialog({
           fault={faultAt(faults, 'event_type')}
           onValue={setType}
         />
-        <div class="field">
-          <div class="label">{text.body}</div>
-          <Editor
-            label={text.body}
-            language="json"
-            rows={6}
-            value={body}
-            schema={schema as Schema | undefined}
-            faults={faultsBelow(faults, 'event')}
-            onValue={setBody}
-          />
-        </div>
+        <JsonField
+          label={text.body}
+          path="event"
+          faults={faults}
+          rows={6}
+          value={body}
+          schema={schema as Schema | undefined}
+          onValue={setBody}
+        />
         <TextField
           label={text.sourceId}
           hint={text.sourceIdHint}
@@ -96,18 +88,15 @@ export function PublishDialog({
         <details {...((meta !== '' || faultAt(faults, 'meta', true)) && { open: true })}>
           <summary>{text.more}</summary>
           <div class="stack">
-            <div class="field">
-              <div class="label">{text.meta}</div>
-              <Editor
-                label={text.meta}
-                language="json"
-                rows={3}
-                value={meta}
-                faults={faultsBelow(faults, 'meta')}
-                onValue={setMeta}
-              />
-              <div class="hint">{text.metaHint}</div>
-            </div>
+            <JsonField
+              label={text.meta}
+              hint={text.metaHint}
+              path="meta"
+              faults={faults}
+              rows={3}
+              value={meta}
+              onValue={setMeta}
+            />
             <TextField
               label={text.key}
               hint={text.keyHint}
@@ -118,13 +107,16 @@ export function PublishDialog({
             />
           </div>
         </details>
-        <div class="actions">
+        <DialogActions
+          onClose={onClose}
+          action={text.publishAction}
+          submit
+          icon="send"
+          disabled={type.trim() === ''}
+          onClick={publish}
+        >
           <CopyCall name="event.publish" input={request} />
-          <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button kind="primary" submit icon="send" disabled={type.trim() === ''} onClick={publish}>
-            {text.publishAction}
-          </Button>
-        </div>
+        </DialogActions>
       </form>
     </Dialog>
   )

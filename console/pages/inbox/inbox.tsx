@@ -13,6 +13,7 @@ import { type Listing, useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { SelectField } from '../../design/field.tsx'
+import { MoreButton } from '../../design/listed.tsx'
 import { Empty, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { usePeople } from '../../people/people.ts'
@@ -120,7 +121,7 @@ function Questions({
   readonly selected: string
   readonly filter: string
 }) {
-  const { items, more, loading, error } = list.state.value
+  const { items, loading, error } = list.state.value
   if (items.length === 0)
     return (
       <div class="inbox-list">
@@ -145,11 +146,7 @@ function Questions({
           <Item key={one.id} project={project} interaction={one} selected={one.id === selected} />
         ))}
       </ul>
-      {more && (
-        <Button onClick={list.more} disabled={loading}>
-          {text.more}
-        </Button>
-      )}
+      <MoreButton of={list} />
     </nav>
   )
 }

@@ -13,7 +13,6 @@ export const inboxText = messages('inbox', {
   answered: 'Answered',
   expired: 'Expired or withdrawn',
   all: 'All',
-  more: 'Load more',
   nothingMine: 'Nothing waits for you',
   nothingMineHint: 'Approvals, forms and reviews of runs and agents appear here as they arrive.',
   nothing: 'There is no question of this kind',

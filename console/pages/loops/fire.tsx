@@ -2,15 +2,13 @@
 import { useState } from 'preact/hooks'
 import type { Loop } from '../../../protocol/loops/schema.ts'
 import { ApiError, call, type FieldFault } from '../../api/client.ts'
-import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Editor } from '../../editor/editor.tsx'
 import { faultsBelow } from '../../editor/faults.ts'
 import { go } from '../../router/router.ts'
 import { jsonObject } from '../build/object.ts'
-import { buildText } from '../build/text.ts'
 import { loopsText as text } from './text.ts'
 
 /** Shows the dialog. It opens the page of the started run. */
@@ -65,13 +63,9 @@ export function FireDialog({
         />
         <div class="hint">{text.fireEventHint}</div>
       </div>
-      <div class="actions">
+      <DialogActions onClose={onClose} action={text.fireAction} icon="start" onClick={fire}>
         <CopyCall name="loop.fire" input={request} />
-        <Button onClick={onClose}>{buildText.cancel}</Button>
-        <Button kind="primary" icon="start" onClick={fire}>
-          {text.fireAction}
-        </Button>
-      </div>
+      </DialogActions>
     </Dialog>
   )
 }

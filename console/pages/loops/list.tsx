@@ -3,14 +3,16 @@ import { useEffect } from 'preact/hooks'
 import type { Loop } from '../../../protocol/loops/schema.ts'
 import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
-import { SearchField, SelectField } from '../../design/field.tsx'
-import { Badge, Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { TableFrame } from '../../design/data-table.tsx'
+import { SelectField } from '../../design/field.tsx'
+import { EmptyCard, Listed } from '../../design/listed.tsx'
+import { Badge } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { place, setQuery } from '../../router/router.ts'
-import { Page, type PageProps } from '../../shell/page.tsx'
+import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
-import { useCommands } from '../../shell/shortcuts.ts'
+import { ListSearch, NothingFound } from '../build/list-search.tsx'
 import { matchesText } from '../build/search.ts'
 import { buildText } from '../build/text.ts'
 import { CreateDialog } from './create.tsx'
@@ -58,14 +60,10 @@ export default function LoopsPage({ params }: PageProps) {
     { project, limit: 100, ...(status && { status }) },
     { kinds: ['loop'] },
   )
-  const { items, more, loading, error } = list.state.value
+  const { items, more, loading } = list.state.value
   const mayEdit = may('project.edit')
   const create = (): void => setQuery({ new: '1' }, { push: true })
   const rows = useRowKeys<HTMLTableSectionElement>()
-  useCommands(
-    mayEdit ? [{ id: 'loop.new', label: text.create, icon: 'plus', keys: 'c', run: create }] : [],
-    [mayEdit],
-  )
   // A search covers all loops, so all pages are loaded.
   useEffect(() => {
     if (search !== '' && more && !loading) list.more()
@@ -74,22 +72,15 @@ export default function LoopsPage({ params }: PageProps) {
     matchesText(search, [name, description, id]),
   )
   const isFiltered = search !== '' || status !== undefined
+  const nothingFound = <NothingFound onClear={() => setQuery({ q: '', status: '' })} />
   return (
     <Page
       title={text.title}
-      actions={
-        mayEdit && (
-          <Button kind="primary" icon="plus" onClick={create}>
-            {text.create}
-          </Button>
-        )
-      }
+      actions={mayEdit && <PageAction label={text.create} keys="c" onRun={create} />}
     >
       {(items.length > 0 || isFiltered) && (
         <div class="row">
-          <div class="list-search">
-            <SearchField label={buildText.search} value={search} onValue={(q) => setQuery({ q })} />
-          </div>
+          <ListSearch value={search} />
           <SelectField
             label={text.status}
             unlabelled
@@ -102,54 +93,44 @@ export default function LoopsPage({ params }: PageProps) {
           />
         </div>
       )}
-      {error && <Failure error={error} retry={list.reload} />}
-      {items.length === 0 && loading && <Skeleton lines={6} />}
-      {items.length === 0 && !loading && !error && !isFiltered && (
-        <section class="card">
-          <Empty icon="loops" title={text.empty}>
-            <p>{text.emptyHint}</p>
-            {mayEdit ? (
-              <Button icon="plus" onClick={create}>
-                {text.create}
-              </Button>
-            ) : (
-              <p>{text.emptyReader}</p>
-            )}
-          </Empty>
-        </section>
-      )}
-      {isFiltered && found.length === 0 && !loading && (
-        <Empty icon="search" title={buildText.nothingFound}>
-          <Button onClick={() => setQuery({ q: '', status: '' })}>{buildText.clearSearch}</Button>
-        </Empty>
-      )}
-      {found.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
-        <div class="table-frame" role="region" aria-label={text.title} tabIndex={0}>
-          <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">{buildText.name}</th>
-                <th scope="col">{text.status}</th>
-                <th scope="col">{text.triggers}</th>
-                <th scope="col">{text.lastRun}</th>
-              </tr>
-            </thead>
-            <tbody ref={rows}>
-              {found.map((loop) => (
-                <Line key={loop.id} loop={loop} base={base} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      {more && search === '' && (
-        <div>
-          <Button disabled={loading} onClick={list.more}>
-            {buildText.more}
-          </Button>
-        </div>
-      )}
+      <Listed
+        of={list}
+        lines={6}
+        paged={search === ''}
+        empty={
+          isFiltered ? (
+            nothingFound
+          ) : (
+            <EmptyCard icon="loops" title={text.empty}>
+              <p>{text.emptyHint}</p>
+              {mayEdit ? (
+                <Button icon="plus" onClick={create}>
+                  {text.create}
+                </Button>
+              ) : (
+                <p>{text.emptyReader}</p>
+              )}
+            </EmptyCard>
+          )
+        }
+      >
+        {() =>
+          found.length === 0 ? (
+            !loading && nothingFound
+          ) : (
+            <TableFrame
+              label={text.title}
+              headings={[buildText.name, text.status, text.triggers, text.lastRun]}
+            >
+              <tbody ref={rows}>
+                {found.map((loop) => (
+                  <Line key={loop.id} loop={loop} base={base} />
+                ))}
+              </tbody>
+            </TableFrame>
+          )
+        }
+      </Listed>
       {mayEdit && query.get('new') === '1' && (
         <CreateDialog project={project} onClose={() => setQuery({ new: '' })} />
       )}

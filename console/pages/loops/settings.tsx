@@ -1,13 +1,12 @@
 /** The settings of a loop that can be changed without a new version. */
 import { useState } from 'preact/hooks'
 import type { Loop } from '../../../protocol/loops/schema.ts'
-import { ApiError, type FieldFault } from '../../api/client.ts'
 import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Editor } from '../../editor/editor.tsx'
-import { faultsBelow } from '../../editor/faults.ts'
+import { JsonField } from '../../editor/field.tsx'
+import { useFaults } from '../../form/faults.ts'
 import { useUnsaved } from '../../form/unsaved.ts'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
@@ -31,7 +30,7 @@ export function Settings({
   const [config, setConfig] = useState(objectText(loop.default_config))
   const [settings, setSettings] = useState(objectText(loop.settings))
   const [tags, setTags] = useState(writtenTags(loop.tags))
-  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const { faults, setFaults, attempt } = useFaults()
   const disabled = !may('project.edit')
   const update = useSave(loop)
   const { isChanged, saved } = useUnsaved([name, description, agent, config, settings, tags])
@@ -41,7 +40,7 @@ export function Settings({
       return setFaults([
         { field: default_config ? 'settings' : 'default_config', message: text.notObject },
       ])
-    try {
+    await attempt(async () => {
       await update('loop.update', {
         project,
         id: loop.id,
@@ -52,29 +51,22 @@ export function Settings({
         ...(config !== objectText(loop.default_config) && { default_config }),
         ...(settings !== objectText(loop.settings) && { settings: given }),
       })
-      setFaults([])
       saved()
       onSaved()
       showDone(text.saved)
-    } catch (error) {
-      setFaults(error instanceof ApiError ? error.fields : [])
-      throw error
-    }
+    })
   }
   const field = (path: string) => ({ disabled, fault: faultAt(faults, path) })
   const json = (label: string, path: string, value: string, onValue: (text: string) => void) => (
-    <div class="field">
-      <div class="label">{label}</div>
-      <Editor
-        label={label}
-        language="json"
-        rows={4}
-        value={value}
-        readOnly={disabled}
-        faults={faultsBelow(faults, path)}
-        onValue={onValue}
-      />
-    </div>
+    <JsonField
+      label={label}
+      path={path}
+      faults={faults}
+      rows={4}
+      value={value}
+      readOnly={disabled}
+      onValue={onValue}
+    />
   )
   return (
     <form class="stack settings" noValidate onSubmit={(event) => event.preventDefault()}>

@@ -1,20 +1,18 @@
 /** The dialog that starts a run of a loop. */
 import { useState } from 'preact/hooks'
 import type { Loop } from '../../../protocol/loops/schema.ts'
-import { ApiError, call, type FieldFault } from '../../api/client.ts'
-import { Button } from '../../design/button.tsx'
+import { call, type FieldFault } from '../../api/client.ts'
 import { CopyCall } from '../../design/copy.tsx'
 import { TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
+import { reportFaults } from '../../form/faults.ts'
 import { SchemaForm } from '../../form/form.tsx'
 import { useForm } from '../../form/state.ts'
-import { faultAt, numberOf, schemaOfDeclared } from '../../form/value.ts'
+import { faultAt, isDeclared, numberOf, schemaOfDeclared } from '../../form/value.ts'
 import { go } from '../../router/router.ts'
 import { buildText } from '../build/text.ts'
 import { loopsText as text } from './text.ts'
-
-const isDeclared = (declared: object | undefined): boolean => Object.keys(declared ?? {}).length > 0
 
 /** Shows the dialog. It opens the page of the started run. */
 export function StartDialog({
@@ -52,14 +50,11 @@ export function StartDialog({
       showDone(text.started)
       go(`/p/${encodeURIComponent(project)}/runs/${run.id}`)
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      event.report(error.fields, 'event')
-      config.report(error.fields, 'config')
-      setFaults(error.fields)
-      const isShown = error.fields.every(({ field }) =>
-        /^(event|config|budget_usd|idempotency_key)\b/.test(field),
-      )
-      if (error.fields.length === 0 || !isShown) throw error
+      reportFaults(error, /^(event|config|budget_usd|idempotency_key)\b/, (found) => {
+        event.report(found, 'event')
+        config.report(found, 'config')
+        setFaults(found)
+      })
     }
   }
   return (
@@ -93,13 +88,15 @@ export function StartDialog({
             />
           </div>
         </details>
-        <div class="actions">
+        <DialogActions
+          onClose={onClose}
+          action={buildText.start}
+          submit
+          icon="start"
+          onClick={start}
+        >
           <CopyCall name="loop.start" input={request} />
-          <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button kind="primary" submit icon="start" onClick={start}>
-            {buildText.start}
-          </Button>
-        </div>
+        </DialogActions>
       </form>
     </Dialog>
   )

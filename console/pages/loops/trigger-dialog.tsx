@@ -4,13 +4,11 @@ import type { Trigger } from '../../../protocol/loops/schema.ts'
 import { scheduleFault } from '../../../protocol/rules/schedule.ts'
 import { ApiError, type FieldFault } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
-import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextField } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { faultsBelow } from '../../editor/faults.ts'
 import { useChanged } from '../../form/unsaved.ts'
 import { faultAt } from '../../form/value.ts'
-import { buildText } from '../build/text.ts'
 import { NextTimes } from './schedule.tsx'
 import { loopsText as text } from './text.ts'
 import { type TriggerFields, triggerOf, writtenTrigger } from './trigger-fields.ts'
@@ -127,21 +125,17 @@ export function TriggerDialog({
           checked={written.enabled}
           onChecked={(enabled) => change({ enabled })}
         />
-        <div class="actions">
-          <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button
-            kind="primary"
-            submit
-            disabled={
-              (trigger !== undefined && !isChanged) ||
-              wrong !== undefined ||
-              (written.kind === 'event' && written.event_type.trim() === '')
-            }
-            onClick={save}
-          >
-            {text.save}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={onClose}
+          action={text.save}
+          submit
+          disabled={
+            (trigger !== undefined && !isChanged) ||
+            wrong !== undefined ||
+            (written.kind === 'event' && written.event_type.trim() === '')
+          }
+          onClick={save}
+        />
       </form>
     </Dialog>
   )

@@ -5,14 +5,14 @@ import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
-import { FormDialog } from '../../design/overlay.tsx'
+import { Listed } from '../../design/listed.tsx'
 import { Empty } from '../../design/states.tsx'
+import { FormDialog } from '../../form/dialog.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { Page } from '../../shell/page.tsx'
-import { expiryChoices, expiryOf } from '../access/keys/expiry.ts'
+import { ExpiryField, expiryOf, usualExpiry } from '../access/keys/expiry.tsx'
 import { KeyTable } from '../access/keys/key-table.tsx'
 import { ShownOnce } from '../access/keys/shown-once.tsx'
-import { Listed } from '../access/listed.tsx'
 import { accessText } from '../access/text.ts'
 import { useOrganizationChanges } from './changes.ts'
 import { organizationText as text } from './text.ts'
@@ -24,7 +24,7 @@ const roles: readonly Role[] = ['Viewer', 'Operator', 'Editor', 'Admin', 'Owner'
 function NewOrganizationKey({ onClose }: { readonly onClose: (created?: Created) => void }) {
   const [name, setName] = useState('')
   const [role, setRole] = useState<Role>('Viewer')
-  const [days, setDays] = useState<string>(expiryChoices[0].value)
+  const [days, setDays] = useState(usualExpiry)
   return (
     <FormDialog
       title={accessText.newKey}
@@ -54,13 +54,7 @@ function NewOrganizationKey({ onClose }: { readonly onClose: (created?: Created)
             value={role}
             onValue={(next) => setRole(next as Role)}
           />
-          <SelectField
-            label={accessText.expires}
-            choices={expiryChoices}
-            fault={faultOf('expires_at')}
-            value={days}
-            onValue={setDays}
-          />
+          <ExpiryField value={days} faultOf={faultOf} onValue={setDays} />
         </>
       )}
     </FormDialog>

@@ -7,9 +7,8 @@ import { Button } from '../../design/button.tsx'
 import { type Column, DataTable } from '../../design/data-table.tsx'
 import { TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Empty, Failure, Skeleton } from '../../design/states.tsx'
-import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { Page } from '../../shell/page.tsx'
@@ -69,12 +68,7 @@ function NewProject({ onClose }: { readonly onClose: (created: boolean) => void 
           value={handle}
           onValue={setHandle}
         />
-        <div class="actions">
-          <Button onClick={() => onClose(false)}>{designText.cancel}</Button>
-          <Button kind="primary" submit>
-            {text.create}
-          </Button>
-        </div>
+        <DialogActions onClose={() => onClose(false)} action={text.create} submit />
       </form>
     </Dialog>
   )

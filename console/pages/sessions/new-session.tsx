@@ -2,11 +2,9 @@
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
-import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextField } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Failure } from '../../design/states.tsx'
-import { designText } from '../../design/text.ts'
 import { go } from '../../router/router.ts'
 import type { AgentRecord } from './agents.ts'
 import { sessionsText as text } from './text.ts'
@@ -72,12 +70,13 @@ export function NewSession({
         />
         <Checkbox label={text.privateField} checked={isPrivate} onChecked={setPrivate} />
         {error && error.fields.length === 0 && <Failure error={error} />}
-        <div class="actions">
-          <Button onClick={onClose}>{designText.cancel}</Button>
-          <Button kind="primary" submit disabled={agent_id === ''} onClick={start}>
-            {text.createAction}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={onClose}
+          action={text.createAction}
+          submit
+          disabled={agent_id === ''}
+          onClick={start}
+        />
       </form>
     </Dialog>
   )

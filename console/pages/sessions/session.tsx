@@ -7,9 +7,8 @@ import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Confirm, Dialog, Menu, type MenuItem } from '../../design/overlay.tsx'
+import { Confirm, Dialog, DialogActions, Menu, type MenuItem } from '../../design/overlay.tsx'
 import { Badge, Failure, Notice, Skeleton } from '../../design/states.tsx'
-import { designText } from '../../design/text.ts'
 import { useChanged } from '../../form/unsaved.ts'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
@@ -204,21 +203,17 @@ function Rename({
     <Dialog title={text.renameSession} onClose={onClose}>
       <form class="stack" onSubmit={(event) => event.preventDefault()}>
         <TextField label={text.titleField} value={title} maxLength={512} onValue={setTitle} />
-        <div class="actions">
-          <Button onClick={onClose}>{designText.cancel}</Button>
-          <Button
-            kind="primary"
-            submit
-            disabled={!isChanged}
-            onClick={async () => {
-              const of = { project, session_id: session.id }
-              await call('session.update', { ...of, title: title.trim() })
-              onClose()
-            }}
-          >
-            {text.save}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={onClose}
+          action={text.save}
+          submit
+          disabled={!isChanged}
+          onClick={async () => {
+            const of = { project, session_id: session.id }
+            await call('session.update', { ...of, title: title.trim() })
+            onClose()
+          }}
+        />
       </form>
     </Dialog>
   )

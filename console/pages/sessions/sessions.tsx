@@ -5,14 +5,13 @@ import { useList } from '../../api/query.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { SearchField, SelectField } from '../../design/field.tsx'
-import { Badge, Empty, Failure, Skeleton } from '../../design/states.tsx'
-import { designText } from '../../design/text.ts'
+import { EmptyCard, Listed } from '../../design/listed.tsx'
+import { Badge } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { place, setQuery } from '../../router/router.ts'
-import { Page, type PageProps } from '../../shell/page.tsx'
+import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
-import { useCommands } from '../../shell/shortcuts.ts'
 import { formatNumber } from '../../text/format.ts'
 import { useAgents } from './agents.ts'
 import { NewSession } from './new-session.tsx'
@@ -119,19 +118,10 @@ export default function SessionsPage({ params }: PageProps) {
   const base = `/p/${encodeURIComponent(project)}`
   const { value, input, filtered } = useFilters(project)
   const { agents, loaded, nameOf: agentName } = useAgents(project)
-  const { state, more, reload } = useList('session.list', input, { kinds: ['session'] })
-  const { items, more: hasMore, loading, error } = state.value
+  const list = useList('session.list', input, { kinds: ['session'] })
   const table = useRowKeys<HTMLTableElement>()
   const mayStart = may('agent.invoke') && agents.some(({ status }) => status === 'active')
   const create = (): void => setQuery({ new: '1' })
-  useCommands(
-    [
-      ...(mayStart
-        ? [{ id: 'new', label: text.create, icon: 'plus' as const, keys: 'c', run: create }]
-        : []),
-    ],
-    [mayStart],
-  )
   const clear = (): void => setQuery(Object.fromEntries(FILTERS.map((name) => [name, ''])))
   return (
     <Page
@@ -139,11 +129,7 @@ export default function SessionsPage({ params }: PageProps) {
       actions={
         <>
           <CopyCall name="session.list" input={input} />
-          {mayStart && (
-            <Button kind="primary" icon="plus" shortcut="c" onClick={create}>
-              {text.create}
-            </Button>
-          )}
+          {mayStart && <PageAction label={text.create} keys="c" onRun={create} />}
         </>
       }
     >
@@ -181,63 +167,57 @@ export default function SessionsPage({ params }: PageProps) {
           onValue={(since) => setQuery({ since })}
         />
       </div>
-      {error && <Failure error={error} retry={reload} />}
-      {items.length === 0 && loading && <Skeleton lines={6} />}
-      {items.length === 0 && !loading && !error && (
-        <section class="card">
-          {filtered ? (
-            <Empty icon="search" title={text.none}>
+      <Listed
+        of={list}
+        lines={6}
+        empty={
+          filtered ? (
+            <EmptyCard icon="search" title={text.none}>
               <p>{text.noneHint}</p>
               <Button onClick={clear}>{text.clear}</Button>
-            </Empty>
+            </EmptyCard>
           ) : (
-            <Empty icon="sessions" title={text.first}>
+            <EmptyCard icon="sessions" title={text.first}>
               <p>{loaded && agents.length === 0 ? text.firstAgent : text.firstHint}</p>
               {loaded && agents.length === 0 && may('project.edit') && (
                 <LinkButton kind="primary" icon="agents" href={`${base}/agents?new=1`}>
                   {text.createAgent}
                 </LinkButton>
               )}
-            </Empty>
-          )}
-        </section>
-      )}
-      {items.length > 0 && (
-        <div class="table-frame">
-          <table class="table" ref={table}>
-            <thead>
-              <tr>
-                <th scope="col">{text.name}</th>
-                <th scope="col">{text.agent}</th>
-                <th scope="col" class="number wide-cell">
-                  {text.messages}
-                </th>
-                <th scope="col" class="number wide-cell" title={text.tokensHint}>
-                  {text.tokens}
-                </th>
-                <th scope="col">{text.last}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {items.map((session) => (
-                <Row
-                  key={session.id}
-                  session={session}
-                  base={base}
-                  agent={agentName(session.agent_id)}
-                />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      {hasMore && (
-        <div class="row center">
-          <Button onClick={more} disabled={loading}>
-            {designText.more}
-          </Button>
-        </div>
-      )}
+            </EmptyCard>
+          )
+        }
+      >
+        {(items) => (
+          <div class="table-frame">
+            <table class="table" ref={table}>
+              <thead>
+                <tr>
+                  <th scope="col">{text.name}</th>
+                  <th scope="col">{text.agent}</th>
+                  <th scope="col" class="number wide-cell">
+                    {text.messages}
+                  </th>
+                  <th scope="col" class="number wide-cell" title={text.tokensHint}>
+                    {text.tokens}
+                  </th>
+                  <th scope="col">{text.last}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {items.map((session) => (
+                  <Row
+                    key={session.id}
+                    session={session}
+                    base={base}
+                    agent={agentName(session.agent_id)}
+                  />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Listed>
       {place.value.query.get('new') === '1' && may('agent.invoke') && agents.length > 0 && (
         <NewSession
           project={project}

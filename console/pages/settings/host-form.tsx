@@ -5,8 +5,8 @@ import { call } from '../../api/client.ts'
 import { type Save, useSave } from '../../api/save.ts'
 import { SelectField, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { FormDialog } from '../../design/overlay.tsx'
 import { Notice } from '../../design/states.tsx'
+import { FormDialog } from '../../form/dialog.tsx'
 import { settingsText as text } from './text.ts'
 
 /** Labels of the kinds of hosts. */

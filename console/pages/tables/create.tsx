@@ -2,9 +2,8 @@
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
-import { Button } from '../../design/button.tsx'
 import { SelectField, TextArea, TextField } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Failure } from '../../design/states.tsx'
 import { go } from '../../router/router.ts'
 import { ColumnsEditor, columnsOf, editedColumn } from './columns.tsx'
@@ -86,12 +85,13 @@ export function CreateTable({
           onValue={setIdentity}
         />
         {error && nameFault === undefined && <Failure error={error} />}
-        <div class="actions">
-          <Button onClick={onClose}>{text.cancel}</Button>
-          <Button kind="primary" submit disabled={name === '' || chosen === ''} onClick={create}>
-            {text.create}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={onClose}
+          action={text.create}
+          submit
+          disabled={name === '' || chosen === ''}
+          onClick={create}
+        />
       </form>
     </Dialog>
   )

@@ -8,7 +8,7 @@ import { type FaultOf, useRefusal } from '../../api/refusal.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyButton, CopyCall } from '../../design/copy.tsx'
 import { SelectField, TextArea, TextField } from '../../design/field.tsx'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { Tree } from '../../design/tree.tsx'
@@ -136,12 +136,7 @@ export function NewRow({
         ))}
       </div>
       {error && !isShown(faultOf, schema) && <Failure error={error} />}
-      <div class="actions">
-        <Button onClick={onClose}>{text.cancel}</Button>
-        <Button kind="primary" onClick={insert}>
-          {text.insert}
-        </Button>
-      </div>
+      <DialogActions onClose={onClose} action={text.insert} onClick={insert} />
     </Dialog>
   )
 }

@@ -2,13 +2,12 @@ import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { Code, CopyCall } from '../../design/copy.tsx'
 import { SearchField } from '../../design/field.tsx'
-import { Empty, Failure, Skeleton } from '../../design/states.tsx'
+import { EmptyCard, Listed } from '../../design/listed.tsx'
 import { Time } from '../../design/time.tsx'
 import { place, setQuery } from '../../router/router.ts'
-import { Page, type PageProps } from '../../shell/page.tsx'
+import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
-import { useCommands } from '../../shell/shortcuts.ts'
 import { CreateTable } from './create.tsx'
 import { tablesText as text } from './text.ts'
 
@@ -18,33 +17,21 @@ export default function TablesPage({ params }: PageProps) {
   const { query } = place.value
   const find = query.get('find') ?? ''
   const input = { project, limit: 100 }
-  const { state, more, reload } = useList('table.list', input, { kinds: ['table'] })
-  const { items, more: hasMore, loading, error } = state.value
+  const list = useList('table.list', input, { kinds: ['table'] })
+  const { items } = list.state.value
   const allowed = may('project.edit')
   const shown = items.filter(({ name, description = '' }) =>
     `${name} ${description}`.toLowerCase().includes(find.toLowerCase()),
   )
   const rows = useRowKeys<HTMLTableElement>()
   const create = (): void => setQuery({ new: '1' }, { push: true })
-  useCommands(
-    [
-      ...(allowed
-        ? [{ id: 'create', label: text.create, icon: 'plus' as const, keys: 'c', run: create }]
-        : []),
-    ],
-    [allowed],
-  )
   return (
     <Page
       title={text.title}
       actions={
         <>
           <CopyCall name="table.list" input={input} />
-          {allowed && (
-            <Button kind="primary" icon="plus" shortcut="c" onClick={create}>
-              {text.create}
-            </Button>
-          )}
+          {allowed && <PageAction label={text.create} keys="c" onRun={create} />}
         </>
       }
     >
@@ -55,11 +42,11 @@ export default function TablesPage({ params }: PageProps) {
           onValue={(value) => setQuery({ find: value })}
         />
       )}
-      {error && <Failure error={error} retry={reload} />}
-      {items.length === 0 && loading && <Skeleton lines={6} />}
-      {items.length === 0 && !loading && !error && (
-        <section class="card">
-          <Empty icon="tables" title={text.empty}>
+      <Listed
+        of={list}
+        lines={6}
+        empty={
+          <EmptyCard icon="tables" title={text.empty}>
             <p>{text.emptyHint}</p>
             {allowed && (
               <>
@@ -70,49 +57,46 @@ export default function TablesPage({ params }: PageProps) {
                 <Code>{text.emptyCommand}</Code>
               </>
             )}
-          </Empty>
-        </section>
-      )}
-      {items.length > 0 && shown.length === 0 && <p class="soft">{text.noMatch}</p>}
-      {shown.length > 0 && (
-        <div class="table-frame">
-          <table class="table" ref={rows}>
-            <thead>
-              <tr>
-                <th scope="col">{text.name}</th>
-                <th scope="col">{text.description}</th>
-                <th scope="col" class="number">
-                  {text.columns}
-                </th>
-                <th scope="col">{text.changed}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map(({ id, name, description, schema, updated_at }) => (
-                <tr key={id}>
-                  <td>
-                    <a class="mono user-text" {...rowLink} href={`${base}/${id}`}>
-                      {name}
-                    </a>
-                  </td>
-                  <td class="soft user-text">{description}</td>
-                  <td class="number">{schema.columns.length}</td>
-                  <td class="nowrap">
-                    <Time at={updated_at} relative />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      {hasMore && (
-        <div class="row">
-          <Button disabled={loading} onClick={more}>
-            {text.more}
-          </Button>
-        </div>
-      )}
+          </EmptyCard>
+        }
+      >
+        {() =>
+          shown.length === 0 ? (
+            <p class="soft">{text.noMatch}</p>
+          ) : (
+            <div class="table-frame">
+              <table class="table" ref={rows}>
+                <thead>
+                  <tr>
+                    <th scope="col">{text.name}</th>
+                    <th scope="col">{text.description}</th>
+                    <th scope="col" class="number">
+                      {text.columns}
+                    </th>
+                    <th scope="col">{text.changed}</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {shown.map(({ id, name, description, schema, updated_at }) => (
+                    <tr key={id}>
+                      <td>
+                        <a class="mono user-text" {...rowLink} href={`${base}/${id}`}>
+                          {name}
+                        </a>
+                      </td>
+                      <td class="soft user-text">{description}</td>
+                      <td class="number">{schema.columns.length}</td>
+                      <td class="nowrap">
+                        <Time at={updated_at} relative />
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </Listed>
       {query.get('new') === '1' && allowed && (
         <CreateTable project={project} base={base} onClose={() => setQuery({ new: '' })} />
       )}

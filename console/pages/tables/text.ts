@@ -28,7 +28,6 @@ export const tablesText = messages('tables', {
   emptyOr: 'Or create one from a CSV file on the command line:',
   find: 'Find a table by its name',
   noMatch: 'No table has this name.',
-  more: 'Load more',
   rows: 'Rows',
   schema: 'Columns',
   statistics: 'Statistics',

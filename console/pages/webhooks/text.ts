@@ -72,6 +72,5 @@ export const webhooksText = messages('webhooks', {
   delivered: 'delivered',
   failed: 'failed',
   back: 'Webhooks',
-  more: 'Load more',
   id: 'Id',
 })

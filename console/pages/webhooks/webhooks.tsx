@@ -1,17 +1,15 @@
 /** The webhooks of a project. */
 import { useState } from 'preact/hooks'
 import { useList } from '../../api/query.ts'
-import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { type Column, DataTable } from '../../design/data-table.tsx'
+import { Listed } from '../../design/listed.tsx'
 import { Badge, Empty } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { go, place, setQuery } from '../../router/router.ts'
-import { Page, type PageProps } from '../../shell/page.tsx'
+import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
-import { useCommands } from '../../shell/shortcuts.ts'
 import { ShownOnce } from '../access/keys/shown-once.tsx'
-import { Listed } from '../access/listed.tsx'
 import { webhooksText as text } from './text.ts'
 import { type Webhook, WebhookForm } from './webhook-form.tsx'
 
@@ -35,17 +33,7 @@ export default function WebhooksPage({ params }: PageProps) {
   const isNew = place.value.query.get('new') !== null
   const mayCreate = may('project.admin')
   const openNew = () => setQuery({ new: '1' }, { push: true })
-  useCommands(
-    mayCreate
-      ? [{ id: 'webhooks.new', label: text.new, icon: 'plus', keys: 'n', run: openNew }]
-      : [],
-    [mayCreate],
-  )
-  const create = mayCreate && (
-    <Button kind="primary" icon="plus" shortcut="n" onClick={openNew}>
-      {text.new}
-    </Button>
-  )
+  const create = mayCreate && <PageAction label={text.new} keys="n" onRun={openNew} />
   const columns: readonly Column<Webhook>[] = [
     {
       name: text.name,

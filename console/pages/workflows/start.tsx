@@ -1,21 +1,19 @@
 /** The dialog that starts a run of a workflow. */
 import { useState } from 'preact/hooks'
 import type { Workflow } from '../../../protocol/workflows/rows.ts'
-import { ApiError, call, type FieldFault } from '../../api/client.ts'
-import { Button } from '../../design/button.tsx'
+import { call, type FieldFault } from '../../api/client.ts'
 import { CopyCall } from '../../design/copy.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
+import { reportFaults } from '../../form/faults.ts'
 import { SchemaForm } from '../../form/form.tsx'
 import { useForm } from '../../form/state.ts'
-import { schemaOfDeclared } from '../../form/value.ts'
+import { isDeclared, schemaOfDeclared } from '../../form/value.ts'
 import { go } from '../../router/router.ts'
 import { noOptions, readOptions } from '../build/options.ts'
 import { StartOptionFields } from '../build/start-options.tsx'
 import { buildText } from '../build/text.ts'
 import { workflowsText as text } from './text.ts'
-
-const isDeclared = (declared: object | undefined): boolean => Object.keys(declared ?? {}).length > 0
 
 /** Shows the dialog. It opens the page of the started run. */
 export function StartDialog({
@@ -50,14 +48,12 @@ export function StartDialog({
       showDone(text.started)
       go(`/p/${encodeURIComponent(project)}/runs/${run.id}`)
     } catch (error) {
-      if (!(error instanceof ApiError) || error.fields.length === 0) throw error
-      input.report(error.fields, 'input')
-      config.report(error.fields, 'config')
-      setFaults(error.fields)
-      const isShown = error.fields.every(({ field }) =>
-        /^(input|config|priority|queue|metadata|idempotency_key|external_id)\b/.test(field),
-      )
-      if (!isShown) throw error
+      const shown = /^(input|config|priority|queue|metadata|idempotency_key|external_id)\b/
+      reportFaults(error, shown, (found) => {
+        input.report(found, 'input')
+        config.report(found, 'config')
+        setFaults(found)
+      })
     }
   }
   return (
@@ -72,13 +68,15 @@ export function StartDialog({
           </fieldset>
         )}
         <StartOptionFields written={written} faults={faults} onWritten={setWritten} />
-        <div class="actions">
+        <DialogActions
+          onClose={onClose}
+          action={buildText.start}
+          submit
+          icon="start"
+          onClick={start}
+        >
           <CopyCall name="workflow.run" input={{ ...request, id: handle }} />
-          <Button onClick={onClose}>{buildText.cancel}</Button>
-          <Button kind="primary" submit icon="start" onClick={start}>
-            {buildText.start}
-          </Button>
-        </div>
+        </DialogActions>
       </form>
     </Dialog>
   )

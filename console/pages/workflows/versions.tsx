@@ -4,7 +4,9 @@ import type { Workflow } from '../../../protocol/workflows/rows.ts'
 import { call } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
+import { TableFrame } from '../../design/data-table.tsx'
 import { SelectField } from '../../design/field.tsx'
+import { More } from '../../design/listed.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Confirm } from '../../design/overlay.tsx'
 import { Badge, Failure, Skeleton } from '../../design/states.tsx'
@@ -13,7 +15,6 @@ import { Differences } from '../../editor/differences.tsx'
 import { Who } from '../../people/who.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
-import { buildText } from '../build/text.ts'
 import { workflowsText as text } from './text.ts'
 
 /** Shows the versions, newest first. The URL contains the numbers of the compared versions. */
@@ -30,7 +31,7 @@ export function Versions({
     { project, id, include_spec: true, limit: 20 },
     { kinds: ['workflow'], id },
   )
-  const { items, more, loading, error } = list.state.value
+  const { items, error } = list.state.value
   const [restoring, setRestoring] = useState<number>()
   const { query } = place.value
   const find = (wanted: number) => items.find(({ version }) => version === wanted)
@@ -42,58 +43,42 @@ export function Versions({
   if (items.length === 0) return <Skeleton />
   return (
     <div class="stack">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard */}
-      <div class="table-frame" role="region" aria-label={text.versions} tabIndex={0}>
-        <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">{text.version}</th>
-              <th scope="col">{text.at}</th>
-              <th scope="col">{text.by}</th>
-              <th scope="col">
-                <span class="unseen">{text.compare}</span>
-              </th>
+      <TableFrame
+        label={text.versions}
+        headings={[text.version, text.at, text.by, { name: text.compare, unseen: true }]}
+      >
+        <tbody>
+          {items.map(({ version, created_at, created_by }) => (
+            <tr key={version}>
+              <td>
+                {version} {version === latest_version && <Badge>{text.latest}</Badge>}
+              </td>
+              <td>
+                <Time at={created_at} relative />
+              </td>
+              <td>{created_by ? <Who project={project} id={created_by} /> : '–'}</td>
+              <td>
+                <div class="row">
+                  {version > 1 && (
+                    <Button
+                      kind="quiet"
+                      onClick={() => setQuery({ from: String(version - 1), to: String(version) })}
+                    >
+                      {text.compare}
+                    </Button>
+                  )}
+                  {version < latest_version && may('project.edit') && (
+                    <Button kind="quiet" onClick={() => setRestoring(version)}>
+                      {text.restore(version)}
+                    </Button>
+                  )}
+                </div>
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {items.map(({ version, created_at, created_by }) => (
-              <tr key={version}>
-                <td>
-                  {version} {version === latest_version && <Badge>{text.latest}</Badge>}
-                </td>
-                <td>
-                  <Time at={created_at} relative />
-                </td>
-                <td>{created_by ? <Who project={project} id={created_by} /> : '–'}</td>
-                <td>
-                  <div class="row">
-                    {version > 1 && (
-                      <Button
-                        kind="quiet"
-                        onClick={() => setQuery({ from: String(version - 1), to: String(version) })}
-                      >
-                        {text.compare}
-                      </Button>
-                    )}
-                    {version < latest_version && may('project.edit') && (
-                      <Button kind="quiet" onClick={() => setRestoring(version)}>
-                        {text.restore(version)}
-                      </Button>
-                    )}
-                  </div>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {more && (
-        <div>
-          <Button disabled={loading} onClick={list.more}>
-            {buildText.more}
-          </Button>
-        </div>
-      )}
+          ))}
+        </tbody>
+      </TableFrame>
+      <More of={list} />
       {latest_version === 1 && <p class="soft">{text.oneVersion}</p>}
       {before && after && (
         <section class="stack" aria-label={text.compare}>

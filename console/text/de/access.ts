@@ -157,7 +157,6 @@ export const access: typeof accessText = {
     'Alle Versionen werden gelöscht. Alles, was auf das Geheimnis verweist, schlägt dann fehl.',
   generate: 'Signierschlüssel erzeugen',
   stored: 'Das Geheimnis wurde gespeichert.',
-  more: 'Mehr laden',
 }
 
 export const account: typeof accountText = {

@@ -43,7 +43,6 @@ export const tables: typeof tablesText = {
   emptyOr: 'Oder legen Sie auf der Befehlszeile eine aus einer CSV-Datei an:',
   find: 'Tabelle nach Namen suchen',
   noMatch: 'Keine Tabelle hat diesen Namen.',
-  more: 'Mehr laden',
   rows: 'Zeilen',
   schema: 'Spalten',
   statistics: 'Statistik',
@@ -210,7 +209,6 @@ export const artifacts: typeof artifactsText = {
     'Artefakte sind Dateien, die Läufe, Sitzungen und Personen im Projekt aufbewahren. Laden Sie ' +
     'eine hoch, oder lassen Sie einen Worker seine Ergebnisse veröffentlichen.',
   emptyFiltered: 'Kein Artefakt passt zu den Filtern',
-  more: 'Mehr laden',
   clear: 'Filter löschen',
   type: 'Typ',
   allTypes: 'Alle Typen',

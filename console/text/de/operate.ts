@@ -78,7 +78,6 @@ export const webhooks: typeof webhooksText = {
   delivered: 'zugestellt',
   failed: 'fehlgeschlagen',
   back: 'Webhooks',
-  more: 'Mehr laden',
   id: 'Id',
 }
 

@@ -66,7 +66,6 @@ export const audit: typeof auditText = {
     `Die neuesten ${count} Einträge wurden exportiert. Wählen Sie für den Rest einen kürzeren ` +
     'Zeitraum.',
   stop: 'Anhalten',
-  more: 'Mehr laden',
   next: 'Nächster Eintrag',
   previous: 'Vorheriger Eintrag',
   happened: (type, name, action) => `${type} ${name} ${action}`,

@@ -16,7 +16,6 @@ export const inbox: typeof inboxText = {
   answered: 'Beantwortet',
   expired: 'Abgelaufen oder zurückgezogen',
   all: 'Alle',
-  more: 'Mehr laden',
   nothingMine: 'Nichts wartet auf Sie',
   nothingMineHint:
     'Genehmigungen, Formulare und Prüfungen von Läufen und Agenten erscheinen hier, sobald sie ' +
@@ -146,7 +145,6 @@ export const channels: typeof channelsText = {
   archived: 'Archiviert',
   closed: 'Privat',
   showArchived: 'Archivierte Kanäle zeigen',
-  loadMore: 'Mehr laden',
   name: 'Name',
   nameHint: 'Kleinbuchstaben, Ziffern und Bindestriche.',
   displayName: 'Angezeigter Name (optional)',
@@ -217,7 +215,6 @@ export const channels: typeof channelsText = {
   copyLink: 'Link kopieren',
   copied: 'Kopiert.',
   editLabel: 'Nachricht bearbeiten',
-  cancel: 'Abbrechen',
   session: 'Sitzung',
   compose: (name) => `Nachricht an ${isolate(name)}`,
   composeReply: 'Antworten',

@@ -101,6 +101,22 @@ export function openClient(url: string): { ask(asked: Asked): Promise<Answered>;
   }
 }
 
+/**
+ * Makes requests that do not affect each other, 16 at a time. The service then reads and writes
+ * several of them at once, which takes less processor time.
+ */
+export async function together<T>(
+  all: readonly T[],
+  run: (one: T) => Promise<void>,
+): Promise<void> {
+  const next = all.values()
+  await Promise.all(
+    Array.from({ length: 16 }, async () => {
+      for (const one of next) await run(one)
+    }),
+  )
+}
+
 /** Starts a service and opens a client of it. Both end with the test. */
 export async function serviceWithClient(
   t: TAP,

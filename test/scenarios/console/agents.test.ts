@@ -84,9 +84,9 @@ async function tryOut(browser: Browser): Promise<void> {
     await nameField.fill('Taken')
     const address = page.url()
     const goBack = () => page.evaluate('history.back()')
+    const question = page.waitForEvent('dialog')
     await goBack()
-    await untilTrue(page, `location.href === ${JSON.stringify(address)}`)
-    while (dialogs.length < 2) await page.waitForEvent('dialog')
+    await question
     await untilTrue(page, `location.href === ${JSON.stringify(address)}`)
     t.equal(await nameField.inputValue(), 'Taken')
     await goBack()

@@ -1,11 +1,11 @@
 /**
  * The frame of the console in a real browser: signing in and out, navigation by mouse and keyboard,
- * the command palette, themes, the security policy, and ten tabs with one live connection. Skipped
- * without Chromium.
+ * the command palette, questions before input is lost, themes, the security policy, and ten tabs
+ * with one live connection. Skipped without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
-import { faultsOf, inBrowser } from '../support/browser.ts'
+import { faultsOf, inBrowser, untilTrue } from '../support/browser.ts'
 import { serviceFor, signedIn } from '../support/console.ts'
 import { person } from '../support/people.ts'
 
@@ -76,6 +76,48 @@ async function tryOut(browser: Browser): Promise<void> {
     t.strictSame(faults, [])
     await context.close()
   })
+
+  t.test(
+    'history buttons and the closing of the tab ask before the input of a dialog is lost',
+    async (t) => {
+      const { context, open } = await signedIn(browser, s)
+      const page = await open('/p/default')
+      await page.getByRole('link', { name: 'Agents', exact: true }).click()
+      await page.getByRole('button', { name: 'New agent' }).first().click()
+      const name = page.getByRole('dialog').getByLabel('Name', { exact: true })
+      const asked: string[] = []
+      const answers: boolean[] = []
+      page.on('dialog', (dialog) => {
+        asked.push(dialog.type())
+        void (answers.shift() ? dialog.accept() : dialog.dismiss())
+      })
+      /** Makes a change of the page that asks, and waits for the question. */
+      const asks = async (type: string, change: () => Promise<unknown>): Promise<void> => {
+        const question = page.waitForEvent('dialog')
+        await change()
+        t.equal((await question).type(), type)
+      }
+      await name.click()
+      await name.pressSequentially('Half')
+      const address = page.url()
+      await asks('confirm', () => page.evaluate('history.back()'))
+      await untilTrue(page, `location.href === ${JSON.stringify(address)}`)
+      t.equal(await name.inputValue(), 'Half', 'a refused Back keeps the dialog and its input')
+      await asks('beforeunload', () => page.close({ runBeforeUnload: true }))
+      t.equal(await name.inputValue(), 'Half', 'a refused closing keeps them as well')
+      answers.push(true)
+      await asks('confirm', () => page.evaluate('history.back()'))
+      await page.getByRole('heading', { name: 'Home' }).waitFor()
+      t.equal(await page.getByRole('dialog').count(), 0)
+      t.strictSame(asked, ['confirm', 'beforeunload', 'confirm'])
+      // A page without input closes without a question.
+      const closed = page.waitForEvent('close')
+      await page.close({ runBeforeUnload: true })
+      await closed
+      t.equal(asked.length, 3)
+      await context.close()
+    },
+  )
 
   t.test('the policy forbids HTML from texts; the language is a choice', async (t) => {
     const { context, open, faults } = await signedIn(browser, s)

@@ -3,11 +3,11 @@ import { useRef, useState } from 'preact/hooks'
 import { type CallReply, call } from '../../../api/client.ts'
 import { useQuery } from '../../../api/query.ts'
 import { SelectField, TextField } from '../../../design/field.tsx'
-import { FormDialog } from '../../../design/overlay.tsx'
+import { FormDialog } from '../../../form/dialog.tsx'
 import { may } from '../../../shell/session.ts'
 import { useRoles } from '../roles-of.ts'
 import { accessText as text } from '../text.ts'
-import { expiryChoices, expiryOf } from './expiry.ts'
+import { ExpiryField, expiryOf, usualExpiry } from './expiry.tsx'
 
 /** A created key, with its value. */
 export type CreatedKey = CallReply<'key.create'>
@@ -30,7 +30,7 @@ export function NewKey({
   const born = useRef<{ readonly id: string; readonly name: string; readonly role: string }>(
     undefined,
   )
-  const [days, setDays] = useState<string>(expiryChoices[0].value)
+  const [days, setDays] = useState(usualExpiry)
   const submit = async (): Promise<void> => {
     const principal_id = principal === '' ? await newService() : principal
     onClose(
@@ -101,13 +101,7 @@ export function NewKey({
             value={role}
             onValue={setRole}
           />
-          <SelectField
-            label={text.expires}
-            choices={expiryChoices}
-            fault={faultOf('expires_at')}
-            value={days}
-            onValue={setDays}
-          />
+          <ExpiryField value={days} faultOf={faultOf} onValue={setDays} />
         </>
       )}
     </FormDialog>

@@ -1,27 +1,31 @@
 /** The dialog that creates a personal token, for oneself or for another person. */
 import { useState } from 'preact/hooks'
 import type { CallReply } from '../../../api/client.ts'
-import { SelectField, TextField } from '../../../design/field.tsx'
-import { FormDialog } from '../../../design/overlay.tsx'
+import { TextField } from '../../../design/field.tsx'
+import { FormDialog } from '../../../form/dialog.tsx'
 import { accessText as text } from '../text.ts'
-import { expiryChoices, expiryOf } from './expiry.ts'
+import { ExpiryField, expiryOf, usualExpiry } from './expiry.tsx'
 
 /** A created token, with its value. */
 export type CreatedToken = CallReply<'me.create_token'>
+
+/** The content of the request for a token. */
+export interface TokenRequest {
+  readonly name: string
+  /** RFC 3339; absent for a token that never expires. */
+  readonly expires_at?: string
+}
 
 /** Shows the dialog. `create` sends the request, and `onClose` receives its result. */
 export function NewToken({
   create,
   onClose,
 }: {
-  readonly create: (body: {
-    readonly name: string
-    readonly expires_at?: string
-  }) => Promise<CreatedToken>
+  readonly create: (request: TokenRequest) => Promise<CreatedToken>
   readonly onClose: (created?: CreatedToken) => void
 }) {
   const [name, setName] = useState('')
-  const [days, setDays] = useState<string>(expiryChoices[0].value)
+  const [days, setDays] = useState(usualExpiry)
   return (
     <FormDialog
       title={text.newToken}
@@ -40,13 +44,7 @@ export function NewToken({
             value={name}
             onValue={setName}
           />
-          <SelectField
-            label={text.expires}
-            choices={expiryChoices}
-            fault={faultOf('expires_at')}
-            value={days}
-            onValue={setDays}
-          />
+          <ExpiryField value={days} faultOf={faultOf} onValue={setDays} />
         </>
       )}
     </FormDialog>

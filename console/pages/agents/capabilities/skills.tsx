@@ -7,17 +7,16 @@ import { useSave } from '../../../api/save.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { CopyCall } from '../../../design/copy.tsx'
 import { TextArea, TextField } from '../../../design/field.tsx'
+import { EmptyCard } from '../../../design/listed.tsx'
 import { showDone, showError } from '../../../design/notify.ts'
-import { Confirm, Dialog } from '../../../design/overlay.tsx'
-import { Badge, Empty, Failure, Show } from '../../../design/states.tsx'
-import { designText } from '../../../design/text.ts'
+import { Confirm, Dialog, DialogActions } from '../../../design/overlay.tsx'
+import { Badge, Failure, Show } from '../../../design/states.tsx'
 import { Editor } from '../../../editor/editor.tsx'
 import { useChanged } from '../../../form/unsaved.ts'
 import { Markdown } from '../../../markdown/markdown.tsx'
 import { place, setQuery } from '../../../router/router.ts'
-import { Page, type PageProps } from '../../../shell/page.tsx'
+import { Page, PageAction, type PageProps } from '../../../shell/page.tsx'
 import { may } from '../../../shell/session.ts'
-import { useCommands } from '../../../shell/shortcuts.ts'
 import { agentsText as text } from '../text.ts'
 
 type Skill = CallReply<'skill.list'>['items'][number]
@@ -37,15 +36,6 @@ export default function SkillsPage({ params }: PageProps) {
   const mayEdit = may('project.edit')
   const create = (): void => setQuery({ edit: 'new' })
   const choose = (): void => file.current?.click()
-  useCommands(
-    mayEdit
-      ? [
-          { id: 'new', label: text.newSkill, icon: 'plus', keys: 'c', run: create },
-          { id: 'import', label: text.importSkill, icon: 'upload', keys: 'i', run: choose },
-        ]
-      : [],
-    [mayEdit],
-  )
   const importFile = async (chosen: File): Promise<void> => {
     const { id, name } = await call('skill.import', { project, content: await chosen.text() })
     showDone(text.imported(name))
@@ -55,12 +45,8 @@ export default function SkillsPage({ params }: PageProps) {
   const edited = state.value.data?.items.find(({ id }) => id === wanted)
   const buttons = mayEdit && (
     <>
-      <Button icon="upload" shortcut="i" onClick={choose}>
-        {text.importSkill}
-      </Button>
-      <Button kind="primary" icon="plus" shortcut="c" onClick={create}>
-        {text.newSkill}
-      </Button>
+      <PageAction label={text.importSkill} icon="upload" keys="i" primary={false} onRun={choose} />
+      <PageAction label={text.newSkill} keys="c" onRun={create} />
     </>
   )
   return (
@@ -89,11 +75,9 @@ export default function SkillsPage({ params }: PageProps) {
       <Show of={state.value} retry={reload}>
         {({ items }) =>
           items.length === 0 ? (
-            <section class="card">
-              <Empty icon="star" title={text.skillFirst}>
-                <p>{text.skillHint}</p>
-              </Empty>
-            </section>
+            <EmptyCard icon="star" title={text.skillFirst}>
+              <p>{text.skillHint}</p>
+            </EmptyCard>
           ) : (
             <ul class="stack close">
               {items.map((skill) => (
@@ -243,19 +227,15 @@ function SkillDialog({
           onValue={setTools}
         />
         {error && <Failure error={error} />}
-        <div class="actions">
-          <Button onClick={() => onClose(false)}>{designText.cancel}</Button>
-          <Button
-            kind="primary"
-            submit
-            disabled={
-              (skill !== undefined && !isChanged) || name.trim() === '' || instructions === ''
-            }
-            onClick={save}
-          >
-            {text.save}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={() => onClose(false)}
+          action={text.save}
+          submit
+          disabled={
+            (skill !== undefined && !isChanged) || name.trim() === '' || instructions === ''
+          }
+          onClick={save}
+        />
       </form>
     </Dialog>
   )

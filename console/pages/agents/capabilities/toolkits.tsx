@@ -11,14 +11,12 @@ import { Button, IconButton } from '../../../design/button.tsx'
 import { CopyCall } from '../../../design/copy.tsx'
 import { SelectField, TextField } from '../../../design/field.tsx'
 import { showDone } from '../../../design/notify.ts'
-import { Confirm, Dialog } from '../../../design/overlay.tsx'
+import { Confirm, Dialog, DialogActions } from '../../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../../design/states.tsx'
-import { designText } from '../../../design/text.ts'
 import { useChanged } from '../../../form/unsaved.ts'
 import { place, setQuery } from '../../../router/router.ts'
-import { Page, type PageProps } from '../../../shell/page.tsx'
+import { Page, PageAction, type PageProps } from '../../../shell/page.tsx'
 import { may } from '../../../shell/session.ts'
-import { useCommands } from '../../../shell/shortcuts.ts'
 import { agentsText as text } from '../text.ts'
 
 type Toolkit = CallReply<'toolkit.list'>['items'][number]
@@ -39,10 +37,6 @@ export default function ToolkitsPage({ params }: PageProps) {
   const [deleted, setDeleted] = useState<Toolkit>()
   const mayEdit = may('project.edit')
   const create = (): void => setQuery({ edit: 'new' })
-  useCommands(
-    mayEdit ? [{ id: 'new', label: text.newToolkit, icon: 'plus', keys: 'c', run: create }] : [],
-    [mayEdit],
-  )
   const edited = state.value.data?.items.find(({ id }) => id === wanted)
   return (
     <Page
@@ -50,11 +44,7 @@ export default function ToolkitsPage({ params }: PageProps) {
       actions={
         <>
           <CopyCall name="toolkit.list" input={{ project }} />
-          {mayEdit && (
-            <Button kind="primary" icon="plus" shortcut="c" onClick={create}>
-              {text.newToolkit}
-            </Button>
-          )}
+          {mayEdit && <PageAction label={text.newToolkit} keys="c" onRun={create} />}
         </>
       }
     >
@@ -226,17 +216,13 @@ function ToolkitDialog({
           </div>
         </fieldset>
         {error && <Failure error={error} />}
-        <div class="actions">
-          <Button onClick={() => onClose(false)}>{designText.cancel}</Button>
-          <Button
-            kind="primary"
-            submit
-            disabled={(kit !== undefined && !isChanged) || name.trim() === ''}
-            onClick={save}
-          >
-            {text.save}
-          </Button>
-        </div>
+        <DialogActions
+          onClose={() => onClose(false)}
+          action={text.save}
+          submit
+          disabled={(kit !== undefined && !isChanged) || name.trim() === ''}
+          onClick={save}
+        />
       </form>
     </Dialog>
   )

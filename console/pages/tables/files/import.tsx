@@ -5,7 +5,7 @@ import type { Table } from '../../../../protocol/tables/schema.ts'
 import { ApiError, call } from '../../../api/client.ts'
 import { Button } from '../../../design/button.tsx'
 import { SelectField } from '../../../design/field.tsx'
-import { Dialog } from '../../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../../design/overlay.tsx'
 import { Failure, Notice } from '../../../design/states.tsx'
 import { designText } from '../../../design/text.ts'
 import { useFileDrop } from '../../../files/drop.ts'
@@ -275,16 +275,12 @@ function Mapped({
           <p>{text.invalidHint}</p>
         </Notice>
       )}
-      <div class="actions">
-        <Button onClick={onClose}>{text.cancel}</Button>
-        <Button
-          kind="primary"
-          disabled={missing || twice !== undefined || plan.rows.length === 0}
-          onClick={run}
-        >
-          {text.importRows(plan.rows.length)}
-        </Button>
-      </div>
+      <DialogActions
+        onClose={onClose}
+        action={text.importRows(plan.rows.length)}
+        disabled={missing || twice !== undefined || plan.rows.length === 0}
+        onClick={run}
+      />
     </>
   )
 }

@@ -1,0 +1,49 @@
+/** The faults that the service reported for the fields of a form. */
+import { useState } from 'preact/hooks'
+import { ApiError, type FieldFault } from '../api/client.ts'
+
+interface Faults {
+  readonly faults: readonly FieldFault[]
+  /** Replaces the faults, for example by those that the form has found itself. */
+  readonly setFaults: (faults: readonly FieldFault[]) => void
+  /**
+   * Sends the form, and keeps the faults of a refusal. After a success, there are none.
+   * @throws the error of the request, so that the button shows it.
+   */
+  readonly attempt: (send: () => Promise<unknown>) => Promise<void>
+}
+
+/** Provides the faults of one form. */
+export function useFaults(): Faults {
+  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  return {
+    faults,
+    setFaults,
+    async attempt(send) {
+      try {
+        await send()
+        setFaults([])
+      } catch (error) {
+        setFaults(error instanceof ApiError ? error.fields : [])
+        throw error
+      }
+    },
+  }
+}
+
+/**
+ * Reports the faults of a refused request to the parts of its form.
+ * @param shown matches the fields that the form has. A refusal with other faults, or with none, is
+ * thrown again.
+ * @throws `error`, if it is not a refusal or the form cannot show it completely.
+ */
+export function reportFaults(
+  error: unknown,
+  shown: RegExp,
+  report: (faults: readonly FieldFault[]) => void,
+): void {
+  if (!(error instanceof ApiError)) throw error
+  const { fields } = error
+  report(fields)
+  if (fields.length === 0 || !fields.every(({ field }) => shown.test(field))) throw error
+}

@@ -1,0 +1,20 @@
+/** The search of a list of definitions, whose text is the query parameter `q`. */
+import { Button } from '../../design/button.tsx'
+import { SearchField } from '../../design/field.tsx'
+import { Empty } from '../../design/states.tsx'
+import { setQuery } from '../../router/router.ts'
+import { buildText as text } from './text.ts'
+
+/** The field for the search text. */
+export const ListSearch = ({ value }: { readonly value: string }) => (
+  <div class="list-search">
+    <SearchField label={text.search} value={value} onValue={(q) => setQuery({ q })} />
+  </div>
+)
+
+/** Shown when the search and the filters select nothing. `onClear` removes them. */
+export const NothingFound = ({ onClear }: { readonly onClear: () => void }) => (
+  <Empty icon="search" title={text.nothingFound}>
+    <Button onClick={onClear}>{text.clearSearch}</Button>
+  </Empty>
+)

@@ -1,0 +1,133 @@
+/**
+ * Lets rows share a project, because creating its records takes most of the time of a row. A
+ * project is passed on while every record that the next row names is still in it, and while nothing
+ * in it changes on its own.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { RowName } from '../../../protocol/api.ts'
+import type { Row } from '../../../protocol/contract.ts'
+import type { Service } from '../../support/service.ts'
+import { furnish, type Place } from './rows.ts'
+import { shownIn } from './shown.ts'
+
+/** Rows that only add or edit records. All records can still be used afterwards. */
+const KEEPS = new RegExp(
+  '\\.(create(_\\w+)?|publish|publish_many|import(_organization)?|send|put|ping|insert|upsert\\w*|' +
+    'update|replace\\w*|edit|mark_read|save|save_preferences|protect|assign_\\w+|set_binding|' +
+    'add_member|link|nudge|query|search|signed_url|git_credentials)$|' +
+    '^(session\\.attach|row\\.bulk\\w*)$',
+)
+/** Resources whose records fire on their own. */
+const FIRES = /^loop\./
+/**
+ * Rows that end a record at once. Only rows with the same tag need the record. Keys of the
+ * organization are excluded, because two rows with different tags revoke them.
+ */
+const ENDS = new RegExp(
+  '^(?!key\\.\\w+_organization)(key|token|assignment|saved_view|channel|toolkit|skill|memory|action|organization_action|' +
+    'webhook|secret|repository_host|table|row|artifact)\\.(\\w+_)?' +
+    '(delete|revoke|remove|forget|rotate|activate)(_\\w+)?$',
+)
+/** The number of rows with accepted requests that use a project. More would fill its lists. */
+const USES = 6
+
+type Shown = Awaited<ReturnType<typeof shownIn>>
+export interface Shared {
+  readonly place: Place
+  /** What the lists show before the next accepted request. */
+  shown: Shown
+  /** The rows whose requests were all refused since `shown` was read. */
+  refused: RowName[]
+  uses: number
+  /** Whether a row uses the project now, or failed while it did. */
+  busy: boolean
+  /** The tags of the rows that ended a record. */
+  readonly spent: Set<string>
+}
+
+/**
+ * Orders rows so that they need few projects: first those that keep all records, then the others,
+ * one of each tag in turn.
+ */
+export function inTurn(rows: readonly (readonly [RowName, Row])[]): (readonly [RowName, Row])[] {
+  const turns = new Map<string, number>()
+  const turnOf = ([name, row]: readonly [RowName, Row]): number => {
+    if (row.verb !== 'command' || KEEPS.test(name)) return 0
+    const turn = (turns.get(row.shape.tag) ?? 0) + 1
+    turns.set(row.shape.tag, turn)
+    return turn
+  }
+  return rows
+    .map((one) => ({ one, turn: turnOf(one) }))
+    .sort((a, b) => a.turn - b.turn)
+    .map(({ one }) => one)
+}
+
+/** The projects of successive rows of a service. */
+export class SharedPlaces {
+  /** The number of projects that were created. */
+  count = 0
+  #current: Shared | undefined
+  readonly #s: Service
+
+  constructor(s: Service) {
+    this.#s = s
+  }
+  /**
+   * Returns the project of the next row.
+   * @param changed receives the failures of `unchanged` for the project that is not used any more.
+   */
+  async next(row: Row, changed: (failure: string) => void): Promise<Shared> {
+    const last = this.#current
+    if (last && !last.busy && last.uses < USES && !last.spent.has(row.shape.tag)) {
+      last.busy = true
+      return last
+    }
+    await this.end(changed)
+    this.count++
+    const fresh = await furnish(this.#s)
+    this.#current = {
+      place: fresh,
+      shown: await shownIn(this.#s, fresh),
+      refused: [],
+      uses: 0,
+      busy: true,
+      spent: new Set(),
+    }
+    return this.#current
+  }
+  /** Reads the lists again if only refused requests were sent since, which must change nothing. */
+  async unchanged(changed: (failure: string) => void): Promise<void> {
+    const current = this.#current
+    if (!current || current.refused.length === 0) return
+    const now = await shownIn(this.#s, current.place)
+    for (const [list, records] of Object.entries(now))
+      if (!isDeepStrictEqual(records, current.shown[list]))
+        changed(
+          `refused requests of ${current.refused.join(', ')} changed ${list}: ` +
+            `${JSON.stringify(records)} was ${JSON.stringify(current.shown[list])}`,
+        )
+    current.shown = now
+    current.refused = []
+  }
+  /**
+   * Passes the project on after a row, or drops it.
+   * @param accepted the rows that accepted a request.
+   */
+  used(name: RowName, accepted: readonly (readonly [RowName, Row])[], shown?: Shown): void {
+    const current = this.#current
+    if (!current) return
+    current.busy = false
+    if (!shown) return void current.refused.push(name)
+    current.shown = shown
+    current.uses++
+    for (const [other, { shape }] of accepted)
+      if (ENDS.test(other)) current.spent.add(shape.tag)
+      else if (!KEEPS.test(other) || FIRES.test(other)) this.#current = undefined
+  }
+  /** Checks the last project. */
+  async end(changed: (failure: string) => void): Promise<void> {
+    if (!this.#current?.busy) await this.unchanged(changed)
+    this.#current = undefined
+  }
+}
