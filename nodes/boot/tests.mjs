@@ -33,6 +33,17 @@ const TELL =
 const NO_SERVER = '/nonexistent/nats-server'
 const TOGETHER_MODULE = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
+const usage = `npm test -- [options] [files and folders]
+
+Runs the test files, or all of them, and ends with "N passed, N failed".
+
+  --unit         only the tests that need no NATS server and no service
+  --jobs=N       number of concurrent processes
+  --timeout=N    seconds that a file may take; 0: unlimited (default: ${LIMIT})
+  --cpu          a table of the processor time of each file
+  -h, --help     show this help
+`
+const OPTION = /^--(unit|cpu|(jobs|timeout)=\d+)$/
 
 /**
  * Prepares the prerequisites of tests that start services: the nats-server binary and the bundle of
@@ -56,13 +67,20 @@ function prepareServices(root, loader) {
 /**
  * Runs the tests.
  * @param {string} root folder of the project
- * @param {readonly string[]} args files and folders, `--unit` for only the unit tests among them,
- *   `--jobs=N` for the number of concurrent processes, `--timeout=N` for the seconds that a file
- *   may take (0: unlimited), `--cpu` for a table of the processor time of each file
+ * @param {readonly string[]} args options, files and folders, as `usage` describes them
  * @param {string} loader module that loads TypeScript
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */
 export async function runTests(root, args, loader) {
+  const unknown = args.find((arg) => arg.startsWith('-') && !OPTION.test(arg))
+  if (unknown === '--help' || unknown === '-h') {
+    process.stdout.write(usage)
+    return 0
+  }
+  if (unknown !== undefined) {
+    process.stderr.write(`Unknown option ${unknown}.\n\n${usage}`)
+    return 1
+  }
   const unit = args.includes('--unit')
   const cpu = args.includes('--cpu') ? createCpuTable() : undefined
   const named = args.filter((arg) => !arg.startsWith('-'))
@@ -81,10 +99,8 @@ export async function runTests(root, args, loader) {
    * @param {number} otherwise
    */
   const option = (name, otherwise) => {
-    const given = Number(
-      args.findLast((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3) || Number.NaN,
-    )
-    return given >= 0 ? given : otherwise
+    const given = args.findLast((arg) => arg.startsWith(`--${name}=`))
+    return given === undefined ? otherwise : Number(given.slice(name.length + 3))
   }
   // Unit tests only compute. Other tests also wait, so one extra process keeps all processors busy.
   const jobs = option('jobs', 0) || availableParallelism() + (unit ? 0 : 1)
