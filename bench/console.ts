@@ -34,7 +34,7 @@ export const missing = missingChromium
 
 const EVENTS_PER_SECOND = 200
 /** Maximum milliseconds until the server has started, with the views of all runs. */
-const READY_WITHIN = 600_000
+const READY_TIMEOUT_MS = 600_000
 const amounts = (quick: boolean, seconds: number | undefined) =>
   quick
     ? { runs: 2000, steps: 2000, loads: 2, live: 4, soak: seconds ?? 12 }
@@ -112,7 +112,7 @@ async function withServer<T>(
   profile: string | undefined,
   work: (server: Baton, signed: Signed) => Promise<T>,
 ): Promise<T> {
-  const server = await startBaton({ sync, data, within: READY_WITHIN, profile })
+  const server = await startBaton({ sync, data, within: READY_TIMEOUT_MS, profile })
   try {
     const signed = await startChromium(server)
     try {

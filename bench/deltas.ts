@@ -24,13 +24,12 @@ import { agentOf } from './turns.ts'
 export const about =
   '1,000 sessions whose models say 20 pieces per second each, each to one follower: time until a piece is delivered'
 
-/**
- * Generations per worker connection, chunks per second of each generation, and milliseconds between
- * checks for due chunks.
- */
+/** Concurrent generations per worker connection. */
 const SLOTS = 50
-const PIECES_PER_SECOND = 20
-const LOOK = 5
+/** Chunks per second of each generation. */
+const CHUNKS_PER_SECOND = 20
+/** Milliseconds between checks for due chunks. */
+const CHECK_EVERY_MS = 5
 
 interface Speaking {
   readonly socket: Socket
@@ -87,14 +86,14 @@ async function speaker(
  * @returns how late each chunk was sent, in milliseconds.
  */
 async function speak(all: readonly Speaking[], seconds: number): Promise<number[]> {
-  const every = 1000 / PIECES_PER_SECOND
+  const every = 1000 / CHUNKS_PER_SECOND
   const late: number[] = []
   const began = performance.now()
   for (let passed = 0; passed < seconds * 1000; passed = performance.now() - began) {
     const time = Date.now()
     for (const [index, one] of all.entries()) {
       const due = one.said * every + (index * every) / all.length
-      if (due > passed || one.said >= seconds * PIECES_PER_SECOND) continue
+      if (due > passed || one.said >= seconds * CHUNKS_PER_SECOND) continue
       late.push(passed - due)
       one.said++
       one.socket.send(
@@ -102,7 +101,7 @@ async function speak(all: readonly Speaking[], seconds: number): Promise<number[
           `"sequence":${++one.sequence},"delta":{"text":"${time} word "}}`,
       )
     }
-    await pause(LOOK)
+    await pause(CHECK_EVERY_MS)
   }
   return late
 }
@@ -218,7 +217,7 @@ export async function bench(terms: Terms): Promise<string> {
   return (
     table(
       [
-        `${whole(sessions)} sessions, ${PIECES_PER_SECOND} pieces/s each`,
+        `${whole(sessions)} sessions, ${CHUNKS_PER_SECOND} pieces/s each`,
         'delivered',
         'pieces/s',
         'worker → follower p50 / p99 / max ms',

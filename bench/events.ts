@@ -34,9 +34,10 @@ const P = '/v1/projects/default'
 const TYPES = 100
 const TRIGGERS = 1000
 const BATCH = 100
-/** Events published per second while runs wait, and waiting runs that are resumed per second. */
-const LOAD = 5000
-const WAKES = 25
+/** Events published per second while runs wait. */
+const EVENTS_PER_SECOND = 5000
+/** Waiting runs that are resumed per second. */
+const WAKES_PER_SECOND = 25
 
 const triggers: readonly Watch[] = Array.from({ length: TRIGGERS }, (_, i) => ({
   trigger_id: `trg_${i}`,
@@ -129,14 +130,14 @@ async function wake(
     ).waits
   while ((await listening()) < runs) await pause(20)
   await pause(500)
-  const seconds = runs / WAKES
+  const seconds = runs / WAKES_PER_SECOND
   const [, times] = await Promise.all([
-    atRate(LOAD / BATCH, (LOAD / BATCH) * seconds, (i) =>
+    atRate(EVENTS_PER_SECOND / BATCH, (EVENTS_PER_SECOND / BATCH) * seconds, (i) =>
       accepted(http, '/events/batch', {
         events: Array.from({ length: BATCH }, (_, k) => eventOf(i * BATCH + k)),
       }),
     ),
-    atRate(WAKES, runs, async (of) => {
+    atRate(WAKES_PER_SECOND, runs, async (of) => {
       const done = new Promise<void>((over) => waiting.set(ids[of] ?? '', over))
       await accepted(http, '/events', { event_type: 'wake.now', event: { of } })
       await done
@@ -219,8 +220,8 @@ export async function bench(terms: Terms): Promise<string> {
     ) +
     note(
       'Four batches in flight; one by one over 128 connections. ' +
-        `The last figure under a load of ${whole(LOAD)} events/s, ` +
-        `${WAKES} runs/s that wait by type and match.`,
+        `The last figure under a load of ${whole(EVENTS_PER_SECOND)} events/s, ` +
+        `${WAKES_PER_SECOND} runs/s that wait by type and match.`,
     )
   )
 }

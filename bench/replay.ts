@@ -14,12 +14,12 @@ export const about =
 
 const SEVERAL = 4
 /** Milliseconds without an event after which a stream counts as read completely. */
-const SILENCE = 2000
+const SILENCE_MS = 2000
 const REBUILT_WITHIN = 1_800_000
 const FRAME = '\nevent: '
 
 /**
- * Reads a stream until `most` events have arrived, or no event arrives for `SILENCE` milliseconds.
+ * Reads a stream until `most` events have arrived, or no event arrives for `SILENCE_MS`.
  * @returns the number of events, and the milliseconds until the last one.
  */
 async function read({ port, key }: Baton, most: number): Promise<{ events: number; took: number }> {
@@ -37,7 +37,7 @@ async function read({ port, key }: Baton, most: number): Promise<{ events: numbe
     if (events >= most) all()
   })
   const silent = async () => {
-    while (performance.now() - last < SILENCE) await pause(50)
+    while (performance.now() - last < SILENCE_MS) await pause(50)
   }
   await Promise.race([complete, silent()])
   stop()

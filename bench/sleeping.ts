@@ -25,12 +25,12 @@ export const about =
 
 const CONNECTIONS = 64
 /**
- * `LEAVES` is the time until actors with a distant deadline are evicted from memory, including one
- * or two checkpoints. `LOOKS` is the time that is reserved for measurements before the runs wake.
- * Both are in milliseconds.
+ * Milliseconds until actors with a distant deadline are evicted from memory, including one or two
+ * checkpoints.
  */
-const LEAVES = 75_000
-const LOOKS = 30_000
+const EVICTION_MS = 75_000
+/** Milliseconds that are reserved for measurements before the runs wake. */
+const MEASURING_MS = 30_000
 /**
  * Number of runs that wake per second: at most `most`, and at most the fraction `share` of the runs
  * that can be started per second.
@@ -90,15 +90,15 @@ async function measure(sync: string, runs: number, { profile, say }: Terms): Pro
     const wakes = Math.min(WAKES.most, rate * WAKES.share)
     await ended()
     late.length = 0
-    await pause(LEAVES)
+    await pause(EVICTION_MS)
     const before = await look()
-    const first = Date.now() + (runs / rate) * 1000 * SLACK + LEAVES + LOOKS
+    const first = Date.now() + (runs / rate) * 1000 * SLACK + EVICTION_MS + MEASURING_MS
     const started = await costOf(
       () => server.parties,
       () => inFlight(CONNECTIONS, runs, (i) => start(first + (i * 1000) / wakes)),
     )
     say(`${whole(runs / started.seconds)} runs/s went to sleep`)
-    await pause(LEAVES)
+    await pause(EVICTION_MS)
     const idle = await costOf(
       () => server.parties,
       () => pause(10_000),

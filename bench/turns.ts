@@ -27,9 +27,10 @@ export const about =
 
 const CONNECTIONS = 32
 const INVOKE = '/v1/projects/default/agents/invoke'
-/** Milliseconds for which a rejected turn is retried, and milliseconds between the attempts. */
-const PATIENCE = 30_000
-const AGAIN = 200
+/** Milliseconds for which a rejected turn is retried. */
+const RETRY_TIMEOUT_MS = 30_000
+/** Milliseconds between two attempts. */
+const RETRY_EVERY_MS = 200
 const quick = 'script:\n  - say: All hosts are green.\n'
 /** A script that sends its first chunk immediately and the others slowly. */
 const slow =
@@ -73,7 +74,8 @@ function turn({ port, key }: Baton, agent: string): Promise<Seen> {
       ).catch((error: Error & { status?: number }) => {
         // Like other clients, the load retries a rejected turn. The measured time includes the
         // retries.
-        if (error.status === 503 && performance.now() - from < PATIENCE) setTimeout(begin, AGAIN)
+        if (error.status === 503 && performance.now() - from < RETRY_TIMEOUT_MS)
+          setTimeout(begin, RETRY_EVERY_MS)
         else failed(error)
       })
     begin()

@@ -41,7 +41,7 @@ export interface Watchdog {
   alive(): void
   /** Whether the request was aborted because no data arrived. */
   silent(): boolean
-  /** Ends the request, including a body that is still open. */
+  /** Aborts the request, including a response body that is still being read. */
   stop(): void
 }
 

@@ -4,7 +4,7 @@
  * repeated later (`guard.ts`).
  *
  * Invariants:
- * A1. The stages run in order, and the first refusal ends admission. So a caller without access to
+ * A1. The stages run in order, and the first refusal ends admission, so a caller without access to
  *     a project learns nothing about its records. A body is validated only for a caller with the
  *     permission, or for an agent whose self-access is decided after the body is known.
  * A2. A request is admitted synchronously unless a stage returns a promise, because promises make a

@@ -56,17 +56,17 @@ interface Load<T> {
   known?: T
 }
 /** Maximum number of cached workflow specs. */
-const DEFINITIONS = 200
+const MAX_DEFINITIONS = 200
 /**
  * Maximum number of loads for one lookup. If a `forget` arrives during each of them, the lookup is
  * refused with `service_unavailable`.
  */
-const ATTEMPTS = 10
+const MAX_LOADS = 10
 /**
  * Time in milliseconds between checks of whether this node's lease is fresh and whether a gateway
  * has ended.
  */
-const WATCH = 250
+const CHECK_EVERY_MS = 250
 const unavailable = (): Refusal => refuse('service_unavailable')
 
 /** Creates a directory without cached entries. */
@@ -99,7 +99,7 @@ export function openDirectory(world: World): Directory {
     }
   }
   watch()
-  const stopWatching = every(world, WATCH, watch)
+  const stopWatching = every(world, CHECK_EVERY_MS, watch)
 
   /**
    * Creates a cache of the directories of one kind of actor, and returns its lookup function.
@@ -127,7 +127,7 @@ export function openDirectory(world: World): Directory {
       return load
     }
     async function wait(id: string): Promise<T | Refusal> {
-      for (let attempt = 0; attempt < ATTEMPTS && id !== '' && trusted(); attempt++) {
+      for (let attempt = 0; attempt < MAX_LOADS && id !== '' && trusted(); attempt++) {
         const load = loads.get(id) ?? begin(id)
         try {
           const answer = await load.answer
@@ -191,7 +191,7 @@ export function openDirectory(world: World): Directory {
         })
         if (isRefusal(answer)) return unavailable()
         if (!answer) return undefined
-        if (definitions.size >= DEFINITIONS)
+        if (definitions.size >= MAX_DEFINITIONS)
           definitions.delete(definitions.keys().next().value ?? '')
         definitions.set(`${id}@${answer.version}`, answer)
         return answer

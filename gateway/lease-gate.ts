@@ -7,12 +7,10 @@
 import type { MaybePromise } from './maybe-promise.ts'
 import type { World } from './ports.ts'
 
-/**
- * The maximum wait of a request or a job, and the interval between checks of the lease, in
- * milliseconds.
- */
-const WAIT = 3000
-const LOOK = 50
+/** Maximum time in milliseconds for which a request or a job waits. */
+const TIMEOUT_MS = 3000
+/** Milliseconds between two checks of the lease. */
+const CHECK_EVERY_MS = 50
 
 /**
  * Returns true once the lease is fresh, usually synchronously, and false when the wait times out.
@@ -28,12 +26,13 @@ export function openLeaseGate(world: Pick<World, 'fresh' | 'later'>): LeaseGate 
     const fresh = world.fresh()
     const all = waiting
     waiting = fresh ? [] : all.filter((one) => --one.looks > 0)
-    if (waiting.length > 0) world.later(LOOK, look)
+    if (waiting.length > 0) world.later(CHECK_EVERY_MS, look)
     for (const { looks, done } of all) if (fresh || looks <= 0) done(fresh)
   }
   return () =>
     world.fresh() ||
     new Promise((done) => {
-      if (waiting.push({ looks: WAIT / LOOK, done }) === 1) world.later(LOOK, look)
+      if (waiting.push({ looks: TIMEOUT_MS / CHECK_EVERY_MS, done }) === 1)
+        world.later(CHECK_EVERY_MS, look)
     })
 }

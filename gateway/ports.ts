@@ -221,7 +221,7 @@ export interface ResolverQuestion {
   readonly configuration: KeptResolver
   readonly project: { readonly id: string; readonly external_ref?: string }
   readonly agent_id: string
-  /** The name by which the resolver knows the agent. */
+  /** The name of the agent at the resolver. */
   readonly selector: string
 }
 /** Calls the organization's definition resolver, and stores its answers. */

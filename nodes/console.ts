@@ -25,7 +25,7 @@ import { version } from './version.ts'
 const root = dirname(import.meta.dirname)
 const SOURCES = ['console', 'protocol', 'client']
 /** Age in milliseconds above which an older build is deleted. */
-const KEPT = 7 * 86_400_000
+const MAX_AGE_MS = 7 * 86_400_000
 const types: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -155,7 +155,7 @@ export async function loadConsole(): Promise<ConsoleFiles> {
   if (!existsSync(folder)) {
     await build(folder, define)
     for (const name of readdirSync(all))
-      if (name !== basename(folder) && Date.now() - statSync(join(all, name)).mtimeMs > KEPT)
+      if (name !== basename(folder) && Date.now() - statSync(join(all, name)).mtimeMs > MAX_AGE_MS)
         rmSync(join(all, name), { recursive: true, force: true })
   }
   return read(folder)

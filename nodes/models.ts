@@ -108,7 +108,7 @@ const EMBEDDED_CHARACTERS = 4000
 /** Name of the embedding model of the built-in provider, for tests. */
 const HASHED_MODEL = 'hashed'
 /** Default of `silence_seconds`, in seconds. */
-const SILENCE = 120
+const DEFAULT_SILENCE_S = 120
 
 /**
  * Returns the provider that needs no configuration. Its model answers from a script, for getting
@@ -210,7 +210,7 @@ export function readModels(
   if (embedding && 'wrong' in embedding) return embedding
   return {
     models: { ...known, default_model: fullId(chosen) },
-    silence: (value.silence_seconds ?? SILENCE) * 1000,
+    silence: (value.silence_seconds ?? DEFAULT_SILENCE_S) * 1000,
     access,
     ...(embedding && { embedding }),
   }

@@ -21,7 +21,7 @@ import { OwnerProbe } from './observe/owner-probe.ts'
  * Milliseconds after which an unanswered message is sent again. The time is longer than a commit
  * takes, but short enough to abandon a dead owner soon.
  */
-const TRY = 2000
+const RETRY_AFTER_MS = 2000
 
 interface Parts {
   readonly bus: Pick<Bus, 'request'>
@@ -132,7 +132,7 @@ class OwnerRequest {
       this.expire()
       return
     }
-    this.#cancel = clock.later(Math.min(left, TRY), () => this.#send())
+    this.#cancel = clock.later(Math.min(left, RETRY_AFTER_MS), () => this.#send())
     void bus
       .request(subject, message, left)
       .then((answer) =>

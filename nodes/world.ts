@@ -68,11 +68,11 @@ export interface WorldParts {
 }
 
 /** Milliseconds after which an unanswered query to a view is repeated for the first time. */
-const TRY = 2000
+const RETRY_AFTER_MS = 2000
 /** First and maximum back-off in milliseconds before a query that no view answered is repeated. */
 const RETRY = { first: 10, last: 250 } as const
 /** Milliseconds to wait for an answer from the node that publishes the preview of a message. */
-const SHOWN = 500
+const PREVIEW_TIMEOUT_MS = 500
 /** Milliseconds to wait for a host that reads a log. */
 const LOGS_TIMEOUT_MS = 5000
 
@@ -91,7 +91,7 @@ export function createWorld(parts: WorldParts): World {
     const message: Question = { ...query, id: `${parts.node}/${born}/${queries++}` }
     const until = clock.elapsed() + settings.deadline
     // After a timeout, the next attempt may take longer, because some queries read many rows.
-    let timeout = TRY
+    let timeout = RETRY_AFTER_MS
     for (let attempt = 0; ; attempt++) {
       const left = until - clock.elapsed()
       if (left <= 0) return refuse('service_unavailable', { retry_after: 1 })
@@ -186,7 +186,7 @@ export function createWorld(parts: WorldParts): World {
         on([message as Preview | readonly Preview[]].flat())
       }),
     previewed: async (project, message) => {
-      const answer = await bus.request(subjects.previewed(project, message), {}, SHOWN)
+      const answer = await bus.request(subjects.previewed(project, message), {}, PREVIEW_TIMEOUT_MS)
       return typeof answer === 'object' ? (answer.answer as Previewed) : undefined
     },
     onPreviewed: (project, message, answer) =>

@@ -5,10 +5,10 @@
  *
  * Invariants:
  * C1. A command is conditional if a query reads the same path, and both reply with the record and
- *     its `updated_at`. Exceptions are commands that expect a `version` of the record, and rows that
- *     declare `untagged`.
+ *     its `updated_at`. Exceptions are commands that expect a `version` of the record, and rows
+ *     that declare `untagged`.
  * C2. Owner and gateway compute a tag with the same function, from the fields that the command can
- *     set. So the owner decides about a tag that a client has read anywhere.
+ *     set, so the owner can evaluate a tag that a client read anywhere.
  */
 import { api, type RowName } from './api.ts'
 import { pathShape, type Row, routeOf, type Table } from './contract.ts'

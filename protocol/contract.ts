@@ -137,7 +137,7 @@ export interface Shape {
    */
   readonly keyScope?: 'run' | 'actor'
   /**
-   * Updates: the record changes without commands of clients, such as a session with each turn. So
+   * Updates: the record changes without commands of clients, such as a session with each turn, so
    * it has no entity tag (`conditional.ts`).
    */
   readonly untagged?: true

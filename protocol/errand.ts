@@ -18,7 +18,7 @@ export const ERRANDS = '$errands'
  * Maximum number of attempts, and of lost leases. An errand that reaches either maximum fails
  * permanently.
  */
-const ATTEMPTS = 20
+const MAX_ATTEMPTS = 20
 
 export type Errand =
   /**
@@ -76,12 +76,12 @@ export function errandJob(
   owner: { readonly kind: Kind; readonly id: string },
   fairness_key: string,
   at: number,
-  max_losses = ATTEMPTS,
+  max_losses = MAX_ATTEMPTS,
 ): ReturnType<typeof serviceJob> {
   return serviceJob(
     ERRANDS,
     at,
-    { id, fairness_key, max_attempts: ATTEMPTS, max_losses },
+    { id, fairness_key, max_attempts: MAX_ATTEMPTS, max_losses },
     { kind: 'errand', owner },
   )
 }

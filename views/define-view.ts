@@ -27,7 +27,7 @@ export interface QueryContext {
 }
 /**
  * A query that is answered in parts, because it may read many rows. Between two parts, which should
- * take at most a few milliseconds, other queries are answered and entries are applied. So a part
+ * take at most a few milliseconds, other queries are answered and entries are applied, so a part
  * must not rely on rows that an earlier part has read.
  */
 export type InParts<R> = Generator<undefined, R, undefined>

@@ -74,12 +74,13 @@ interface Waiter {
   readonly done: (fresh: boolean) => void
 }
 
+/** Maximum number of messages that are decoded together. */
+const MAX_MESSAGES = 500
 /**
- * Maximum number of messages that are decoded together, and the number of bytes at which no further
- * message is added. Decoding and applying half a megabyte takes about 20 ms.
+ * Number of bytes at which no further message is added to a batch. Decoding and applying half a
+ * megabyte takes about 20 ms.
  */
-const BATCH = 500
-const BYTES = 524_288
+const BATCH_BYTES = 524_288
 /**
  * Approximate maximum number of entries in one part of a batch. Queries are answered between two
  * parts.
@@ -90,12 +91,12 @@ const ENTRIES = 2000
  * Milliseconds after which applied changes are saved to the view's file, even if there are only a
  * few.
  */
-const SAVE = 3000
+const SAVE_AFTER_MS = 3000
 /** Milliseconds between two deletions of leftover rows. */
-const TIDY = 20
+const TIDY_EVERY_MS = 20
 
 /** Milliseconds after which a failed request for the journal's end is repeated. */
-const AGAIN = 100
+const RETRY_EVERY_MS = 100
 
 export class ViewFollower {
   readonly #view: View
@@ -227,7 +228,7 @@ export class ViewFollower {
           // The usual cause is that the stream has no leader. A leader may be elected before the
           // timeout.
           if (over || !this.#running) done(false)
-          else this.#options.later(AGAIN, find)
+          else this.#options.later(RETRY_EVERY_MS, find)
         })
       if (known !== undefined) wait(known)
       else find()
@@ -305,7 +306,7 @@ export class ViewFollower {
    */
   #tidyLater(): void {
     if (!this.#running || !this.#view.untidy()) return
-    this.#cancelTidy ??= this.#options.later(TIDY, () => {
+    this.#cancelTidy ??= this.#options.later(TIDY_EVERY_MS, () => {
       this.#cancelTidy = undefined
       try {
         this.#view.tidy()
@@ -321,7 +322,7 @@ export class ViewFollower {
       this.#cancelSave?.()
       this.#cancelSave = undefined
     } else if (this.#running) {
-      this.#cancelSave ??= this.#options.later(SAVE, () => {
+      this.#cancelSave ??= this.#options.later(SAVE_AFTER_MS, () => {
         this.#cancelSave = undefined
         try {
           this.#view.save()
@@ -367,9 +368,10 @@ const breath = () => new Promise<void>((resolve) => setImmediate(resolve))
 /** Splits messages into slices that are decoded together. */
 function slicesOf(messages: readonly Message[]): Message[][] {
   const slices: Message[][] = []
-  let bytes = BYTES
+  let bytes = BATCH_BYTES
   for (const message of messages) {
-    if (bytes >= BYTES || (slices.at(-1)?.length ?? 0) >= BATCH) bytes = slices.push([]) && 0
+    if (bytes >= BATCH_BYTES || (slices.at(-1)?.length ?? 0) >= MAX_MESSAGES)
+      bytes = slices.push([]) && 0
     slices.at(-1)?.push(message)
     bytes += isEncoded(message.data) ? message.data.length : 0
   }

@@ -73,7 +73,7 @@ export class Kept<V> implements Buffered {
   constructor(
     load: (key: string) => V | undefined,
     save: (value: V, key: string) => void,
-    { most = KEPT_ROWS, copy = (value) => ({ ...value }), changes }: Keeping<V> = {},
+    { most = MAX_CACHED, copy = (value) => ({ ...value }), changes }: Keeping<V> = {},
   ) {
     this.#load = load
     this.#save = save
@@ -154,7 +154,7 @@ export class Kept<V> implements Buffered {
   }
 }
 /** Default maximum number of cached records of a table. */
-const KEPT_ROWS = 8192
+const MAX_CACHED = 8192
 /** Number of rows that one multi-row INSERT writes. */
 const ROWS_AT_ONCE = 32
 

@@ -17,7 +17,7 @@ import { toSession } from './session.ts'
 
 type Conversion = NonNullable<Artifact['conversion']>
 
-/** The uploading principal is the fairness key of the job. */
+/** Returns the tell that enqueues the job. Its fairness key is the uploading principal. */
 function conversionJob(
   principal: string,
   cause: Cause,

@@ -14,7 +14,7 @@ import { draft, type EnvironmentSettings, emit, finish } from './draft.ts'
 import { type EnvironmentState, sameHolder, shown } from './state.ts'
 
 /** Default duration of a lease in seconds. */
-const DEFAULT_TTL = 300
+const DEFAULT_TTL_S = 300
 const leasable: ReadonlySet<string> = new Set(['provisioning', 'ready', 'running', 'retained'])
 
 /** `lease_id`: the lease to renew or release, which the gateway found by its token. */
@@ -54,7 +54,7 @@ export function acquire(
     if (other) return taken(other)
     endLease(on, true)
   }
-  const until = cause.at + (input.ttl_seconds ?? DEFAULT_TTL) * 1000
+  const until = cause.at + (input.ttl_seconds ?? DEFAULT_TTL_S) * 1000
   const lease = {
     id: renewed && current ? current.id : cause.mint('environment_lease'),
     holder,

@@ -32,8 +32,9 @@ const SEEN_MS = 600_000
 const OVERLAP_MS = 5000
 /** Minimum time between two requests for an operation, in milliseconds. */
 const REPEAT_MS = 1000
-/** Shortest and longest pause after a failed teardown, in milliseconds. */
-const TEARDOWN_MS = 30_000
+/** Minimum pause in milliseconds after a failed teardown. The pause doubles with each failure. */
+const MIN_TEARDOWN_MS = 30_000
+/** Maximum pause in milliseconds after a failed teardown. */
 const MAX_TEARDOWN_MS = 3_600_000
 
 function taskOf({ record, origin, operation, worker }: KeptEnvironment, project: string): HostTask {
@@ -140,7 +141,7 @@ function provisioned(on: Draft, error: string | undefined): void {
   )
 }
 function teardownFailed(on: Draft, error: string): void {
-  const pause = Math.min(TEARDOWN_MS * 2 ** (on.state.teardowns - 1), MAX_TEARDOWN_MS)
+  const pause = Math.min(MIN_TEARDOWN_MS * 2 ** (on.state.teardowns - 1), MAX_TEARDOWN_MS)
   change(on, { status: 'failed', cleanup_status: 'failed', error })
   emit(on, { type: 'environment.teardown_delayed', until: on.cause.at + pause })
 }

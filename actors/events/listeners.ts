@@ -26,7 +26,7 @@ import type { SourcesState } from './state.ts'
  * Maximum number of evaluation steps of one condition for one event. Realistic conditions need far
  * fewer.
  */
-const WORK = 100_000
+const MAX_STEPS = 100_000
 
 /** Maximum number of characters of the message about a faulty condition. */
 const MAX_FAULT_LENGTH = 300
@@ -200,7 +200,7 @@ export class Listeners {
 }
 function holds(condition: Condition, document: Document, id: string, { faulty }: Matched): boolean {
   try {
-    return condition.test(document, WORK)
+    return condition.test(document, MAX_STEPS)
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
     faulty[id] = error.message.slice(0, MAX_FAULT_LENGTH)

@@ -4,9 +4,9 @@
  *
  * Invariants:
  * M1. The size of the state does not depend on the number of events. It is bounded by the number of
- *     loops, waits and webhooks, by 2 × KEYS deduplication keys, and by the limits of the budget.
+ *     loops, waits and webhooks, by 2 × MAX_KEYS deduplication keys, and by the limits of the budget.
  * M2. Every key used since `keys.from` is stored. `keys.from` is at least a day ago, unless more
- *     than KEYS keys were used within the last day.
+ *     than MAX_KEYS keys were used within the last day.
  */
 
 import type {
@@ -19,9 +19,10 @@ import type {
 import { getOwn } from '../../protocol/lookup.ts'
 import { type Budget, unspent } from './budget.ts'
 
-/** Maximum number of keys in a generation, and maximum age of a generation in milliseconds. */
-const KEYS = 30_000
-const DAY = 24 * 3_600_000
+/** Maximum number of keys in a generation. */
+const MAX_KEYS = 30_000
+/** Maximum age of a generation. */
+const DAY_MS = 24 * 3_600_000
 
 /**
  * Keys with the ids of the events published under them, for the current generation (`young`) and
@@ -89,7 +90,7 @@ export function recall(
   if (known !== undefined) return known
   const { from, since, generation } = state.keys
   // `at` is before `since` if a clock was set back.
-  if (Math.max(at, since) - from >= DAY) return null
+  if (Math.max(at, since) - from >= DAY_MS) return null
   const index = recalled && generation - recalled.generation <= 1 ? recalled.asked.indexOf(key) : -1
   return index < 0 ? undefined : (recalled?.ids[index] ?? null)
 }
@@ -99,7 +100,7 @@ export function recall(
  * dropped and a new one begins.
  */
 export function remember({ keys }: SourcesState, key: string, id: string, at: number): void {
-  if (keys.count >= KEYS || at - keys.since >= DAY) {
+  if (keys.count >= MAX_KEYS || at - keys.since >= DAY_MS) {
     if (Object.keys(keys.old).length > 0) keys.from = keys.since
     keys.generation++
     keys.old = keys.young

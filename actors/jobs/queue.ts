@@ -53,7 +53,7 @@ import { enter, leave, waitingJobs } from './waiting-jobs.ts'
  * lease also changes the actor that requested the job. The remaining leases and pauses end at a
  * later wake.
  */
-const LEASES = 64
+const MAX_ENDED_LEASES = 64
 
 type Ending = { readonly id: string }
 
@@ -191,7 +191,7 @@ export function queueActor(
       'queue.lose': (state, { session, job_ids }, cause) => {
         const gone = heldOf(state, job_ids)
           .filter((held) => held.lease?.session === session)
-          .slice(0, LEASES)
+          .slice(0, MAX_ENDED_LEASES)
         return { ...together(gone.map((held) => lost(held, cause.at))), reply: undefined }
       },
       'queue.expire': (state, { session, job_id }, cause) => {
@@ -206,7 +206,7 @@ export function queueActor(
         const due: Held[] = []
         for (const id of inOrder(state.due, byDue, state)) {
           const held = state.jobs[id] as Held
-          if (dueAt(held) > cause.at || due.length === LEASES) break
+          if (dueAt(held) > cause.at || due.length === MAX_ENDED_LEASES) break
           due.push(held)
         }
         return {

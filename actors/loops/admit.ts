@@ -20,18 +20,14 @@ import { type Draft, emit, tellRun } from './draft.ts'
 import { askAgain, askForPlace, isHeld } from './places.ts'
 import { type LoopState, triggersOf } from './state.ts'
 
-/**
- * Maximum number of active runs of one loop, regardless of its settings, and maximum number of its
- * waiting runs.
- */
+/** Maximum number of active runs of one loop, regardless of its settings. */
 const MAX_ACTIVE = 5000
+/** Maximum number of waiting runs of one loop. */
 const MAX_WAITING = 1000
-/**
- * Maximum number of waiting runs that one commit admits, and maximum number of runs that it
- * displaces for one rule.
- */
-const LET_IN = 10
-const TOLD = 50
+/** Maximum number of waiting runs that one commit admits. */
+const MAX_ADMITTED = 10
+/** Maximum number of runs that one commit displaces for one rule. */
+const MAX_DISPLACED = 50
 
 /**
  * The rule of a trigger: the limit on its active runs, and the policy for a run beyond the limit.
@@ -157,11 +153,11 @@ function displace(
     : []
   const staying = waitingToo ? inside.filter((run_id) => !isHeld(on.state, run_id)) : inside
   const going = [...waiting, ...staying.slice(0, Math.max(0, staying.length - left))]
-  for (const run_id of going.slice(0, TOLD)) {
+  for (const run_id of going.slice(0, MAX_DISPLACED)) {
     emit(on, { type: 'run.displaced', run_id })
     tellRun(on, run_id, 'run.displace', on.state.deleted ? { deleted: true } : {})
   }
-  if (going.length > TOLD) emit(on, { type: 'loop.busy', more_at: on.cause.at + 1 })
+  if (going.length > MAX_DISPLACED) emit(on, { type: 'loop.busy', more_at: on.cause.at + 1 })
 }
 /** Displaces all waiting runs, because their loop was deleted. */
 export const dismiss = (on: Draft): void => displace(on, () => true, Infinity)
@@ -193,7 +189,7 @@ export function letIn(on: Draft): void {
     : []) {
     if (capacity.total >= capacity.limit) return
     if (trigger_id !== '' && capacity.of(trigger_id) >= capacity.rule(trigger_id).limit) continue
-    if (++count > LET_IN) {
+    if (++count > MAX_ADMITTED) {
       emit(on, { type: 'loop.busy', more_at: on.cause.at + 1 })
       return
     }

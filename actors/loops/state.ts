@@ -102,16 +102,13 @@ export const isLiving = (state: LoopState): state is Living =>
 
 /** Number of firings that are remembered to detect repeats. */
 const REMEMBERED = 2000
-/**
- * One day in milliseconds, and the length in milliseconds of the windows in which spending is
- * summed.
- */
-const DAY = 86_400_000
+const DAY_MS = 86_400_000
+/** Length in milliseconds of the windows in which spending is summed. */
 export const WINDOW = 300_000
 
 /** Amount that runs spent within the last day, in thousandths of a credit. */
 export const spentToday = ({ spent }: LoopState, now: number): number =>
-  spent.reduce((sum, [at, milli]) => (at + DAY > now ? sum + milli : sum), 0)
+  spent.reduce((sum, [at, milli]) => (at + DAY_MS > now ? sum + milli : sum), 0)
 
 /** A trigger with its id and its key. */
 export interface KnownTrigger {
@@ -240,7 +237,7 @@ export const evolveLoop: Evolve = {
     const last = state.spent.at(-1)
     if (last?.[0] === at) state.spent[state.spent.length - 1] = [at, last[1] + milli]
     else state.spent.push([at, milli])
-    state.spent = state.spent.filter(([from]) => from + DAY > now)
+    state.spent = state.spent.filter(([from]) => from + DAY_MS > now)
     return state
   },
   'loop.busy': (state, { more_at }) => {

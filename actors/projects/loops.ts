@@ -10,12 +10,12 @@ import type { ProjectState } from './state.ts'
 
 type Decided = Decision<LoopsEvent, undefined>
 /** Maximum number of loops that one commit ends. */
-const AT_ONCE = 500
+const MAX_ENDED_LOOPS = 500
 /**
  * Milliseconds for which a deleted loop is remembered (one day), so that an older summary that
  * arrives late is detected.
  */
-const KEEP_GONE = 86_400_000
+const KEEP_DELETED_MS = 86_400_000
 
 /** A loop as its project tracks it; `gone`: Unix milliseconds of its deletion. */
 export interface KnownLoop {
@@ -51,8 +51,8 @@ export function endProject(
   const left = Object.keys(loops)
     .filter((id) => id > after && loops[id]?.gone === undefined)
     .sort()
-  const told = left.slice(0, AT_ONCE)
-  const next = left.length > AT_ONCE ? told.at(-1) : undefined
+  const told = left.slice(0, MAX_ENDED_LOOPS)
+  const next = left.length > MAX_ENDED_LOOPS ? told.at(-1) : undefined
   return {
     events: [
       { type: 'project.ended', organization, loops: told, ...(next !== undefined && { next }) },
@@ -73,7 +73,7 @@ export const evolveLoops = {
     at: number,
   ): ProjectState => {
     for (const [id, known] of Object.entries(state.loops))
-      if (known.gone !== undefined && known.gone < at - KEEP_GONE) delete state.loops[id]
+      if (known.gone !== undefined && known.gone < at - KEEP_DELETED_MS) delete state.loops[id]
     state.loops[loop_id] = { version, actions, ...(gone && { gone: at }) }
     return state
   },

@@ -177,7 +177,7 @@ function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: strin
  * Milliseconds for which the ids in `unused` are stored (one day), so that a late creation is
  * refused.
  */
-const KEEP_UNUSED = 86_400_000
+const KEEP_UNUSED_MS = 86_400_000
 
 /** Creates the project actor. */
 export function projectActor(
@@ -307,7 +307,7 @@ export function projectActor(
       'handle.freed': (state, { id, unused }, at) => {
         delete state.claims[id]
         for (const [old, since] of Object.entries(state.unused))
-          if (since < at - KEEP_UNUSED) delete state.unused[old]
+          if (since < at - KEEP_UNUSED_MS) delete state.unused[old]
         if (unused) state.unused[id] = at
         return state
       },

@@ -14,7 +14,7 @@ import { homeView, listView, runView, type View } from './views.ts'
 /** Number of events that a run of one step adds to the stream of its project. */
 const EVENTS_PER_RUN = 10
 /** Milliseconds to wait until opened pages have settled. */
-const SETTLED = 4000
+const SETTLE_MS = 4000
 const SLOTS = 50
 /** Number of items of the run whose page is open during the measurement. */
 const ITEMS = 5000
@@ -123,7 +123,7 @@ export async function liveCost(
   try {
     const pages: Page[] = []
     for (const view of views) pages.push(await openView(context, url, view))
-    await pause(SETTLED)
+    await pause(SETTLE_MS)
     for (const page of pages)
       await page.evaluate(`void new PerformanceObserver((list) => {
         globalThis.benchLong = (globalThis.benchLong ?? 0) +

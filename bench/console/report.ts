@@ -93,8 +93,10 @@ export function scrollTable({ wheel, bar, runs, heap }: Scrolled): string {
     note(
       'Each turn of the wheel is longer than the list is high, so most frames show other runs only.',
       'The pages of the list are loaded on the way.',
-      'Script has the layout that it forces and the garbage collection that it causes while it runs. The collections that the browser makes between scripts are listed apart, in processor time.',
-      'Processor time leaves out the time in which other programs had the core: the browser, its drawing processes and the server share them. It decides whether the goal is met.',
+      'Script has the layout that it forces and the garbage collection that it causes while it runs. ' +
+        'The collections that the browser makes between scripts are listed apart, in processor time.',
+      'Processor time leaves out the time in which other programs had the core: ' +
+        'the browser, its drawing processes and the server share them. It decides whether the goal is met.',
       `The heap of scripts has ${whole(heap / 2 ** 20)} MiB with all runs.`,
     )
   )

@@ -13,12 +13,11 @@ const TURN = 2400
 /** Number of wheel events between two checks of the scroll position. */
 const BETWEEN = 10
 /** Milliseconds without any movement after which the measurement fails. */
-const STUCK = 60_000
-/**
- * Number of mouse positions while the scroll bar is dragged in one direction, and the milliseconds
- * between them.
- */
-const [MOVES, MOVE_MS] = [200, 16]
+const STALL_TIMEOUT_MS = 60_000
+/** Number of mouse positions while the scroll bar is dragged in one direction. */
+const MOVES = 200
+/** Milliseconds between two mouse positions. */
+const MOVE_MS = 16
 /** Distance from the end of the scroll bar at which its thumb can be grabbed, in pixels. */
 const HOLD = 22
 const MARK = 'bench-scroll'
@@ -71,7 +70,7 @@ async function turn(page: Page, cdp: CDPSession, box: Box, by: number, runs: num
     const now = await positionOf(page)
     if (by < 0 ? now.top === 0 : now.rows >= runs && now.top >= now.height - 2) return
     if (now.top !== before?.top || now.rows !== before.rows) moved = performance.now()
-    if (performance.now() - moved > STUCK)
+    if (performance.now() - moved > STALL_TIMEOUT_MS)
       throw new Error(`the list does not move on from ${now.top} of ${now.height} pixels`)
     before = now
   }

@@ -11,7 +11,7 @@ import { homeView, listView, runView } from './views.ts'
 /** Maximum number of rows of measurements. */
 const MAX_ROWS = 12
 /** Milliseconds that the visiting page spends on each page. */
-const STAY = 300
+const STAY_MS = 300
 /**
  * Paths, below the project, of the pages that are visited in turn. After `/runs`, the newest run is
  * opened. The visiting page is measured at the last path.
@@ -21,7 +21,7 @@ const VISITED = ['/runs', '/workflows', '/inbox', '/runs', '/workers', '/tables'
  * Minimum duration of an interval in seconds, which is enough for all visits. A soak has at least
  * three intervals, even if they are shorter.
  */
-const SHORTEST = 4
+const MIN_INTERVAL_S = 4
 
 /** The names of the pages, in the order of `SoakRow.sizes`. */
 export const SOAKED = ['list', 'list, scrolled down', 'run', 'home', 'visits'] as const
@@ -35,10 +35,10 @@ export interface SoakRow {
 async function visitAll(page: Page): Promise<void> {
   for (const path of VISITED) {
     await page.evaluate(`document.querySelector('a.side-link[href="/p/default${path}"]')?.click()`)
-    await pause(STAY)
+    await pause(STAY_MS)
     if (path !== '/runs') continue
     await page.evaluate(`document.querySelector('a.run-name')?.click()`)
-    await pause(STAY)
+    await pause(STAY_MS)
   }
 }
 
@@ -63,7 +63,7 @@ export async function soak(
     for (const page of pages) sessions.push(await measuring(page))
     const visitor = pages.at(-1) as Page
     const rows: SoakRow[] = []
-    const intervals = Math.min(MAX_ROWS + 1, Math.max(3, Math.floor(seconds / SHORTEST)))
+    const intervals = Math.min(MAX_ROWS + 1, Math.max(3, Math.floor(seconds / MIN_INTERVAL_S)))
     const from = performance.now()
     for (let interval = 1; interval <= intervals; interval++) {
       const end = from + (interval * seconds * 1000) / intervals

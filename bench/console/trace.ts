@@ -24,15 +24,15 @@ export interface Thread {
 /** The work of a main thread, in milliseconds. */
 export interface Frames {
   /**
-   * Script in each frame, with the layout that it forces and the garbage collection that it causes
-   * while it runs.
+   * Scripts in each frame, including the layout that they force and the garbage collection during
+   * their execution.
    */
   readonly script: readonly number[]
-  /** The script in processor time, which excludes the time in which the thread was preempted. */
+  /** The same in processor time, which excludes the time in which the thread was preempted. */
   readonly processor: readonly number[]
-  /** The processor time of each garbage collection that the browser made between scripts. */
+  /** The processor time of each garbage collection that the browser performed between scripts. */
   readonly collections: readonly number[]
-  /** Style, layout and paint in each frame, except those that script forced. */
+  /** Style, layout and paint in each frame, except those that scripts force. */
   readonly rendering: readonly number[]
   /** The durations of the tasks of more than `LONG` ms. */
   readonly longTasks: readonly number[]

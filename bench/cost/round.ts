@@ -29,11 +29,14 @@ export interface Load {
   say(line: string): void
 }
 /**
- * Work counts as settled when nothing was stored for `QUIET_MS`, which is longer than the time
- * after which a shard stores a changed actor. `POLL_MS` is the polling interval. `PATIENCE_MS` is
- * the timeout if something is stored continuously.
+ * Milliseconds without a stored message after which work counts as settled. This is longer than the
+ * time after which a shard stores a changed actor.
  */
-const [QUIET_MS, POLL_MS, PATIENCE_MS] = [4000, 250, 40_000]
+const QUIET_MS = 4000
+/** Polling interval in milliseconds. */
+const POLL_MS = 250
+/** Milliseconds after which the wait ends although messages are still stored. */
+const SETTLE_TIMEOUT_MS = 40_000
 
 /** Processor time in µs and stored bytes at one moment. */
 interface Reading {
@@ -69,7 +72,7 @@ async function settled(installation: Installation): Promise<Reading> {
       since = performance.now()
     }
     const time = performance.now()
-    if (time - since > QUIET_MS || time - started > PATIENCE_MS) return changed ? now : last
+    if (time - since > QUIET_MS || time - started > SETTLE_TIMEOUT_MS) return changed ? now : last
   }
 }
 

@@ -22,7 +22,7 @@ import { makeTemplates, type Template } from './templates.ts'
 /** Number of runs per envelope: as many as the limits on events and bytes allow. */
 const BATCH = 40
 /** Milliseconds between the creation times of consecutive runs. */
-const APART = 5
+const APART_MS = 5
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const base32 = (value: number, length: number): string => {
   let text = ''
@@ -59,7 +59,7 @@ export async function fill(
   const { path } = await findServer(process.env, say)
   const nats = await startServer({ binary: path, data: join(data, 'nats'), port: 0, sync: '2m' })
   const connection = await connectTo(data)
-  const from = Date.now() - runs * APART
+  const from = Date.now() - runs * APART_MS
   try {
     const done = await Promise.all(
       Array.from({ length: SHARDS }, (_, shard) =>
@@ -97,7 +97,7 @@ async function fillShard(
     const texts: string[] = []
     let index = 0
     for (let i = first; i < Math.min(first + BATCH, mine); i++) {
-      const at = from + (i * SHARDS + shard) * APART
+      const at = from + (i * SHARDS + shard) * APART_MS
       const template = templates[i % templates.length]
       if (!template) break
       // The slot at the end of the id determines the shard.

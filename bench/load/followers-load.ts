@@ -1,6 +1,7 @@
 /**
- * The process of followers of one stream. Arguments: port, key, number of followers; optionally the
- * path of a stream other than the project's, and the text before a frame's time.
+ * A process that follows one stream with many clients. Arguments: port, key and number of clients;
+ * optionally the path of a stream other than the project's, and the text that precedes the
+ * timestamp in a frame.
  */
 
 import { inFlight } from '../support/measure.ts'
@@ -15,7 +16,7 @@ const [
   mark = '"timestamp":"',
 ] = process.argv.slice(2)
 const open = openCount()
-/** All followers receive the same events, so each time is parsed once. */
+/** The last parsed timestamp. All clients receive the same events, so each is parsed once. */
 let lastText = ''
 let lastTime = 0
 

@@ -21,7 +21,7 @@ interface Asked {
 const PATIENCE = { whole: 30_000, between: 200 } as const
 
 /** Milliseconds after which an idle connection is not reused. */
-const FRESH = 5000
+const MAX_IDLE_MS = 5000
 interface Idle {
   readonly begin: (asked: Asked) => void
   readonly line: Line
@@ -82,7 +82,7 @@ export class Http {
    * that were idle for 10 s, possibly just when a request arrives.
    */
   #lately(): Idle | undefined {
-    const oldest = performance.now() - FRESH
+    const oldest = performance.now() - MAX_IDLE_MS
     while (this.#idle[0] && this.#idle[0].since < oldest) this.#idle.shift()?.line.close()
     return this.#idle.pop()
   }

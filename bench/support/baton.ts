@@ -15,7 +15,7 @@ import type { Parties } from './processes.ts'
  * Default maximum time until a server is ready, in milliseconds. A server without views builds them
  * before it is ready, which may take longer.
  */
-const READY_WITHIN = 60_000
+const READY_TIMEOUT_MS = 60_000
 
 /** The server that requests are sent to. */
 export interface Target {
@@ -58,7 +58,7 @@ export async function startBaton({
   sync,
   data: given,
   profile,
-  within = READY_WITHIN,
+  within = READY_TIMEOUT_MS,
   program: started = program(),
   node = [],
   settings = {},

@@ -88,7 +88,7 @@ export const pause = (ms: number): Promise<void> => new Promise((done) => setTim
  * Milliseconds without any progress after which a load is aborted, because work must have been
  * lost.
  */
-const STALLED = 60_000
+const STALL_TIMEOUT_MS = 60_000
 
 /**
  * Does `count` pieces of work, with `concurrency` pieces in flight.
@@ -109,12 +109,12 @@ export async function inFlight(
       if (times.length === seen)
         failed(
           new Error(
-            `nothing has ended for ${STALLED / 1000} s: ${seen} of ${count} have, ` +
+            `nothing has ended for ${STALL_TIMEOUT_MS / 1000} s: ${seen} of ${count} have, ` +
               `${Math.min(concurrency, count - seen)} are in flight`,
           ),
         )
       seen = times.length
-    }, STALLED)
+    }, STALL_TIMEOUT_MS)
   })
   const chains = Array.from({ length: concurrency }, async () => {
     for (let i = next++; i < count; i = next++) {

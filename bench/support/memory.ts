@@ -8,11 +8,13 @@ export const COLLECT: readonly string[] = [
   '--expose-gc',
   `--import=${fileURLToPath(new URL('./collect.mjs', import.meta.url))}`,
 ]
+/** Maximum number of collections. */
+const MAX_COLLECTIONS = 8
 /**
- * `ROUNDS` is the maximum number of collections. From the third one on, another collection follows
- * only if memory shrank to at most the fraction `LESS` of its previous minimum.
+ * From the third collection on, another one follows only if memory shrank to at most this fraction
+ * of its previous minimum.
  */
-const [ROUNDS, LESS] = [8, 0.99]
+const SHRINKAGE = 0.99
 /**
  * Returns resident bytes after garbage collection. The first collection lets finalizers run. V8
  * releases the young generation and empty pages only in a later collection. Collections are
@@ -21,11 +23,11 @@ const [ROUNDS, LESS] = [8, 0.99]
  */
 export async function settled(pid: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY
-  for (let round = 1; round <= ROUNDS; round++) {
+  for (let round = 1; round <= MAX_COLLECTIONS; round++) {
     process.kill(pid, 'SIGUSR2')
     await pause(1500)
     const bytes = resident(pid)
-    if (round > 2 && bytes > least * LESS) return Math.min(bytes, least)
+    if (round > 2 && bytes > least * SHRINKAGE) return Math.min(bytes, least)
     least = Math.min(bytes, least)
   }
   return least

@@ -96,7 +96,7 @@ const restate = (): Peer =>
     measured('restate.mjs', NODE_22),
   )
 const NO_POSTGRES = 'there is no PostgreSQL (Debian: apt-get install postgresql)'
-/** Returns the part of a peer's name that tells the version and durability of its PostgreSQL. */
+/** Returns the part of a peer's name that states the version and durability of its PostgreSQL. */
 const onPostgres = (bin: string | undefined, synchronousCommit: 'on' | 'off'): string =>
   `PostgreSQL ${bin?.split('/').at(-2) ?? ''} synchronous_commit ${synchronousCommit}`
 /**

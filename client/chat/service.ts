@@ -39,7 +39,7 @@ export type Service = ReturnType<typeof service>
  * Maximum number of attempts per request. All attempts of a request with a body have the same
  * idempotency key, so the request takes effect at most once.
  */
-const TRIES = 4
+const MAX_ATTEMPTS = 4
 const retryable: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 
 /**
@@ -49,7 +49,7 @@ const retryable: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 const newKey = (): string =>
   `chat-${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
 
-/** Creates the operations of the service for one account. */
+/** Creates the functions with which the chat page calls the service for one account. */
 export function service({ key, project }: Account) {
   /**
    * Sends a request, with retries.
@@ -80,7 +80,7 @@ export function service({ key, project }: Account) {
       const refused = answer
         ? await refusalOf(answer)
         : new Refused(0, 'The service does not respond.')
-      if (!retryable.has(refused.status) || attempt === TRIES) throw refused
+      if (!retryable.has(refused.status) || attempt === MAX_ATTEMPTS) throw refused
       await new Promise((again) => setTimeout(again, 300 * 2 ** attempt))
     }
   }

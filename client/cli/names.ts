@@ -90,7 +90,7 @@ const ofOrganization: Readonly<Partial<Record<Kind, Kind>>> = {
 
 const PREFIX = new RegExp(`^(${Object.values(prefixes).join('|')})_[0-9A-Za-z]{20,}$`)
 /** Maximum number of pages of a list that are searched for a name. */
-const PAGES = 25
+const MAX_PAGES = 25
 
 /**
  * Returns the types of records that a field of a row's input can refer to by name. Empty if the
@@ -173,14 +173,14 @@ async function resolve(
   )
 }
 
-/** Yields the records of a list, from at most `PAGES` pages. */
+/** Yields the records of a list, from at most `MAX_PAGES` pages. */
 async function* all(
   transport: Transport,
   list: Row,
   project: { readonly project?: string },
 ): AsyncGenerator<Readonly<Record<string, unknown>>> {
   let cursor: string | undefined
-  for (let page = 0; page < PAGES; page++) {
+  for (let page = 0; page < MAX_PAGES; page++) {
     const reply = (await transport.call(list, {
       ...project,
       limit: 200,

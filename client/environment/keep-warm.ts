@@ -17,14 +17,14 @@ export interface KeepWarm {
 }
 
 /** Default idle time in milliseconds. */
-const STANDARD = 120_000
+const DEFAULT_IDLE_MS = 120_000
 /**
  * Minimum times in milliseconds. `idle` leaves time for the next waiting job to arrive, and `first`
  * for the job for which the worker was started.
  */
 const shortest = { idle: 1000, first: 30_000 } as const
 const words: Readonly<Record<string, number>> = {
-  '': STANDARD,
+  '': DEFAULT_IDLE_MS,
   'on-demand': 0,
   ondemand: 0,
   forever: Number.POSITIVE_INFINITY,

@@ -35,7 +35,7 @@ export interface Terminal {
 }
 
 /** Milliseconds between SIGHUP and the kill of a terminal's processes. */
-const GRACE = 2000
+const KILL_DELAY_MS = 2000
 /** The actual interface of the package. Its declarations lack `ptsName` and input as bytes. */
 type BytePty = Omit<IPty, 'write'> & {
   write(data: string | Uint8Array): void
@@ -45,7 +45,7 @@ type BytePty = Omit<IPty, 'write'> & {
 const size = (value: number): number => Math.min(Math.max(Math.floor(value), 1), 1000)
 
 /** Milliseconds between checks of whether the program has ended. */
-const POLL = 25
+const POLL_EVERY_MS = 25
 const exists = (pid: number): boolean => {
   try {
     return process.kill(pid, 0)
@@ -102,7 +102,7 @@ export async function openTerminal({
       clearInterval(watch)
       closeSync(own)
     } else isQuiet = true
-  }, POLL)
+  }, POLL_EVERY_MS)
   pty.onData(() => {
     isQuiet = false
   })
@@ -128,7 +128,7 @@ export async function openTerminal({
       whileOpen(() => {
         pty.resume()
         pty.kill('SIGHUP')
-        const timer = setTimeout(() => void killLeftovers(pty.pid), GRACE)
+        const timer = setTimeout(() => void killLeftovers(pty.pid), KILL_DELAY_MS)
         void exit.then(() => clearTimeout(timer))
       }),
     onData: (listener) =>

@@ -38,9 +38,9 @@ interface LoopRun {
  * Milliseconds within which the runs of two commits and of one firing of the ten-second schedule
  * must end, even while a node is being replaced.
  */
-const WITHIN = 120_000
+const TIMEOUT_MS = 120_000
 /** Milliseconds between two queries for new runs. */
-const LOOK = 300
+const POLL_EVERY_MS = 300
 const lines = (from: number, to: number): string =>
   Array.from({ length: to - from + 1 }, (_, i) => `${from + i}\n`).join('')
 /** The content of the commits: they add, change and delete lines. */
@@ -177,13 +177,13 @@ class Runs {
     for (
       const from = performance.now();
       !enough(this.#ended);
-      await new Promise((again) => setTimeout(again, LOOK))
+      await new Promise((again) => setTimeout(again, POLL_EVERY_MS))
     ) {
       signal.throwIfAborted()
       if (this.#failure !== undefined) throw this.#failure
-      if (performance.now() - from > WITHIN)
+      if (performance.now() - from > TIMEOUT_MS)
         throw new Error(
-          `the runs of the loop did not start and end within ${WITHIN / 1000} s; ` +
+          `the runs of the loop did not start and end within ${TIMEOUT_MS / 1000} s; ` +
             `${this.#found.size} have started, ${this.#ended.length} have ended`,
         )
       await this.#look()

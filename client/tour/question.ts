@@ -41,7 +41,7 @@ export interface Question {
   readonly signal: AbortSignal
 }
 /** Milliseconds within which the agent must answer; a model may be slow. */
-const WITHIN = 300_000
+const TIMEOUT_MS = 300_000
 interface Expected {
   readonly path: string
   readonly lines: number
@@ -148,7 +148,7 @@ export async function follow(
     interruptions++
     shown.line(`  (${reason}; resuming the session from here)`)
   }
-  const limit = watchdog(WITHIN, signal)
+  const limit = watchdog(TIMEOUT_MS, signal)
   try {
     for await (const { frame } of followTranscript({
       url,
@@ -186,7 +186,7 @@ export async function follow(
     limit.stop()
   }
   signal.throwIfAborted()
-  if (limit.silent()) throw new Error(`the agent did not answer within ${WITHIN / 1000} s`)
+  if (limit.silent()) throw new Error(`the agent did not answer within ${TIMEOUT_MS / 1000} s`)
   return { transcript, turn, heard, allowed, interruptions }
 }
 

@@ -1,9 +1,10 @@
 /**
  * The tour. Two workers execute a workflow over the files of a folder; the tour follows it live and
  * checks the results against `wc` and `sha256sum`. Four more parts follow: a loop with a git
- * repository (commits.ts), an agent that answers a question about the folder (question.ts), a report
- * with a table of its files (reports.ts), and an agent with a workspace (git/coding.ts). The tour
- * verifies statements in the README on this machine, even while gateways and nodes are being killed.
+ * repository (commits.ts), an agent that answers a question about the folder (question.ts), a
+ * report with a table of its files (reports.ts), and an agent with a workspace (git/coding.ts). The
+ * tour verifies statements in the README on this machine, even while gateways and nodes are being
+ * killed.
  */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -48,7 +49,7 @@ export interface TourOptions {
 /** Milliseconds after which a tour is aborted. */
 const TOUR_TIMEOUT_MS = 15 * 60_000
 /** Maximum number of attempts per request: enough for a node, or a NATS leader, to recover. */
-const TRIES = 12
+const MAX_ATTEMPTS = 12
 type Part = Measured & { readonly worker: string }
 
 /** Runs the tour and returns whether all checks passed. Failures are written to `out`. */
@@ -56,7 +57,7 @@ export async function runTour(options: TourOptions): Promise<boolean> {
   const { url, key, project, out } = options
   const folder = resolve(options.folder)
   const queue = queueOf(folder)
-  const at = client({ url, key, project, tries: TRIES })
+  const at = client({ url, key, project, tries: MAX_ATTEMPTS })
   const shown = show(out)
   const names = ['a', 'b'].map((letter) => `tour-${randomUUID().slice(0, 6)}-${letter}`)
   const workers = names.map(

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { digestOf } from './measure.ts'
 
 /** Maximum number of files on one command line. */
-const AT_ONCE = 400
+const MAX_FILES = 400
 const exec = promisify(execFile)
 
 /**
@@ -20,8 +20,8 @@ export async function fromTools(
     (await exec(tool, args, { cwd: folder, maxBuffer: 2 ** 28 })).stdout
   let lines = 0
   let sums = ''
-  for (let at = 0; at < paths.length; at += AT_ONCE) {
-    const some = paths.slice(at, at + AT_ONCE)
+  for (let at = 0; at < paths.length; at += MAX_FILES) {
+    const some = paths.slice(at, at + MAX_FILES)
     const counted = (await run('wc', '-l', '--', ...some)).trimEnd().split('\n')
     for (const line of counted.slice(0, some.length)) lines += Number.parseInt(line.trim(), 10)
     sums += await run('sha256sum', '--', ...some).catch((error: NodeJS.ErrnoException) =>

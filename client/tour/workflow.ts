@@ -92,7 +92,7 @@ export const partSpec: Spec = {
  * Maximum number of attempts to create or update a workflow while another tour changes it, or the
  * server is unavailable.
  */
-const TRIES = 6
+const MAX_ATTEMPTS = 6
 
 /**
  * Creates the workflow with this handle, or updates it to this spec. Handles are unique across all
@@ -127,7 +127,7 @@ export async function ensureWorkflow(client: Client, name: string, spec: Spec): 
           error.status >= 500 ||
           error.code === 'conflict' ||
           error.code === 'already_exists')
-      if (!again || attempt === TRIES) throw error
+      if (!again || attempt === MAX_ATTEMPTS) throw error
       await client.transport.pause(500 * attempt)
     }
   }

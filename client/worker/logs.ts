@@ -30,9 +30,11 @@ type LevelLog = (text: string, fields?: LogFields) => void
  */
 export type JobLog = ((line: string) => void) & Readonly<Record<LogLevel, LevelLog>>
 
-/** Milliseconds between two batches, and the size in bytes at which a batch is sent immediately. */
-const INTERVAL = 100
-const BATCH = 32 * 1024
+/** Milliseconds between two batches. */
+const INTERVAL_MS = 100
+/** Size in bytes at which a batch is sent immediately. */
+const BATCH_BYTES = 32 * 1024
+/** Maximum number of bytes per interval (G3). */
 const MAX_BYTES = 1_048_576
 /** Approximate number of bytes of a line in addition to its text and fields. */
 const LINE_BYTES = 60
@@ -110,9 +112,9 @@ export class Logs {
       this.#report(waiting)
       waiting.lines.push(line)
     }
-    if (this.#accepted && (waiting.bytes >= BATCH || waiting.lines.length >= logLimits.lines))
+    if (this.#accepted && (waiting.bytes >= BATCH_BYTES || waiting.lines.length >= logLimits.lines))
       this.#send(waiting)
-    this.#timer ??= this.#world.clock.after(INTERVAL, () => this.#tick())
+    this.#timer ??= this.#world.clock.after(INTERVAL_MS, () => this.#tick())
   }
   /** Sends the remaining lines of a job, before its report. */
   end({ lease_token }: ClaimedJob): void {

@@ -16,8 +16,8 @@ interface Pending {
   readonly text: string
 }
 
-/** Milliseconds between repeats. */
-const RESEND = 10_000
+/** Milliseconds after which an unacknowledged report is sent again. */
+const RESEND_EVERY_MS = 10_000
 
 export class Reports {
   /** Unacknowledged reports as text, by message id. */
@@ -64,7 +64,7 @@ export class Reports {
       })
     this.#pending.set(message_id, { job_id: id, lease_token, text })
     this.#send(text)
-    this.#timer ??= this.#clock.after(RESEND, () => this.#again())
+    this.#timer ??= this.#clock.after(RESEND_EVERY_MS, () => this.#again())
   }
   /** Sends all pending reports again, after each registration and periodically. */
   resend(): void {
@@ -97,7 +97,7 @@ export class Reports {
     this.#changed()
   }
   #again(): void {
-    this.#timer = this.#clock.after(RESEND, () => this.#again())
+    this.#timer = this.#clock.after(RESEND_EVERY_MS, () => this.#again())
     this.resend()
   }
 }

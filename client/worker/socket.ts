@@ -4,7 +4,7 @@ import { sizes } from '../../protocol/workers/socket.ts'
 import type { Dial } from './ports.ts'
 
 /** Timeout of an upgrade in milliseconds. */
-const HANDSHAKE = 10_000
+const HANDSHAKE_TIMEOUT_MS = 10_000
 
 /**
  * Opens a socket without compression. Binary messages are ignored; a message above the frame limit
@@ -13,7 +13,7 @@ const HANDSHAKE = 10_000
 export const dial: Dial = (url, headers, events) => {
   const socket = new WebSocket(url, {
     headers,
-    handshakeTimeout: HANDSHAKE,
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     maxPayload: sizes.frame,
     perMessageDeflate: false,
   })

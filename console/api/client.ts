@@ -6,8 +6,8 @@
  * C1. A request is retried only if it cannot take effect twice. All attempts of a POST share one
  *     `Idempotency-Key`, even if a person retries the same JSON request after all attempts went
  *     unanswered. A PATCH has no key, so it is retried only after a 429.
- * C2. If a PUT, PATCH or DELETE may have taken effect without an answer that confirms it, the error
- *     has the code `outcome_unknown`, and everything that is shown is loaded again.
+ * C2. If a PUT, PATCH or DELETE may have taken effect without a response that confirms it, the
+ *     error has the code `outcome_unknown`, and everything that is shown is loaded again.
  */
 import type { Api } from '../../protocol/api.ts'
 import type { Input, Reply, Row } from '../../protocol/contract.ts'
@@ -20,7 +20,7 @@ export type CallName = {
 }[keyof Api]
 /** Path parameters, query parameters and body of an operation in one object. */
 export type CallInput<N extends CallName> = Api[N] extends infer R extends Row ? Input<R> : never
-/** The answer of an operation. */
+/** The response of an operation. */
 export type CallReply<N extends CallName> = Api[N] extends infer R extends Row ? Reply<R> : never
 
 /** A fault of one field of a request. `field` is a path such as `spec.steps.0.key`. */
@@ -52,7 +52,7 @@ export class ApiError extends Error {
     this.details = details
     this.requestId = requestId
   }
-  /** The faults of individual fields; empty if the answer lists none. */
+  /** The faults of individual fields; empty if the response lists none. */
   get fields(): readonly FieldFault[] {
     const { fields } = this.details
     return Array.isArray(fields) ? (fields as FieldFault[]) : []
@@ -74,7 +74,7 @@ const UNNAMED = 'internal_error'
 const FIRST_PAUSE_MS = 300
 const REPEATED: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 /** Maximum number of keys kept for unanswered requests. */
-const KEPT_KEYS = 100
+const MAX_KEPT_KEYS = 100
 /** Idempotency keys of unanswered POST requests, by path and body, for a later retry. */
 const openKeys = new Map<string, string>()
 
@@ -95,13 +95,13 @@ export const randomKey = (): string =>
     .join('')
 
 let onSignedOut: () => void = () => {}
-/** Sets the function that is called when the service answers 401: the session has ended. */
+/** Sets the function that is called when the service responds with 401: the session has ended. */
 export function whenSignedOut(run: () => void): void {
   onSignedOut = run
 }
 
 let onForbidden: () => void = () => {}
-/** Sets the function that is called when the service answers 403: a permission is missing. */
+/** Sets the function that is called when the service responds with 403: a permission is missing. */
 export function whenForbidden(run: () => void): void {
   onForbidden = run
 }
@@ -146,15 +146,15 @@ export function requestOf(name: string, input: Readonly<Record<string, unknown>>
   }
 }
 
-/** Milliseconds for which the answer of an early call is kept. */
+/** Milliseconds for which the response of an early call is kept. */
 const EARLY_MS = 10_000
 const early = new Map<string, { readonly answer: Promise<unknown>; readonly end: () => void }>()
 const identityOf = (name: string, input: object): string => `${name} ${JSON.stringify(input)}`
 
 /**
  * Calls a query before the page that needs it is loaded. The first `call` with the same name and
- * input within ten seconds receives the answer. If the early call has failed by then, `call` sends
- * a request as usual.
+ * input within ten seconds receives the response. If the early call has failed by then, `call`
+ * sends a request as usual.
  */
 export function callEarly<N extends CallName>(name: N, input: CallInput<N>): void {
   const id = identityOf(name, input as object)
@@ -171,7 +171,7 @@ export function callEarly<N extends CallName>(name: N, input: CallInput<N>): voi
 
 /**
  * Calls an operation, with retries after temporary failures.
- * @throws ApiError if the service refuses the request or does not answer; the reason of the signal
+ * @throws ApiError if the service refuses the request or does not respond; the reason of the signal
  * if it is aborted.
  */
 export async function call<N extends CallName>(
@@ -269,7 +269,7 @@ function keep(request: string, key: string | undefined): void {
   if (key === undefined) return
   openKeys.set(request, key)
   const [oldest] = openKeys.keys()
-  if (oldest !== undefined && openKeys.size > KEPT_KEYS) openKeys.delete(oldest)
+  if (oldest !== undefined && openKeys.size > MAX_KEPT_KEYS) openKeys.delete(oldest)
 }
 
 async function errorOf(answer: Response | undefined): Promise<ApiError> {

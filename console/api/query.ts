@@ -1,10 +1,11 @@
 /**
- * Caches answers of queries as signals. Pages show a cached answer immediately and follow changes.
+ * Caches responses to queries as signals. Pages show a cached response immediately and follow
+ * changes.
  *
  * Invariants:
  * Q1. Equal queries share one entry and one request in flight.
- * Q2. The answer of an older request never replaces that of a newer one.
- * Q3. Entries without users are kept for back navigation. Beyond `UNUSED_KEPT`, the least recently
+ * Q2. The response of an older request never replaces that of a newer one.
+ * Q3. Entries without users are kept for back navigation. Beyond `MAX_UNUSED`, the least recently
  *     used are dropped.
  */
 import { computed, effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
@@ -21,7 +22,7 @@ import {
 import { Growing } from './growing.ts'
 import { addPage, type Known, mergeFirst, nothingKnown, type PageOf } from './pages.ts'
 
-/** The state of a query. `data` is the last answer, also while a newer one is loaded. */
+/** The state of a query. `data` is the last response, also while a newer one is loaded. */
 export interface Loaded<T> {
   readonly data?: T
   readonly error?: ApiError
@@ -30,14 +31,14 @@ export interface Loaded<T> {
 /** A query that a component uses. */
 export interface Query<T> {
   readonly state: ReadonlySignal<Loaded<T>>
-  /** Loads the answer again. */
+  /** Loads the response again. */
   reload(): void
 }
 /** Options of `useQuery`. */
 export interface QueryOptions {
   /**
    * Kinds of records. If a record of one of these kinds changes in the project of the query, the
-   * answer is loaded again.
+   * response is loaded again.
    */
   readonly kinds?: readonly string[]
   /** Only changes of the record with this id, and changes that name no record, affect the query. */
@@ -55,12 +56,13 @@ interface Entry {
   loadedAt: number
 }
 
-const UNUSED_KEPT = 60
-/** Minimum time between an answer and the next load caused by a change, in milliseconds. */
+/** Maximum number of cached queries that no page uses. */
+const MAX_UNUSED = 60
+/** Minimum number of milliseconds between a response and the next load after a change. */
 const PAUSE_MS = 1000
 const entries = new Map<string, Entry>()
 
-/** Removes all answers and ends the subscriptions to changes, on sign-out. */
+/** Removes all responses and ends the subscriptions to changes, on sign-out. */
 export function forgetAnswers(): void {
   forgetChanges()
   for (const { request } of entries.values()) request?.abort()
@@ -86,7 +88,7 @@ function entryOf(name: CallName, input: Record<string, unknown>): Entry {
     loadedAt: 0,
   }
   entries.set(id, entry)
-  let unused = [...entries.values()].filter(({ users }) => users === 0).length - UNUSED_KEPT
+  let unused = [...entries.values()].filter(({ users }) => users === 0).length - MAX_UNUSED
   for (const [other, { users }] of entries) {
     if (unused <= 0) break
     if (users > 0 || other === id) continue
@@ -118,17 +120,17 @@ async function load(entry: Entry): Promise<void> {
   }
 }
 
-/** Schedules a load after a change, at least `PAUSE_MS` after the last answer. */
+/** Schedules a load after a change, at least `PAUSE_MS` after the last response. */
 function scheduleLoad(entry: Entry): void {
   const wait = Math.max(0, entry.loadedAt + PAUSE_MS - Date.now())
   entry.later ??= setTimeout(() => {
     entry.later = undefined
-    // A request in flight is replaced, because its answer may predate the change.
+    // A request in flight is replaced, because its response may predate the change.
     if (entry.users > 0) void load(entry)
   }, wait)
 }
 
-// The outcome of a change is not known, so any answer may be out of date.
+// The outcome of a change is not known, so any response may be out of date.
 whenUnknown(() => {
   for (const entry of entries.values()) if (entry.users > 0) scheduleLoad(entry)
 })

@@ -2,8 +2,8 @@
  * Saves forms of records that other people may change at the same time.
  *
  * Invariant: a value that was stored after the form had been opened is replaced only if the person
- * has been told about it. The condition `If-Match` also excludes changes between the check and the
- * update.
+ * was notified of the change. The condition `If-Match` also excludes changes between the check and
+ * the update.
  */
 import { useState } from 'preact/hooks'
 import { canonicalJson } from '../../protocol/rules/canonical-json.ts'
@@ -20,7 +20,7 @@ import { apiText } from './text.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 /** Maximum number of attempts, each after another change that came first. */
-const TRIES = 5
+const MAX_ATTEMPTS = 5
 
 /**
  * Reads a record and updates it if it is acceptable, without a change between both.
@@ -42,7 +42,7 @@ export async function updateIf<N extends CallName>(
       return await call(name, input, ifMatch === null ? {} : { ifMatch })
     } catch (error) {
       const isLate = error instanceof ApiError && error.code === 'precondition_failed'
-      if (!isLate || attempt === TRIES) throw error
+      if (!isLate || attempt === MAX_ATTEMPTS) throw error
     }
   }
 }

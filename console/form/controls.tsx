@@ -27,7 +27,7 @@ type Of<K extends Plan['control']> = Extract<Plan, { readonly control: K }>
 const named = (plan: Plan, required: boolean): string =>
   required ? text.needed(plan.label) : plan.label
 
-/** The control of a value. */
+/** The form control of one value, of the kind that its plan specifies. */
 export function Control(props: ControlProps) {
   const { form, plan, value, path, required, onValue } = props
   const fault = faultAt(form.faults, path)

@@ -1,4 +1,4 @@
-/** The visible part of a graph: its position and scale in a frame. Pure. */
+/** Pure functions for the visible part of a graph: its position and scale in a frame. */
 import type { PlacedGraph } from './graph.ts'
 
 /** The position of a graph's top left corner in the frame, in pixels, and its scale. */

@@ -23,7 +23,7 @@ export type ConnectionEnd =
   | { readonly lost: true; readonly pause?: number }
 
 /** Milliseconds without a byte after which a connection is abandoned: three keepalives. */
-const SILENCE = 45_000
+const SILENCE_MS = 45_000
 
 export class Connection {
   /** The ids of the subscriptions that have neither been refused nor ended, in order. */
@@ -54,7 +54,7 @@ export class Connection {
     subscriptions: readonly (LiveSubscription & { readonly id: string })[],
     on: { begun(): void; frames(frames: readonly StreamMessage[]): void },
   ): Promise<ConnectionEnd | undefined> {
-    const watch = watchdog(SILENCE, this.#abort.signal)
+    const watch = watchdog(SILENCE_MS, this.#abort.signal)
     let pause: number | undefined
     try {
       const request = streamRequest(

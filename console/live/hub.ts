@@ -5,8 +5,8 @@
  * Invariants:
  * H1. A change of the set of subscriptions results in a new connection, which resumes from the
  *     current cursors. Model output is not interrupted, because the earlier connection stays open
- *     until `OVERLAP` after the new one has settled: it has received a frame for each of its
- *     subscriptions, or `MAX_OVERLAP` has passed since the service accepted it.
+ *     until `OVERLAP_MS` after the new one has settled: it has received a frame for each of its
+ *     subscriptions, or `MAX_OVERLAP_MS` has passed since the service accepted it.
  * H2. A lost connection is reopened after growing pauses with jitter, after the pause that the
  *     service requested, or immediately on `retry`. Every flow resumes from its cursor, so no frame
  *     with a cursor is missed or repeated (`flow.ts`).
@@ -20,14 +20,14 @@ import type { LiveConnection, LiveFault, LiveSubscription } from './live.ts'
 import type { LiveCredential, LivePorts } from './messages.ts'
 
 /** Milliseconds for which changes of the set of subscriptions are collected. */
-const DEBOUNCE = 50
+const DEBOUNCE_MS = 50
 /** Milliseconds for which an earlier connection stays open after a new one has settled. */
-const OVERLAP = 300
+const OVERLAP_MS = 300
 /**
  * Milliseconds after which a new connection counts as settled even if not every subscription has
  * received a frame.
  */
-const MAX_OVERLAP = 5000
+const MAX_OVERLAP_MS = 5000
 /** First and longest pause before a new attempt, in milliseconds and before jitter. */
 const PAUSE = { first: 250, last: 15_000 } as const
 
@@ -94,9 +94,9 @@ export class Hub {
     this.#open()
   }
 
-  /** Opens a connection after `DEBOUNCE`, unless an attempt is already scheduled. */
+  /** Opens a connection after `DEBOUNCE_MS`, unless an attempt is already scheduled. */
   #schedule(): void {
-    if (!this.#cancel) this.#after(DEBOUNCE)
+    if (!this.#cancel) this.#after(DEBOUNCE_MS)
   }
   #after(ms: number): void {
     this.#cancel?.()
@@ -144,7 +144,7 @@ export class Hub {
           begun: () => {
             if (connection !== this.#newest) return
             this.#set({ state: 'live' })
-            this.#ports.later(MAX_OVERLAP, () => {
+            this.#ports.later(MAX_OVERLAP_MS, () => {
               if (connection === this.#newest) this.#settled()
             })
           },
@@ -161,7 +161,7 @@ export class Hub {
     this.#failures = 0
     for (const one of this.#earlier) {
       this.#earlier.delete(one)
-      this.#ports.later(OVERLAP, () => one.close())
+      this.#ports.later(OVERLAP_MS, () => one.close())
     }
   }
   #ended(connection: Connection, flows: readonly Flow[], end: ConnectionEnd): void {

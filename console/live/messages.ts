@@ -9,7 +9,7 @@ export interface LiveCredential {
   readonly identity: string
 }
 
-/** Messages of a tab. `key` is chosen by the tab, and unique in the tab. */
+/** Messages from a tab to the hub. The tab chooses `key`, which is unique within the tab. */
 export type ToHub =
   /** The first message of a tab. */
   | { readonly type: 'hello'; readonly credential: LiveCredential }

@@ -21,12 +21,10 @@ export interface HubPort {
 /** Opens a port to a hub. `receive` is called with its messages until `close`. */
 export type Attach = (receive: (message: FromHub) => void) => HubPort
 
-/**
- * Milliseconds between two pings, and the number of unanswered pings after which the page attaches
- * again.
- */
-const PING = 20_000
-const UNANSWERED = 2
+/** Milliseconds between two pings. */
+const PING_EVERY_MS = 20_000
+/** Number of unanswered pings after which the page attaches again. */
+const MAX_UNANSWERED = 2
 
 interface Follow {
   readonly subscription: LiveSubscription
@@ -129,8 +127,8 @@ export class PageLive implements Live {
     this.#port?.send({ type: 'follow', key, subscription })
   }
   #ping(): void {
-    this.#stopPings = this.#later(PING, () => {
-      if (this.#unanswered++ >= UNANSWERED) return this.attach()
+    this.#stopPings = this.#later(PING_EVERY_MS, () => {
+      if (this.#unanswered++ >= MAX_UNANSWERED) return this.attach()
       this.#port?.send({ type: 'ping' })
       this.#ping()
     })

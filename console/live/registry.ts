@@ -2,7 +2,7 @@
  * The tabs of a browser and the hubs that they share: one hub for each credential. A SharedWorker
  * has one registry; a page without a SharedWorker has its own.
  *
- * Invariant: a tab that has not sent anything for `MISSED` checks is dropped with its
+ * Invariant: a tab that has not sent anything for `MAX_MISSED` checks is dropped with its
  * subscriptions. Browsers run the timers of hidden pages at least once a minute. A page that was
  * frozen for longer receives `gone` for its next ping, and sends `hello` again.
  */
@@ -10,12 +10,10 @@ import type { Listener } from './flow.ts'
 import { Hub } from './hub.ts'
 import type { FromHub, KeyedFrame, LivePorts, TabPort, ToHub } from './messages.ts'
 
-/**
- * Milliseconds between two checks, and the number of checks without a message after which a tab is
- * dropped.
- */
-const CHECK = 50_000
-const MISSED = 3
+/** Milliseconds between two checks. */
+const CHECK_EVERY_MS = 50_000
+/** Number of checks without a message after which a tab is dropped. */
+const MAX_MISSED = 3
 
 interface Shared {
   readonly key: string
@@ -93,7 +91,7 @@ export class Registry {
     shared.tabs.add(tab)
     this.#tabs.set(port, tab)
     this.#send(tab, { type: 'connection', connection: shared.hub.state })
-    this.#checks ??= this.#ports.later(CHECK, () => this.#check())
+    this.#checks ??= this.#ports.later(CHECK_EVERY_MS, () => this.#check())
   }
   #drop(port: TabPort): void {
     const tab = this.#tabs.get(port)
@@ -110,8 +108,8 @@ export class Registry {
   }
   #check(): void {
     this.#checks = undefined
-    for (const [port, tab] of [...this.#tabs]) if (++tab.missed >= MISSED) this.#drop(port)
-    if (this.#tabs.size > 0) this.#checks = this.#ports.later(CHECK, () => this.#check())
+    for (const [port, tab] of [...this.#tabs]) if (++tab.missed >= MAX_MISSED) this.#drop(port)
+    if (this.#tabs.size > 0) this.#checks = this.#ports.later(CHECK_EVERY_MS, () => this.#check())
   }
   #follow(tab: Tab, { key, subscription }: Extract<ToHub, { readonly type: 'follow' }>): void {
     const listener: Listener = {

@@ -21,7 +21,7 @@ const current = (): Place => ({
 export const place = signal<Place>(current())
 
 type Question = () => string | undefined
-/** The ways of leaving before which a guard asks, besides the browser's own. */
+/** The kinds of navigation for which a guard prompts, in addition to those of the browser. */
 interface Ways {
   /** Calls of `go` by the program, as a dialog makes them after its input was sent. */
   readonly calls?: boolean
@@ -90,7 +90,7 @@ let shownAt = 0
  * Goes to a URL of the console.
  * @param options `replace` replaces the current entry of the history; `keep` keeps the scroll
  * position, for a changed filter or tab; `chosen`: the person has chosen the target, so an open
- * dialog with entries asks as well.
+ * dialog with entries prompts as well.
  */
 export function go(
   href: string,

@@ -60,7 +60,7 @@ function SignedIn() {
   return <Frame>{place.value.path === '/' ? <Start /> : <Outlet />}</Frame>
 }
 
-/** The console. */
+/** The root component: the sign-in page, or the frame with the current page. */
 export function App() {
   useEffect(
     () =>

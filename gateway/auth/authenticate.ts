@@ -8,8 +8,8 @@
  *
  * Invariants:
  * A1. The permissions of a key are derived from the directories at the time of the request. A
- *     cached caller is reused only while the directories that it was derived from are still cached.
- *     So a change to keys or roles takes effect as soon as the changed directory is dropped from
+ *     cached caller is reused only while the directories that it was derived from are still cached,
+ *     so a change to keys or roles takes effect as soon as the changed directory is dropped from
  *     the cache. The key's expiry is checked on every request.
  * A2. `unauthorized` is returned only when the credential is certainly invalid: malformed, unknown,
  *     expired, or of an inactive principal. Clients do not retry after it. When a directory cannot

@@ -13,7 +13,7 @@ import type { Caller } from './authenticate.ts'
 /** Milliseconds for which an answer of an owner is reused. */
 const REUSE_MS = 2000
 /** Maximum number of cached answers. */
-const REMEMBERED = 10_000
+const MAX_CACHED = 10_000
 
 interface Known {
   readonly caller: Caller
@@ -66,7 +66,7 @@ export function openEnvironmentWorkers(
       // An unchanged caller stays the same object, so that its other checks need not be repeated.
       const isSame = reusable && before?.caller.environment?.generation === found.generation
       const caller = isSame ? before.caller : callerOf(project, proof, found)
-      if (answers.size >= REMEMBERED) answers.delete(answers.keys().next().value ?? '')
+      if (answers.size >= MAX_CACHED) answers.delete(answers.keys().next().value ?? '')
       answers.set(proof.hash, { caller, until: world.now() + REUSE_MS })
       return caller
     }

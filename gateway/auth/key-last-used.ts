@@ -13,12 +13,10 @@ export interface Touches {
   close(): void
 }
 
-/**
- * `EVERY` is the minimum time between two reports of one key, in milliseconds. `GATHER` is the time
- * for which the uses of several keys are collected into one report, in milliseconds.
- */
-const EVERY = 60_000
-const GATHER = 1000
+/** Minimum number of milliseconds between two reports of one key. */
+const REPORT_EVERY_MS = 60_000
+/** Milliseconds for which the uses of several keys are collected into one report. */
+const BATCH_MS = 1000
 
 /**
  * Creates the recorder of a gateway. Uses that are not reported when the recorder is closed are
@@ -33,7 +31,7 @@ export function openTouches(world: World): Touches {
   const flush = (): void => {
     timer = undefined
     const at = world.now()
-    for (const [id, since] of told) if (at - since >= EVERY) told.delete(id)
+    for (const [id, since] of told) if (at - since >= REPORT_EVERY_MS) told.delete(id)
     const organization = world.organization()
     for (const [home, ids] of waiting) {
       const kind = home === organization ? 'organization' : 'project'
@@ -64,10 +62,10 @@ export function openTouches(world: World): Touches {
   }
   const noteOne = (home: string, id: string): void => {
     const at = world.now()
-    if (at - (told.get(id) ?? -EVERY) < EVERY) return
+    if (at - (told.get(id) ?? -REPORT_EVERY_MS) < REPORT_EVERY_MS) return
     told.set(id, at)
     waiting.set(home, [...(waiting.get(home) ?? []), id])
-    timer ??= world.later(GATHER, flush)
+    timer ??= world.later(BATCH_MS, flush)
   }
   return {
     note({ scope, credential, session }) {

@@ -1,6 +1,6 @@
 /**
  * The text of credentials: `<prefix>_<40 hex digits>`. In project keys and personal tokens, the
- * last 8 characters of the project's id follow the digits. So a gateway finds the project's
+ * last 8 characters of the project's id follow the digits, so a gateway finds the project's
  * directory without an index of all keys. The prefix of personal tokens is the key prefix followed
  * by `c`. Only the hash and the first 8 characters of the text are stored. `authenticate.ts` finds
  * the caller of a credential.
@@ -84,11 +84,12 @@ export function parseAuthorization(header: string | undefined): Presented | unde
 }
 
 /**
- * Maximum length of a cached header in characters, and maximum number of cached headers. They bound
- * the memory that headers with invalid keys can occupy.
+ * Maximum length of a cached header, in characters. It bounds the memory of headers with invalid
+ * keys.
  */
 const MAX_HEADER_LENGTH = 200
-const REMEMBERED = 1000
+/** Maximum number of cached headers. */
+const MAX_CACHED = 1000
 /**
  * Creates a reader of Authorization headers that caches its latest results, because a client sends
  * the same header with every request and hashing is expensive.
@@ -105,7 +106,7 @@ export function createReader<T>(
     if (!presented) return undefined
     const made = make(presented)
     if (header.length > MAX_HEADER_LENGTH) return made
-    if (known.size >= REMEMBERED) known.delete(known.keys().next().value ?? '')
+    if (known.size >= MAX_CACHED) known.delete(known.keys().next().value ?? '')
     known.set(header, made)
     return made
   }

@@ -4,7 +4,7 @@
  * hold.
  *
  * Invariants:
- * A1. A preview and an apply use the same planner (`protocol/blueprints`). So an apply with the
+ * A1. A preview and an apply use the same planner (`protocol/blueprints`), so an apply with the
  *     `plan_id` of a preview does what the preview reported, or is refused.
  * A2. A failed apply keeps its completed changes. A retry finds the created resources by their
  *     bindings and completes the rest.

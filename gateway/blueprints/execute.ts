@@ -26,7 +26,7 @@ import type { Hold } from './hold.ts'
 import { hashIn } from './present.ts'
 
 /** Maximum number of resources that are changed at the same time. */
-const AT_ONCE = 16
+const MAX_CONCURRENT = 16
 
 const rowOf = (name: string): Row => {
   const row = rows[name]
@@ -40,7 +40,7 @@ export function refusedRows(
   { caller }: Pick<Call, 'caller'>,
   changes: readonly PlannedChange[],
 ): Refusal | undefined {
-  // A binding controls who may change or delete its resource. So changing the binding requires the
+  // A binding controls who may change or delete its resource, so changing the binding requires the
   // permission to change the resource.
   const names = new Set(
     changes.flatMap(({ resource_type, steps }) =>
@@ -187,7 +187,7 @@ export async function execute(
     )
     let failed = false
     const outcomes = await concurrently(
-      AT_ONCE,
+      MAX_CONCURRENT,
       ofTier,
       async (change): Promise<Refusal | undefined> => {
         for (const [index, step] of change.steps.entries()) {

@@ -12,8 +12,10 @@ import { sendNew } from '../http/send.ts'
 import type { Prepared } from '../prepare.ts'
 import { sleep } from '../timing.ts'
 
-/** Maximum wait for another holder, and the pause between two attempts, in milliseconds. */
-const [MAX_WAIT_MS, PAUSE_MS] = [45_000, 100]
+/** Maximum number of milliseconds to wait for another holder. */
+const MAX_WAIT_MS = 45_000
+/** Milliseconds between two attempts. */
+const PAUSE_MS = 100
 
 export interface Hold {
   /** Id of the blueprint's actor. */

@@ -35,10 +35,12 @@ export const hashIn =
   (text) =>
     world.hash(text).slice(0, 16)
 
-/** Number of bindings per page, and of project resources per query. */
-const [PAGE, PART] = [500, 100]
+/** Number of bindings per page. */
+const PAGE = 500
+/** Number of project resources per query. */
+const CHUNK = 100
 /** Maximum number of concurrent queries. */
-const AT_ONCE = 32
+const MAX_CONCURRENT = 32
 
 const parts = <T>(items: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
@@ -85,10 +87,10 @@ async function fromProject(
   named: readonly (readonly [ResourceTypeName, string])[],
 ): Promise<KnownResource[] | Refusal> {
   const questions = [
-    ...parts(ids, PART).map((part) => ({ ids: part, named: [] })),
-    ...parts(named, PART).map((part) => ({ ids: [], named: part })),
+    ...parts(ids, CHUNK).map((part) => ({ ids: part, named: [] })),
+    ...parts(named, CHUNK).map((part) => ({ ids: [], named: part })),
   ]
-  const answers = await concurrently(AT_ONCE, questions, (input) =>
+  const answers = await concurrently(MAX_CONCURRENT, questions, (input) =>
     reading.world.ask({ project, kind: 'project', id: project }, 'resources', input),
   )
   const refused = answers.find(isRefusal)
@@ -110,7 +112,7 @@ async function fromOwners(
   project: string,
   wanted: readonly (readonly [SeparateType, string])[],
 ): Promise<KnownResource[] | Refusal> {
-  const answers = await concurrently(AT_ONCE, wanted, ([kind, id]) =>
+  const answers = await concurrently(MAX_CONCURRENT, wanted, ([kind, id]) =>
     world.ask({ project, kind, id }, 'resource', {}),
   )
   const refused = answers.find(isRefusal)

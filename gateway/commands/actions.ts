@@ -18,8 +18,8 @@ import { timelineSource } from '../streams/timeline.ts'
 import { withSealedUrl } from './seal-url.ts'
 import { childrenOf } from './workflows/children.ts'
 
-/** Length of a signing secret in bytes. */
-const SECRET = 32
+/** Length of a signing secret. */
+const SECRET_BYTES = 32
 /** Default wait for the result of a direct call, in seconds. */
 const DEFAULT_WAIT_S = 30
 
@@ -32,7 +32,7 @@ export function withSecret(edge: Edge, call: Call): Prepared {
   const { world } = edge
   if (call.body['endpoint_kind'] === 'worker') return { input: { sealed: '' } }
   const home = scopeId(edge, call)
-  const made = world.random(SECRET)
+  const made = world.random(SECRET_BYTES)
   return {
     input: { sealed: world.lock(made, home), returned: true },
     answer: async (reply) => {

@@ -11,12 +11,12 @@ import type { Answer } from '../http/respond.ts'
 import type { Outcome, World } from '../ports.ts'
 
 /** Time in milliseconds within which one key publishes at most one event. */
-const DAY = 86_400_000
+const DAY_MS = 86_400_000
 /**
  * Maximum number of queries to the view. A second query is needed only when the actor has started
  * several new generations of keys during the first query.
  */
-const QUESTIONS = 5
+const MAX_QUERIES = 5
 
 /**
  * Reads from a view the ids of the events that were published under these keys within the last day.
@@ -25,12 +25,12 @@ const rememberedIn = (
   world: Pick<World, 'view' | 'now'>,
   project: string,
   keys: readonly string[],
-) => world.view(project, 'published_keys', { keys, since: world.now() - DAY })
+) => world.view(project, 'published_keys', { keys, since: world.now() - DAY_MS })
 
 /**
  * Repeats the command, with a view's answer about the unsure keys (`Recalled`), until the `events`
  * actor can decide which events are duplicates. Refused with `service_unavailable` if the actor
- * still cannot decide after `QUESTIONS` queries.
+ * still cannot decide after `MAX_QUERIES` queries.
  * @param send sends the command, under the same command id each time.
  * @param first the outcome of an earlier send, if any.
  */
@@ -41,7 +41,7 @@ export async function publishIdempotently<R extends Pick<Published, 'unsure'>>(
   first?: Outcome<R>,
 ): Promise<Outcome<R>> {
   let outcome = first ?? (await send())
-  for (let i = 0; i < QUESTIONS; i++) {
+  for (let i = 0; i < MAX_QUERIES; i++) {
     if (isRefusal(outcome)) return outcome
     const { unsure } = outcome.reply
     if (!unsure) return outcome

@@ -72,8 +72,8 @@ async function outcomeOf({ world }: Edge, project: string, id: string): Promise<
 
 /**
  * Reads the content of the delivery that is to be sent again. Refused with `not_found` when the
- * webhook has no such delivery or the caller may not read it, and with `conflict` while the outcome
- * of the delivery is open or the webhook is disabled.
+ * webhook has no such delivery or the caller may not read it, and with `conflict` while the
+ * delivery has no outcome or the webhook is disabled.
  */
 async function contentOf(
   edge: Edge,

@@ -7,7 +7,7 @@ import { inflate } from 'node:zlib'
 
 const unzip = promisify(inflate)
 /** Maximum total size in bytes of the decompressed object streams of one file. */
-const UNPACKED = 32 * 1_048_576
+const MAX_UNPACKED_BYTES = 32 * 1_048_576
 
 const pagesIn = (text: string): number => text.match(/\/Type\s*\/Page(?![A-Za-z])/g)?.length ?? 0
 
@@ -16,7 +16,7 @@ export async function pagesOf(bytes: Buffer): Promise<number | 'unreadable'> {
   const text = bytes.toString('latin1')
   if (/\/Encrypt\s+\d+\s+\d+\s+R/.test(text)) return 'unreadable'
   let pages = 0
-  let left = UNPACKED
+  let left = MAX_UNPACKED_BYTES
   let at = 0
   for (const found of text.matchAll(/\bstream\r?\n/g)) {
     const begin = found.index + found[0].length

@@ -9,12 +9,12 @@
  * U2. After the exchange has ended, the response is never touched again.
  * U3. A refusal waits until the rest of the body has been discarded, because a client that is still
  *     sending might not read the answer. At most `DRAIN` bytes above the limit are discarded.
- * U4. While `chunks` is read, the client is paused whenever more than `AHEAD` bytes are unread.
- *     So memory is bounded by `AHEAD` and one read of the socket (512 KiB).
- * U5. Among the uploads that are read by `chunks`, only those with a turn receive or yield
- *     bytes. A turn ends when the received bytes are consumed, or after `SILENCE_MS` without a
- *     byte. So an upload without a turn holds only the bytes that arrived with its headers, and
- *     silent clients do not delay others for long.
+ * U4. While `chunks` is read, the client is paused whenever more than `AHEAD` bytes are unread, so
+ *     memory is bounded by `AHEAD` and one read of the socket (512 KiB).
+ * U5. Among the uploads that are read by `chunks`, only those with a turn receive or yield bytes. A
+ *     turn ends when the received bytes are consumed, or after `SILENCE_MS` without a byte, so an
+ *     upload without a turn holds only the bytes that arrived with its headers, and silent clients
+ *     do not delay others for long.
  * U6. Bytes that arrive during a turn are copied into buffers of a pool. A buffer is reused when
  *     the reader requests the next bytes. Without a pool, a waiting upload would hold one chunk in
  *     each of its stages, because a suspended generator keeps its last value alive.

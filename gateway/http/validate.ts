@@ -20,7 +20,7 @@ interface Described {
 }
 
 /** Maximum nesting depth of a body. */
-const DEEPEST = 64
+const MAX_DEPTH = 64
 
 /**
  * Returns the refusal of a value that does not fit a schema, or undefined when the value fits.
@@ -176,7 +176,7 @@ function withoutNulls(schema: Described, value: unknown): unknown {
 
 /**
  * Returns a fault that makes a parsed value unacceptable under any schema, or undefined. Faults are
- * nesting of more than `DEEPEST` levels, names that reach an object's prototype, and numbers such
+ * nesting of more than `MAX_DEPTH` levels, names that reach an object's prototype, and numbers such
  * as 1e999, which are parsed as infinity. JSON cannot express infinity, so memory and journal would
  * differ.
  */
@@ -190,7 +190,7 @@ export const unsafe = (value: unknown): FieldError | undefined =>
 function isSuspect(value: unknown, depth: number): boolean {
   if (typeof value === 'number') return !Number.isFinite(value)
   if (typeof value !== 'object' || value === null) return false
-  if (depth > DEEPEST) return true
+  if (depth > MAX_DEPTH) return true
   if (Array.isArray(value)) return value.some((item) => isSuspect(item, depth + 1))
   for (const key in value) {
     if (
@@ -212,11 +212,11 @@ function suspect(root: unknown): FieldError | undefined {
     if (typeof value === 'number' && !Number.isFinite(value))
       return { field: path, message: 'is too large a number' }
     if (typeof value !== 'object' || value === null) continue
-    if (depth > DEEPEST)
+    if (depth > MAX_DEPTH)
       return {
         field: path,
-        message: `is nested more than ${DEEPEST} levels deep`,
-        expected: { maxDepth: DEEPEST },
+        message: `is nested more than ${MAX_DEPTH} levels deep`,
+        expected: { maxDepth: MAX_DEPTH },
       }
     if (Array.isArray(value)) {
       value.forEach((item, index) => {

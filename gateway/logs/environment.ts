@@ -1,7 +1,7 @@
 /**
  * Follows the logs of workers of environments, for all clients of this gateway. Hosts do not
- * announce new log text. So while any client follows a log, the log is read again every `INTERVAL`
- * milliseconds, once for all clients, and the clients receive the added text.
+ * announce new log text, so while any client follows a log, the log is read again every
+ * `READ_EVERY_MS`, once for all clients, and the clients receive the added text.
  *
  * Invariants:
  * E1. The text that a client has received since the last `reset` ends with the content of the last
@@ -26,7 +26,7 @@ import type { OpenedSequence } from '../streams/stream.ts'
 import { sleep } from '../timing.ts'
 
 /** Milliseconds between two reads of a log that is followed. */
-const INTERVAL = 2000
+const READ_EVERY_MS = 2000
 
 interface Client {
   readonly sink: Sink
@@ -65,7 +65,7 @@ class LogFollower {
   async #run(): Promise<void> {
     this.#running = true
     for (;;) {
-      await sleep(this.#world, INTERVAL)
+      await sleep(this.#world, READ_EVERY_MS)
       if (this.#clients.size === 0) break
       const logs = await this.read()
       if (!isRefusal(logs))

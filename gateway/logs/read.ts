@@ -17,7 +17,7 @@ import {
 import type { LogPart, LogStore } from './ports.ts'
 
 /** Maximum number of reads from the store for one page. */
-const READS = 8
+const MAX_READS = 8
 
 /** The lines to read. `after` is a position, in the order of the page. */
 export interface LogQuestion extends LogFilters {
@@ -75,7 +75,7 @@ export async function readLog(
     }
     // The last batch was read completely, so the next read begins at the adjacent batch.
     place = edgeOf(part, ascending) ?? place
-    if (!part.more || reads === READS)
+    if (!part.more || reads === MAX_READS)
       return { items, has_more: part.more, next_after: place ?? after ?? 0 }
   }
 }

@@ -19,9 +19,9 @@ import { readLog } from './read.ts'
  */
 const PAGE = { usual: 200, long: 1000 } as const
 /** Pause before a replica of the store that lags behind is read again, in milliseconds. */
-const PAUSE = 50
+const PAUSE_MS = 50
 /** Time for which lines may arrive after the end of a run, in milliseconds. */
-const LATE = 1000
+const LATE_LINES_MS = 1000
 
 /**
  * Returns the source of the log lines of a run. Its queries are refused with `not_found` when the
@@ -65,7 +65,7 @@ export function logSource(world: World, project: string, run: string, given: Log
         // Announced lines may have been deleted, so the wait for them is bounded.
         if (page.more || fresh === undefined || page.last >= fresh || world.now() >= until)
           return { ...page, ended: standing?.ended === true }
-        await sleep(world, PAUSE)
+        await sleep(world, PAUSE_MS)
       }
     },
     subscribe: (follower: Follower) => {
@@ -75,7 +75,7 @@ export function logSource(world: World, project: string, run: string, given: Log
         world.live(project, 'run', run, (placed) => {
           if (!placed.stripped && !endsRun(placed)) return
           cancel()
-          cancel = world.later(LATE, () => follower.check())
+          cancel = world.later(LATE_LINES_MS, () => follower.check())
         }),
       ]
       return () => {

@@ -52,9 +52,9 @@ export const jobLogLimits = { rate: 1000, bytes: 16 * 1_048_576 } as const
  * Maximum burst, in seconds: the lines of this many seconds at the permitted rate may arrive at the
  * same time.
  */
-const BURST = 10
+const BURST_S = 10
 /** Time without a line after which a writer is removed, in milliseconds. */
-const SILENCE = 300_000
+const IDLE_TIMEOUT_MS = 300_000
 
 /** Creates the writers of a gateway. Without a log store, they discard all lines. */
 export function openLogWriters(world: Ports): LogWriters {
@@ -68,8 +68,8 @@ export function openLogWriters(world: Ports): LogWriters {
     else writers.delete(job_id)
   }
   const watch = (writer: Writer): void => {
-    writer.forget = world.later(SILENCE, () => {
-      if (world.now() - writer.touched < SILENCE) watch(writer)
+    writer.forget = world.later(IDLE_TIMEOUT_MS, () => {
+      if (world.now() - writer.touched < IDLE_TIMEOUT_MS) watch(writer)
       else void writer.end().then(() => remove(writer))
     })
   }
@@ -148,7 +148,7 @@ class Writer {
     this.lease = lease
     this.#lost = lost
     this.#mask = (text) => redact(text.replaceAll(lease.lease_token, '[redacted]'))
-    this.#credit = rate * BURST
+    this.#credit = rate * BURST_S
     this.#credited = world.now()
     this.#left = bytes
   }
@@ -176,7 +176,7 @@ class Writer {
     }
     void this.#flush()
   }
-  /** Reports the dropped lines. Resolves when all lines are stored, or cannot be stored. */
+  /** Reports the dropped lines. Resolves when each line has been stored or given up. */
   end(): Promise<void> {
     this.#report()
     return this.#flush()
@@ -184,7 +184,7 @@ class Writer {
 
   #paid(now: number): boolean {
     const { rate } = this.#world.settings.job_logs ?? jobLogLimits
-    this.#credit = Math.min(rate * BURST, this.#credit + ((now - this.#credited) / 1000) * rate)
+    this.#credit = Math.min(rate * BURST_S, this.#credit + ((now - this.#credited) / 1000) * rate)
     this.#credited = now
     if (this.#credit < 1) return false
     this.#credit--

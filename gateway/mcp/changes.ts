@@ -1,6 +1,6 @@
 /**
  * The stream that notifies a client when the tools that it may call have changed. The id of a frame
- * contains a hash of the client's tools. So a client that reconnects is also notified of a change
+ * contains a hash of the client's tools, so a client that reconnects is also notified of a change
  * that it has missed. Streams of calls are in `follow.ts`.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'

@@ -37,7 +37,7 @@ export interface Waiting {
 }
 
 /** Minimum time between two progress notifications, in milliseconds. */
-const PAUSE = 200
+const NOTIFY_EVERY_MS = 200
 
 /** Returns a frame with a JSON-RPC message. */
 export const frameOf = (message: object, id?: string): string =>
@@ -123,7 +123,7 @@ export async function followCall(
 
 /**
  * Creates the sender of progress notifications. Notifications are throttled: of the events within
- * `PAUSE` after a notification, only the latest is sent.
+ * `NOTIFY_EVERY_MS` after a notification, only the latest is sent.
  */
 function tell(edge: Edge, call: Call, out: Sink, { token, ...waiting }: Waiting) {
   const { world } = edge
@@ -143,7 +143,7 @@ function tell(edge: Edge, call: Call, out: Sink, { token, ...waiting }: Waiting)
     out.write(
       frameOf(notice('progress', { progressToken: token, progress: seen, message }), place()),
     )
-    cancel = world.later(PAUSE, () => {
+    cancel = world.later(NOTIFY_EVERY_MS, () => {
       cancel = undefined
       if (held !== undefined) say(held)
     })

@@ -1,7 +1,7 @@
 /**
- * Adds current leases to jobs from a view. Heartbeats are not in the journal. So a view has a lease
- * as it was granted, and only the queue's actor has the last heartbeat. Each queue of a page is
- * read once. The jobs of a queue that does not answer in time are returned unchanged.
+ * Adds current leases to jobs from a view. Heartbeats are not in the journal, so a view contains a
+ * lease only as it was granted; the queue's actor has the time of the last heartbeat. Each queue of
+ * a page is queried once. The jobs of a queue that does not answer in time are returned unchanged.
  */
 
 import { isRefusal } from '../../protocol/errors.ts'
@@ -12,7 +12,7 @@ import { shardOf } from '../../protocol/subjects.ts'
 import type { World } from '../ports.ts'
 import { atMost } from '../timing.ts'
 
-/** Maximum wait for the answer of a queue, in milliseconds. */
+/** Maximum number of milliseconds to wait for the reply of a queue. */
 const QUEUE_TIMEOUT_MS = 1000
 
 /**

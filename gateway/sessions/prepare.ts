@@ -265,7 +265,7 @@ const append: Prepare = async (edge, call) => {
 }
 
 /** Time between two checks of a compaction, in milliseconds. */
-const LOOK = 100
+const POLL_EVERY_MS = 100
 /**
  * Waits until no compaction is in progress, and returns the session. The session ends each
  * compaction no later than its deadline.
@@ -281,7 +281,7 @@ async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
     const answer = await world.ask(to, 'detail', {})
     if (isRefusal(answer)) return answer
     if (!answer.compaction.in_progress) break
-    await sleep(world, LOOK)
+    await sleep(world, POLL_EVERY_MS)
   }
   const known = await standingOf(edge, to.project, to.id)
   if (isRefusal(known)) return known

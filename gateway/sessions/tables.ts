@@ -10,13 +10,13 @@ import type { GrantedTool, TurnDefinition } from '../../protocol/sessions/turns/
 import type { Column, Table } from '../../protocol/tables/schema.ts'
 import type { World } from '../ports.ts'
 
-/**
- * Limits of the description: the number of tables (the newest), columns per table, characters per
- * description of a column, and total bytes of the described tables.
- */
+/** Maximum number of described tables; the newest are described. */
 const MAX_TABLES = 20
+/** Maximum number of columns per table. */
 const MAX_COLUMNS = 50
+/** Maximum number of characters per description of a column. */
 const MAX_COLUMN_DESCRIPTION = 200
+/** Maximum total size of the description, in bytes. */
 const MAX_BYTES = 16_384
 
 /** Describes the tables of a project, if one of the tools works on tables. */

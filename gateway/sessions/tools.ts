@@ -85,11 +85,9 @@ const toolOf = ({
   ...(execution?.queue !== undefined && { queue: execution.queue }),
 })
 
-/**
- * Maximum number of memory entries per query, and number of entries after which no further page is
- * read. Pinned and more important entries are read first.
- */
+/** Number of memory entries per query. Pinned and more important entries are read first. */
 const PAGE = 200
+/** Number of memory entries after which no further page is read. */
 const MAX_ENTRIES = 2000
 /**
  * Returns the agent's memory as text for the model, with entries of at most `max_bytes` in total. A

@@ -36,7 +36,7 @@ export const sessionReferenceOf = (
  * remain valid, because a session's key never changes, and neither does the visibility of a session
  * without a channel.
  */
-const REMEMBERED = 10_000
+const MAX_CACHED = 10_000
 
 /** The visibility check of a gateway. */
 export interface SessionVisibility {
@@ -83,7 +83,7 @@ export function openSessionVisibility({
       if (isRefusal(found)) return found
       if (found.closed) return 'interaction_id' in of ? missing('interaction') : missing('session')
       if (!found.known || found.restricted || found.channel !== undefined) return undefined
-      if (plain.size >= REMEMBERED) plain.clear()
+      if (plain.size >= MAX_CACHED) plain.clear()
       plain.add(key)
       return undefined
     },

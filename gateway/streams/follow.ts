@@ -17,7 +17,7 @@
  * F4. A view that does not become current within `WITHIN` returns the events that it has. They are
  *     sent, and the query is repeated.
  * F5. A client that does not read is removed from `#live`, and continues with replay when its
- *     socket has drained. So nothing is buffered here.
+ *     socket has drained, so nothing is buffered here.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Sink } from '../http/respond.ts'

@@ -41,11 +41,12 @@ interface Asked {
 
 const PATH = `/v1${routeOf(api['environment.terminal']).path}`
 const { shape } = api['environment.terminal']
-/** Maximum size of a message, and maximum number of unsent bytes of a socket. */
-const MESSAGE = 65_536
-const UNSENT = 1_048_576
+/** Maximum size of a message. */
+const MAX_MESSAGE_BYTES = 65_536
+/** Maximum number of unsent bytes of a socket. */
+const MAX_UNSENT_BYTES = 1_048_576
 /** Time in seconds without any frame or pong after which a socket is closed. */
-const IDLE = 120
+const IDLE_TIMEOUT_S = 120
 
 /** Authenticates and authorizes an upgrade. */
 async function admit(edge: Edge, asked: Asked): Promise<TerminalGrant | Refusal> {
@@ -107,10 +108,10 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
 
   app.ws<Data>(PATH, {
     compression: uWS.DISABLED,
-    maxPayloadLength: MESSAGE,
-    maxBackpressure: UNSENT,
+    maxPayloadLength: MAX_MESSAGE_BYTES,
+    maxBackpressure: MAX_UNSENT_BYTES,
     closeOnBackpressureLimit: 1,
-    idleTimeout: IDLE,
+    idleTimeout: IDLE_TIMEOUT_S,
     sendPingsAutomatically: true,
     upgrade: (res, req, context) => {
       const asked = {

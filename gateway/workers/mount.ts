@@ -35,16 +35,14 @@ interface Data {
 }
 
 const PATH = '/v1/projects/:project/workers/socket'
-/**
- * Time in seconds without any inbound frame or pong after which a socket is closed, and maximum
- * number of unsent bytes of a socket.
- */
-const IDLE = 120
-const UNSENT = 16 * 1_048_576
+/** Seconds without an inbound frame or pong after which a socket is closed. */
+const IDLE_TIMEOUT_S = 120
+/** Maximum number of unsent bytes of a socket. */
+const MAX_UNSENT_BYTES = 16 * 1_048_576
 /** Number of characters of waiting frames at which the frames are written immediately. */
 const WAITING = 16 * 1024
 /** Maximum number of UTF-8 bytes per UTF-16 code unit of a text. */
-const WIDEST = 3
+const MAX_BYTES_PER_UNIT = 3
 const stopping: Rejection = {
   status: 503,
   body: errorBody(refuse('service_unavailable')),
@@ -75,8 +73,8 @@ export function mountWorkerSocket(
   app.ws<Data>(PATH, {
     compression: uWS.DISABLED,
     maxPayloadLength: sizes.frame,
-    maxBackpressure: UNSENT,
-    idleTimeout: IDLE,
+    maxBackpressure: MAX_UNSENT_BYTES,
+    idleTimeout: IDLE_TIMEOUT_S,
     sendPingsAutomatically: true,
     upgrade: (res, req, context) => {
       const asked = {
@@ -135,8 +133,9 @@ type Socket = Pick<
 export class SocketPipe implements Pipe {
   readonly #ws: Socket
   readonly #buffered: () => void
-  /** The frames of this turn of the event loop, and the number of their characters. */
+  /** Frames that are sent at the end of this turn of the event loop. */
   #waiting: string[] = []
+  /** Number of characters of the waiting frames. */
   #length = 0
   /**
    * Number of bytes that the socket could accept when the first of the waiting frames was added.
@@ -148,8 +147,8 @@ export class SocketPipe implements Pipe {
     this.#buffered = buffered
   }
   send(text: string): boolean {
-    if (this.#waiting.length === 0) this.#capacity = UNSENT - this.#ws.getBufferedAmount()
-    if (this.#capacity - WIDEST * this.#length < 0) return false
+    if (this.#waiting.length === 0) this.#capacity = MAX_UNSENT_BYTES - this.#ws.getBufferedAmount()
+    if (this.#capacity - MAX_BYTES_PER_UNIT * this.#length < 0) return false
     this.#length += text.length
     if (this.#waiting.push(text) === 1) setImmediate(() => this.#flush())
     if (this.#length >= WAITING) this.#flush()

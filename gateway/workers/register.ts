@@ -126,8 +126,8 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
 }
 
 /**
- * Returns the optional frame types that the worker wants to send and that this gateway accepts. A
- * worker that lists none receives no list, because it may reject unknown members.
+ * Returns the optional frame types that the worker requests and this gateway accepts. A worker that
+ * lists none receives no list, because it may reject unknown members.
  */
 const accepted = ({ logs }: Edge, wanted: readonly string[]): string[] =>
   logs.available && wanted.includes(LOG_FRAME) ? [LOG_FRAME] : []

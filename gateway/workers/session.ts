@@ -114,16 +114,15 @@ export class Session {
   readonly claims: Claim[] = []
   /**
    * `next` is the claim that is expected while none is open. `prompt` is true if the last expected
-   * claim arrived within `PROMPT`.
+   * claim arrived within `PROMPT_MS`.
    */
   next: Expected | undefined
   prompt = false
-  /**
-   * The filters for which this session listens to offers (`listening`), the subscriptions of their
-   * interests (`listened`), and whether the session is among the claimants of these subscriptions.
-   */
+  /** The filters for which this session listens to offers. */
   listening: readonly Wants[] = []
+  /** The subscriptions of these filters. */
   listened: readonly Listened[] = []
+  /** Whether the session is among the claimants of these subscriptions. */
   claimant = false
   counted: boolean
   draining: boolean
@@ -224,7 +223,7 @@ export class Session {
  * Maximum delay in milliseconds at which an expected claim counts as prompt. A worker near the
  * gateway that claims continuously stays below this limit.
  */
-const PROMPT = 50
+const PROMPT_MS = 50
 
 /** Returns the number of free slots, as this gateway counts them. It can be negative. */
 export const free = (session: Session): number => session.limit - session.busy - session.promised
@@ -238,7 +237,7 @@ export function expect(session: Session, wants: Wants, slots: number, since: num
  * before that claim arrives.
  */
 export function met(session: Session, now: number): void {
-  if (session.next) session.prompt = now - session.next.since <= PROMPT
+  if (session.next) session.prompt = now - session.next.since <= PROMPT_MS
   session.next = undefined
 }
 /** Records that the connection received a frame about a job, so the worker still has the job. */
@@ -265,7 +264,7 @@ export function reported(session: Session, job_id: string, lease_token: string, 
 export function freeSlots(session: Session, now: number): number {
   const { next, prompt } = session
   const claim =
-    session.claims.at(-1) ?? (prompt && next && now - next.since <= PROMPT ? next : undefined)
+    session.claims.at(-1) ?? (prompt && next && now - next.since <= PROMPT_MS ? next : undefined)
   if (!claim || !takes(session)) return 0
   return Math.min(claim.slots - session.ready.length - session.promised, free(session))
 }

@@ -42,7 +42,7 @@ type Upgrade = (asked: Asked) => Promise<Answer>
 /** Maximum number of upgrades per project: on average per second, and in a burst. */
 const RATE = { second: 200, once: 500 } as const
 /** Maximum `Retry-After` in seconds. */
-const SPREAD = 5
+const MAX_RETRY_AFTER_S = 5
 
 /** Creates the function that decides upgrades for a gateway. */
 export function createUpgrade(
@@ -55,7 +55,7 @@ export function createUpgrade(
     const status = statusOf(refusal)
     const body = errorBody(status === 503 ? refuse('service_unavailable') : refusal)
     return status === 429 || status === 503
-      ? { status, body, retry_after: 1 + ((world.random(1)[0] ?? 0) % SPREAD) }
+      ? { status, body, retry_after: 1 + ((world.random(1)[0] ?? 0) % MAX_RETRY_AFTER_S) }
       : { status, body }
   }
   return async ({ project, authorization, protocols, remote }) => {

@@ -34,7 +34,7 @@ export interface Progress {
   end(summary: string): void
 }
 /** The maximum number of attempts to obtain consistent copies of all journals. */
-const ATTEMPTS = 5
+const MAX_ATTEMPTS = 5
 
 /**
  * Takes a backup.
@@ -75,7 +75,7 @@ export async function takeBackup(nats: Nats, to: string, progress: Progress): Pr
         await archive.finish()
         return manifest
       }
-      if (attempt >= ATTEMPTS)
+      if (attempt >= MAX_ATTEMPTS)
         throw new StartFault(
           'The partitions exchanged messages during every copy attempt. ' +
             'Try again when fewer handles are being changed.',

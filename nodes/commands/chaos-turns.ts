@@ -19,18 +19,17 @@ interface Turns {
     say: (line: string) => void
   }): Promise<{ violations: readonly unknown[] }>
 }
-/**
- * The maximum number of concurrent sessions, the number of turns per session below that maximum,
- * and the number of turns per injected fault.
- */
-const SESSIONS = 32
-const TURNS_OF_ONE = 4
-const TURNS_PER_STRIKE = 15
+/** Maximum number of concurrent sessions. */
+const MAX_SESSIONS = 32
+/** Number of turns per session, below the maximum number of sessions. */
+const TURNS_PER_SESSION = 4
+/** Number of turns per injected fault. */
+const TURNS_PER_FAULT = 15
 /**
  * Lease of a job in seconds. It is short, so that the jobs of a killed executor soon move to
  * another executor.
  */
-const LEASE = 6
+const LEASE_S = 6
 
 /** Runs the chaos test and ends the process; the exit code is 0 when every guarantee was kept. */
 export async function runTurnChaos(turns: number, seed: number): Promise<void> {
@@ -38,8 +37,8 @@ export async function runTurnChaos(turns: number, seed: number): Promise<void> {
   const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
   process.env['BATON_NATS_SERVER'] = path
   const [sessions, strikes] = [
-    Math.max(1, Math.min(SESSIONS, Math.ceil(turns / TURNS_OF_ONE))),
-    Math.max(3, Math.ceil(turns / TURNS_PER_STRIKE)),
+    Math.max(1, Math.min(MAX_SESSIONS, Math.ceil(turns / TURNS_PER_SESSION))),
+    Math.max(3, Math.ceil(turns / TURNS_PER_FAULT)),
   ]
   say(
     `${turns} turns in ${sessions} sessions with ${strikes} faults, seed ${seed}; ` +
@@ -59,7 +58,7 @@ export async function runTurnChaos(turns: number, seed: number): Promise<void> {
       strikes,
       seed,
       small: false,
-      lease: LEASE,
+      lease: LEASE_S,
       signal: stop.signal,
       say,
     })

@@ -15,11 +15,10 @@ interface Report {
   readonly time: number
 }
 
-/**
- * Number of seeds that a process receives at a time, and number of seeds between progress lines.
- */
-const PART = 50
-const TELL = 1000
+/** Number of seeds that a process receives at a time. */
+const CHUNK = 50
+/** Number of seeds between two progress lines. */
+const SEEDS_PER_LINE = 1000
 
 /** Runs `seeds` consecutive seeds that begin with `from`; the exit code is 0 when all passed. */
 export async function runSimulations({
@@ -45,7 +44,7 @@ export async function runSimulations({
     })
     gone.catch(() => {})
     while (next < first + all && failed < most) {
-      const part = Math.min(PART, first + all - next)
+      const part = Math.min(CHUNK, first + all - next)
       const answer = once(child, 'message')
       child.send({ from: next, seeds: part, most: most - failed, lines: Number(lines) })
       next += part
@@ -54,12 +53,15 @@ export async function runSimulations({
       entries += report.entries
       time += report.time
       for (const text of report.failures) say(text)
-      if (Math.floor((done + part) / TELL) > Math.floor(done / TELL))
+      if (Math.floor((done + part) / SEEDS_PER_LINE) > Math.floor(done / SEEDS_PER_LINE))
         say(`${done + part} seeds, ${entries} entries, ${Math.round(time / 1000)} s simulated`)
       done += part
     }
   }
-  const width = Math.max(1, Math.min(Number(jobs ?? availableParallelism()), Math.ceil(all / PART)))
+  const width = Math.max(
+    1,
+    Math.min(Number(jobs ?? availableParallelism()), Math.ceil(all / CHUNK)),
+  )
   const children = Array.from({ length: width }, () =>
     fork(module, { execArgv: [...source(module).slice(0, -1), '--single-threaded-gc'] }),
   )

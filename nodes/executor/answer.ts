@@ -1,5 +1,5 @@
 /**
- * Derives the outcome of a call from the answer of an HTTP action: the result, or the failure and
+ * Derives the outcome of a call from the response of an HTTP action: the result, or the failure and
  * whether another attempt may help.
  */
 
@@ -11,8 +11,8 @@ import { sizes } from '../../protocol/workers/socket.ts'
 import type { Failed, Received } from '../outbound/post.ts'
 import type { Outcome } from './handler.ts'
 
-/** Maximum number of characters of an answer that a failure message contains. */
-const SHOWN = 500
+/** Maximum number of characters of a response that a failure message contains. */
+const MAX_QUOTED = 500
 /** Default maximum of the pause that a receiver may request, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 300_000
 
@@ -28,9 +28,9 @@ function parse(text: string): { readonly value: unknown } | undefined {
 }
 
 /**
- * Returns the result of a 2xx answer: the `output` of an envelope, a JSON object unchanged, other
- * JSON as `{output}`, text as `{text}`, an empty answer as `{}`. An envelope may also have
- * `context`. For an invalid answer, returns a string that describes the fault.
+ * Returns the result of a 2xx response: the `output` of an envelope, a JSON object unchanged, other
+ * JSON as `{output}`, text as `{text}`, an empty response as `{}`. An envelope may also have
+ * `context`. For an invalid response, returns a string that describes the fault.
  * @param envelope media type of envelopes.
  */
 function resultOf(
@@ -96,9 +96,9 @@ const failed = (
 ): Outcome => ({ status: 'failed', error_type, error_message, ...more })
 
 /**
- * Returns the outcome of an attempt. A temporary failure (no connection, no answer in time, a
+ * Returns the outcome of an attempt. A temporary failure (no connection, no response in time, a
  * stopped attempt, 408, 429, 5xx) may be retried; any other failure is final.
- * @param answer the answer, or why there is none.
+ * @param answer the response, or why there is none.
  * @param options `envelope`: media type of envelopes; `delay`: milliseconds between attempts;
  *   `now`: Unix milliseconds.
  */
@@ -147,7 +147,7 @@ export function outcomeOf(
         )
       : { status: 'completed', ...carried }
   }
-  const said = body.toString('utf8').trim().slice(0, SHOWN)
+  const said = body.toString('utf8').trim().slice(0, MAX_QUOTED)
   const message =
     `The endpoint returned ${status}` +
     (status >= 300 && status < 400 ? '; redirects are not followed' : '') +

@@ -47,8 +47,8 @@ interface Without {
 }
 
 /**
- * Maximum duration of an attempt in milliseconds, and maximum number of bytes that are read from an
- * answer.
+ * Maximum duration of an attempt in milliseconds, and maximum number of bytes that are read from a
+ * response.
  */
 const LIMITS = { timeout: 10_000, answer: 65_536 } as const
 const KEY = 32
@@ -225,7 +225,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
   }
 }
 
-/** Returns the beginning of an answer's text, if it has any. */
+/** Returns the beginning of a response's text, if it has any. */
 function excerptOf(answer: Received | Failed): { readonly answer?: string } {
   if ('failed' in answer) return {}
   const text = answer.body
@@ -238,7 +238,7 @@ function excerptOf(answer: Received | Failed): { readonly answer?: string } {
 }
 
 /**
- * Interprets an answer: 2xx is accepted, a temporary failure is retried, any other failure is
+ * Interprets a response: 2xx is accepted, a temporary failure is retried, any other failure is
  * final.
  */
 function resultOf(

@@ -59,14 +59,12 @@ export interface Executor {
   stop(): Promise<void>
 }
 
-/**
- * Times in milliseconds. A reserved job must arrive within `PROMISE`. `stop` waits
- * `STOP_TIMEOUT_MS` for work and then for reports. `RETRY` has the first and the longest pause
- * before a report is sent again.
- */
-const PROMISE = 5000
+/** Milliseconds within which a reserved job must arrive. */
+const RESERVATION_MS = 5000
+/** Milliseconds for which `stop` waits for work in progress, and then for reports. */
 const STOP_TIMEOUT_MS = { work: 5000, reports: 3000 } as const
-const RETRY = { first: 500, last: 10_000 } as const
+/** First and longest pause in milliseconds before a report is sent again. */
+const RETRY_MS = { first: 500, last: 10_000 } as const
 
 interface Running {
   readonly project: string
@@ -169,7 +167,7 @@ export function startExecutor({
         continue
       }
       before?.cancel()
-      promised.set(job.id, { project, cancel: world.later(PROMISE, () => free(job.id)) })
+      promised.set(job.id, { project, cancel: world.later(RESERVATION_MS, () => free(job.id)) })
       takes.push({ job_id: job.id, session, instance: mailbox, served: true, ...wanted })
     }
     if (busy) refused.add(project)
@@ -219,7 +217,7 @@ export function startExecutor({
       )
       if (!isRefusal(decided) || !('retryable' in errors[decided.refused]) || world.now() >= end)
         return
-      await sleep(world, backoffMs(failures, RETRY))
+      await sleep(world, backoffMs(failures, RETRY_MS))
     }
   }
 

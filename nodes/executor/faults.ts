@@ -7,9 +7,9 @@ import type { Outcome } from './handler.ts'
 /** The first and the longest pause in milliseconds, without jitter. */
 const PAUSE = { first: 500, last: 30_000 } as const
 /** Maximum number of characters of a stored error message. */
-const SHOWN = 500
+const MAX_MESSAGE = 500
 
-/** Why an attempt has no answer. The failures in `passing` are temporary. */
+/** Why an attempt has no response. The failures in `passing` are temporary. */
 export type FaultName =
   | 'rate_limited'
   | 'provider_error'
@@ -72,7 +72,7 @@ export function failedWith(
   spread: number,
   secret = '',
 ): Outcome {
-  const told = (secret === '' ? message : message.replaceAll(secret, '…')).slice(0, SHOWN)
+  const told = (secret === '' ? message : message.replaceAll(secret, '…')).slice(0, MAX_MESSAGE)
   return {
     status: 'failed',
     error_type: is,

@@ -44,7 +44,7 @@ interface Target extends UrlParts {
     readonly home: string
   }
 }
-/** Default timeout of an attempt in milliseconds, and maximum size of an answer in bytes. */
+/** Default timeout of an attempt in milliseconds, and maximum size of a response in bytes. */
 const LIMITS = { timeout: 30_000, answer: sizes.result } as const
 
 const failed = (error_type: string, error_message: string): Outcome => ({

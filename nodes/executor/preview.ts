@@ -14,7 +14,7 @@ interface Shown {
 export type Previewing = (project: string, job: ClaimedJob) => Shown
 
 /** Milliseconds for which chunks are collected before they are sent together. */
-const GATHER = 25
+const BATCH_MS = 25
 const NOTHING: Shown = { show: () => {}, end: () => {} }
 
 /**
@@ -51,7 +51,7 @@ export const previews =
         waiting = joined ?? delta
         // The first chunk is sent immediately, because people are waiting for it.
         if (sequence === 0) flush()
-        else cancel ??= later(GATHER, flush)
+        else cancel ??= later(BATCH_MS, flush)
       },
       end: () => {
         flush()

@@ -53,7 +53,7 @@ export interface HostDeps {
    * allowed. Absent when they are always allowed.
    */
   stopped?(partition: number): WriteStop | undefined
-  /** Called when entries are missing from a partition's journal. `reason` is the evidence. */
+  /** Called when entries are missing from a partition's journal. `reason` describes the gap. */
   damaged?(partition: number, reason: string): void
   /** The newest envelopes, for the views of this process. */
   readonly recent?: Pick<Recent<Envelope | string>, 'keep'>

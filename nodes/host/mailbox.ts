@@ -12,9 +12,10 @@ import { type MailboxMessage, reject } from './mailbox-message.ts'
 import type { ActorCache } from './memory/actor-cache.ts'
 import { isEffectId } from './memory/actor-instance.ts'
 
-/** Maximum number of messages in one batch, and of messages examined to fill it. */
+/** Maximum number of messages in one batch. */
 const MAX_BATCH = 256
-const LOOK = 1024
+/** Maximum number of messages that are examined to fill a batch. */
+const MAX_EXAMINED = 1024
 
 export class Mailbox {
   readonly #instances: ActorCache
@@ -48,7 +49,7 @@ export class Mailbox {
     const some: MailboxMessage[] = []
     /** The actors whose messages have to wait. */
     let passed: Set<string> | undefined
-    for (let i = 0; i < this.#messages.length && i < LOOK && some.length < MAX_BATCH; i++) {
+    for (let i = 0; i < this.#messages.length && i < MAX_EXAMINED && some.length < MAX_BATCH; i++) {
       const mailboxMessage = this.#messages[i] as MailboxMessage
       if (mailboxMessage.type === 'task') {
         // A task must not overtake the messages before it.

@@ -6,8 +6,9 @@
  * every further error, up to five minutes.
  */
 
-/** Milliseconds for which an actor is not woken after its first error, and the maximum. */
+/** Milliseconds for which an actor is not woken after its first error. */
 const FIRST_PAUSE_MS = 1000
+/** Maximum number of milliseconds for which an actor is not woken. */
 const MAX_PAUSE_MS = 300_000
 
 export class Quarantine {

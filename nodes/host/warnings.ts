@@ -5,12 +5,10 @@
 import type { Warning } from '../../actors/actor.ts'
 import type { HostDeps } from './deps.ts'
 
-/**
- * Milliseconds between two log lines about the same topic, and the maximum number of topics
- * remembered.
- */
+/** Milliseconds between two log lines about the same topic. */
 const WARNING_INTERVAL_MS = 60_000
-const MAX_WARNINGS = 1000
+/** Maximum number of remembered topics. */
+const MAX_TOPICS = 1000
 
 export class Warnings {
   readonly #deps: Pick<HostDeps, 'clock' | 'log'>
@@ -33,7 +31,7 @@ export class Warnings {
     this.#said.delete(about)
     this.#said.set(about, { at: now, unsaid: 0 })
     const [oldest] = this.#said.keys()
-    if (this.#said.size > MAX_WARNINGS && oldest !== undefined) this.#said.delete(oldest)
+    if (this.#said.size > MAX_TOPICS && oldest !== undefined) this.#said.delete(oldest)
     this.#deps.log.warn(
       { event, ...fields, ...(known && known.unsaid > 0 && { unsaid: known.unsaid }) },
       message,

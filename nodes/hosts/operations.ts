@@ -77,7 +77,7 @@ export interface Operations {
    * environment is running.
    */
   remove(provider: Provider, of: Of): void
-  /** Whether the host can accept another operation, and another environment. */
+  /** Whether the host has capacity for another operation and another environment. */
   hasRoom(): boolean
   /** Accepts no more requests. Waits a limited time for running operations, then aborts them. */
   stop(): Promise<void>

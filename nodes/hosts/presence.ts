@@ -4,7 +4,7 @@
  *
  * Invariants:
  * S1. The reports of a round are spread over its interval, except those at the start, of which at
- *     most `AT_ONCE` are in flight.
+ *     most `MAX_CONCURRENT` are in flight.
  * S2. An environment that changed during an inspection, or while a report was in flight, is newer
  *     than the result or the reply. The environment is then neither removed nor reported as
  *     missing.
@@ -21,7 +21,7 @@ import type { Ended, Operations } from './operations.ts'
 import type { Provider, WorkerExit } from './provider.ts'
 
 /** Maximum number of reports in flight at the start. */
-const AT_ONCE = 16
+const MAX_CONCURRENT = 16
 
 /**
  * The facts about one environment. Every change replaces the object, so changes are detected by
@@ -138,7 +138,7 @@ export function createPresence({
     const one = async (): Promise<void> => {
       for (let next = reports.pop(); next; next = reports.pop()) await next.report()
     }
-    await Promise.all(Array.from({ length: AT_ONCE }, one))
+    await Promise.all(Array.from({ length: MAX_CONCURRENT }, one))
   }
   function after(ms: number, run: () => Promise<void>): void {
     const cancel = world.later(ms, () => {

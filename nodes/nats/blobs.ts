@@ -69,7 +69,7 @@ async function listFiles(
   const from = Number(after ?? 0) + 1
   const subject = `$O.${bucket}.M.*`
   const files: StoredFile[] = []
-  const reading = await pull(nats, `OBJ_${bucket}`, from, { subject, idle: SILENCE })
+  const reading = await pull(nats, `OBJ_${bucket}`, from, { subject, idle: SILENCE_MS })
   try {
     let read = 0
     for await (const message of reading.messages) {
@@ -86,7 +86,7 @@ async function listFiles(
 }
 
 /** Milliseconds without a message after which a list is complete. */
-const SILENCE = 1000
+const SILENCE_MS = 1000
 
 /**
  * Deletes chunks of values whose writer died before it stored the value's metadata. Returns the

@@ -20,7 +20,7 @@ import type { Nats } from './server/connect.ts'
 
 const AHEAD = 512
 /** Milliseconds between two checks of the stream's last sequence. */
-const LOOK = 3000
+const CHECK_EVERY_MS = 3000
 const MAX_PAUSE_MS = 10_000
 
 /** Creates a signal that one task waits for and another task sends. */
@@ -88,8 +88,9 @@ export function follow(
     for (let failures = 0; !stopped(); ) {
       if (waiting.length === 0) {
         await arrival.rung()
-        // The acknowledgement of an append often arrives together with the appended message. Jobs of
-        // the commit are sent to workers in this turn and the next, before the message is handed on.
+        // The acknowledgement of an append often arrives together with the appended message. Jobs
+        // of the commit are sent to workers in this turn and the next, before the message is handed
+        // on.
         await nextTurn()
         await nextTurn()
         continue
@@ -113,7 +114,7 @@ export function follow(
   const looking = async () => {
     for (let before = received; !stopped(); ) {
       const at = received
-      await pause(LOOK)
+      await pause(CHECK_EVERY_MS)
       const { first_seq, last_seq } = await nats.manager.streams.info(stream).then(
         ({ state }) => state,
         () => ({ first_seq: 0, last_seq: 0 }),

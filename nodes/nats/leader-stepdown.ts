@@ -10,15 +10,14 @@ import { Empty } from '@nats-io/transport-node'
 import { sentence } from './failures.ts'
 import { type Nats, QUESTION } from './server/connect.ts'
 
-/**
- * A step-down is requested after at least `TIMES` rejections on one subject over at least `LASTING`
- * milliseconds, each less than `PAUSE` milliseconds after the previous one. `REST` is the minimum
- * number of milliseconds between two requests for one stream.
- */
-const TIMES = 4
-const LASTING = 2000
-const PAUSE = 5000
-const REST = 10_000
+/** Minimum number of consecutive rejections on one subject before a step-down is requested. */
+const MIN_REJECTIONS = 4
+/** Minimum number of milliseconds from the first to the last of these rejections. */
+const MIN_DURATION_MS = 2000
+/** Maximum number of milliseconds between two consecutive rejections. */
+const MAX_GAP_MS = 5000
+/** Minimum number of milliseconds between two requests for one stream. */
+const REQUEST_EVERY_MS = 10_000
 
 /**
  * Reports a compare-and-set that was rejected although the subject's last sequence was the expected
@@ -38,15 +37,15 @@ export function createLeaderStepDown(
   const asked = new Map<string, number>()
   return (stream, subject) => {
     const at = now()
-    for (const [key, { last }] of refused) if (at - last >= PAUSE) refused.delete(key)
+    for (const [key, { last }] of refused) if (at - last >= MAX_GAP_MS) refused.delete(key)
     const known = refused.get(subject) ?? { since: at, last: at, times: 0 }
     refused.set(subject, known)
     known.last = at
     known.times++
     if (
-      known.times < TIMES ||
-      at - known.since < LASTING ||
-      at - (asked.get(stream) ?? Number.NEGATIVE_INFINITY) < REST
+      known.times < MIN_REJECTIONS ||
+      at - known.since < MIN_DURATION_MS ||
+      at - (asked.get(stream) ?? Number.NEGATIVE_INFINITY) < REQUEST_EVERY_MS
     )
       return
     asked.set(stream, at)

@@ -9,14 +9,14 @@ import type { StreamInfo } from '@nats-io/jetstream'
  * contact their leader every second and elect another one 4 s after the last contact at the
  * earliest (nats-server 2.15, `minElectionTimeoutDefault` in server/raft.go).
  */
-const IN_TOUCH = 2500
+const MAX_CONTACT_AGE_MS = 2500
 /**
  * Milliseconds within which a leader must answer. A leader that resumes after an election first
  * processes the messages that the other servers sent before the election. Until then it considers
  * these servers near and itself the leader. Its answers to requests from before the election are
  * late, and the new leader answers requests from after the election sooner.
  */
-const PROMPT = 1000
+const MAX_REPLY_MS = 1000
 /**
  * Whether the server was still the leader when it answered. This is true if it answered in time and
  * was in recent contact with a majority, because the other servers cannot have elected a new leader
@@ -25,8 +25,10 @@ const PROMPT = 1000
  */
 export function leads(cluster: StreamInfo['cluster'], took: number): boolean {
   const replicas = cluster?.replicas ?? []
-  if (replicas.length > 0 && took > PROMPT) return false
-  const near = replicas.filter(({ active, offline }) => !offline && active < IN_TOUCH * 1e6).length
+  if (replicas.length > 0 && took > MAX_REPLY_MS) return false
+  const near = replicas.filter(
+    ({ active, offline }) => !offline && active < MAX_CONTACT_AGE_MS * 1e6,
+  ).length
   return near + 1 > (replicas.length + 1) / 2
 }
 
@@ -34,7 +36,7 @@ export function leads(cluster: StreamInfo['cluster'], took: number): boolean {
  * Milliseconds for which the last known leader prevails over a server that reports an earlier
  * election.
  */
-const REMEMBERED = 2000
+const LEADER_TTL_MS = 2000
 /**
  * Remembers the last leader of each stream. A predecessor that has just resumed may answer before
  * its successor does; its earlier election time reveals this. The memory is short because server
@@ -52,7 +54,7 @@ export function createSuccession(
     const since = Date.parse(cluster?.leader_since ?? '')
     if (Number.isNaN(since)) return true
     const last = known.get(stream)
-    if (last && since < last.since && now() - last.heard < REMEMBERED) return false
+    if (last && since < last.since && now() - last.heard < LEADER_TTL_MS) return false
     known.set(stream, { since, heard: now() })
     return true
   }

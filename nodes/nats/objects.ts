@@ -10,8 +10,9 @@
  *     (`../roles/sweep.ts`).
  * O2. A write has at most `WINDOW` chunks in flight, and a read fetches at most `AHEAD` bytes at a
  *     time. Memory therefore does not depend on the size of the file. All writes of a process share
- *     `MAX_WRITING`, and all reads `MAX_READING`, which bounds the bytes between the process and
- *     the servers. These bytes never wait for a client, so a slow client delays no other transfer.
+ *     `MAX_WRITING_BYTES`, and all reads `MAX_READING_BYTES`, which bounds the bytes between the
+ *     process and the servers. These bytes never wait for a client, so a slow client delays no
+ *     other transfer.
  * O3. A damaged file is never read to its end. Every read checks the size of each chunk. A complete
  *     read withholds the last chunk until the digest of the file matches.
  * O4. All chunks are in buffers of one pool. Each transfer uses one buffer beyond those in flight:
@@ -33,15 +34,16 @@ const WINDOW = 4
 /** Maximum number of bytes of one fetch. */
 const AHEAD = 4 * CHUNK
 /**
- * Maximum number of bytes in flight in a process: of all writes together, and of all reads
- * together. The servers drop a connection with more than 64 MB of pending data.
+ * Maximum number of bytes in flight of all writes of a process. The servers drop a connection with
+ * more than 64 MB of pending data.
  */
-const MAX_WRITING = 4 * 2 ** 20
-const MAX_READING = 4 * 2 ** 20
+const MAX_WRITING_BYTES = 4 * 2 ** 20
+/** Maximum number of bytes in flight of all reads of a process. */
+const MAX_READING_BYTES = 4 * 2 ** 20
 /** Maximum number of bytes of buffers that a process keeps while no transfer uses them. */
-const KEEP = 8 * 2 ** 20
+const MAX_BUFFERED_BYTES = 8 * 2 ** 20
 /** Maximum number of consecutive failed fetches that a read tolerates. */
-const REPEATS = 3
+const MAX_FAILURES = 3
 /**
  * The sequence of every `STRIDE`-th chunk is stored with the file, so that a read of a range can
  * begin near the range.
@@ -50,7 +52,7 @@ const STRIDE = 16
 /** Milliseconds to wait for the acknowledgement of a chunk. */
 const TIMEOUT_MS = 10_000
 /** Milliseconds without a chunk after which a reader checks whether the file still exists. */
-const SILENCE = 3000
+const SILENCE_MS = 3000
 const DIGEST = 'SHA-256='
 
 /** The state that the transfers of a process share: limits of bytes in flight, and buffers. */
@@ -62,9 +64,9 @@ export interface Transferring {
   readers: number
 }
 export const noTransfers = (): Transferring => ({
-  pool: createBufferPool(CHUNK, KEEP),
-  writing: createSemaphore(MAX_WRITING),
-  reading: createSemaphore(MAX_READING),
+  pool: createBufferPool(CHUNK, MAX_BUFFERED_BYTES),
+  writing: createSemaphore(MAX_WRITING_BYTES),
+  reading: createSemaphore(MAX_READING_BYTES),
   readers: 0,
 })
 
@@ -221,13 +223,13 @@ export async function* readObject(
     openChunks(nats, `OBJ_${bucket}`, chunkSubject(bucket, info.nuid), sequence, pool)
   /** Fetches the next chunks: fewer while there are many readers. */
   const fetch = async (): Promise<Chunk[]> => {
-    const share = Math.min(AHEAD, MAX_READING / shared.readers)
+    const share = Math.min(AHEAD, MAX_READING_BYTES / shared.readers)
     const left = Math.ceil(end / size) - index
     const count = Math.max(1, Math.min(left, Math.floor(share / size)))
     const received = await shared.reading.acquire(count * size)
     try {
       chunks ??= await open(next)
-      return await chunks.fetch(count, SILENCE)
+      return await chunks.fetch(count, SILENCE_MS)
     } finally {
       received()
     }
@@ -241,7 +243,7 @@ export async function* readObject(
       try {
         waiting = await fetch()
       } catch (error) {
-        if (++errors > REPEATS) throw error
+        if (++errors > MAX_FAILURES) throw error
         chunks?.close()
         chunks = undefined
         continue

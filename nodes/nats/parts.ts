@@ -21,7 +21,7 @@ const WHOLE = 5 * 1_048_576
 /** Maximum size of a part in bytes: the default limit of a NATS server, less its headers. */
 const PART_BYTES = 1_000_000
 /** Maximum number of incomplete requests of one subscription. */
-const INCOMPLETE = 8
+const MAX_INCOMPLETE = 8
 
 /** A part of a request. `headers` is undefined for a request that is sent whole. */
 export interface RequestPart {
@@ -69,7 +69,7 @@ export class RequestParts {
     }
     this.#incomplete.set(id, parts)
     for (const oldest of this.#incomplete.keys()) {
-      if (this.#incomplete.size <= INCOMPLETE) break
+      if (this.#incomplete.size <= MAX_INCOMPLETE) break
       this.#incomplete.delete(oldest)
     }
     return undefined

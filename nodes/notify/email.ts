@@ -35,7 +35,8 @@ interface EmailOptions {
  * after that.
  */
 const SMTP_TIMEOUT_MS = 10_000
-const CONNECTIONS = 4
+/** Maximum number of connections to the mail server. */
+const MAX_CONNECTIONS = 4
 /** Maximum number of e-mails per notice, because a role may have any number of members. */
 const MAX_MESSAGES = 200
 
@@ -80,7 +81,7 @@ export async function createEmailNotifier({
   const mail = createTransport({
     url,
     pool: true,
-    maxConnections: CONNECTIONS,
+    maxConnections: MAX_CONNECTIONS,
     connectionTimeout: SMTP_TIMEOUT_MS,
     greetingTimeout: SMTP_TIMEOUT_MS,
     socketTimeout: SMTP_TIMEOUT_MS,

@@ -15,7 +15,7 @@ interface Delivery {
 export type Channel = (notice: Notice) => Promise<readonly Delivery[] | undefined>
 
 /** Maximum number of incomplete notices that are remembered. */
-const REMEMBERED = 10_000
+const MAX_INCOMPLETE = 10_000
 
 /**
  * Combines channels. The returned function sends a notice over all of them, and returns whether the
@@ -50,7 +50,7 @@ export function createNotifier(channels: readonly Channel[]): (notice: Notice) =
     sent.delete(notice.id)
     if (done.every(Boolean)) return true
     sent.set(notice.id, before)
-    for (const oldest of sent.size > REMEMBERED ? [...sent.keys()].slice(0, 1) : [])
+    for (const oldest of sent.size > MAX_INCOMPLETE ? [...sent.keys()].slice(0, 1) : [])
       sent.delete(oldest)
     return false
   }

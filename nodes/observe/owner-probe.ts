@@ -6,8 +6,9 @@
  */
 import type { Clock, Random } from '../host/ports.ts'
 
-/** Initial and maximum number of milliseconds between two probes of one subject, before jitter. */
+/** Milliseconds between the first two probes of a subject, before jitter. */
 const FIRST_PROBE_MS = 5
+/** Maximum number of milliseconds between two probes of a subject, before jitter. */
 const MAX_PROBE_MS = 50
 
 interface Waiter {

@@ -7,19 +7,19 @@ import { names, subjects } from '../../protocol/subjects.ts'
 import type { ClusterParts } from './cluster.ts'
 
 /** Timeout of each check in milliseconds. */
-const WITHIN = 2000
+const CHECK_TIMEOUT_MS = 2000
 /**
  * Milliseconds for which a shard may lack an owner, or a view may be silent, before the check
  * fails. Requests wait while a shard or a view moves. All gateways notice a move at the same
  * moment. If all of them reported that they are not ready, a load balancer would have no gateway
  * left.
  */
-const MOVE = 6000
+const MAX_MOVE_MS = 6000
 
 const within = async <T>(check: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(new Error('late')), WITHIN)
+    timer = setTimeout(() => fail(new Error('late')), CHECK_TIMEOUT_MS)
   })
   return Promise.race([check, late]).finally(() => clearTimeout(timer))
 }
@@ -60,7 +60,7 @@ export function readiness({
         look(`view ${p}`, async () =>
           patient(
             `view ${p}`,
-            typeof (await bus.request(subjects.view(p), question, WITHIN)) === 'object',
+            typeof (await bus.request(subjects.view(p), question, CHECK_TIMEOUT_MS)) === 'object',
           ),
         ),
       )
@@ -80,8 +80,8 @@ export function readiness({
 }
 
 /**
- * Creates a function that tolerates the absence of a previously present part for up to `MOVE`
- * milliseconds.
+ * Creates a function that tolerates the absence of a previously present part for up to
+ * `MAX_MOVE_MS`.
  */
 function patience(): (what: string, present: boolean) => boolean {
   /** Time at which each part went missing, by name; undefined while the part is present. */
@@ -90,6 +90,6 @@ function patience(): (what: string, present: boolean) => boolean {
     if (!present && !missing.has(what)) return false
     const since = present ? undefined : (missing.get(what) ?? performance.now())
     missing.set(what, since)
-    return since === undefined || performance.now() - since < MOVE
+    return since === undefined || performance.now() - since < MAX_MOVE_MS
   }
 }

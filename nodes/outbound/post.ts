@@ -1,7 +1,7 @@
 /**
  * Sends a request to an address that a user configured. The guard checks the address, time and size
  * are limited, and redirects are not followed. This module handles only HTTP and the guard; the
- * caller interprets the answer. It uses `node:http`, because undici treats an unrequested `100
+ * caller interprets the response. It uses `node:http`, because undici treats an unrequested `100
  * Continue` as a failure (nodejs/undici#197), although RFC 9110, section 15.2, requires clients to
  * accept it. With undici, the caller would repeat requests that the receiver has already processed.
  */
@@ -23,9 +23,9 @@ export interface Sending {
   readonly body: string
   /** Timeout of the whole exchange in milliseconds. */
   readonly timeout: number
-  /** Maximum size of the answer's body in bytes. */
+  /** Maximum size of the response body in bytes. */
   readonly most: number
-  /** Truncates a longer answer; without this option, a longer answer is a failure. */
+  /** Truncates a longer response. By default, a longer response is a failure. */
   readonly cut?: true
   readonly signal: AbortSignal
 }
@@ -38,7 +38,7 @@ export interface Received {
 }
 /**
  * Why a request failed. `refused` means that the address is not allowed, `too_large` that the
- * answer exceeds the limit, and `stopped` that the signal was aborted. `timeout` and `network` may
+ * response exceeds the limit, and `stopped` that the signal was aborted. `timeout` and `network` may
  * be temporary.
  */
 export interface Failed {
@@ -135,7 +135,7 @@ function exchange(
         answer.destroy()
       })
       answer.on('error', reject)
-      // A close without a preceding `end` means that the connection was lost during the answer.
+      // A close without a preceding `end` means that the connection was lost during the response.
       answer.on('close', () => reject(new Error('the connection was closed during the response')))
       answer.on('end', () => resolve(received(Buffer.concat(parts))))
     }

@@ -1,11 +1,11 @@
 /**
- * Sends requests to the APIs of repository hosts. Answers are not trusted: their size is limited,
+ * Sends requests to the APIs of repository hosts. Responses are not trusted: their size is limited,
  * only the required members are read, and errors contain only the status.
  */
 import type { TokenFailure } from '../../protocol/repositories/token.ts'
 import type { Post } from '../outbound/post.ts'
 
-/** Timeout of one request in milliseconds, and maximum size of its answer in bytes. */
+/** Timeout of one request in milliseconds, and maximum size of its response in bytes. */
 const LIMITS = { timeout: 8000, most: 512 * 1024 } as const
 
 interface ApiRequest {
@@ -14,7 +14,7 @@ interface ApiRequest {
   /** The body of a POST request as JSON; absent for GET. */
   readonly body?: unknown
 }
-/** An answer with a JSON object; `body` is empty when there is none. */
+/** A response with a JSON object; `body` is empty when there is none. */
 interface ApiAnswer {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
@@ -74,6 +74,6 @@ export const unexpected = (url: string, status: number): TokenFailure => {
   )
 }
 
-/** Whether a value of an answer can be a token. */
+/** Whether a value of a response can be a token. */
 export const isToken = (value: unknown): value is string =>
   typeof value === 'string' && /^[\x21-\x7e]{1,4096}$/.test(value)

@@ -1,5 +1,5 @@
 /**
- * Makes one call to the endpoint of a resolver, and interprets the answer. The address is checked
+ * Makes one call to the endpoint of a resolver, and interprets the response. The address is checked
  * for every call, and the connection goes to the checked address.
  */
 import type { ResolverQuestion, World } from '../../gateway/ports.ts'

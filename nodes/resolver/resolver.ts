@@ -60,9 +60,9 @@ const MARGIN_MS = 3000
 /** First and maximum pause between two checks of another process's claim, in milliseconds. */
 const LOOK = { first: 20, last: 250 } as const
 /** Maximum number of attempts when the store fails before the call. */
-const ATTEMPTS = 3
+const MAX_ATTEMPTS = 3
 /** Maximum number of characters of the definitions in memory, as JSON. */
-const MEMORY = 8 * 2 ** 20
+const MAX_CACHED_CHARACTERS = 8 * 2 ** 20
 
 type Answer = KnownDefinition | Refusal
 type Stored = Versioned<Value> | undefined
@@ -88,7 +88,7 @@ const outcomeOf = ({
 export function createDefinitionResolver(parts: Parts): DefinitionResolver {
   const { store, clock, log, measure } = parts
   const flights = new Map<string, Promise<Answer>>()
-  const memory = createMemory(MEMORY)
+  const memory = createMemory(MAX_CACHED_CHARACTERS)
 
   /** Returns the stored definition, with the time of its last confirmation. */
   async function storedIn(key: AgentKey, head: Versioned<Head> | undefined): Promise<Stored> {
@@ -131,7 +131,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       outcome.kind === 'unknown_agent' ||
       (!isRefusal(answer) && (outcome.kind === 'bundle' || outcome.kind === 'unchanged'))
     const seconds = (clock.elapsed() - began) / 1000
-    // The answer `unchanged` is invalid if no definition is stored.
+    // The response `unchanged` is invalid if no definition is stored.
     const shown = answered || label !== 'unchanged' ? label : 'invalid'
     measure.resolverCalled(shown, answered, seconds, clock.now())
     if (!answered)
@@ -236,7 +236,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
         return definition
       }
       const claim = head?.entry.claim
-      // An earlier attempt made this claim, but the answer of the store was lost.
+      // An earlier attempt made this claim, but the response of the store was lost.
       if (head && claim?.id === id) return lead(question, trigger, known, head, id)
       if (head && claim && claim.until > clock.now()) {
         const waited = await after(key, head)
@@ -274,7 +274,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       try {
         return await run(question, trigger, id)
       } catch (error) {
-        if (failures === ATTEMPTS) throw error
+        if (failures === MAX_ATTEMPTS) throw error
         await sleep(clock, LOOK.last)
       }
   }

@@ -20,7 +20,7 @@ const QUERY_TIMEOUT_MS = 8000
 /** Milliseconds after which an executor abandons a request to a provider. */
 export const TIMEOUT_MS = 30_000
 /** Maximum number of queries whose vectors are cached. */
-const QUERIES = 500
+const MAX_CACHED = 500
 
 /** Requests the embeddings of the texts of rows. */
 export type EmbedRows = (texts: readonly string[]) => Promise<EmbeddingAnswer>
@@ -68,7 +68,7 @@ export function createEmbedder(
       if (isFailure(answer)) return answer
       known.set(text, answer)
       const [oldest] = known.keys()
-      if (known.size > QUERIES && oldest !== undefined) known.delete(oldest)
+      if (known.size > MAX_CACHED && oldest !== undefined) known.delete(oldest)
       return answer
     },
   }

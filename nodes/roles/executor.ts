@@ -66,7 +66,7 @@ function serveEmbeddings({ world, bus, models, env }: Role): () => void {
 }
 
 /** Milliseconds for which the chunks of an answer are retained after the answer is complete. */
-const LINGER = 1000
+const LINGER_MS = 1000
 
 /** Milliseconds for which a generation waits for the conversion of the files of its session. */
 const CONVERSION_TIMEOUT_MS = 30_000
@@ -82,7 +82,7 @@ export function startExecutorRole(role: Role): () => Promise<void> {
   const publisher = {
     publish: shown.publish,
     end: (job_id: string, attempt?: string) =>
-      void world.later(LINGER, () => shown.end(job_id, attempt)),
+      void world.later(LINGER_MS, () => shown.end(job_id, attempt)),
   }
   const executor: Executor = startExecutor({
     world,

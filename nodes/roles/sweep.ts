@@ -10,13 +10,12 @@ import type { Nats } from '../nats/server/connect.ts'
 import type { FileList } from '../storage/file-list.ts'
 import { sweepArtifacts } from '../storage/sweep-artifacts.ts'
 
-/**
- * Milliseconds until the first sweep, between two sweeps, and between two pages of files; and the
- * minimum age of chunks and files that are removed.
- */
-const FIRST = 120_000
+/** Milliseconds from the start of the node until the first sweep. */
+const FIRST_SWEEP_MS = 120_000
 const SWEEP_EVERY_MS = 6 * 3_600_000
+/** Pause between two pages of files within one sweep. */
 const PAGE_EVERY_MS = 60_000
+/** Minimum age of chunks and files that are removed. */
 const MIN_AGE_MS = 3_600_000
 /** Maximum number of files per page. */
 const PAGE = 1000
@@ -84,7 +83,7 @@ function repeat(
         )
       })
   }
-  plan(FIRST)
+  plan(FIRST_SWEEP_MS)
   return async () => {
     stopped = true
     cancel()

@@ -13,11 +13,9 @@ import { type Question, serveView, type ViewPorts, type ViewTerms } from './view
 
 const port = parentPort
 if (!port) throw new Error('view-thread.ts is the program of a thread')
-/**
- * The number of the current `follow` call, to which batches must belong, and the handler of its
- * batches.
- */
+/** The number of the current `follow` call. Batches of earlier calls are ignored. */
 let following = 0
+/** Handles the batches of the current `follow` call. */
 let take: (batch: readonly Message[]) => Promise<void> | void = () => {}
 const { call } = createThreadRpc(port, {
   ask: (question: Question) => view.then(({ ask }) => ask(question)),

@@ -35,7 +35,7 @@ export interface ThreadPorts
 type Told = Pick<Error, 'name' | 'message' | 'stack'>
 
 /** Milliseconds until a thread that died is restarted. */
-const AGAIN = 1000
+const RESTART_DELAY_MS = 1000
 
 // In a bundled program, the bundle of the thread is a file next to the program's bundle.
 const here = import.meta.filename
@@ -93,7 +93,7 @@ export function serveViewInThread(terms: ViewTerms, ports: ThreadPorts): ServedV
     thread.on('exit', () => {
       end('the thread of the view has ended')
       void stopFollowing()
-      if (!stopping) cancel = ports.later(AGAIN, start)
+      if (!stopping) cancel = ports.later(RESTART_DELAY_MS, start)
     })
   }
   start()

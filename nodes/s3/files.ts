@@ -50,7 +50,7 @@ const MAX_BUFFERED = 16 * PART_SIZE
  * Maximum number of connections to the store. A download occupies a connection until its client has
  * read everything. With the default of 50, 50 slow clients would block all other transfers.
  */
-const SOCKETS = 1000
+const MAX_SOCKETS = 1000
 
 /** A store of files in S3. */
 export interface S3Files extends Files, FileList {
@@ -74,7 +74,10 @@ export function openS3(
     // Some stores do not support checksums in trailers. The service checks SHA-256 itself.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: { httpAgent: { maxSockets: SOCKETS }, httpsAgent: { maxSockets: SOCKETS } },
+    requestHandler: {
+      httpAgent: { maxSockets: MAX_SOCKETS },
+      httpsAgent: { maxSockets: MAX_SOCKETS },
+    },
     ...config,
   })
   const buffered = createSemaphore(MAX_BUFFERED)

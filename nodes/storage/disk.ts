@@ -21,7 +21,7 @@ export interface DiskUse {
 const RESERVE = 0.1
 const RESERVE_BYTES = 8 * 2 ** 20
 /** Milliseconds between two measurements of the store, each of which inspects all of its files. */
-const MEASURE_EVERY = 30_000
+const MEASURE_EVERY_MS = 30_000
 
 /** Measured bytes: used by the store, free on its disk, and the capacity of that disk. */
 interface Measured {
@@ -78,7 +78,7 @@ export function createDiskGauge(
     const { bavail, bsize, blocks } = await statfs(store)
     const [free, capacity] = [bavail * bsize, blocks * bsize]
     const use = async (): Promise<DiskUse> => {
-      if (now() - measured >= MEASURE_EVERY) {
+      if (now() - measured >= MEASURE_EVERY_MS) {
         measured = now()
         bytes = await bytesBelow(store)
       }

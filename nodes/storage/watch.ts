@@ -8,8 +8,8 @@
  * D2. Freed space is used after the next check. An embedded server that found its disk full
  *     stores nothing until it is restarted (nats-server freezes such a stream), so it is restarted
  *     once there is space.
- * D3. A partition whose journal lacks entries accepts no new entries until `HOLDS` milliseconds
- *     after the last check or takeover that found the gap.
+ * D3. A partition whose journal lacks entries accepts no new entries until `DAMAGE_HOLDS_MS` after
+ *     the last check or takeover that found the gap.
  */
 import type { Log } from '../../gateway/ports.ts'
 import type { WriteStop } from '../host/deps.ts'
@@ -66,34 +66,29 @@ export interface StorageWatch {
   stop(): void
 }
 
-/**
- * `WARN_AT` is the share of the limit from which a warning is reported, and `RESUME_AT` the share
- * below which stopped writes resume.
- */
+/** Share of the limit from which a warning is reported. */
 const WARN_AT = 0.8
+/** Share of the limit below which stopped writes resume. */
 const RESUME_AT = 0.98
+/** Milliseconds between two checks of a disk near its limit. */
+const CHECK_NEAR_LIMIT_MS = 100
+/** Milliseconds between two checks of the disk otherwise. */
+const CHECK_EVERY_MS = 1000
+/** Milliseconds between two checks of the journals and the account. */
+const CHECK_JOURNALS_MS = 5000
 /**
- * Milliseconds between checks: of the disk near its limit, of the disk otherwise, and of the
- * journals and the account.
- */
-const NEAR = 100
-const EVERY = 1000
-const JOURNALS = 5000
-/**
- * Later disk writes that an entry causes: its actor's snapshot, and the rows of a view in SQLite's
- * write-ahead log and then in its tables. `FOLLOW_BYTES` is their size per byte of the entry, and
- * `FOLLOW_MS` the milliseconds within which they happen.
+ * Bytes of later disk writes per byte of an entry: its actor's snapshot, and the rows of a view in
+ * SQLite's write-ahead log and then in its tables.
  */
 const FOLLOW_BYTES = 4
+/** Milliseconds within which these writes happen. */
 const FOLLOW_MS = 5000
 /** Length in milliseconds of the intervals in which the sizes of stored entries are added up. */
 const SLICE_MS = 250
-/**
- * Milliseconds for which a finding of missing entries, and a refusal of the servers, remain in
- * effect unless repeated.
- */
-const HOLDS = 60_000
-const REFUSAL_HOLDS = 10_000
+/** Milliseconds for which a finding of missing entries remains in effect unless repeated. */
+const DAMAGE_HOLDS_MS = 60_000
+/** Milliseconds for which a refusal of the servers remains in effect unless repeated. */
+const REFUSAL_HOLDS_MS = 10_000
 
 const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`
 const told = ({ used, limit }: { used: number; limit: number }): string =>
@@ -119,7 +114,7 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
   const damaged = (partition: number, reason: string): void => {
     if (!damages.has(partition))
       log.error({ event: 'journal_entries_missing', partition, reason }, 'journal entries missing')
-    damages.set(partition, { reason, until: clock.elapsed() + HOLDS })
+    damages.set(partition, { reason, until: clock.elapsed() + DAMAGE_HOLDS_MS })
   }
   const damageOf = (partition: number): string | undefined => {
     const found = damages.get(partition)
@@ -193,7 +188,7 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
       else damage = true
       found.add(`${stop.code === 'storage_full' ? 'storage' : 'journal'}: ${stop.reason}`)
     }
-    if (refusal && clock.elapsed() - refusal.at < REFUSAL_HOLDS) {
+    if (refusal && clock.elapsed() - refusal.at < REFUSAL_HOLDS_MS) {
       storage = true
       found.add(`storage: the NATS servers reject writes (${refusal.reason})`)
     }
@@ -207,14 +202,14 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
     cancel()
     try {
       await lookAtDisk()
-      if (clock.elapsed() - lookedAtJournals >= JOURNALS) await lookAtJournals()
+      if (clock.elapsed() - lookedAtJournals >= CHECK_JOURNALS_MS) await lookAtJournals()
       stops()
     } catch (error) {
       log.warn({ event: 'storage_check_failed', err: error }, 'storage check failed')
     }
     looking = false
     if (ended) return
-    cancel = clock.later(share >= WARN_AT ? NEAR : EVERY, () => void look())
+    cancel = clock.later(share >= WARN_AT ? CHECK_NEAR_LIMIT_MS : CHECK_EVERY_MS, () => void look())
   }
   await look()
   return {

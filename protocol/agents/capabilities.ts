@@ -86,7 +86,7 @@ export interface Equipped extends AgentCapabilities {
  *     gateway has crashed.
  * S2. To delete a skill, the gateway reads `grants`, then the number of agents that have the skill,
  *     and then requests the deletion with both numbers. The organization rejects the deletion if an
- *     agent has the skill, if a hold on it exists, or if `grants` has changed since it was read. So
+ *     agent has the skill, if a hold on it exists, or if `grants` has changed since it was read, so
  *     no agent has a deleted skill.
  */
 export type SkillHoldEvent =

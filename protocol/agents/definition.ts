@@ -100,7 +100,7 @@ export interface EffectiveDefinition {
 }
 
 /** The timeout when no source sets one, in seconds of active execution. */
-const DEFAULT_TIMEOUT = 600
+const DEFAULT_TIMEOUT_S = 600
 /** The maximum timeout of an operation in seconds. Longer timeouts are reduced to this value. */
 const MAX_OPERATION_SECONDS = 86_400
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
@@ -197,7 +197,7 @@ const timeoutOf = ({ operation, step, source: { agent }, ...layers }: Layers): n
     step?.timeout_seconds ??
     overridesOf(layers).timeout_seconds ??
     agent.timeout_seconds) ||
-  DEFAULT_TIMEOUT
+  DEFAULT_TIMEOUT_S
 
 const memoryOf = (
   { mode, max_bytes = 0 }: MemoryContext = { mode: 'index' },

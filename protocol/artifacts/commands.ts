@@ -88,7 +88,7 @@ export type KeptArtifact =
     }
 
 /**
- * The outcome of the errand that converts a file. `error`: a message that tells the user what to
+ * The outcome of the errand that converts a file. `error`: a message that states what the user can
  * do.
  */
 export type ConversionResult =

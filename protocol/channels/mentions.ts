@@ -4,7 +4,7 @@ const isWord = (text: string | undefined): boolean =>
   text !== undefined && /[\p{L}\p{N}_]/u.test(text)
 
 /** The maximum number of `@` positions examined in a text; each is compared with every name. */
-const PLACES = 500
+const MAX_POSITIONS = 500
 
 /**
  * Returns one list for each position at which a text mentions agents. The list contains the ids of
@@ -24,7 +24,7 @@ function placesOf(
   let places = 0
   for (
     let at = low.indexOf('@');
-    at >= 0 && places < PLACES;
+    at >= 0 && places < MAX_POSITIONS;
     at = low.indexOf('@', at + 1), places++
   ) {
     if (isWord(low[at - 1])) continue

@@ -22,10 +22,10 @@ export interface EnvironmentJob {
   readonly holder: Holder
   readonly passive?: true
   readonly admitted?: true
-  /** The queue was asked to fail or cancel the job. */
+  /** A request to fail or cancel the job was sent to the queue. */
   readonly refused?: true
 }
-/** The operation that a provider is asked to perform. Times are Unix milliseconds. */
+/** The operation that is requested from a provider. Times are Unix milliseconds. */
 export interface Operation {
   readonly number: number
   readonly kind: OperationKind

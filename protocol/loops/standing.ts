@@ -5,7 +5,7 @@
  * R1. A loop notifies its project of its creation, of each change of the actions that it may call,
  *     and of its deletion. The notification is an effect of the commit, so it always arrives.
  *     `version` detects outdated notifications.
- * R2. The gateway that saved a loop also notifies the project before it replies. So a later
+ * R2. The gateway that saved a loop also notifies the project before it replies, so a later
  *     deletion of an action takes the loop into account. A concurrent deletion counts as earlier,
  *     which is harmless, because a loop may refer to actions that do not exist.
  * R3. A deleted project ends all its loops, including loops that notify it later.

@@ -5,10 +5,10 @@
  * Handles of workflows are unique in the organization, although each project stores its own
  * workflows. Therefore the organization stores one CLAIM per workflow, which is created before the
  * workflow:
- * H1. The gateway generates a workflow id and asks the organization to reserve the handle for this
- *     id. Then it sends `workflow.create` with the reservation to the project. The organization
- *     grants a handle to one project at a time. The project rejects duplicates among its own
- *     workflows.
+ * H1. The gateway generates a workflow id and requests a reservation of the handle for this id from
+ *     the organization. Then it sends `workflow.create` with the reservation to the project. The
+ *     organization grants a handle to one project at a time. The project rejects duplicates among
+ *     its own workflows.
  * H2. A claim ends when its workflow is deleted, when its project is deleted, or when the project
  *     guarantees that the workflow does not exist and can no longer be created. The organization
  *     requests this guarantee a minute after the reservation. If the workflow does not exist, the

@@ -4,7 +4,7 @@
  * requests the definition of the agent from the resolver; `callout.ts` defines this call.
  *
  * Invariants:
- * R1. The bearer token is write-only. The journal contains it sealed. No answer contains it.
+ * R1. The bearer token is write-only. The journal contains it sealed. No response contains it.
  * R2. The query values of the endpoint URL are sealed, and shown as `***` (`masked-url.ts`).
  */
 import { type Static, Type } from 'typebox'

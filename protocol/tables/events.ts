@@ -178,7 +178,7 @@ export interface TableFacts {
   readonly through: number
   readonly rows: readonly RowFact[]
 }
-/** The internal queries of views about tables, in addition to the rows of the API. */
+/** Queries about tables that the service sends to views, in addition to those of API rows. */
 export interface TableQueries {
   /** Facts for a command. `content`: whether the data of the rows is included. */
   table_facts: {

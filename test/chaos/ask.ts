@@ -13,13 +13,13 @@ export interface Reply {
 /**
  * Timeout of one attempt, in milliseconds. It exceeds the time after which a gateway answers 503.
  */
-const TRY = 17_000
+const ATTEMPT_TIMEOUT_MS = 17_000
 const PAUSE = 100
 /**
  * Milliseconds after which an idle connection is closed. A gateway keeps idle connections longer,
  * so no request uses a connection that the gateway is closing.
  */
-const IDLE = 5000
+const MAX_IDLE_MS = 5000
 
 export interface Request {
   readonly method: 'GET' | 'POST' | 'PUT'
@@ -34,7 +34,7 @@ export class Asker {
   readonly #urls: readonly string[]
   readonly #headers: Readonly<Record<string, string>>
   readonly #now: () => number
-  readonly #agent = new Agent({ keepAlive: true, timeout: IDLE })
+  readonly #agent = new Agent({ keepAlive: true, timeout: MAX_IDLE_MS })
   #turn = 0
   readonly requests: Asked[] = []
   /** The number of repeated attempts, by reason. */
@@ -128,7 +128,7 @@ export class Asker {
       )
       const timer = setTimeout(
         () => sent.destroy(Object.assign(new Error('no answer'), { code: 'no answer' })),
-        TRY,
+        ATTEMPT_TIMEOUT_MS,
       )
       sent.once('error', failed).once('close', () => {
         clearTimeout(timer)

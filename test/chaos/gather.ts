@@ -5,7 +5,7 @@ import { follow } from './streams.ts'
 
 const RUNS = '/projects/default/runs'
 /** Timeout for reading the whole feed, in milliseconds. */
-const READING = 240_000
+const READ_TIMEOUT_MS = 240_000
 
 async function get(asker: Asker, path: string): Promise<Json> {
   const reply = await asker.ask({ method: 'GET', path }, false)
@@ -64,7 +64,7 @@ export async function readTimeline(
 /**
  * Reads the feed from its start to the end of a run. Returns its frames, and the statuses of each
  * run in order.
- * @throws {Error} when the run has not completed in the feed within `READING`.
+ * @throws {Error} when the run has not completed in the feed within `READ_TIMEOUT_MS`.
  */
 export async function readFeed(
   urls: readonly string[],
@@ -79,7 +79,7 @@ export async function readFeed(
     key,
     path: `${RUNS}/events?since=0`,
     first,
-    signal: AbortSignal.timeout(READING),
+    signal: AbortSignal.timeout(READ_TIMEOUT_MS),
     on: ({ type, data }) => {
       if (type !== 'run_updated') return false
       const run = String(data['run_id'])
@@ -92,6 +92,8 @@ export async function readFeed(
   })
   await feed.done
   if (courses.get(last)?.at(-1) !== 'completed')
-    throw new Error(`the feed does not come to the end of the last run in ${READING / 1000} s`)
+    throw new Error(
+      `the feed does not come to the end of the last run in ${READ_TIMEOUT_MS / 1000} s`,
+    )
   return { frames: feed.frames, courses, connections: feed.connections }
 }

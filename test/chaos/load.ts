@@ -12,7 +12,7 @@ const RUNS = '/projects/default/runs'
 /**
  * The maximum number of open requests. Starts beyond it are skipped, and their number is reported.
  */
-const MOST_OPEN = 4000
+const MAX_OPEN = 4000
 /**
  * Maximum delays in milliseconds: before the next request of a client, and before the repetition of
  * a start.
@@ -60,7 +60,7 @@ export class Load {
       const due =
         Math.floor(((this.#now() - began) * rate) / 1000) - this.starts.length - this.heldBack
       for (let i = 0; i < due; i++) {
-        if (this.asker.open >= MOST_OPEN) this.heldBack++
+        if (this.asker.open >= MAX_OPEN) this.heldBack++
         else this.#track(this.#begin(draw(this.#dice)))
       }
     }

@@ -19,9 +19,9 @@ interface Told {
   readonly drained: number
 }
 /** The maximum number of shown violations per kind. */
-const SHOWN = 5
+const MAX_SHOWN = 5
 /** Event-loop delay in milliseconds above which the measured times are unreliable. */
-const LATE = 250
+const MAX_DELAY_MS = 250
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 const ms = (value: number): string =>
   value === Number.POSITIVE_INFINITY ? 'never' : `${(value / 1000).toFixed(2)} s`
@@ -95,7 +95,7 @@ export function report({
     '',
   ]
   if (heldBack > 0) lines.push(`  ${heldBack} starts were held back, because too many were open.`)
-  if (lag > LATE)
+  if (lag > MAX_DELAY_MS)
     lines.push(
       `  The load's own process was late by ${ms(lag)}: the machine has too much else to do, ` +
         'and the times above say more about it than about the service.',
@@ -104,9 +104,9 @@ export function report({
     lines.push(`  This machine, or the service under these strikes, did not reach the wanted rate.`)
   for (const kind of Object.keys(kinds) as Kind[]) {
     const found = violations.filter((one) => one.kind === kind)
-    for (const { what } of found.slice(0, SHOWN))
+    for (const { what } of found.slice(0, MAX_SHOWN))
       lines.push(`  ${kinds[kind].toUpperCase()}: ${what}`)
-    if (found.length > SHOWN) lines.push(`    and ${found.length - SHOWN} more`)
+    if (found.length > MAX_SHOWN) lines.push(`    and ${found.length - MAX_SHOWN} more`)
   }
   lines.push(
     violations.length === 0 ? 'Every promise was kept.' : `${violations.length} broken promises.`,

@@ -35,19 +35,19 @@ export interface Outcome {
   readonly history: History
   readonly violations: readonly Violation[]
 }
+/** Maximum number of timelines that are followed concurrently. */
+const MAX_FOLLOWED = 60
+/** Maximum number of other timelines that are read at the end. */
+const MAX_READ = 300
 /**
- * The maximum number of timelines that are followed concurrently, and the maximum number of other
- * timelines that are read at the end.
+ * Milliseconds without an ended run, after the load, after which the wait for the remaining runs
+ * stops.
  */
-const FOLLOWED = 60
-const READ = 300
-/**
- * `PATIENCE`: milliseconds without an ended run, after the load, after which the wait for the
- * remaining runs stops. `CATCH_UP`: milliseconds that followers have after the load to catch up.
- */
-const PATIENCE = 60_000
-const CATCH_UP = 30_000
-const TELL = 5000
+const STALL_TIMEOUT_MS = 60_000
+/** Milliseconds that followers have after the load to catch up. */
+const CATCH_UP_MS = 30_000
+/** Milliseconds between two progress reports. */
+const REPORT_EVERY_MS = 5000
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
 /**
@@ -108,7 +108,7 @@ async function live(
   const others: string[] = []
   let open = 0
   load.onRun = (run, plan) => {
-    if (plan.retried || open >= FOLLOWED || !(plan.long || load.acknowledged % 20 === 0)) {
+    if (plan.retried || open >= MAX_FOLLOWED || !(plan.long || load.acknowledged % 20 === 0)) {
       others.push(run)
       return
     }
@@ -136,7 +136,7 @@ async function live(
         `${load.acknowledged} acknowledged  ${load.finished} ended  ` +
         `${asker.open} requests open  ${told}`,
     )
-  }, TELL)
+  }, REPORT_EVERY_MS)
   const until = seconds * 1000
   let trouble: Error | undefined
   let drained = Number.POSITIVE_INFINITY
@@ -167,7 +167,7 @@ async function live(
     const calm = now()
     for (
       let [ended, moved] = [0, now()];
-      now() < moved + PATIENCE && !(load.quiet && load.finished >= load.acknowledged);
+      now() < moved + STALL_TIMEOUT_MS && !(load.quiet && load.finished >= load.acknowledged);
       await pause(200)
     ) {
       signal.throwIfAborted()
@@ -188,7 +188,7 @@ async function live(
   say('reading everything afresh')
   await Promise.race([
     Promise.all([...feeds, ...timelines.values()].map((followed) => followed.done)),
-    pause(CATCH_UP),
+    pause(CATCH_UP_MS),
   ])
   // Followers that still wait for the end of a run are stopped here. The check reports the missing
   // frames.
@@ -225,7 +225,7 @@ async function live(
     })
     steps.set(run, timeline.steps)
   }
-  const every = Math.max(1, Math.ceil(others.length / READ))
+  const every = Math.max(1, Math.ceil(others.length / MAX_READ))
   for (const run of others.filter((_, i) => i % every === 0))
     steps.set(run, (await readTimeline(asker, run)).steps)
 

@@ -44,7 +44,7 @@ interface Options {
  * Milliseconds without a byte after which a connection is closed: more than two keepalive intervals
  * of these servers.
  */
-const SILENCE = 8000
+const SILENCE_MS = 8000
 
 /**
  * Starts following. `done` resolves once `on` has returned true, the signal has fired, or a request
@@ -74,7 +74,7 @@ export function follow({
   async function connection(url: string): Promise<boolean> {
     const [from, before] = [seconds(), followed.frames.length]
     let why = 'it ended'
-    const watch = watchdog(SILENCE, signal)
+    const watch = watchdog(SILENCE_MS, signal)
     try {
       const answer = await endedBySignal(fetch)(`${url}/v1${path}`, {
         headers: {

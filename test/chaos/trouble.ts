@@ -28,20 +28,19 @@ const likely: readonly (readonly [Role, number])[] = [
   ['worker', 8],
   ['executor', 2],
 ]
-/**
- * Milliseconds; a pair is a minimum and a maximum. `PAUSED`: how long a paused process is stopped.
- * `AWAY`: how long a killed process stays down. `CUT`: how long a link is cut. `QUIET`: the time
- * between two faults.
- */
-const PAUSED = 10_000
-const AWAY = [200, 3000] as const
-const CUT = [3000, 14_000] as const
-const QUIET = [3000, 6000] as const
+/** Milliseconds for which a paused process is stopped. */
+const PAUSED_MS = 10_000
+/** Minimum and maximum number of milliseconds for which a killed process stays down. */
+const DOWN_MS = [200, 3000] as const
+/** Minimum and maximum number of milliseconds for which a link is cut. */
+const CUT_MS = [3000, 14_000] as const
+/** Minimum and maximum number of milliseconds between two faults. */
+const BETWEEN_MS = [3000, 6000] as const
 /**
  * The maximum time, in milliseconds, for which the next fault is delayed while requests are still
  * pending because of the last one. Without the delay, a long waiting time could have two causes.
  */
-const SETTLING = 20_000
+const MAX_SETTLE_MS = 20_000
 type How = 'kill' | 'restart' | 'pause' | 'cut'
 /** The roles whose processes can also be shut down gracefully. */
 const orderly: ReadonlySet<Role> = new Set(['gateway', 'shards', 'views', 'executor'])
@@ -83,7 +82,7 @@ export async function bringTrouble(
   }
 
   async function kill(one: Member): Promise<void> {
-    const away = dice.between(...AWAY)
+    const away = dice.between(...DOWN_MS)
     const strike = begin(one.role === 'nats' ? 'kill nats' : 'kill', `${one.name} killed`)
     await one.kill()
     await wait(away)
@@ -110,12 +109,12 @@ export async function bringTrouble(
   async function pause(one: Member): Promise<void> {
     const strike = begin('pause', `${one.name} paused`)
     one.signal('SIGSTOP')
-    await wait(PAUSED)
+    await wait(PAUSED_MS)
     one.signal('SIGCONT')
     strike.until = now()
   }
   async function cut(one: Member, alone: boolean): Promise<void> {
-    const lasts = dice.between(...CUT)
+    const lasts = dice.between(...CUT_MS)
     const others = stack.members.filter((other) => other.role === 'nats' && other !== one)
     const other =
       one.role === 'worker'
@@ -163,8 +162,11 @@ export async function bringTrouble(
     // A lagging replica counts as missing. Another fault before it is current could exceed what the
     // service is guaranteed to survive.
     await stack.whole(WHOLE)
-    await wait(dice.between(...QUIET))
-    for (const end = Math.min(until, now() + SETTLING); !calm() && now() < end && !signal.aborted; )
+    await wait(dice.between(...BETWEEN_MS))
+    for (
+      const end = Math.min(until, now() + MAX_SETTLE_MS);
+      !calm() && now() < end && !signal.aborted;
+    )
       await wait(100)
   }
 }

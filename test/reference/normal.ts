@@ -31,7 +31,7 @@ const NUMBERED = new RegExp(
   'g',
 )
 /** The maximum length of arrays in an example. */
-const ITEMS = 2
+const MAX_ITEMS = 2
 
 type Open = Readonly<Record<string, unknown>>
 
@@ -75,7 +75,7 @@ export function normalizer(): <T>(value: T) => T {
   const visit = (value: unknown, name = ''): unknown => {
     if (typeof value === 'string') return STANDING[name] ?? text(value)
     if (typeof value === 'number') return MOVING.test(name) && value > 1000 ? 12_000 : value
-    if (Array.isArray(value)) return value.slice(0, ITEMS).map((item) => visit(item, name))
+    if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => visit(item, name))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
       Object.entries(value as Open).map(([key, member]) => [text(key), visit(member, key)]),

@@ -17,7 +17,7 @@ import type { Simulation } from './simulation.ts'
  * At rest, nothing may be due within this number of milliseconds. Clocks differ, so something that
  * is due by one clock may be in the future by another.
  */
-const CLOCKS = 30_000
+const CLOCK_SKEW_MS = 30_000
 
 /**
  * The reason why the registration of a worker is not as expected; undefined if it is as expected.
@@ -84,9 +84,9 @@ export function unsettled(sim: Simulation): string | undefined {
         wait.due ?? Number.POSITIVE_INFINITY,
         wall_deadline ?? Number.POSITIVE_INFINITY,
       )
-      if (due < now + CLOCKS) return `run ${id} has a ${wait.kind} due in ${due - now} ms`
+      if (due < now + CLOCK_SKEW_MS) return `run ${id} has a ${wait.kind} due in ${due - now} ms`
     } else if (kind === 'interaction') {
-      const why = unsettledInteraction(sim, past, now + CLOCKS)
+      const why = unsettledInteraction(sim, past, now + CLOCK_SKEW_MS)
       if (why) return why
     } else if (kind === 'events') {
       const why = sim.history.events.unsettled(past) ?? sim.history.loops.unsettledMatcher(past)

@@ -67,7 +67,7 @@ export interface Outcome {
   readonly entries: number
 }
 /** Milliseconds after the end of the faults within which everything must be at rest. */
-const PATIENCE = 90_000
+const REST_TIMEOUT_MS = 90_000
 
 export class Simulation {
   readonly seed: number
@@ -234,7 +234,7 @@ export class Simulation {
       machine.fuse = Number.POSITIVE_INFINITY
     }
     for (const [i, project] of this.projects.entries()) this.hire(`calm${i}`, project, 4)
-    const until = end + PATIENCE
+    const until = end + REST_TIMEOUT_MS
     if (this.loops.any)
       await this.#wait('before the projects are deleted', until, () =>
         this.clients.busy > 0 ? 'requests are under way' : this.history.loops.unfired(),

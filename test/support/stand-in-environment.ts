@@ -15,7 +15,7 @@ import { refuse } from '../../protocol/errors.ts'
 
 export const PROJECT = 'prj_1'
 /** Milliseconds before a request is repeated. */
-const REPEAT = 100
+const RETRY_EVERY_MS = 100
 
 interface Operation {
   readonly number: number
@@ -54,7 +54,7 @@ type Arms = {
 const begin = (state: StandIn, kind: Operation['kind'], at: number): StandIn => ({
   ...state,
   operations: state.operations + 1,
-  operation: { number: state.operations + 1, kind, due: at + REPEAT },
+  operation: { number: state.operations + 1, kind, due: at + RETRY_EVERY_MS },
   ...(kind === 'start' && { generation: state.generation + 1 }),
 })
 const without = <K extends keyof StandIn>(state: StandIn, name: K): StandIn => {
@@ -161,7 +161,7 @@ export const standIn = (
       const lapsed = operation.kind === 'provision' && silent ? without(state, 'place') : state
       const next = silent
         ? begin(lapsed, operation.kind, at)
-        : { ...state, operation: { ...operation, due: at + REPEAT } }
+        : { ...state, operation: { ...operation, due: at + RETRY_EVERY_MS } }
       return { events: [{ type: 'changed', state: next }], reply: undefined }
     }) as never,
   },

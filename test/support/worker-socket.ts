@@ -1,8 +1,10 @@
 /** Connects the socket of a worker as the worker library does: it repeats a refusal with 503. */
 import WebSocket from 'ws'
 
-/** Maximum number of connections that are tried, and the growth of the pause between them in ms. */
-const [TRIES, PAUSE] = [20, 50]
+/** Maximum number of connection attempts. */
+const MAX_ATTEMPTS = 20
+/** Milliseconds by which the pause between attempts grows. */
+const PAUSE_MS = 50
 
 /**
  * Opens a socket. A gateway answers 503 while it cannot confirm its lease in time, for example on a
@@ -23,7 +25,7 @@ export async function openWorkerSocket(
       socket.on('error', done)
     })
     if (!error) return socket
-    if (attempt === TRIES || !error.message.endsWith('response: 503')) throw error
-    await new Promise((resolve) => setTimeout(resolve, attempt * PAUSE))
+    if (attempt === MAX_ATTEMPTS || !error.message.endsWith('response: 503')) throw error
+    await new Promise((resolve) => setTimeout(resolve, attempt * PAUSE_MS))
   }
 }

@@ -22,7 +22,7 @@ const name = fc.oneof(
   fc.constantFrom('id', 'status', 'a', 'b', '7', 'a\nb', '__proto__', 'toString', 'length', ''),
   fc.string({ maxLength: 3 }),
 )
-// JSON makes `__proto__` a field like any other.
+// `JSON.parse` creates `__proto__` as an own property, unlike an object literal.
 const record = fc
   .array(fc.tuple(name, value), { maxLength: 8 })
   .map(

@@ -8,7 +8,7 @@ import { statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
 /** Minimum size of a log that is checkpointed, in bytes. */
-const WORTH = 4 * 2 ** 20
+const MIN_CHECKPOINT_BYTES = 4 * 2 ** 20
 
 export interface Logs {
   /** Must be called after each commit to this file. */
@@ -46,7 +46,7 @@ export function startLogs(failed: (error: Error) => void): Logs {
       if (
         !thread ||
         busy.has(file) ||
-        (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) < WORTH
+        (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) < MIN_CHECKPOINT_BYTES
       )
         return
       busy.add(file)

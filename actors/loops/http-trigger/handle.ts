@@ -15,14 +15,12 @@ import { refuse } from '../../../protocol/errors.ts'
 import type { HandleCommands, HandleEvent, HandleOwner } from '../../../protocol/loops/events.ts'
 import { type Actor, defineActor } from '../../actor.ts'
 
-/**
- * Milliseconds for which a loop may use a reservation, and milliseconds after which the actor first
- * queries the loop about its use of the handle.
- */
-const USABLE = 60_000
-const ASKED = 120_000
+/** Milliseconds for which a loop may use a reservation (H2). */
+const RESERVATION_MS = 60_000
+/** Milliseconds after which the actor first queries the loop about its use of the handle. */
+const FIRST_QUERY_MS = 120_000
 /** Milliseconds after which an unanswered query to the loop is repeated. */
-const AGAIN = 300_000
+const QUERY_EVERY_MS = 300_000
 
 interface HandleState {
   readonly handle?: string
@@ -45,10 +43,10 @@ const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleComman
           { field: 'http_handle', http_handle: handle },
           'Another trigger has this handle.',
         )
-      const until = at + ASKED
+      const until = at + FIRST_QUERY_MS
       return {
         events: state.owner ? [] : [{ type: 'handle.reserved', handle, project, loop_id, until }],
-        reply: { until: at + USABLE },
+        reply: { until: at + RESERVATION_MS },
       }
     },
     'handle.bind': (state, { handle, project, loop_id, trigger_id }) => {
@@ -81,7 +79,7 @@ const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleComman
                 project: reserved.project,
                 loop_id: reserved.loop_id,
                 organization: self.project,
-                until: at + AGAIN,
+                until: at + QUERY_EVERY_MS,
               },
             ]
           : [],

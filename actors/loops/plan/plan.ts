@@ -14,12 +14,12 @@ import type { PlaceCommands, PlaceEvent, Wanting } from '../../../protocol/loops
 import type { Actor, Decided } from '../../actor.ts'
 
 /** Maximum number of slots that one commit grants; the rest follow in the next commit. */
-const GIVEN = 50
+const MAX_GRANTED = 50
 /**
  * Milliseconds between checks for free slots while runs wait, because the operator may have raised
  * the limit.
  */
-const AGAIN = 60_000
+const CHECK_EVERY_MS = 60_000
 
 interface PlanState {
   /** Loop and project of each run that holds a slot. */
@@ -44,7 +44,9 @@ export function planActor({
    * @param capacity number of free slots, including a slot that the same decision frees.
    */
   const give = ({ line }: PlanState, capacity: number): PlaceEvent[] =>
-    line.slice(0, Math.min(capacity, GIVEN)).map((wanting) => ({ ...wanting, type: 'place.given' }))
+    line
+      .slice(0, Math.min(capacity, MAX_GRANTED))
+      .map((wanting) => ({ ...wanting, type: 'place.given' }))
   const done = (events: readonly PlaceEvent[]): Decided<PlaceEvent, undefined> => ({
     events,
     reply: undefined,
@@ -118,6 +120,6 @@ export function planActor({
       places: ({ given, line }) => ({ given: Object.keys(given).length, waiting: line.length }),
     },
     deadline: (state) =>
-      state.line.length === 0 ? undefined : roomIn(state) > 0 ? 0 : state.counted + AGAIN,
+      state.line.length === 0 ? undefined : roomIn(state) > 0 ? 0 : state.counted + CHECK_EVERY_MS,
   }
 }

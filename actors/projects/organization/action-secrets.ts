@@ -29,7 +29,7 @@ type Decided = Decision<OrganizationActionEvent, OrganizationAction>
 /** Number of versions above which retired and revoked versions are dropped, oldest first. */
 const MAX_VERSIONS = 50
 /** Default number of seconds for which receivers still accept the previous version. */
-const OVERLAP = 86_400
+const OVERLAP_S = 86_400
 
 type What = Extract<OrganizationActionEvent, { type: 'organization_action.secret_changed' }>['what']
 function changed(
@@ -121,7 +121,7 @@ export function activateSecret(
       { version: one.version, status: one.status },
       'Only a pending version can be activated.',
     )
-  const overlap = (input.overlap_seconds ?? OVERLAP) * 1000
+  const overlap = (input.overlap_seconds ?? OVERLAP_S) * 1000
   const [now, until] = [timestamp(at), timestamp(at + overlap)]
   const versions = action.secret_versions.map((other): SecretVersion => {
     if (other.version === one.version) return { ...other, status: 'active', activated_at: now }

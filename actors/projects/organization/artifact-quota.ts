@@ -122,7 +122,7 @@ function leave({ pending, over }: ArtifactStorage, artifact: string, until = 0):
   if (last > 0) over[artifact] = last
   return known !== undefined
 }
-/** Removes the oldest records whose time has passed. */
+/** Removes expired records from the front, up to the first that has not expired. */
 function forget(times: Record<string, number>, at: number): void {
   for (const id of Object.keys(times)) {
     if ((times[id] ?? 0) >= at) return

@@ -38,9 +38,10 @@ export interface DeviceHolder {
 }
 type In<N extends keyof DeviceCommands> = DeviceCommands[N]['input']
 
-/** Seconds for which a request is open, and minimum seconds between two polls of its device. */
-const EXPIRES_IN = 600
-const INTERVAL = 5
+/** Seconds for which a request is open. */
+const EXPIRES_IN_S = 600
+/** Minimum number of seconds between two polls by a device. */
+const POLL_INTERVAL_S = 5
 /** Milliseconds for which a request that yielded no token is stored after it expires. */
 const KEEP_MS = 600_000
 const DEVICE_LIMITS = { requests: 200, ofAddress: 20 } as const
@@ -97,10 +98,10 @@ export function requestDevice(
         ...(client !== undefined && { client }),
         ...(project_handle !== undefined && { project_handle }),
         address,
-        expires_at: at + EXPIRES_IN * 1000,
+        expires_at: at + EXPIRES_IN_S * 1000,
       },
     ],
-    reply: { expires_in: EXPIRES_IN, interval: INTERVAL },
+    reply: { expires_in: EXPIRES_IN_S, interval: POLL_INTERVAL_S },
   }
 }
 
@@ -117,7 +118,7 @@ export function pollDevice(
   if (expires_at <= at) return { events: [], reply: { status: 'expired_token' } }
   if (approval)
     return { events: [], reply: { status: 'approved', approval, name: `${label} (${user_code})` } }
-  const early = polled_at !== undefined && at - polled_at < INTERVAL * 1000
+  const early = polled_at !== undefined && at - polled_at < POLL_INTERVAL_S * 1000
   return {
     events: [],
     soft: [{ type: 'device.polled', id, at }],

@@ -33,9 +33,9 @@ export const release = ({ claims }: OrganizationState, { id }: In<'handle.releas
   getOwn(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
 
 /**
- * For each claim that is due, returns the event that asks its project whether the workflow exists.
- * If the workflow does not exist, the project releases the claim; otherwise, the project does not
- * reply.
+ * For each claim that is due, returns the event that queries its project whether the workflow
+ * exists. If the workflow does not exist, the project releases the claim; otherwise, the project
+ * does not reply.
  */
 export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>
   Object.entries(claims).flatMap(([id, { due, project }]): ClaimEvent[] =>

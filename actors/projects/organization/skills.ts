@@ -18,7 +18,7 @@ type Decided<R> = Decision<SkillEvent | SkillHoldEvent, R>
  * Milliseconds after which a hold expires, in case its gateway has stopped. The two commands of an
  * assignment take less time, even with the longest `BATON_DEADLINE`.
  */
-const HOLD = 300_000
+const HOLD_MS = 300_000
 /** Holds of assignments in progress. `grants`: number of times that each skill has been held. */
 export interface SkillHolds extends SkillOwner {
   readonly holds: Record<string, { readonly skills: readonly string[]; readonly at: number }>
@@ -60,7 +60,7 @@ export function deleteOrganizationSkill(
 ): Decided<undefined> {
   if (!getOwn(state.skills, id)) return refuse('not_found')
   const held = Object.values(state.holds).some(
-    (hold) => hold.at > at - HOLD && hold.skills.includes(id),
+    (hold) => hold.at > at - HOLD_MS && hold.skills.includes(id),
   )
   if (seen.assigned > 0 || held || seen.grants !== (getOwn(state.grants, id) ?? 0))
     return refuse(
@@ -88,7 +88,7 @@ export const evolveHolds = {
     at: number,
   ): S => {
     for (const [other, hold] of Object.entries(state.holds))
-      if (hold.at <= at - HOLD) delete state.holds[other]
+      if (hold.at <= at - HOLD_MS) delete state.holds[other]
     state.holds[id] = { skills, at }
     for (const skill of skills) state.grants[skill] = (getOwn(state.grants, skill) ?? 0) + 1
     return state

@@ -21,8 +21,8 @@ import type { SkillHolds } from './skills.ts'
  */
 type KeptProject = Project & { readonly deleted?: true }
 /**
- * A claim on a workflow handle (protocol/projects/configuration.ts). `due`: Unix milliseconds at
- * which the project is asked whether the workflow was created; absent once it has been asked.
+ * A claim on a workflow handle (protocol/projects/configuration.ts). `due`: Unix milliseconds of
+ * the query to the project whether the workflow was created; absent once the query was sent.
  */
 interface Claim {
   readonly handle: string
@@ -59,8 +59,8 @@ export interface OrganizationOptions extends AccessLimits, QuotaOptions {
 }
 
 /**
- * Milliseconds after a reservation at which the organization asks the project whether the workflow
- * was created. If it was not, the project refuses to create it later.
+ * Milliseconds after a reservation after which the organization queries the project whether the
+ * workflow was created. If it was not, the project refuses to create it later.
  */
 export const QUESTION_AFTER = 60_000
 

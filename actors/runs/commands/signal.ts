@@ -31,8 +31,9 @@ import { offer } from '../steps/wait.ts'
 type Signal = Input<Api['run.signal']>
 type Answer = { source_event_id: string } | Run
 
-/** Maximum number of stored signals, and their maximum total size in characters of JSON. */
+/** Maximum number of stored signals. */
 export const MAX_STORED = 1000
+/** Maximum total size of the stored signals, in characters of JSON. */
 const MAX_SIZE = 16 * 1024 * 1024
 
 /** A signal in its stored form. */

@@ -49,7 +49,7 @@ export function attempting(
 /** The kind that the timeline shows for a step: `cleanup` for every cleanup step. */
 const kindOf = ({ state: { engine } }: Draft, { kind }: Step): RunStep['kind'] =>
   engine.ending ? 'cleanup' : kind
-/** The run's counters of attempts, increased by one attempt of the current step. */
+/** Returns the run's attempt counters, including a new attempt of the current step. */
 const counted = ({
   at,
   state: {
@@ -136,7 +136,7 @@ const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
  */
 const seqOf = ({ state: { engine, spec } }: Draft): number =>
   engine.ending ? spec.steps.length + engine.position : engine.position
-/** A recovered run is `queued` until its next step begins. */
+/** Returns the change to `running`, since a recovered run is `queued` until its next step begins. */
 const moving = (on: Draft) =>
   on.state.record.status === 'queued' && { run: { status: 'running' as const } }
 const past = (on: Draft): Parts => ({ place: { position: placeOf(on).position + 1, tries: 0 } })

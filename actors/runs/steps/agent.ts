@@ -43,10 +43,10 @@ interface Asked extends Pick<TurnWanted, 'agent' | 'session'> {
   readonly instructions: string
 }
 /**
- * Maximum number of failed attempts, and of lost leases, of a lookup; high, because a part of the
+ * Maximum number of attempts of a lookup, and of lost leases. It is high, because a part of the
  * definition may be temporarily unavailable.
  */
-const ATTEMPTS = 10
+const MAX_ATTEMPTS = 10
 
 /** Requests a turn of the agent, and waits for its answer. */
 export function executeAgent(on: Draft, step: AgentStep): void {
@@ -144,7 +144,7 @@ function jobOf(on: Draft, key: string, id: string): ReturnType<typeof serviceJob
   return serviceJob(
     OPENINGS,
     on.cause.at,
-    { id, priority, fairness_key, max_attempts: ATTEMPTS, max_losses: ATTEMPTS },
+    { id, priority, fairness_key, max_attempts: MAX_ATTEMPTS, max_losses: MAX_ATTEMPTS },
     { kind: 'opening' },
     { run_id, step_id: `${run_id}:${key}`, step_key: key },
   )

@@ -56,7 +56,7 @@ export const nudge =
     const known = key === undefined ? undefined : recall(session.nudge_keys, key)
     if (known)
       return known.content_hash === input.content_hash
-        ? { events: [], reply: again(session, known) }
+        ? { events: [], reply: replayReply(session, known) }
         : refuse(
             'conflict',
             { field: 'idempotency_key', nudge_id: known.nudge_id },
@@ -154,8 +154,8 @@ export const nudge =
       woke_turn: woke,
     }))
   }
-/** The reply to a repeat: the status and delivery of the first request. */
-const again = (
+/** Returns the reply to a repeat: the status and delivery of the first request. */
+const replayReply = (
   { record, turns }: Live,
   { nudge_id, turn_id, delivery, after_sequence, woke }: KeyedNudge,
 ): NudgeAck => {

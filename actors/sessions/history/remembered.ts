@@ -8,7 +8,7 @@ import { getOwn } from '../../../protocol/lookup.ts'
 /** Buckets of values by key; the newest bucket is last. */
 export type Remembered<T> = readonly Readonly<Record<string, T>>[]
 /** Maximum number of keys per bucket. */
-const BUCKET = 128
+const MAX_BUCKET_KEYS = 128
 /** Prefixes a key, because a key may be any text and objects reorder numeric keys. */
 const spelled = (key: string): string => `:${key}`
 
@@ -18,7 +18,7 @@ const spelled = (key: string): string => `:${key}`
  */
 export const ownKey = (turn_id: string): string => ` turn:${turn_id}`
 
-/** The value of a key; undefined when the key is unknown or forgotten. */
+/** Returns the value of a key; undefined when the key is unknown or was dropped. */
 export function recall<T>(all: Remembered<T>, key: string): T | undefined {
   const name = spelled(key)
   for (const bucket of all) {
@@ -39,7 +39,7 @@ export function remember<T>(
   least: number,
 ): Remembered<T> {
   const last = all.at(-1)
-  if (last && Object.keys(last).length < BUCKET)
+  if (last && Object.keys(last).length < MAX_BUCKET_KEYS)
     return [...all.slice(0, -1), { ...last, [spelled(key)]: value }]
-  return [...all.slice(-Math.ceil(least / BUCKET)), { [spelled(key)]: value }]
+  return [...all.slice(-Math.ceil(least / MAX_BUCKET_KEYS)), { [spelled(key)]: value }]
 }

@@ -30,7 +30,7 @@ interface Flags extends ConnectionFlags {
   readonly json?: true
 }
 /** Request timeout in milliseconds. Applying many resources takes longer than other requests. */
-const TIMEOUT = 600_000
+const TIMEOUT_MS = 600_000
 /** Attempts while another request holds the blueprint, and the pause between them in milliseconds. */
 const BUSY = { tries: 15, pause: 2000 } as const
 /** Maximum number of plans per blueprint when the project keeps changing. */
@@ -187,7 +187,7 @@ async function run(
         '--plan to only show it.',
     )
   const blueprints = readBlueprints(flags.file, shell.env, overridesOf(flags))
-  const { transport } = client({ ...connectionOf(flags, shell.env), timeout: TIMEOUT })
+  const { transport } = client({ ...connectionOf(flags, shell.env), timeout: TIMEOUT_MS })
   const targets = blueprints.map((one) => targetOf(one, transport, flags.prune === true, shell))
   const plans: { readonly target: Target; readonly plan: ApplyResult }[] = []
   for (const target of targets) {

@@ -8,8 +8,10 @@ export interface HeaderChange {
   readonly blueprint_version?: string
   readonly protect_resources?: boolean
 }
-/** Maximum number of characters of a value, and of lines of a field. */
-const [MAX_VALUE, MAX_LINES] = [60, 40]
+/** Maximum number of characters of a value. */
+const MAX_VALUE = 60
+/** Maximum number of lines of a field. */
+const MAX_LINES = 40
 
 const SIGNS: Readonly<Record<Change['action'], string>> = {
   created: '+ create',

@@ -24,11 +24,11 @@ const TEXTS = ['system_prompt', 'instructions']
  * The maximum length of a one-line text in the document; a longer text is written to a separate
  * file.
  */
-const LONG = 120
+const MAX_INLINE_LENGTH = 120
 
 const isLong = (value: unknown): value is string =>
   typeof value === 'string' &&
-  (value.includes('\n') || value.length > LONG) &&
+  (value.includes('\n') || value.length > MAX_INLINE_LENGTH) &&
   // UTF-8 cannot encode lone surrogates, and readers remove a byte order mark.
   Buffer.from(value).toString() === value &&
   !value.startsWith('\ufeff') &&

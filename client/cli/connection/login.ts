@@ -28,7 +28,7 @@ const realWorld: LoginWorld = {
  * Milliseconds added to the polling interval after each `slow_down` (RFC 8628, section 3.5) and
  * after each temporary failure.
  */
-const SLOWER = 5000
+const SLOW_DOWN_MS = 5000
 const DEFAULT_PROFILE = 'default'
 const MAX_LABEL_LENGTH = 100
 
@@ -115,7 +115,7 @@ async function signIn(
       note(`Signed in to ${project || server}; the token is stored in the profile ${name}.`)
       return
     }
-    if (error === 'slow_down' || error === 'temporarily_unavailable') interval += SLOWER
+    if (error === 'slow_down' || error === 'temporarily_unavailable') interval += SLOW_DOWN_MS
     else if (error !== 'authorization_pending')
       throw new Mistake(
         `Sign-in failed: ${textIn(answer, 'error_description') || error || 'the response is invalid'}`,

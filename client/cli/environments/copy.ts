@@ -25,9 +25,9 @@ import type { Shell } from '../shell.ts'
 import { environmentId } from './find.ts'
 
 /** Maximum number of bytes that one call writes. */
-const WRITE = 262_144
+const MAX_WRITE_BYTES = 262_144
 /** Seconds to wait for one call; an environment may have to be started first. */
-const TIMEOUT = 120
+const TIMEOUT_S = 120
 
 /** A file in an environment or on this machine. */
 export type CopyEnd = { readonly env: string; readonly path: string } | { readonly file: string }
@@ -82,12 +82,12 @@ async function remote(transport: Transport, env: string): Promise<Act> {
       action_name,
       environment_id,
       input,
-      timeout_seconds: TIMEOUT,
+      timeout_seconds: TIMEOUT_S,
     })) as InvokeResult
     if (result.status === 'completed') return result.output ?? {}
     throw new Mistake(
       result.status === 'active'
-        ? `The environment did not answer within ${TIMEOUT} s.`
+        ? `The environment did not answer within ${TIMEOUT_S} s.`
         : `The environment refused the request: ${result.error ?? 'for an unknown reason'}`,
     )
   }
@@ -99,17 +99,17 @@ async function upload(act: Act, file: string, to: string, shell: Shell): Promise
   const { size } = stat
   const path = to === '' || to.endsWith('/') ? `${to}${basename(file)}` : to
   const mode = (stat.mode & 0o777).toString(8).padStart(3, '0')
-  const isWhole = size <= WRITE
+  const isWhole = size <= MAX_WRITE_BYTES
   // Chunks are written to a temporary file, so the destination is never incomplete. A single chunk
   // replaces the destination in one step.
   const part = isWhole ? path : `${path}.${randomUUID().slice(0, 8)}.part`
   const bar = shell.progress?.('bytes')
   const from = openSync(file, 'r')
   try {
-    const buffer = Buffer.alloc(WRITE)
+    const buffer = Buffer.alloc(MAX_WRITE_BYTES)
     let at = 0
     do {
-      const count = readSync(from, buffer, 0, WRITE, at)
+      const count = readSync(from, buffer, 0, MAX_WRITE_BYTES, at)
       if (count === 0 && at < size) throw new Mistake(`${file} became shorter while it was read.`)
       await act('environment.files.write', {
         path: part,

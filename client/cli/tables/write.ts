@@ -12,7 +12,7 @@ import { Mistake } from '../mistake.ts'
 /** Maximum size of a bulk insert in characters of JSON, far below the request limit. */
 const BULK_SIZE = 1_048_576
 /** Maximum number of concurrent updates. */
-const AT_ONCE = 16
+const MAX_CONCURRENT = 16
 
 export interface Target {
   readonly transport: Transport
@@ -83,7 +83,7 @@ export async function upsertRows(target: Target, rows: AsyncIterable<FileRow>): 
       if (active.get(identity) === sent) active.delete(identity)
     })
     active.set(identity, sent)
-    if (active.size >= AT_ONCE) await Promise.race(active.values())
+    if (active.size >= MAX_CONCURRENT) await Promise.race(active.values())
   }
   await Promise.all(active.values())
   if (failure !== undefined) throw failure

@@ -16,7 +16,7 @@ import { rightsOf } from './sessions.ts'
 /** Maximum number of projects in the description. */
 const MAX_PROJECTS = 500
 /** Maximum number of projects whose directories are read concurrently. */
-const AT_ONCE = 8
+const MAX_CONCURRENT = 8
 export const OIDC_START = '/auth/oidc/start'
 
 const somebody = ({ principal: { id, type, name } }: Caller) => ({
@@ -60,15 +60,19 @@ export async function identityOf(
   const open = Object.values(known.projects)
     .filter(({ id, deleted }) => !deleted && (administers !== undefined || own.has(id)))
     .sort((a, b) => a.name.localeCompare(b.name))
-  const listed = await concurrently(AT_ONCE, open.slice(0, MAX_PROJECTS), async (project) => {
-    const { id, handle, name } = project
-    const there = own.has(id) ? await sessions.find(hash, { project: id }) : administers
-    if (!there || isRefusal(there)) return there
-    const enters = there.scope.kind === 'organization' || there.scope.project_id === id
-    return enters
-      ? { id, handle, name, principal: somebody(there), permissions: permissionsOf(world, there) }
-      : undefined
-  })
+  const listed = await concurrently(
+    MAX_CONCURRENT,
+    open.slice(0, MAX_PROJECTS),
+    async (project) => {
+      const { id, handle, name } = project
+      const there = own.has(id) ? await sessions.find(hash, { project: id }) : administers
+      if (!there || isRefusal(there)) return there
+      const enters = there.scope.kind === 'organization' || there.scope.project_id === id
+      return enters
+        ? { id, handle, name, principal: somebody(there), permissions: permissionsOf(world, there) }
+        : undefined
+    },
+  )
   const refused = listed.find((one) => one !== undefined && isRefusal(one))
   if (refused && isRefusal(refused)) return refused
   const projects = listed.flatMap((one) => (one && !isRefusal(one) ? [one] : []))

@@ -28,7 +28,7 @@ import { openSession } from './sign-in.ts'
 export const OIDC_CALLBACK = '/auth/oidc/callback'
 const PURPOSE = 'oidc sign-in'
 /** Seconds within which a person must finish signing in at the provider. */
-const WITHIN = 600
+const SIGN_IN_TIMEOUT_S = 600
 const MAX_RETURN = 1024
 
 /**
@@ -104,9 +104,12 @@ export const startOidc =
     const state = Buffer.from(world.random(24)).toString('base64url')
     const target = await provider.begin(`${origin}${OIDC_CALLBACK}`, secretsOf(world, state))
     if (typeof target === 'string') return failed(target)
-    const until = world.now() + WITHIN * 1000
+    const until = world.now() + SIGN_IN_TIMEOUT_S * 1000
     const cookie = sealToken(world, PURPOSE, [state, back, until])
-    return redirect(target.href, setCookie(world.settings, origin, 'sign_in', cookie, WITHIN))
+    return redirect(
+      target.href,
+      setCookie(world.settings, origin, 'sign_in', cookie, SIGN_IN_TIMEOUT_S),
+    )
   }
 
 /**

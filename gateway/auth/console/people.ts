@@ -3,7 +3,7 @@
  * person's groups. A person is one account, identified by issuer and subject, and has one user in
  * each project in which a group grants a role, or granted one at an earlier sign-in.
  *
- * Invariant: the account contains a project before the person's user in the project is created. So
+ * Invariant: the account contains a project before the person's user in the project is created, so
  * a later sign-in finds every project from which roles may have to be removed, even if this sign-in
  * is interrupted.
  */
@@ -20,7 +20,7 @@ import { concurrently } from '../../timing.ts'
 import type { SignedInPerson, SignInProvider } from './provider.ts'
 
 /** Maximum number of projects that are updated concurrently. */
-const AT_ONCE = 8
+const MAX_CONCURRENT = 8
 /** The wildcard of the mapping: as a group, every person; as a project, every project. */
 const ALL = '*'
 
@@ -79,7 +79,7 @@ export async function alignPerson(
     const project = getOwn(known.projects, id)
     return project && !project.deleted
   })
-  const outcomes = await concurrently(AT_ONCE, projects, async (project) => {
+  const outcomes = await concurrently(MAX_CONCURRENT, projects, async (project) => {
     const outcome = await sendNew(
       world,
       { project, kind: 'project', id: project },

@@ -1,6 +1,6 @@
 /**
  * Authenticates console sessions. The organization's actor finds the session of a cookie. The
- * gateway caches the answer for as long as it caches the same directory of the organization. So the
+ * gateway caches the answer for as long as it caches the same directory of the organization, so the
  * end of a session, like the revocation of a key, takes effect on every gateway before the request
  * that ends it is answered.
  *

@@ -1,5 +1,5 @@
 /**
- * Prepares a person's answer to a device that wants to sign in, and contains the lookups that
+ * Prepares a person's answer to the sign-in request of a device, and contains the lookups that
  * `page.ts` also uses. A request with an unknown user code is counted against the rate limit of its
  * IP address, because user codes are short enough to guess.
  */

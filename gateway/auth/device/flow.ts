@@ -6,7 +6,7 @@
  *
  * Invariants:
  * D1. The token is derived from the id of the device request. The command that creates the token
- *     contains the same id in its command id. So a device that repeats its token request before the
+ *     contains the same id in its command id, so a device that repeats its token request before the
  *     redemption receives the same token. The token is a personal token of the person who approved
  *     the request. The command contains the permissions of the credential with which the person
  *     approved the request.
@@ -32,7 +32,7 @@ import { deviceId, newDeviceCode, newUserCode } from './codes.ts'
 /** Maximum size of a form in bytes. */
 export const DEVICE_FORM_LIMIT = 16_384
 /** Maximum number of attempts to generate a user code that no other device request uses. */
-const ATTEMPTS = 3
+const MAX_ATTEMPTS = 3
 /** Path of the page on which people enter the user code. */
 export const DEVICE_PAGE = '/device'
 
@@ -181,7 +181,7 @@ export const giveDeviceCode =
         user_code,
       })
       if (isRefusal(asked)) {
-        if (asked.refused === 'already_exists' && attempt < ATTEMPTS) continue
+        if (asked.refused === 'already_exists' && attempt < MAX_ATTEMPTS) continue
         return failureOf(asked)
       }
       const page = `${baseUrl(world.settings, incoming.header('host'))}${DEVICE_PAGE}`

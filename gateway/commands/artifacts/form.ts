@@ -34,7 +34,7 @@ const assigned = new Set([
   'tags',
 ])
 /** Maximum number of bytes of a field without a specific limit. */
-const FIELD = 4096
+const MAX_FIELD_BYTES = 4096
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/
 
 const bareType = (text: string | undefined): string | undefined => {
@@ -70,7 +70,7 @@ export class ArtifactFields {
         expected: ['file', ...Object.keys(this.#checks)],
       })
     if (this.#texts.has(name)) refuseUpload({ field: name, message: 'appears more than once' })
-    const text = await textOf(part, name === 'metadata' ? limits.metadata : FIELD)
+    const text = await textOf(part, name === 'metadata' ? limits.metadata : MAX_FIELD_BYTES)
     this.#texts.set(name, text)
     check(text)
   }

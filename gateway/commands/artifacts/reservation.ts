@@ -2,7 +2,7 @@
  * Manages an upload in progress: the pending artifact, and the storage that it reserves.
  *
  * Invariants:
- * R1. Bytes are stored only under a name that a pending artifact contains. So if this gateway dies,
+ * R1. Bytes are stored only under a name that a pending artifact contains, so if this gateway dies,
  *     the artifact abandons the upload at its deadline and erases the bytes.
  * R2. The gateway deletes bytes only after the artifact was abandoned. When it is unknown whether
  *     the artifact was abandoned, the artifact decides about the bytes at its deadline.

@@ -1,6 +1,6 @@
 /**
  * Seals the tokens of environment leases. Actors identify a lease by its id. Clients receive a
- * token that only this installation can derive from the id. So the id in a record grants no right.
+ * token that only this installation can derive from the id, so the id in a record grants no right.
  */
 import { withAdditions } from '../../../protocol/additions.ts'
 import type { Command } from '../../../protocol/entry.ts'

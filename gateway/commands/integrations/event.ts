@@ -68,7 +68,7 @@ const ofGitHub = ({ header, body }: Received): Facts => ({
 })
 
 /**
- * GitLab sends the same `X-Gitlab-Event-UUID` with all webhooks that one event triggers. So this
+ * GitLab sends the same `X-Gitlab-Event-UUID` with all webhooks that one event triggers, so this
  * header identifies a delivery only together with the body. It is used when a request has neither
  * `Idempotency-Key` nor `webhook-id`.
  */

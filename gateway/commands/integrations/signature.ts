@@ -16,7 +16,8 @@ export interface Signed {
 type Entries = Readonly<Record<string, string>>
 
 /** Maximum difference between the time of a signature and the current time, in seconds. */
-const TOLERANCE = 300
+const TOLERANCE_S = 300
+/** Minimum length of a secret, in characters. */
 const MIN_SECRET = 8
 
 const hmac = (key: string | Buffer, text: string): Buffer =>
@@ -59,7 +60,7 @@ function fromGitLab({ header, body }: Signed, entries: Entries, now: number): bo
   const id = header('webhook-id')
   const time = header('webhook-timestamp')
   if (id === undefined || time === undefined || !/^\d{1,12}$/.test(time)) return false
-  if (Math.abs(now / 1000 - Number(time)) > TOLERANCE) return false
+  if (Math.abs(now / 1000 - Number(time)) > TOLERANCE_S) return false
   const key = token.startsWith('whsec_') ? Buffer.from(token.slice(6), 'base64') : token
   const expected = hmac(key, `${id}.${time}.${body}`)
   return (header('webhook-signature') ?? '')

@@ -24,17 +24,17 @@ import type { Identity } from '../../http/idempotency.ts'
 import { originOf } from '../../http/origin.ts'
 import { commandRuns } from './each.ts'
 
-/** The content of a cursor: the position from which an action continues. */
-interface Place {
+/** The content of a cursor: the position from which a bulk action continues. */
+interface BulkPosition {
   /** Id of the whole action. */
   readonly id: string
-  /** Unix milliseconds at which the action began. */
+  /** Unix milliseconds of the first request. */
   readonly began: number
   /** Sort keys of the last run; absent before the first page. */
   readonly after?: readonly SortKey[]
 }
 
-/** Performs one request of an action, or answers it with a preview. */
+/** Performs the bulk action on one page of runs, or returns a preview of it. */
 export async function bulkRuns(
   edge: Edge,
   call: Call,
@@ -48,23 +48,26 @@ export async function bulkRuns(
   const opened = body.after === undefined ? undefined : openCursor(world, binding, body.after)
   if (opened && isRefusal(opened))
     return refuseFields({ field: 'after', message: 'is not a cursor of this action and filter' })
-  const place = (opened?.position as Place | undefined) ?? { id: command_id, began: world.now() }
+  const position = (opened?.position as BulkPosition | undefined) ?? {
+    id: command_id,
+    began: world.now(),
+  }
   const question = {
     ...filter,
     status: [...bulkStatuses(body)],
-    created_before: earlier(filter.created_before, timestamp(Math.floor(place.began) + 1)),
+    created_before: earlier(filter.created_before, timestamp(Math.floor(position.began) + 1)),
   }
   const page = await world.view(project, 'run.list', {
     ...question,
     order: 'asc',
     limit: preview ? bulkLimits.preview : bulkLimits.runs,
-    ...(place.after && { after: place.after }),
+    ...(position.after && { after: position.after }),
   })
   if (isRefusal(page)) return page
   if (preview) {
     const counted = await world.view(project, 'run.count', question)
     if (isRefusal(counted)) return counted
-    const next = counted.count > 0 || counted.more ? sealCursor(world, binding, place) : null
+    const next = counted.count > 0 || counted.more ? sealCursor(world, binding, position) : null
     return { results: [], next, preview: { ...counted, runs: [...page.items] as Run[] } }
   }
   const results = await commandRuns(
@@ -73,16 +76,16 @@ export async function bulkRuns(
       project,
       name: `run.${action}`,
       origin: originOf(world, call.caller, call.incoming, call.request_id),
-      commandId: (run_id) => `${place.id}.${action}.${run_id}`,
-      fingerprint: world.hash(JSON.stringify(['run.bulk', place.id, action])).slice(0, 40),
+      commandId: (run_id) => `${position.id}.${action}.${run_id}`,
+      fingerprint: world.hash(JSON.stringify(['run.bulk', position.id, action])).slice(0, 40),
       input: { ...(reason !== undefined && { reason }) },
     },
     page.items.map(({ id }) => id),
   )
-  const { position } = page
+  const after = page.position
   return {
     results,
-    next: position ? sealCursor(world, binding, { ...place, after: position }) : null,
+    next: after ? sealCursor(world, binding, { ...position, after }) : null,
   }
 }
 

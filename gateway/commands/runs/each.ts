@@ -10,7 +10,7 @@ import { concurrently } from '../../timing.ts'
 import { versionOfRun } from '../loops.ts'
 
 /** Maximum number of concurrent commands of one request. */
-const AT_ONCE = 16
+const MAX_CONCURRENT = 16
 
 /** The outcome of the command for one run. */
 interface RunOutcome {
@@ -38,7 +38,7 @@ export const commandRuns = (
   { project, name, origin, commandId, fingerprint, input }: EachRun,
   ids: readonly string[],
 ): Promise<RunOutcome[]> =>
-  concurrently(AT_ONCE, ids, async (run_id, index): Promise<RunOutcome> => {
+  concurrently(MAX_CONCURRENT, ids, async (run_id, index): Promise<RunOutcome> => {
     const known = !isId(run_id, 'run')
       ? refuse('not_found')
       : name === 'run.retry'

@@ -16,7 +16,7 @@ export interface TableAt {
 }
 
 /** Maximum number of tables whose identity columns a gateway remembers. */
-const REMEMBERED = 10_000
+const MAX_CACHED = 10_000
 /**
  * The identity columns of tables, by project and id. An identity column never changes, and the
  * actor of a deleted table refuses every command.
@@ -39,7 +39,7 @@ export async function identityColumn({ world, project, id }: TableAt): Promise<s
   const { identity_column } = table.schema
   known.set(key, identity_column)
   for (const oldest of known.keys()) {
-    if (known.size <= REMEMBERED) break
+    if (known.size <= MAX_CACHED) break
     known.delete(oldest)
   }
   return identity_column

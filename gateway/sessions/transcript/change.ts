@@ -100,14 +100,14 @@ export const endsTurn = (change: Change): boolean =>
   change.frame.type === 'turn.upsert' &&
   settledTurns.has(change.frame.status)
 
-/** Characters that some clients treat as line ends. They are escaped. */
-const LINES = /[\u0085\u2028\u2029]/g
-/** Returns JSON on one line, in which the characters of `LINES` are escaped. */
+/** Characters that some clients treat as line breaks, although JSON does not escape them. */
+const LINE_BREAKS = /[\u0085\u2028\u2029]/g
+/** Returns JSON on one line, in which the characters of `LINE_BREAKS` are escaped. */
 function oneLine(data: JsonObject): string {
   const json = JSON.stringify(data)
-  return json.search(LINES) >= 0
+  return json.search(LINE_BREAKS) >= 0
     ? json.replace(
-        LINES,
+        LINE_BREAKS,
         (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
       )
     : json

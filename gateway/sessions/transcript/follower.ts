@@ -5,7 +5,7 @@
  *
  * Invariants:
  * G1. Every joined client has received everything up to `#head`, and the streaming rows exactly as
- *     in `#live`. So the text of a change is the same for all joined clients of a format.
+ *     in `#live`, so the text of a change is the same for all joined clients of a format.
  * G2. A client joins in one synchronous step, with a page that ends exactly at the cursor and the
  *     revision of `#head`. After a page that ends before the head, the next page is queried. A page
  *     that ends after the head first advances the head for all clients.
@@ -32,11 +32,10 @@ import { begunOf, type Change, compacts, type Dialect, type End, endsTurn } from
 import type { Client, Head, Ports } from './follower-ports.ts'
 import { LiveRows } from './live.ts'
 
-/**
- * Maximum number of items on a page, and maximum number of rows when a transcript is opened without
- * a cursor.
- */
-const [PAGE, NEWEST] = [200, 20]
+/** Maximum number of items on a page. */
+const PAGE = 200
+/** Maximum number of rows on the first page of a transcript that is opened without a cursor. */
+const NEWEST = 20
 
 export class SessionFollower {
   readonly #ports: Ports

@@ -50,7 +50,7 @@ export interface Previews {
 type Ports = Pick<World, 'ask' | 'now' | 'later' | 'preview' | 'onPreviewed'>
 
 /** Time without a chunk after which the output of a generation is discarded, in milliseconds. */
-const SILENCE = 300_000
+const IDLE_TIMEOUT_MS = 300_000
 /** Number of characters that are counted for a chunk in addition to its content. */
 const CHUNK_LENGTH = 8
 interface PreviewChunk {
@@ -99,8 +99,8 @@ export function openPreviews(world: Ports): Previews {
     publisher.unsubscribe()
   }
   const watch = (key: string, publisher: Publisher): void => {
-    publisher.forget = world.later(SILENCE, () => {
-      if (world.now() - publisher.touched >= SILENCE) drop(key)
+    publisher.forget = world.later(IDLE_TIMEOUT_MS, () => {
+      if (world.now() - publisher.touched >= IDLE_TIMEOUT_MS) drop(key)
       else watch(key, publisher)
     })
   }

@@ -91,7 +91,7 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
     messages: [...page.messages.map(({ record }) => record), ...live],
     turns: turnsOf(page, live),
     // A client that resumes after an intermediate page does not receive earlier open questions
-    // again. So every such page includes its own open questions.
+    // again, so every such page includes its own open questions.
     interactions: page.more
       ? page.interactions.flatMap(({ record }) =>
           settledStatuses.has(record.status) ? [] : [record],

@@ -13,7 +13,7 @@
  *     changed after its cursor. The kind `*` is sent when the view does not have all changes since
  *     the cursor (it has restarted, or too many records have changed), and when the permissions of
  *     the client have changed.
- * K2. A client receives at most one frame per `PAUSE`.
+ * K2. A client receives at most one frame per `PAUSE_MS`.
  * K3. A client receives the id of a record only if it may read the record, or if its own access to
  *     the record has changed. For a record that no longer exists, it receives only the kind.
  * K4. A client that does not read is skipped until its socket has drained. Nothing is buffered.
@@ -41,9 +41,9 @@ import { frame } from '../sse.ts'
 import type { OpenedSequence } from '../stream.ts'
 
 /** Minimum time in milliseconds between two frames of a client. */
-const PAUSE = 250
+const PAUSE_MS = 250
 /** Maximum number of records in a frame. A larger frame contains only the kinds of the records. */
-const NAMED = 200
+const MAX_RECORDS = 200
 
 type Page = ViewQueries['changes']['reply']
 type Change = Page['items'][number]
@@ -103,7 +103,7 @@ class ChangeFollower {
       const page = due.length > 0 ? await this.ask(after, after + 1) : undefined
       const delivered = page && !isRefusal(page) && (await this.#deliver(due, page))
       if (delivered) failures = 0
-      await sleep(world, page && !delivered ? Math.max(PAUSE, pauseMs(failures++)) : PAUSE)
+      await sleep(world, page && !delivered ? Math.max(PAUSE_MS, pauseMs(failures++)) : PAUSE_MS)
     }
     this.#running = false
   }
@@ -207,7 +207,7 @@ function shown(
     if (id === undefined || open === undefined) whole.add(kind)
     else if (open) ids.set(`${kind} ${id}`, { kind, id })
   }
-  if (ids.size > NAMED) for (const { kind } of ids.values()) whole.add(kind)
+  if (ids.size > MAX_RECORDS) for (const { kind } of ids.values()) whole.add(kind)
   return [
     ...[...whole].map((kind) => ({ kind })),
     ...[...ids.values()].filter(({ kind }) => !whole.has(kind)),

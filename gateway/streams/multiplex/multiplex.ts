@@ -23,7 +23,7 @@ import { openChanges } from './changes.ts'
 import { OpenSubscription } from './subscription.ts'
 
 /** Maximum number of sequences of a connection that are opened at the same time. */
-const AT_ONCE = 8
+const MAX_CONCURRENT = 8
 
 export interface Multiplex {
   /** Opens the stream of an admitted call. */
@@ -86,7 +86,7 @@ export function openMultiplex(edge: Edge, sessions: FollowedSessions): Multiplex
       })
       let left = all.length
       void concurrently(
-        AT_ONCE,
+        MAX_CONCURRENT,
         all,
         (one) =>
           new Promise<void>((attempted) => {

@@ -9,7 +9,7 @@
  * U2. After a temporary failure, the subscription is retried here, because the client cannot retry
  *     one subscription without the others.
  * U3. When the stream of a session ends with `rotate`, it is opened again from its last cursor,
- *     once the connection has drained. So a client that does not read continues from the view.
+ *     once the connection has drained, so a client that does not read continues from the view.
  */
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
@@ -183,7 +183,7 @@ export class OpenSubscription {
     this.#over = true
     this.#end?.('closed')
   }
-  /** Ends the subscription, because the caller of the connection is no longer admitted. */
+  /** Sends the refusal and ends the subscription, because the caller has lost access. */
   lose(refused: Refusal): void {
     if (this.#closed) return
     this.#lose(refused)

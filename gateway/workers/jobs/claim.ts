@@ -24,7 +24,7 @@ import { calm, hint, remind } from './hint.ts'
 import { gained, settle } from './offers.ts'
 
 /** Maximum size of an answer in bytes, without its jobs. */
-const ENVELOPE = 1024
+const MAX_ENVELOPE_BYTES = 1024
 
 interface Asked extends Filters {
   readonly message_id?: string | undefined
@@ -117,7 +117,7 @@ function flush(edge: Edge, session: Session): void {
   for (const made of [...session.claims]) {
     const most = Math.min(made.slots, session.claims.at(-1)?.slots ?? 0)
     const picked: Ready[] = []
-    let bytes = ENVELOPE
+    let bytes = MAX_ENVELOPE_BYTES
     for (const item of session.ready) {
       if (picked.length >= most || bytes + item.bytes > sizes.outbound) break
       if (!fits(item.job, made)) continue

@@ -54,7 +54,7 @@ export function wantsOf(filters: Filters): Wants {
 }
 
 /** Maximum number of sets of filters in the cache. */
-const REMEMBERED = 1000
+const MAX_CACHED = 1000
 
 /**
  * Creates a `wantsOf` with a cache: equal filters share one object, until the cache is full and is
@@ -73,7 +73,7 @@ export function sharedWants(): (filters: Filters) => Wants {
     const same = known.get(key)
     if (same) return same
     const made = wantsOf(filters)
-    if (known.size >= REMEMBERED) known.clear()
+    if (known.size >= MAX_CACHED) known.clear()
     known.set(key, made)
     return made
   }

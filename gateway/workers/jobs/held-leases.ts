@@ -21,7 +21,7 @@ interface Lapsed {
  * Time in milliseconds for which a lease is still counted after it has expired, so that a late
  * heartbeat still finds it.
  */
-const GRACE = 5000
+const GRACE_MS = 5000
 
 /**
  * Returns the time until which a lease that is granted or renewed now is counted, in Unix
@@ -29,7 +29,7 @@ const GRACE = 5000
  * @param seconds duration of the lease.
  */
 export const leaseUntil = (edge: Edge, seconds: number): number =>
-  edge.world.now() + seconds * 1000 + GRACE
+  edge.world.now() + seconds * 1000 + GRACE_MS
 
 /**
  * Removes a lease that has ended, which frees its slot.

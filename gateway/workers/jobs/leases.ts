@@ -27,7 +27,7 @@ interface Part {
 }
 
 /** Time before a failed query of the view is repeated, in milliseconds. */
-const AGAIN = 2000
+const RETRY_EVERY_MS = 2000
 
 /**
  * Counts the leases of a resumed session. If the worker sent a list of its leases, the jobs that it
@@ -64,7 +64,7 @@ async function leasesOf(edge: Edge, session: Session, id: string): Promise<reado
       .catch(() => undefined)
     if (answer !== undefined && !isRefusal(answer)) return answer.items
     if (world.now() >= end) break
-    await sleep(world, AGAIN)
+    await sleep(world, RETRY_EVERY_MS)
   }
   return []
 }

@@ -5,7 +5,7 @@
  *
  * Invariants:
  * O1. A job is taken only for a session that has a free slot and either an open claim or a next
- *     claim that is expected immediately. So a busy worker need not wait between two claims. The
+ *     claim that is expected immediately, so a busy worker need not wait between two claims. The
  *     slot is reserved before the offer is answered.
  * O2. A session without an open or expected claim never receives a job, only `work.available`.
  */

@@ -31,12 +31,12 @@ export const COLLECT_TIMEOUT_MS = 50
  */
 const TOLERANCE = { few: 100, many: 1000 } as const
 /** Maximum number of remaining jobs at which `TOLERANCE.few` applies. */
-const FEW = 32
+const MAX_FEW_JOBS = 32
 /**
  * Milliseconds for which the set of shards with jobs is considered known, after every shard has had
  * time to send an offer.
  */
-const KNOWN = 2000
+const KNOWN_MS = 2000
 /** Number of fairness keys above which keys with past turns are removed. */
 const KEYS = 1024
 
@@ -233,7 +233,7 @@ export class Order<J extends Ranked, T> {
   #mustWait({ source }: OpenOffer<J, T>, job: J): boolean {
     let left = 0
     for (const head of this.#heads.values()) left += head.left
-    const tolerance = left <= FEW ? TOLERANCE.few : TOLERANCE.many
+    const tolerance = left <= MAX_FEW_JOBS ? TOLERANCE.few : TOLERANCE.many
     for (const [other, head] of this.#heads)
       if (
         other !== source &&
@@ -242,7 +242,7 @@ export class Order<J extends Ranked, T> {
       )
         return true
     const now = this.#parts.now()
-    if (now - this.#heard <= KNOWN || now - this.#parts.since(job) > COLLECT_TIMEOUT_MS)
+    if (now - this.#heard <= KNOWN_MS || now - this.#parts.since(job) > COLLECT_TIMEOUT_MS)
       return false
     if (this.#open.length < this.#parts.shards) return true
     this.#heard = now

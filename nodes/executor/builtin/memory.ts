@@ -13,7 +13,7 @@ const from = ({ call }: Called) => ({
   ...(call.run_id !== undefined && { source_run_id: call.run_id }),
 })
 /** Default maximum number of recalled entries. */
-const RECALLED = 10
+const DEFAULT_LIMIT = 10
 
 /** Saves an entry. The result has its key and version. */
 export const remember: Does = async (service, called) => {
@@ -38,7 +38,7 @@ export const forget: Does = async (service, called) => {
 }
 /** Reads the entries that match the query, or all entries if there is no query, up to the limit. */
 export const recall: Does = async ({ world }, { project, call: { actor, parameters } }) => {
-  const { query, limit = RECALLED } = parameters as { query?: string; limit?: number }
+  const { query, limit = DEFAULT_LIMIT } = parameters as { query?: string; limit?: number }
   const page = await world.view(project, 'memory.entries', {
     id: actor.principal_id,
     limit,

@@ -10,12 +10,10 @@ import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { act } from './act.ts'
 import type { Called, Does, Service } from './builtin.ts'
 
-/**
- * Maximum time in milliseconds to wait for the run of a published workflow to end, and time between
- * polls while no event arrives.
- */
+/** Maximum time in milliseconds to wait for the run of a published workflow to end. */
 const RESULT_TIMEOUT_MS = 120_000
-const LOOK = 2000
+/** Milliseconds between two polls while no event arrives. */
+const POLL_EVERY_MS = 2000
 const over: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
 async function begin(
@@ -116,7 +114,7 @@ export const callWorkflow =
             note: 'The run continues; check it later.',
           }
         await new Promise<void>((again) => {
-          const cancel = world.later(LOOK, again)
+          const cancel = world.later(POLL_EVERY_MS, again)
           heard = () => {
             cancel()
             again()

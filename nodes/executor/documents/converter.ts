@@ -4,7 +4,7 @@
  *
  * Invariants:
  * C1. A thread ends when it has answered, at its deadline, or when its heap exceeds the limit.
- * C2. A converter has at most `CONCURRENT` threads. Further conversions wait in FIFO order, and
+ * C2. A converter has at most `MAX_CONCURRENT` threads. Further conversions wait in FIFO order, and
  *     their bytes are read only when they start.
  * C3. For any content of a file, the conversion resolves with Markdown or an error message. It
  *     rejects only when the bytes cannot be read, the thread fails, or the caller aborts.
@@ -28,7 +28,7 @@ export interface Converter {
 }
 
 /** Maximum number of concurrent conversions of a converter. */
-const CONCURRENT = 2
+const MAX_CONCURRENT = 2
 /** Maximum duration of a conversion in milliseconds. */
 const DEADLINE_MS = 60_000
 /** Limits of the heap of a thread, in MiB. */
@@ -55,7 +55,7 @@ export function createConverter(
   later: (ms: number, run: () => void) => () => void,
   { deadline = DEADLINE_MS, heap = HEAP } = {},
 ): Converter {
-  const turns = createSemaphore(CONCURRENT)
+  const turns = createSemaphore(MAX_CONCURRENT)
   return {
     async convert(read, signal) {
       const release = await turns.acquire(1)

@@ -22,7 +22,7 @@ export type EmbedTexts = (
 ) => Promise<readonly (readonly number[])[]>
 
 /** Maximum numbers of requests in progress and of waiting requests, for each purpose. */
-const PLACES = { query: { running: 4, waiting: 64 }, rows: { running: 4, waiting: 16 } } as const
+const SLOTS = { query: { running: 4, waiting: 64 }, rows: { running: 4, waiting: 16 } } as const
 
 interface Service {
   /** Id of the configured model. */
@@ -38,7 +38,7 @@ interface EmbeddingService {
 
 export function createEmbeddingService({ model, embed, log }: Service): EmbeddingService {
   const abort = new AbortController()
-  const places = { query: createPlaces(PLACES.query), rows: createPlaces(PLACES.rows) }
+  const slots = { query: createSlots(SLOTS.query), rows: createSlots(SLOTS.rows) }
   return {
     answer: async (request) => {
       if (abort.signal.aborted) return { failed: 'stopped', message: 'The executor is stopping.' }
@@ -49,8 +49,8 @@ export function createEmbeddingService({ model, embed, log }: Service): Embeddin
         }
       if (request.texts.length > semanticLimits.batch)
         return { failed: 'provider_refused', refused: true, message: 'There are too many texts.' }
-      const place = await places[request.purpose]()
-      if (!place) return { failed: 'busy', message: 'Too many requests wait for embeddings.' }
+      const slot = await slots[request.purpose]()
+      if (!slot) return { failed: 'busy', message: 'Too many requests wait for embeddings.' }
       try {
         return { vectors: encoded(await embed(request.texts, abort.signal), request.texts.length) }
       } catch (error) {
@@ -64,7 +64,7 @@ export function createEmbeddingService({ model, embed, log }: Service): Embeddin
           ...(retry_after > 0 && { retry_after }),
         }
       } finally {
-        place()
+        slot()
       }
     },
     stop: () => abort.abort(),
@@ -72,16 +72,10 @@ export function createEmbeddingService({ model, embed, log }: Service): Embeddin
 }
 
 /**
- * Returns a function that acquires a place, in the order of the calls. It resolves with a function
- * that releases the place, or with undefined if too many calls wait.
+ * Returns a function that acquires a slot, in the order of the calls. It resolves with a function
+ * that releases the slot, or with undefined if too many calls wait.
  */
-function createPlaces({
-  running,
-  waiting,
-}: {
-  readonly running: number
-  readonly waiting: number
-}) {
+function createSlots({ running, waiting }: { readonly running: number; readonly waiting: number }) {
   const turns = createSemaphore(running)
   let taken = 0
   return async (): Promise<(() => void) | undefined> => {

@@ -21,11 +21,12 @@ import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
 import type { Runs } from './errands.ts'
 
 type Errand = Parameters<Runs<'exchange'>>[2]
-/**
- * `PAGE` is the number of messages per read. An agent is shown only the newest messages. `SHOWN`
- * limits their number and, approximately, their total number of characters.
- */
+/** Number of messages per read. */
 const PAGE = 100
+/**
+ * Limits of the newest messages that an agent is shown: their number and, approximately, their total
+ * number of characters.
+ */
 const SHOWN = { messages: 50, characters: 60_000 } as const
 
 /**

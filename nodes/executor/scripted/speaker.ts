@@ -11,7 +11,7 @@ import { readScript } from './read.ts'
  * Maximum number of cached scripts. An agent's script is needed for each of its generations, and
  * parsing it takes a quarter of a millisecond.
  */
-const KNOWN = 32
+const MAX_CACHED = 32
 
 /**
  * Creates the speaker.
@@ -23,7 +23,7 @@ export function scriptedSpeaker(later: (ms: number, run: () => void) => () => vo
   const scriptOf = (instructions: string) => {
     let script = scripts.get(instructions)
     if (script === undefined) {
-      if (scripts.size >= KNOWN) scripts.clear()
+      if (scripts.size >= MAX_CACHED) scripts.clear()
       scripts.set(instructions, (script = readScript(instructions)))
     }
     return script

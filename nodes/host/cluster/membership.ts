@@ -33,11 +33,12 @@ import { idInUse, rivalIn } from './node-id.ts'
 import { type LiveNode, type NodeRecord, type Observed, observed } from './node-record.ts'
 
 /**
- * Milliseconds after a renewal for which a node is fresh, and for which it may consider itself
- * alone. Both are shorter than the limits that other nodes apply, because clocks run at different
- * speeds.
+ * Milliseconds after a renewal for which a node is fresh. This is shorter than the limit that other
+ * nodes apply, because clocks run at different speeds.
  */
-const [FRESH_MS, ALONE_MS] = [1100, 1800]
+const FRESH_MS = 1100
+/** Milliseconds after a renewal for which a node may consider itself alone; also shorter. */
+const ALONE_MS = 1800
 
 export class Membership {
   readonly #registry: Registry
@@ -52,11 +53,9 @@ export class Membership {
   #renewed = Number.NEGATIVE_INFINITY
   #looked = Number.NEGATIVE_INFINITY
   #unsure = Number.NEGATIVE_INFINITY
-  /**
-   * Number of times that this node was away: in total, and at the start of its last ownership check
-   * (M3).
-   */
+  /** Number of times that this node was away (M3). */
   #absences = 0
+  /** Value of `#absences` at the start of the last ownership check. */
   #known = 0
   readonly #timers = new Set<() => void>()
   /** The last renewal, and the next one if callers of `tell` wait for it. */
@@ -172,8 +171,8 @@ export class Membership {
     this.#timers.add(cancel)
   }
   /**
-   * Greets the other nodes. Resolves as soon as all of them have answered, and at the latest after
-   * `LEASE_DURATION_MS`: by then, no node that did not answer can still consider itself alone.
+   * Greets the other nodes. Resolves when all of them have answered, at the latest after
+   * `LEASE_DURATION_MS`. After that time, no other node can still consider itself alone (M5).
    */
   #introduce(): Promise<void> {
     const others = this.#others()

@@ -29,14 +29,14 @@ import {
 } from '../memory/codec.ts'
 
 /** Maximum nesting depth of tells within one commit. */
-const DEPTH = 32
+const MAX_DEPTH = 32
 /**
  * Maximum number of events that one command may cause, including those of its tells. The limit
  * keeps an envelope below 1000 events, because a cursor has three digits for the index of an event.
  */
-const EVENTS_PER_COMMAND = 500
+const MAX_EVENTS_PER_COMMAND = 500
 /** Number of characters of JSON, and number of events, at which a batch is full. */
-const FULL_FROM = { bytes: 512 * 1024, events: 1000 - EVENTS_PER_COMMAND } as const
+const FULL_FROM = { bytes: 512 * 1024, events: 1000 - MAX_EVENTS_PER_COMMAND } as const
 
 export type Decide = { readonly reply: unknown } | Refusal
 /** A command, or a tell, that an actor decides. */
@@ -183,7 +183,8 @@ export class Batch {
     origin: Origin,
     depth: number,
   ): MaybePromise<Decide> {
-    if (depth > DEPTH) throw new Error(`commands between actors are nested deeper than ${DEPTH}`)
+    if (depth > MAX_DEPTH)
+      throw new Error(`commands between actors are nested deeper than ${MAX_DEPTH}`)
     const arm = instance.actor.decide[command.name]
     if (!arm) throw new Error(`${instance.kind} has no command ${command.name}`)
     const decision = arm(
@@ -206,8 +207,8 @@ export class Batch {
       decision.events.length > 0
         ? this.#enter(instance, command, origin, decision.events, next)
         : undefined
-    if (this.events - this.#before.events > EVENTS_PER_COMMAND)
-      throw new Error(`one command caused more than ${EVENTS_PER_COMMAND} events`)
+    if (this.events - this.#before.events > MAX_EVENTS_PER_COMMAND)
+      throw new Error(`one command caused more than ${MAX_EVENTS_PER_COMMAND} events`)
     const told = tells && this.#tells(instance, tells, 0, command.command_id, origin, depth)
     return told
       ? told.then(() => this.#reply(instance, command, origin, decision.reply, entry, depth))

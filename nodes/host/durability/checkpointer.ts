@@ -52,10 +52,11 @@ const FIRST_SNAPSHOT_DELAY_MS = 2000
  */
 const BRIEF = { entries: 16, characters: 65_536 }
 /**
- * Idle actors are evicted after this many milliseconds, unless they are due to be woken within
- * `NEAR_DEADLINE_MS`. An actor with leases (`recover`) stays in memory while it has a deadline.
+ * Milliseconds after which an idle actor is evicted. An actor with leases (`recover`) stays in memory
+ * while it has a deadline.
  */
 const IDLE_EVICTION_MS = 60_000
+/** An idle actor that is due to be woken within this number of milliseconds is not evicted. */
 const NEAR_DEADLINE_MS = 60_000
 /** Milliseconds between two scans of all actors for idle ones. */
 const IDLE_VISIT_MS = 5000

@@ -36,13 +36,12 @@ export type SegmentName = readonly [epoch: number, number: number, count: number
 
 /** Number of segments of the same size class or smaller that are merged into one. */
 const MERGED = 4
-/**
- * Number of entries at which a segment is full, and the maximum number of entries: 256 KB of data.
- */
-const FULL = 4096
+/** Number of entries at which a segment is full. */
+const FULL_SEGMENT = 4096
+/** Maximum number of entries of a segment: 256 KB of data. */
 export const MAX_ENTRIES = 16_000
 /** Maximum number of full segments whose entries are in memory: 2 MiB. */
-const PAGES = 8
+const MAX_PAGES = 8
 
 interface Segment {
   readonly name: SegmentName
@@ -96,7 +95,7 @@ export class EndedIndex {
     return this.#segments.length === used.length
   }
   async #open(name: SegmentName): Promise<Segment | undefined> {
-    if (name[2] < FULL) {
+    if (name[2] < FULL_SEGMENT) {
       const entries = await this.#read(name)
       return entries && { name, entries }
     }
@@ -133,7 +132,7 @@ export class EndedIndex {
     // After a failed write, the key is not used again.
     const { number, revision } = this.#free.pop() ?? { number: this.#written++, revision: 0 }
     const name: SegmentName = [epoch, number, count]
-    if (count < FULL) {
+    if (count < FULL_SEGMENT) {
       const stored = await this.#put(this.#key(name), pack(entries), revision)
       return { name, entries, revision: stored }
     }
@@ -174,7 +173,7 @@ export class EndedIndex {
     const { deps, partition } = this.#context
     for (const { name } of segments) {
       await deps.snapshots.delete(partition, this.#key(name)).catch(() => {})
-      if (name[2] >= FULL)
+      if (name[2] >= FULL_SEGMENT)
         await deps.snapshots.delete(partition, this.#key(name, '/filter')).catch(() => {})
     }
   }
@@ -209,7 +208,7 @@ export class EndedIndex {
     this.#pages.delete(segment)
     this.#pages.set(segment, page)
     for (const oldest of this.#pages.keys()) {
-      if (this.#pages.size <= PAGES) break
+      if (this.#pages.size <= MAX_PAGES) break
       this.#pages.delete(oldest)
     }
     return page
@@ -221,7 +220,7 @@ export class EndedIndex {
  * below, if there are enough of them and the result is not too large.
  */
 function smaller(segments: readonly Segment[], { hashes }: Entries): readonly Segment[] {
-  const most = Math.min(classOf(hashes.length), classOf(FULL) - 1)
+  const most = Math.min(classOf(hashes.length), classOf(FULL_SEGMENT) - 1)
   let total = hashes.length
   let from = segments.length
   for (; from > 0; from--) {

@@ -8,11 +8,9 @@ import type { ScheduleTask, ShardContext } from '../shard-context.ts'
 
 /** Milliseconds before a failed snapshot is retried. */
 const FAILED_SNAPSHOT_RETRY_MS = 60_000
-/**
- * Maximum number of snapshots being written at the same time, and milliseconds spent on taking
- * snapshots in one pause of the shard's loop.
- */
-const AT_ONCE = 512
+/** Maximum number of concurrent writes of snapshots. */
+const MAX_CONCURRENT_WRITES = 512
+/** Milliseconds for which the shard's loop is paused to take snapshots. */
 const SNAPSHOT_SLICE_MS = 5
 
 /**
@@ -82,7 +80,7 @@ export class SnapshotWriter {
     const writing = new Set<Promise<void>>()
     const failures: unknown[] = []
     for (let i = 0; i < instances.length && failures.length === 0; ) {
-      const taken = await this.#take(instances.slice(i, i + AT_ONCE - writing.size))
+      const taken = await this.#take(instances.slice(i, i + MAX_CONCURRENT_WRITES - writing.size))
       if (taken.length === 0) break
       i += taken.length
       for (const one of taken) {
@@ -95,7 +93,7 @@ export class SnapshotWriter {
           .finally(() => writing.delete(written))
         writing.add(written)
       }
-      while (writing.size >= AT_ONCE) await Promise.race(writing)
+      while (writing.size >= MAX_CONCURRENT_WRITES) await Promise.race(writing)
     }
     await Promise.all(writing)
     if (failures.length > 0) throw failures[0]

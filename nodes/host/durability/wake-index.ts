@@ -4,11 +4,9 @@
  */
 import { hashOf } from '../../../protocol/subjects.ts'
 
-/**
- * Maximum number of parts of the index, and the average number of entries per part above which the
- * number of parts is doubled. Only changed parts are stored.
- */
-const PARTS = 64
+/** Maximum number of parts of the index. Only changed parts are stored. */
+const MAX_PARTS = 64
+/** Average number of entries per part above which the number of parts is doubled. */
 const ENTRIES_PER_PART = 64
 
 /** The key of an actor with its deadline in Unix milliseconds, or the key of a queue with work. */
@@ -27,8 +25,8 @@ export function indexParts(
     ...[...queuesWithWork].map((key): IndexEntry => [key]),
   ]
   const needed = Math.max(1, entries.length / ENTRIES_PER_PART)
-  const count = Math.min(PARTS, 2 ** Math.ceil(Math.log2(needed)))
-  const parts: IndexEntry[][] = Array.from({ length: PARTS }, () => [])
+  const count = Math.min(MAX_PARTS, 2 ** Math.ceil(Math.log2(needed)))
+  const parts: IndexEntry[][] = Array.from({ length: MAX_PARTS }, () => [])
   for (const entry of entries) parts[hashOf(entry[0]) % count]?.push(entry)
   return parts.map((part) => JSON.stringify(part))
 }

@@ -74,7 +74,7 @@ function announceEntry(
  * Maximum size in bytes of an event that is announced whole: half of the maximum message size in
  * `nats.conf`.
  */
-const ALONE = 4 * 1_048_576
+const MAX_WHOLE_BYTES = 4 * 1_048_576
 
 /**
  * Splits a large entry into smaller entries that follow each other without a gap. An event that is
@@ -101,7 +101,7 @@ export function chunksOf({ cursor, entry: { reply: _, ...rest } }: Placed): Plac
     const bytes = Buffer.byteLength(JSON.stringify(event))
     if (size + bytes > LARGE) cut(index)
     size += bytes
-    if (bytes > ALONE) cut(index + 1, { stripped: true })
+    if (bytes > MAX_WHOLE_BYTES) cut(index + 1, { stripped: true })
   })
   cut(rest.events.length)
   return chunks

@@ -58,9 +58,7 @@ function eachEffect(
         at: entry.origin.at,
         effect: effects[k] as Effect,
         size:
-          effects.length < MEASURED_FROM
-            ? bytes / events.length
-            : JSON.stringify(effects[k]).length,
+          effects.length < MIN_MEASURED ? bytes / events.length : JSON.stringify(effects[k]).length,
       })
   }
 }
@@ -70,14 +68,14 @@ function eachEffect(
  * effects, the size of the whole event counts for each of them. If that rule applied to the
  * insertion of 1000 rows, a message would have room for only one effect.
  */
-const MEASURED_FROM = 16
+const MIN_MEASURED = 16
 /** Assumed size of an entry whose size is unknown. */
 const UNKNOWN = 64 * 1024
 
 /**
  * Maximum number of attempts to send a notification or to erase a value, over about three minutes.
  */
-const TELLINGS = 9
+const MAX_ATTEMPTS = 9
 /** Milliseconds for which a shard that is being given up waits for its effects. */
 const SETTLE_TIMEOUT_MS = 1000
 
@@ -224,7 +222,7 @@ export class Effects {
    */
   async #notify({ id, from }: Planned, about: Notice['about']): Promise<void> {
     const { clock, log, notify } = this.#context.deps
-    for (let attempt = 0; attempt < TELLINGS && !this.#stopped; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS && !this.#stopped; attempt++) {
       const record = await this.#read(from, 'get', {})
       if (
         record === undefined ||
@@ -248,13 +246,13 @@ export class Effects {
   async #erase(id: string, names: readonly string[]): Promise<void> {
     const { blobs, files = blobs, clock, log } = this.#context.deps
     for (const name of names) {
-      for (let attempt = 0; attempt < TELLINGS && !this.#stopped; attempt++) {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS && !this.#stopped; attempt++) {
         const failure = await files.delete(name).then(
           () => undefined,
           (error: unknown) => error,
         )
         if (failure === undefined) break
-        if (attempt === TELLINGS - 1)
+        if (attempt === MAX_ATTEMPTS - 1)
           log.warn(
             { event: 'value_deletion_failed', effect: id, name, err: failure },
             'value deletion failed',

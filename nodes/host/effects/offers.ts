@@ -27,9 +27,10 @@ import type { WriteGate } from '../durability/write-gate.ts'
 import { type ActorInstance, actorKey } from '../memory/actor-instance.ts'
 import type { ActorRequests, ShardContext } from '../shard-context.ts'
 
-/** Maximum number of jobs in one offer, and of requests for the same jobs in one round. */
-const JOBS = 64
-const GATEWAYS = 16
+/** Maximum number of jobs in one offer. */
+const MAX_JOBS = 64
+/** Maximum number of requests for the same jobs in one round. */
+const MAX_REQUESTS = 16
 /** Milliseconds between two offers of work that was not accepted. */
 const OFFER_INTERVAL_MS = 2000
 
@@ -237,12 +238,12 @@ export class Offers {
    * decided after the command that queued the job, so reading ahead of the journal is harmless.
    */
   #peek(queue: Address): readonly JobHeader[] | undefined {
-    const seen = this.#requests.peek(queue, 'waiting', { limit: JOBS })
+    const seen = this.#requests.peek(queue, 'waiting', { limit: MAX_JOBS })
     return seen?.result as readonly JobHeader[] | undefined
   }
   /** Reads the jobs that may be offered; undefined when they cannot be read now. */
   async #ask(queue: Address): Promise<readonly JobHeader[] | undefined> {
-    const asked = await this.#requests.ask(queue, 'waiting', { limit: JOBS })
+    const asked = await this.#requests.ask(queue, 'waiting', { limit: MAX_JOBS })
     return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : undefined
   }
   /**
@@ -254,7 +255,7 @@ export class Offers {
     const subject = subjects.offer(address.project, queue, capability)
     let left: readonly JobHeader[] = jobs
     let served = isServed(jobs)
-    for (let asked = 0; left.length > 0 && asked < GATEWAYS && !this.#stopped; asked++) {
+    for (let asked = 0; left.length > 0 && asked < MAX_REQUESTS && !this.#stopped; asked++) {
       const offer: Offer = {
         project: address.project,
         queue,

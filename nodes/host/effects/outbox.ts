@@ -16,12 +16,10 @@ import type { HostDeps, ShardAnswer } from '../deps.ts'
 import type { LocalShard } from '../local-shards.ts'
 import type { Planned } from './effects.ts'
 
-/**
- * Maximum number of tells in one message, and the number of characters after which no more are
- * added.
- */
+/** Maximum number of tells in one message. */
 const MAX_TELLS = 64
-const MAX_BYTES = 512 * 1024
+/** Number of characters of a message after which no more tells are added. */
+const MAX_CHARACTERS = 512 * 1024
 /**
  * Milliseconds to wait for an answer. The time is short, because a message or its answer may be
  * lost, and the checkpoint waits for the answer.
@@ -70,7 +68,7 @@ export class Outbox {
   #next(): Planned[] {
     let count = 0
     for (
-      let room = MAX_BYTES;
+      let room = MAX_CHARACTERS;
       count < this.#waiting.length && count < MAX_TELLS && room > 0;
       count++
     )

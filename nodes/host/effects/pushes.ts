@@ -24,7 +24,7 @@ interface Waiting {
 /** Milliseconds to wait for an answer. */
 const ANSWER_TIMEOUT_MS = 2000
 /** Maximum number of messages that are sent together. */
-const TOGETHER = 32
+const MAX_BATCH = 32
 
 export class Pushes {
   readonly #bus: Pick<Bus, 'request'>
@@ -49,8 +49,8 @@ export class Pushes {
   #flush(gateway: string): void {
     const waiting = this.#waiting.get(gateway) ?? []
     this.#waiting.delete(gateway)
-    for (let from = 0; from < waiting.length; from += TOGETHER) {
-      const some = waiting.slice(from, from + TOGETHER)
+    for (let from = 0; from < waiting.length; from += MAX_BATCH) {
+      const some = waiting.slice(from, from + MAX_BATCH)
       this.#sendAll(gateway, some).catch((error: unknown) => {
         for (const { fail } of some) fail(error)
       })

@@ -29,7 +29,7 @@ import { Past } from './past.ts'
 const MAX_MESSAGE_DELAY_MS = 30_000
 
 /** Maximum number of snapshots read at a time. */
-const AT_ONCE = 256
+const MAX_CONCURRENT_READS = 256
 
 /**
  * Maximum milliseconds between the start of a read and the start of the check that no stored state
@@ -141,8 +141,8 @@ export class ActorCache {
   }
   /**
    * Returns whether the actor of a message is in memory. Creates a new actor immediately, without
-   * reading the snapshots. Starts a read of any other actor that is not in memory, unless `AT_ONCE`
-   * reads are in progress.
+   * reading the snapshots. Starts a read of any other actor that is not in memory, unless
+   * `MAX_CONCURRENT_READS` reads are in progress.
    */
   ready(mailboxMessage: Exclude<MailboxMessage, { type: 'task' }>): boolean {
     const { key } = mailboxMessage
@@ -156,7 +156,7 @@ export class ActorCache {
       this.fresh(address)
       return true
     }
-    if (this.#coming.size < AT_ONCE && !this.#coming.has(key)) {
+    if (this.#coming.size < MAX_CONCURRENT_READS && !this.#coming.has(key)) {
       this.#come(address)
         .catch((error: unknown) => {
           this.#failed ??= error
@@ -176,8 +176,10 @@ export class ActorCache {
   /** Reads actors into memory concurrently, before they are needed one after the other. */
   async load(addresses: readonly Address[]): Promise<void> {
     const missing = addresses.filter((address) => !this.loaded(address))
-    for (let i = 0; i < missing.length; i += AT_ONCE)
-      await Promise.all(missing.slice(i, i + AT_ONCE).map((address) => this.get(address)))
+    for (let i = 0; i < missing.length; i += MAX_CONCURRENT_READS)
+      await Promise.all(
+        missing.slice(i, i + MAX_CONCURRENT_READS).map((address) => this.get(address)),
+      )
   }
   /**
    * Creates an actor instance without reading the snapshots, for an actor that has no event yet.

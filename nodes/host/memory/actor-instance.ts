@@ -10,13 +10,11 @@ import { type Address, lastCursor, type Placed } from '../../../protocol/entry.t
  * Maximum number of commands without an idempotency key that are still remembered after a search
  * (`LOOK_EVERY`).
  */
-const REMEMBERED = 256
-/**
- * Milliseconds for which commands with a client's idempotency key are remembered. When more than
- * `KEYED` commands are remembered in total, the oldest commands with a key are forgotten sooner.
- */
+const MAX_UNKEYED = 256
+/** Milliseconds for which commands with a client's idempotency key are remembered. */
 const KEYED_MS = 24 * 3_600_000
-const KEYED = 10_000
+/** Number of remembered commands above which the oldest commands with a key are dropped sooner. */
+const MAX_REMEMBERED = 10_000
 /**
  * Number of commands between two searches for commands to forget. Searches are infrequent, because
  * each search visits all remembered commands.
@@ -121,12 +119,12 @@ function remember(
     at,
     ...(fingerprint !== undefined && { fingerprint }),
   })
-  if (seen.size <= REMEMBERED || seen.size < instance.look) return
+  if (seen.size <= MAX_UNKEYED || seen.size < instance.look) return
   let unkeyed = 0
   for (const known of seen.values()) if (known.fingerprint === undefined) unkeyed++
   for (const [old, known] of seen) {
     const keyed = known.fingerprint !== undefined
-    if (keyed ? known.at + KEYED_MS < at || seen.size > KEYED : unkeyed > REMEMBERED) {
+    if (keyed ? known.at + KEYED_MS < at || seen.size > MAX_REMEMBERED : unkeyed > MAX_UNKEYED) {
       seen.delete(old)
       if (!keyed) unkeyed--
     }

@@ -156,6 +156,7 @@ export class NewerRelease extends Error {
 }
 /** The version of the JSON of an envelope in formats 1 and 2. */
 const VERSION = 1
+/** The first byte of an uncompressed envelope: `{`. */
 const JSON_BEGIN = 0x7b
 const newer = (version: string): string =>
   `The journal has an envelope of version ${version}; this release reads versions up to ${NEWEST_FORMAT}. ` +

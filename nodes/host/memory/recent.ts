@@ -18,7 +18,7 @@ import { TransientMap } from '../../../protocol/rules/transient-map.ts'
  * Maximum total length of the retained JSON in characters. A view that falls further behind parses
  * the envelopes itself.
  */
-const KEPT = 4 * 1024 * 1024
+const MAX_CHARACTERS = 4 * 1024 * 1024
 
 export class Recent<T extends Envelope | string> {
   readonly #form: (envelope: Envelope, json: string) => T
@@ -34,7 +34,7 @@ export class Recent<T extends Envelope | string> {
     this.#kept.set(message_id, { value: this.#form(envelope, json), size: json.length })
     this.#size += json.length
     for (const oldest of this.#kept.keys()) {
-      if (this.#size <= KEPT) return
+      if (this.#size <= MAX_CHARACTERS) return
       this.take(oldest)
     }
   }

@@ -63,11 +63,12 @@ export const folders = {
 /** Maximum total size of the temporary files in bytes. The files count as memory. */
 const TEMPORARY_BYTES = 256 * 1024 * 1024
 /**
- * Limits of open files, and of the processes of the user in all containers. They are explicit,
- * because the defaults of some engines exceed the limits that these engines may set.
+ * Maximum number of open files. Explicit, because the defaults of some engines exceed the limits
+ * that these engines may set.
  */
-const OPEN_FILES = 16_384
-const USER_PROCESSES = 32_768
+const MAX_OPEN_FILES = 16_384
+/** Maximum number of processes of the user, over all containers. Explicit for the same reason. */
+const MAX_USER_PROCESSES = 32_768
 /** The engine keeps one log file of the output, and replaces it at this size. */
 const OUTPUT = { 'max-size': '5m', 'max-file': '1' } as const
 
@@ -114,8 +115,8 @@ function container(
       NanoCpus: Math.round(settings.limits.cpus * 1e9),
       PidsLimit: settings.limits.processes,
       Ulimits: [
-        { Name: 'nofile', Soft: OPEN_FILES, Hard: OPEN_FILES },
-        { Name: 'nproc', Soft: USER_PROCESSES, Hard: USER_PROCESSES },
+        { Name: 'nofile', Soft: MAX_OPEN_FILES, Hard: MAX_OPEN_FILES },
+        { Name: 'nproc', Soft: MAX_USER_PROCESSES, Hard: MAX_USER_PROCESSES },
       ],
       Tmpfs: { '/tmp': `rw,nosuid,nodev,exec,size=${TEMPORARY_BYTES},mode=1777` },
       LogConfig: { Type: 'json-file', Config: OUTPUT },

@@ -51,7 +51,7 @@ interface Listed extends Labelled {
 
 /**
  * Opens the provider.
- * @returns the provider, or why it is unavailable: the engine does not answer, or its containers
+ * @returns the provider, or why it is unavailable: the engine does not respond, or its containers
  *   cannot reach the gateway.
  */
 export async function createDockerProvider(
@@ -123,7 +123,7 @@ function providerOf(
   const remove = (container: string, signal?: AbortSignal) =>
     engine.call('DELETE', `/containers/${container}`, {
       query: { force: 'true' },
-      // The engine answers 409 when the container is being removed already.
+      // The engine responds with 409 when the container is being removed already.
       accepts: [404, 409],
       ...(signal && { signal }),
     })

@@ -1,7 +1,7 @@
 /**
  * A client of a container engine, Docker or Podman, over its Unix socket. The client uses Docker's
  * API, which Podman also supports. Requests contain no API version, so each engine uses its own
- * version. This module handles only HTTP; the caller interprets the answers.
+ * version. This module handles only HTTP; the caller interprets the responses.
  */
 import { type IncomingMessage, request } from 'node:http'
 import { watchdog } from '../../../client/watchdog.ts'
@@ -9,7 +9,7 @@ import { ProviderFault } from '../provider.ts'
 
 /** Default number of milliseconds without data after which a request fails. */
 const SILENCE_MS = 60_000
-/** Maximum size of an answer in bytes. */
+/** Maximum size of a response in bytes. */
 const MAX_ANSWER = 16 * 1024 * 1024
 /** Maximum number of characters of the engine's message that a fault contains. */
 const MAX_MESSAGE = 500
@@ -30,7 +30,7 @@ export interface EngineAnswer {
 export interface Engine {
   /**
    * Sends a request.
-   * @throws ProviderFault when the engine does not answer, or its status is not accepted.
+   * @throws ProviderFault when the engine does not respond, or its status is not accepted.
    */
   call(
     method: 'GET' | 'POST' | 'DELETE',
@@ -38,9 +38,9 @@ export interface Engine {
     options?: EngineRequest,
   ): Promise<EngineAnswer>
   /**
-   * Passes the bytes of a successful answer to `onData` as they arrive, until the answer ends or
-   * `onData` returns false. Resolves with the status, which may be one of `accepts`.
-   * @throws ProviderFault when the engine does not answer, or its status is not accepted.
+   * Passes the bytes of a successful response to `onData` as they arrive, until the response ends
+   * or `onData` returns false. Resolves with the status, which may be one of `accepts`.
+   * @throws ProviderFault when the engine does not respond, or its status is not accepted.
    */
   stream(
     method: 'GET' | 'POST',
@@ -54,7 +54,7 @@ export interface Engine {
 export const filters = (wanted: Readonly<Record<string, readonly string[]>>) => ({
   filters: JSON.stringify(wanted),
 })
-/** Parses the JSON of an answer. */
+/** Parses the JSON of a response. */
 export const read = <T>({ body }: EngineAnswer): T => JSON.parse(body.toString()) as T
 
 function faultOf({ status, body }: EngineAnswer): string {

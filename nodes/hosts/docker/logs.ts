@@ -15,7 +15,7 @@ const MAX_FILE = 32 * 1024 * 1024
 /**
  * Reads the end of a log of a running or ended container. The log `bootstrap` is composed from the
  * container's state in the engine.
- * @throws ProviderFault when the engine does not answer, or answers with an error.
+ * @throws ProviderFault when the engine does not respond, or responds with an error.
  */
 export function readLog(
   engine: Engine,

@@ -25,7 +25,7 @@ interface PlaceSettings {
 
 /**
  * Returns the name of the place, and the isolation that the engine provides.
- * @throws ProviderFault when the engine does not answer.
+ * @throws ProviderFault when the engine does not respond.
  */
 export async function openPlace(
   engine: Engine,

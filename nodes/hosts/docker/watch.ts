@@ -33,7 +33,7 @@ export interface Watch {
   /**
    * Reports the followed workers that are no longer running.
    * @param running ids of the running containers.
-   * @throws ProviderFault when the engine does not answer.
+   * @throws ProviderFault when the engine does not respond.
    */
   compare(running: ReadonlySet<string>): Promise<void>
   onExit(listener: (exit: WorkerExit) => void): void

@@ -3,9 +3,9 @@
  * secret. docs/operations/providers.md describes the protocol.
  *
  * Invariants:
- * R1. A request is repeated, with the same body and idempotency key, while the service answers 202.
- *     After failures that may be temporary, it is repeated a limited number of times.
- * R2. A fault contains no secret, even if the answer of the service contains one.
+ * R1. A request is repeated, with the same body and idempotency key, while the service responds
+ *     with 202. After failures that may be temporary, it is repeated a limited number of times.
+ * R2. A fault contains no secret, even if the response of the service contains one.
  */
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -23,16 +23,16 @@ interface Call<S extends TSchema> {
   /** Idempotency key. The service performs requests with the same key once. */
   readonly key?: string
   readonly signal?: AbortSignal
-  /** Set if 404 is a valid answer, which means that the environment does not exist. */
+  /** Set if 404 is a valid response, which means that the environment does not exist. */
   readonly missing?: true
   /** Secrets in the body, which faults must not contain. */
   readonly secrets?: readonly string[]
-  /** Maximum number of bytes of the answer. */
+  /** Maximum number of bytes of the response. */
   readonly max_bytes?: number
 }
 export interface Client {
   /**
-   * @returns undefined when the service answers 404 and the call allows it.
+   * @returns undefined when the service responds with 404 and the call allows it.
    * @throws ProviderFault when the service refuses or does not complete the request, or when the
    *   call is aborted.
    */
@@ -48,10 +48,11 @@ export interface ClientOptions {
 
 /** Timeout of one request in milliseconds. */
 const TIMEOUT_MS = 30_000
-/** Number of consecutive failures after which a call fails, and the back-off between requests. */
+/** Number of consecutive failed requests after which a call fails. */
 const MAX_FAILURES = 6
-const RETRY = { first: 500, last: 10_000 } as const
-/** Milliseconds before a request that was answered with 202 is repeated: default and limits. */
+/** First and longest pause in milliseconds between failed requests. */
+const RETRY_MS = { first: 500, last: 10_000 } as const
+/** Milliseconds before a request is repeated after a 202 response: default and limits. */
 const PAUSE_MS = { default: 2000, min: 100, max: 30_000 } as const
 /** Maximum total of these pauses in one call, in milliseconds. */
 const MAX_PAUSES_MS = 30 * 60_000
@@ -92,7 +93,7 @@ export function createClient({ name, url, secret, post, clock }: ClientOptions):
           failures++
           if (failures >= MAX_FAILURES)
             throw fault(`failed to ${operation}: ${messageOf(got)}`, secrets)
-          await pause(backoffMs(failures - 1, RETRY))
+          await pause(backoffMs(failures - 1, RETRY_MS))
           continue
         }
         if ('failed' in got) throw fault(`failed to ${operation}: ${messageOf(got)}`, secrets)

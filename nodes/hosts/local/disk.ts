@@ -8,11 +8,9 @@ import { spawn } from 'node:child_process'
  * Bytes counted for each file in addition to its blocks, because its inode also uses disk space.
  */
 const FILE_BYTES = 1024
-/**
- * Target share of time spent on measurements, and limits of the pause between two measurements in
- * milliseconds.
- */
-const PART = 1 / 20
+/** Target share of time that is spent on measurements. */
+const MEASURING_SHARE = 1 / 20
+/** Limits of the pause between two measurements, in milliseconds. */
 export const MEASURE_MS = { least: 5000, most: 60_000 } as const
 const MEASURE_TIMEOUT_MS = 120_000
 
@@ -59,7 +57,7 @@ export function watchSize(
     const bytes = await sizeOf(folder)
     if (stopped) return
     if (bytes !== undefined && bytes > limit) return exceeded(bytes)
-    const wait = (Date.now() - begin) / PART
+    const wait = (Date.now() - begin) / MEASURING_SHARE
     again(Math.min(Math.max(wait, least), Math.max(least, MEASURE_MS.most)))
   }
   const again = (ms: number) => {

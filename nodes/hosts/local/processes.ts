@@ -23,9 +23,10 @@ export interface Belonging {
 }
 /** Name of the environment variable with the marker. */
 export const MARKER = 'BATON_LOCAL_ENVIRONMENT'
-/** Milliseconds within which killed processes must end, and between two checks. */
+/** Milliseconds within which killed processes must end. */
 const END_TIMEOUT_MS = 10_000
-const LOOK_MS = 10
+/** Milliseconds between two checks whether they have ended. */
+const CHECK_EVERY_MS = 10
 
 const read = (path: string): Promise<string> => readFile(path, 'latin1').catch(() => '')
 
@@ -104,6 +105,6 @@ export async function endProcesses(which: Belonging): Promise<void> {
     // Stopped processes create no children while the others are killed.
     for (const pid of left) kill(pid, 'SIGSTOP')
     for (const pid of left) kill(pid)
-    await sleep(LOOK_MS)
+    await sleep(CHECK_EVERY_MS)
   }
 }

@@ -238,6 +238,8 @@ export async function createLocalProvider(
     running.set(environment_id, one)
     try {
       await folders.write({ ...base, generation: launch.generation, supervisor: one.id })
+      // The end of the worker is noted after `watch`.
+      await note(environment_id, `worker ${launch.generation} started`)
     } finally {
       one.watch()
     }
@@ -252,7 +254,6 @@ export async function createLocalProvider(
       inOrder(task.environment_id, async () => {
         try {
           await start(task, launch, signal)
-          await note(task.environment_id, `worker ${launch.generation} started`)
         } catch (error) {
           const reason = error instanceof ProviderFault ? error.message : 'internal error'
           await note(task.environment_id, `worker ${launch.generation} not started: ${reason}`)

@@ -25,16 +25,16 @@ interface ApiAnswer {
   readonly error?: { readonly code: number; readonly description: string }
 }
 
-/** Size of one chunk in bytes, and the maximum number of chunks in flight during a restore. */
-const CHUNK = 256 * 1024
-const AHEAD = 16
-/**
- * Timeouts in milliseconds: for the server to begin a snapshot or a restore, for the next chunk or
- * its acknowledgement, and for a restored stream to become ready.
- */
-const BEGIN = 60_000
-const SILENCE = 60_000
-const FINISH = 600_000
+/** Size of one chunk. */
+const CHUNK_BYTES = 256 * 1024
+/** Maximum number of chunks in flight during a restore. */
+const MAX_IN_FLIGHT = 16
+/** Time in milliseconds in which the server must begin a snapshot or a restore. */
+const BEGIN_TIMEOUT_MS = 60_000
+/** Time in milliseconds in which the next chunk, or its acknowledgement, must arrive. */
+const CHUNK_TIMEOUT_MS = 60_000
+/** Time in milliseconds in which a restored stream must become ready. */
+const READY_TIMEOUT_MS = 600_000
 
 async function ask<T>(
   { connection, space }: Nats,
@@ -93,8 +93,8 @@ export async function snapshotStream(
     asked = await ask<Copied>(
       nats,
       `STREAM.SNAPSHOT.${space.stream(stream)}`,
-      { deliver_subject: inbox, no_consumers: true, chunk_size: CHUNK, jsck: true },
-      BEGIN,
+      { deliver_subject: inbox, no_consumers: true, chunk_size: CHUNK_BYTES, jsck: true },
+      BEGIN_TIMEOUT_MS,
     )
   } catch (error) {
     subscription.unsubscribe()
@@ -106,7 +106,7 @@ export async function snapshotStream(
       silent = true
       subscription.unsubscribe()
     }
-    let timer = setTimeout(bite, SILENCE)
+    let timer = setTimeout(bite, CHUNK_TIMEOUT_MS)
     try {
       for await (const message of subscription) {
         clearTimeout(timer)
@@ -117,10 +117,12 @@ export async function snapshotStream(
         }
         message.respond()
         yield message.data
-        timer = setTimeout(bite, SILENCE)
+        timer = setTimeout(bite, CHUNK_TIMEOUT_MS)
       }
       throw new Error(
-        silent ? `the server sent nothing for ${SILENCE / 1000} s` : 'the connection ended',
+        silent
+          ? `the server sent nothing for ${CHUNK_TIMEOUT_MS / 1000} s`
+          : 'the connection ended',
       )
     } finally {
       clearTimeout(timer)
@@ -152,11 +154,11 @@ export async function restoreStream(
     nats,
     `STREAM.RESTORE.${nats.space.stream(stream)}`,
     { config: wanted, state: copied.state },
-    BEGIN,
+    BEGIN_TIMEOUT_MS,
   )
   const flying: Promise<void>[] = []
   const send = async (chunk: Uint8Array): Promise<void> => {
-    const answer = await nats.connection.request(subject, chunk, { timeout: SILENCE })
+    const answer = await nats.connection.request(subject, chunk, { timeout: CHUNK_TIMEOUT_MS })
     const refused =
       answer.data.length > 0 ? (JSON.parse(answer.string()) as ApiAnswer).error : undefined
     if (refused) throw new Error(refused.description)
@@ -167,11 +169,11 @@ export async function restoreStream(
     // The promise is awaited later; until then a failure must not count as an unhandled rejection.
     flight.catch(() => {})
     flying.push(flight)
-    if (flying.length >= AHEAD) await flying.shift()
+    if (flying.length >= MAX_IN_FLIGHT) await flying.shift()
   }
   await Promise.all(flying)
   const done = JSON.parse(
-    (await nats.connection.request(subject, '', { timeout: FINISH })).string(),
+    (await nats.connection.request(subject, '', { timeout: READY_TIMEOUT_MS })).string(),
   ) as ApiAnswer
   if (done.error) throw new Error(`${done.error.description} (${done.error.code})`)
   return inStep(nats, stream, replicas)
@@ -179,14 +181,14 @@ export async function restoreStream(
 
 /**
  * Waits until all replicas have the whole stream, and returns the stream's state.
- * @throws StartFault after `FINISH` milliseconds.
+ * @throws StartFault after `READY_TIMEOUT_MS`.
  */
 async function inStep(
   { manager, space }: Nats,
   stream: string,
   replicas: number,
 ): Promise<StreamState> {
-  for (const end = Date.now() + FINISH; ; await sleep(100)) {
+  for (const end = Date.now() + READY_TIMEOUT_MS; ; await sleep(100)) {
     const info: StreamInfo | undefined = await manager.streams
       .info(space.stream(stream))
       .catch(() => undefined)

@@ -40,9 +40,9 @@ const IN_PROCESS = [10, 30, 100, 300]
  * Maximum number of messages in the first fetch. It is large because a new owner waits for this
  * read and every further fetch costs a request. With full envelopes of 512 KiB, this is 16 MiB.
  */
-const AT_FIRST = 32
+const FIRST_BATCH = 32
 /** Milliseconds before the repeat of an append to a stream that has no leader. */
-const UNLED = 100
+const NO_LEADER_PAUSE_MS = 100
 /** Number of consecutive attempts without a message after which `read` fails. */
 const READ_ATTEMPTS = 6
 
@@ -117,7 +117,7 @@ export function createJournal(
         // elected or the timeout has passed.
         const unled = isNoResponders(error) && performance.now() - started < timeout
         const pause = unled
-          ? UNLED
+          ? NO_LEADER_PAUSE_MS
           : codeOf(error) === codes.duplicateInProcess
             ? IN_PROCESS[attempt]
             : undefined
@@ -162,7 +162,7 @@ export function createJournal(
         source = await pull(nats, stream, next, {
           subject: subjectOf(partition, shard),
           idle: 2000,
-          first: Math.max(1, Math.min(end - next + 1, AT_FIRST)),
+          first: Math.max(1, Math.min(end - next + 1, FIRST_BATCH)),
         })
         for await (const message of source.messages) {
           if (!message) break

@@ -1,12 +1,12 @@
 /**
  * Watches many time limits with one timer. Except at `end`, a limit never expires early, and it
- * expires at most about `LOOK` milliseconds late.
+ * expires at most about `CHECK_EVERY_MS` late.
  */
 
 import { TransientMap } from '../../../protocol/rules/transient-map.ts'
 
 /** Milliseconds between two checks for expired limits. */
-const LOOK = 50
+const CHECK_EVERY_MS = 50
 
 /** An item with a time limit. */
 export interface Limited {
@@ -26,7 +26,7 @@ export class Overdue<T extends Limited> {
   add(limited: T): void {
     limited.number = ++this.#last
     this.#waiting.set(limited.number, limited)
-    if (this.#looking === undefined) this.#looking = setTimeout(this.#look, LOOK)
+    if (this.#looking === undefined) this.#looking = setTimeout(this.#look, CHECK_EVERY_MS)
   }
   /** Removes an item that is done. Returns whether it was still waiting. */
   delete(limited: T): boolean {
@@ -43,6 +43,6 @@ export class Overdue<T extends Limited> {
   readonly #look = (): void => {
     const now = performance.now()
     for (const limited of this.#waiting.values()) if (limited.until <= now) this.#end(limited)
-    this.#looking = this.#waiting.size > 0 ? setTimeout(this.#look, LOOK) : undefined
+    this.#looking = this.#waiting.size > 0 ? setTimeout(this.#look, CHECK_EVERY_MS) : undefined
   }
 }

@@ -28,8 +28,9 @@ export interface Pulling {
   readonly messages: AsyncGenerator<JsMsg | undefined, void>
   close(): void
 }
-/** Default number of messages in the first fetch, and the maximum number in each later fetch. */
-const FIRST = 8
+/** Default number of messages in the first fetch. */
+const FIRST_BATCH = 8
+/** Maximum number of messages in each later fetch. */
 const MAX_BATCH = 256
 /**
  * Default maximum size of one fetch in bytes, as estimated from the largest message of the previous
@@ -78,7 +79,7 @@ export async function pull(
   {
     subject,
     idle = 5000,
-    first = FIRST,
+    first = FIRST_BATCH,
     bytes = BYTES,
   }: { subject?: string; idle?: number; first?: number; bytes?: number } = {},
 ): Promise<Pulling> {

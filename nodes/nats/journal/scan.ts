@@ -12,7 +12,7 @@ export type Scan =
   | { readonly next: number; readonly outcome: 'damaged'; readonly reason: string }
 
 /** Milliseconds without a delivery after which a scan ends. */
-const IDLE = 2000
+const IDLE_MS = 2000
 /** Number of entries in the first fetch. */
 const FIRST = 16
 
@@ -29,7 +29,7 @@ export async function scanJournal(
 ): Promise<Scan> {
   const stream = nats.space.stream(names.journal(partition))
   const first = Math.min(FIRST, to - from + 1)
-  const source = await pull(nats, stream, from, { idle: IDLE, first })
+  const source = await pull(nats, stream, from, { idle: IDLE_MS, first })
   let next = from
   try {
     for await (const message of source.messages) {

@@ -16,12 +16,10 @@ import { onlyAfter } from './publish.ts'
 
 /** Bytes above which a value is stored in the object store. */
 const LARGE = 256 * 1024
-/**
- * First byte of a value that contains the data itself, and of a value that contains the name of an
- * object.
- */
-const HERE = Buffer.of(0)
-const ELSEWHERE = Buffer.of(1)
+/** First byte of a value that contains the data itself. */
+const INLINE = Buffer.of(0)
+/** First byte of a value that contains the name of an object. */
+const REFERENCE = Buffer.of(1)
 
 /**
  * Creates the snapshot store of all partitions. Its functions throw when the servers do not answer.
@@ -58,7 +56,7 @@ export function createSnapshots(nats: Nats): Snapshots {
         const entry = await newest(nats, streamOf(partition), subjectOf(partition, key), QUESTION)
         if (!entry || isMarker(entry)) return undefined
         const data = entry.data.subarray(1)
-        if (entry.data[0] === HERE[0]) return { data, revision: entry.sequence }
+        if (entry.data[0] === INLINE[0]) return { data, revision: entry.sequence }
         const object = new TextDecoder().decode(data)
         objects.set(place(partition, key), object)
         const found = await blobs.get(object)
@@ -94,13 +92,13 @@ export function createSnapshots(nats: Nats): Snapshots {
         }
       }
       if (data.length <= LARGE) {
-        const stored = await write(Buffer.concat([HERE, data]))
+        const stored = await write(Buffer.concat([INLINE, data]))
         if (stored !== undefined) forsake(at, previous)
         return stored
       }
       const object = `snapshot/${at}/${nuid.next()}`
       await blobs.put(object, data)
-      const stored = await write(Buffer.concat([ELSEWHERE, Buffer.from(object)]))
+      const stored = await write(Buffer.concat([REFERENCE, Buffer.from(object)]))
       if (stored === undefined) {
         forsake(at, object)
         return undefined

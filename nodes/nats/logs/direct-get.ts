@@ -25,9 +25,10 @@ export interface DirectGet {
   readonly timeout: number
 }
 
-/** Status codes of replies without a message: the end of the batch, and no matching message. */
-const END = 204
-const NONE = 404
+/** Status code at the end of the batch. */
+const END_OF_BATCH = 204
+/** Status code if no message matches. */
+const NOT_FOUND = 404
 
 /**
  * Returns the first messages of a subject whose sequence is at least `from`.
@@ -52,7 +53,7 @@ export function directGet(
       callback: (error, message) => {
         if (error) return over(error)
         const { code = 0, description = '' } = message.headers ?? {}
-        if (code === END || code === NONE) return over()
+        if (code === END_OF_BATCH || code === NOT_FOUND) return over()
         if (code !== 0) return over(new Error(`${stream}: ${code} ${description}`))
         found.push(messageOf(message))
         clearTimeout(timer)

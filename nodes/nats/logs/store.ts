@@ -15,9 +15,10 @@ import { patiently } from '../server/provision.ts'
 import { directGet, type Message } from './direct-get.ts'
 import { ensureLogs, type LogRetention } from './stream.ts'
 
-/** Maximum number of batches of one read, and of their bytes. */
-const BATCHES = 128
-const BYTES = 1_048_576
+/** Maximum number of batches of one read. */
+const MAX_BATCHES = 128
+/** Maximum total size of the batches of one read, in bytes. */
+const MAX_BYTES = 1_048_576
 
 /**
  * Makes sure that the stream exists, and creates the store.
@@ -39,7 +40,7 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
 
   /** Returns the first messages of a subject whose sequence is at least `from`. */
   const get = (subject: string, from: number, batch: number): Promise<Message[]> =>
-    directGet(nats, { stream, subject, from, batch, bytes: BYTES, timeout: QUESTION })
+    directGet(nats, { stream, subject, from, batch, bytes: MAX_BYTES, timeout: QUESTION })
   const stored = ({ sequence, data }: Message): StoredBatch => ({
     ...(JSON.parse(Buffer.from(data).toString()) as LogBatch),
     sequence,
@@ -53,7 +54,7 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
     return first ? first.pending + 1 : 0
   }
   /**
-   * Returns a sequence from which `BATCHES / 2` to `BATCHES` messages of the subject are stored
+   * Returns a sequence from which `MAX_BATCHES / 2` to `MAX_BATCHES` messages of the subject are stored
    * before `end`; 1 if there are fewer messages. The distance grows until there are enough
    * messages, and is then narrowed, because a stream cannot be read backwards.
    */
@@ -61,23 +62,23 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
     const countTo = async (seq: number) => (await countFrom(subject, seq)) - after
     let low = 1
     let high = end
-    for (let distance = BATCHES; end - distance > 1; distance *= 4) {
+    for (let distance = MAX_BATCHES; end - distance > 1; distance *= 4) {
       const count = await countTo(end - distance)
-      if (count > BATCHES) {
+      if (count > MAX_BATCHES) {
         low = end - distance
         break
       }
       high = end - distance
-      if (count >= BATCHES / 2) return high
+      if (count >= MAX_BATCHES / 2) return high
     }
-    if (low === 1 && (await countTo(1)) <= BATCHES) return 1
-    // There are more than `BATCHES` messages from `low` on, and fewer than half of that from
+    if (low === 1 && (await countTo(1)) <= MAX_BATCHES) return 1
+    // There are more than `MAX_BATCHES` messages from `low` on, and fewer than half of that from
     // `high`.
     while (high - low > 1) {
       const middle = Math.floor((low + high) / 2)
       const count = await countTo(middle)
-      if (count > BATCHES) low = middle
-      else if (count >= BATCHES / 2) return middle
+      if (count > MAX_BATCHES) low = middle
+      else if (count >= MAX_BATCHES / 2) return middle
       else high = middle
     }
     return high
@@ -91,7 +92,7 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
       bus.publish(subjects.logged(project, target), { position })
     },
     from: async (project, target, sequence) => {
-      const found = await get(subjectOf(project, target), sequence, BATCHES)
+      const found = await get(subjectOf(project, target), sequence, MAX_BATCHES)
       return { batches: found.map(stored), more: (found.at(-1)?.pending ?? 0) > 0 }
     },
     before: async (project, target, sequence): Promise<LogPart> => {
@@ -103,7 +104,7 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
       const start = await startBefore(subject, end, after)
       const batches: StoredBatch[] = []
       for (let next = start; next < end; ) {
-        const found = await get(subject, next, BATCHES)
+        const found = await get(subject, next, MAX_BATCHES)
         for (const message of found) if (message.sequence < end) batches.push(stored(message))
         const last = found.at(-1)
         if (!last || last.pending === 0 || last.pending < after) break

@@ -1,6 +1,6 @@
 /**
- * The stream of log lines. Its limits come from settings: the oldest lines are deleted first. Lines
- * need not be on disk before they are acknowledged, so that they do not slow down the journal.
+ * The stream of log lines. At the limits, which are settings, the oldest lines are deleted. Lines
+ * are acknowledged before they are on disk, so that they do not slow down the journal.
  */
 import {
   DiscardPolicy,
@@ -15,14 +15,14 @@ import { isOutOfSpace } from '../failures.ts'
 import type { Nats } from '../server/connect.ts'
 import { compressionOf, ensureStream } from '../server/provision.ts'
 
-/** Limits of the stored lines: age in milliseconds, bytes in total, and batches of one run. */
+/** Limits of the stored lines: age, total size, and number of batches per run. */
 export interface LogRetention {
   readonly age_ms: number
   readonly bytes: number
   readonly batches: number
 }
 /** Lower bound of the limit, in bytes. */
-const LEAST = 16 * 1_048_576
+const MIN_BYTES = 16 * 1_048_576
 
 /**
  * Creates the stream when it is absent; otherwise adapts its limits and its number of replicas.
@@ -59,6 +59,6 @@ export async function ensureLogs(
         )
       return
     } catch (error) {
-      if (!isOutOfSpace(error) || most / 2 < LEAST) throw error
+      if (!isOutOfSpace(error) || most / 2 < MIN_BYTES) throw error
     }
 }

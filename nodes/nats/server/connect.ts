@@ -89,17 +89,17 @@ const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
  * Default number of milliseconds that a process waits for the servers at startup, because they may
  * be starting at the same time.
  */
-const FIRST = 4000
+const STARTUP_TIMEOUT_MS = 4000
 /** Maximum timeout of one connection attempt, in milliseconds. */
-const ATTEMPT = 2000
+const MAX_ATTEMPT_MS = 2000
 /**
  * Milliseconds for which a JetStream domain may be unknown at startup, because a leaf node may
  * still be connecting to it.
  */
-const DOMAIN_KNOWN = 3000
+const DOMAIN_TIMEOUT_MS = 3000
 
 async function firstConnection(
-  { access, name, log, within = FIRST }: ConnectOptions,
+  { access, name, log, within = STARTUP_TIMEOUT_MS }: ConnectOptions,
   inboxPrefix: string,
 ): Promise<NatsConnection> {
   const started = performance.now()
@@ -120,7 +120,7 @@ async function firstConnection(
         ...(credentials && { authenticator: authenticatorOf(credentials) }),
         ...(tls && { tls }),
         ...PINGS,
-        timeout: Math.max(500, Math.min(ATTEMPT, left())),
+        timeout: Math.max(500, Math.min(MAX_ATTEMPT_MS, left())),
         noAsyncTraces: true,
       })
     } catch (error) {
@@ -255,13 +255,13 @@ async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<b
       return true
     } catch (error) {
       if (!isNoResponders(error)) return true
-      if (performance.now() - started > DOMAIN_KNOWN) return false
+      if (performance.now() - started > DOMAIN_TIMEOUT_MS) return false
     }
   }
 }
 
 /** Milliseconds within which the same missing permission is logged only once. */
-const REPEATED = 60_000
+const LOG_EVERY_MS = 60_000
 
 /**
  * Handles permission violations, which the server reports separately from the requests that caused
@@ -278,7 +278,7 @@ function createForbidden(log: Log) {
     tell: (violation: PermissionViolationError): Forbidden => {
       const reason = new Forbidden(violation)
       const now = performance.now()
-      for (const [message, at] of logged) if (now - at > REPEATED) logged.delete(message)
+      for (const [message, at] of logged) if (now - at > LOG_EVERY_MS) logged.delete(message)
       if (!logged.has(reason.message)) {
         logged.set(reason.message, now)
         log.error(

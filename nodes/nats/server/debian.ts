@@ -77,7 +77,7 @@ export const mirrorsOfSources = (text: string): Mirror[] =>
     )
   })
 
-/** Returns the machine's own main Debian archive, or undefined when it has none. */
+/** Returns the main Debian archive that this machine uses; undefined if it uses none. */
 async function mirrorOfMachine(): Promise<Mirror | undefined> {
   const files = [
     '/etc/apt/sources.list',

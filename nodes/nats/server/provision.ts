@@ -159,7 +159,7 @@ export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
   )
 
 /** Default number of milliseconds for which a failing operation is retried. */
-const WITHIN = 60_000
+const RETRY_TIMEOUT_MS = 60_000
 /** Milliseconds for which commands retry, because the servers may be electing a leader. */
 export const ELECTING = 30_000
 /**
@@ -174,7 +174,7 @@ export async function patiently<T>(
   nats: Pick<Nats, 'log'>,
   what: string,
   run: () => Promise<T>,
-  within = WITHIN,
+  within = RETRY_TIMEOUT_MS,
 ): Promise<T> {
   const started = Date.now()
   let told = started
@@ -308,7 +308,11 @@ async function isMissing(nats: Nats, stream: string, looks: number): Promise<boo
  * @throws StartFault when a restore has not finished, the stored layout does not permit `layout`, a
  *   journal is missing, or the servers do not provide a stream in time.
  */
-export async function provision(nats: Nats, layout: Layout, within = WITHIN): Promise<void> {
+export async function provision(
+  nats: Nats,
+  layout: Layout,
+  within = RETRY_TIMEOUT_MS,
+): Promise<void> {
   const { partitions, replicas } = layout
   const make = (config: Configured) =>
     patiently(nats, config.name, () => ensureStream(nats, config), within)

@@ -11,7 +11,7 @@ import { connect as connectTls } from 'node:tls'
 import type { Access } from './access.ts'
 
 /** Milliseconds to wait for the alert of one server. */
-const ALERT_WITHIN = 500
+const ALERT_TIMEOUT_MS = 500
 const DEFAULT_PORT = 4222
 
 /**
@@ -37,7 +37,7 @@ function alertOf(server: string, { tls = {} }: Access): Promise<Error | undefine
       for (const socket of sockets) socket.destroy()
       done(alert)
     }
-    const timer = setTimeout(settle, ALERT_WITHIN)
+    const timer = setTimeout(settle, ALERT_TIMEOUT_MS)
     const plain = connectTcp(Number(port) || DEFAULT_PORT, host)
     sockets.push(plain)
     plain.once('error', () => settle())

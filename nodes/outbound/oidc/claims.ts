@@ -6,10 +6,12 @@ import type { SignedInPerson } from '../../../gateway/auth/console/provider.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
-/** Maximum number of groups, and maximum lengths of a group and of a name. */
+/** Maximum number of groups. */
 const MAX_GROUPS = 1000
-const MAX_GROUP = 256
-const MAX_NAME = 128
+/** Maximum length of a group. Longer groups are ignored. */
+const MAX_GROUP_LENGTH = 256
+/** Maximum length of a name. Longer names are truncated. */
+const MAX_NAME_LENGTH = 128
 /** Control and format characters could change how the text around an address is shown. */
 const ADDRESS = /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u
 const MAX_ADDRESS = 254
@@ -30,7 +32,7 @@ export function groupsIn(claims: Claims, name: string): readonly string[] {
   return [claimIn(claims, name)]
     .flat()
     .filter((group) => typeof group === 'string')
-    .filter((group) => group !== '' && group.length <= MAX_GROUP)
+    .filter((group) => group !== '' && group.length <= MAX_GROUP_LENGTH)
     .slice(0, MAX_GROUPS)
 }
 /** Whether the claims contain the groups and the address, so that no further request is needed. */
@@ -59,7 +61,7 @@ export function personOf(
         ? one
             .replaceAll(/\p{C}+/gu, ' ')
             .trim()
-            .slice(0, MAX_NAME)
+            .slice(0, MAX_NAME_LENGTH)
         : '',
     )
     .find((one) => one !== '')

@@ -6,12 +6,13 @@
 import { createGuard, type Guard } from '../guard.ts'
 import { createPost } from '../post.ts'
 
-/** Thrown when the provider cannot be reached, or answers with a server error (5xx). */
+/** Thrown when the provider cannot be reached, or responds with a server error (5xx). */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable'
 }
-/** Timeout of a request in milliseconds, and maximum size of an answer in bytes. */
-const TIMEOUT = 10_000
+/** Timeout of a request. */
+const TIMEOUT_MS = 10_000
+/** Maximum size of a response body. */
 const MAX_BYTES = 1_048_576
 
 type Fetch = (
@@ -39,7 +40,7 @@ export function createProviderFetch(guard: Guard, issuer: string): Fetch {
       plain: true,
       headers,
       body: body === undefined || body === null ? '' : String(body),
-      timeout: TIMEOUT,
+      timeout: TIMEOUT_MS,
       most: MAX_BYTES,
       signal: signal ?? new AbortController().signal,
     })

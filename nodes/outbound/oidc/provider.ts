@@ -1,6 +1,6 @@
 /**
  * Signs people in with the OpenID provider of the installation: authorization code flow with PKCE,
- * state and nonce. `openid-client` implements the protocol and validates the answers.
+ * state and nonce. `openid-client` implements the protocol and validates the responses.
  *
  * Invariants:
  * P1. An ID token is accepted only with a valid signature, for this client, from this issuer and
@@ -23,7 +23,7 @@ import { createProviderFetch, ProviderUnavailable } from './fetch.ts'
 /** Milliseconds for which the provider's metadata is reused. */
 const REUSE_MS = 600_000
 /** Tolerated clock skew in seconds. */
-const TOLERANCE = 30
+const CLOCK_TOLERANCE_S = 30
 
 interface Parts {
   readonly now: () => number
@@ -40,7 +40,7 @@ export function createSignInProvider(
   const fetch = createProviderFetch(guard, issuer)
   const isPlain = issuer.startsWith('http:')
   const metadata = {
-    [client.clockTolerance]: TOLERANCE,
+    [client.clockTolerance]: CLOCK_TOLERANCE_S,
     ...(client_secret !== undefined && { client_secret }),
   }
   let known: { readonly until: number; readonly client: Promise<client.Configuration> } | undefined
@@ -163,7 +163,7 @@ function failureOf(error: unknown, step: 'begin' | 'finish'): SignInFailure {
 }
 /**
  * Describes an error and its causes for the log. Most messages are omitted, because they can
- * contain parts of an answer.
+ * contain parts of a response.
  */
 const reasonOf = (error: unknown): string =>
   [...causesOf(error)]

@@ -55,7 +55,7 @@ const UNCLOSED = 'an interpolation that begins with ${{ is not closed by }}'
 interface Rendering {
   readonly scope: Scope
   readonly native: boolean
-  /** The remaining size for the results of interpolations. */
+  /** Budget for the total size of the results of interpolations. */
   readonly sizeBudget: Budget
 }
 function renderLeaf(text: string, { scope, native, sizeBudget }: Rendering): unknown {

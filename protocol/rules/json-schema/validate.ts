@@ -32,6 +32,7 @@ import { resolveReference } from './reference.ts'
 const MAX_STEPS = 2_000_000
 /** Maximum depth of one check, over nested schemas, references and values together. */
 const MAX_DEPTH = 400
+/** Maximum number of reported faults. */
 const MAX_FAULTS = 20
 
 /**

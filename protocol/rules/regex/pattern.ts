@@ -39,7 +39,7 @@ export interface Pattern {
   readonly ignoreCase: boolean
 }
 
-/** The differences between RE2 and ECMAScript. */
+/** A dialect of regular expressions: the points in which RE2 and ECMAScript differ. */
 export interface Dialect {
   /** Maximum length of a pattern, in UTF-16 units. */
   readonly longest: number

@@ -16,12 +16,10 @@ interface Options {
   readonly cursor: string
   readonly signal: AbortSignal
 }
-/**
- * Milliseconds without a byte after which a connection is closed, and the maximum pause between two
- * connections in milliseconds.
- */
-const SILENCE = 8000
-const PAUSE = 100
+/** Milliseconds without a byte after which a connection is closed. */
+const SILENCE_MS = 8000
+/** Maximum pause in milliseconds between two connections. */
+const MAX_PAUSE_MS = 100
 
 export class SessionFollower {
   readonly transcript: Transcript
@@ -47,13 +45,13 @@ export class SessionFollower {
     readonly signal: AbortSignal
   }): Promise<void> {
     const pause = (ms: number): Promise<void> =>
-      new Promise((done) => setTimeout(done, Math.min(ms, PAUSE)))
+      new Promise((done) => setTimeout(done, Math.min(ms, MAX_PAUSE_MS)))
     try {
       for await (const { frame } of followTranscript({
         ...source,
         transcript: this.transcript,
         forever: true,
-        silence: SILENCE,
+        silence: SILENCE_MS,
         pause,
         onReconnect: (reason) => this.#again(reason),
       })) {

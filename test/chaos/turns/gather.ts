@@ -12,7 +12,7 @@ interface Options {
   readonly key: string
 }
 /** The maximum time that a follower has to catch up, in milliseconds. */
-const CATCH_UP = 15_000
+const CATCH_UP_MS = 15_000
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
 /** Reads all sessions, and stores the final state of each turn as `recorded` in its message. */
@@ -33,7 +33,7 @@ export async function readSessions({
       )
     const fresh = readings[0] as Transcript
     for (
-      const end = performance.now() + CATCH_UP;
+      const end = performance.now() + CATCH_UP_MS;
       follower.transcript.cursor !== fresh.cursor && performance.now() < end;
     )
       await pause(20)

@@ -13,7 +13,7 @@ interface Told {
   readonly calls: number
 }
 /** The maximum number of shown violations per kind. */
-const SHOWN = 5
+const MAX_SHOWN = 5
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 
 /** Returns the lines of the report, ending with the verdict. */
@@ -59,8 +59,9 @@ export function reportTurns({
   ]
   for (const [kind, meaning] of Object.entries(meanings)) {
     const found = violations.filter((one) => one.kind === kind)
-    for (const { what } of found.slice(0, SHOWN)) lines.push(`  ${meaning.toUpperCase()}: ${what}`)
-    if (found.length > SHOWN) lines.push(`    and ${found.length - SHOWN} more`)
+    for (const { what } of found.slice(0, MAX_SHOWN))
+      lines.push(`  ${meaning.toUpperCase()}: ${what}`)
+    if (found.length > MAX_SHOWN) lines.push(`    and ${found.length - MAX_SHOWN} more`)
   }
   lines.push(
     violations.length === 0 ? 'Every promise was kept.' : `${violations.length} broken promises.`,

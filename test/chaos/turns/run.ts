@@ -32,12 +32,10 @@ interface TurnOutcome {
   readonly history: TurnHistory
   readonly violations: readonly Violation[]
 }
-/**
- * `PATIENCE`: milliseconds without an ended turn after which the wait for the remaining turns
- * stops. `TELL`: milliseconds between two progress reports.
- */
-const PATIENCE = 60_000
-const TELL = 5000
+/** Milliseconds without an ended turn after which the wait for the remaining turns stops. */
+const STALL_TIMEOUT_MS = 60_000
+/** Milliseconds between two progress reports. */
+const REPORT_EVERY_MS = 5000
 /** The minimum and maximum time that a tool takes, in milliseconds. */
 const WORK = [40, 160] as const
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
@@ -136,12 +134,12 @@ async function live(
         `${(now() / 1000).toFixed(0).padStart(4)} s  ${load.sent.length} sent  ` +
           `${load.ended} ended  ${executions.length} tools  ${asker.open} requests open`,
       ),
-    TELL,
+    REPORT_EVERY_MS,
   )
   const from = now()
   try {
     if (!(await ends(load, load.run(turns, sessions), now, signal)))
-      oddities.push(`no turn has ended for ${PATIENCE / 1000} s`)
+      oddities.push(`no turn has ended for ${STALL_TIMEOUT_MS / 1000} s`)
   } finally {
     clearInterval(telling)
     calm = true
@@ -168,7 +166,7 @@ async function live(
 }
 /**
  * Waits until all messages are sent and all turns have ended. Returns false once no turn has ended
- * for `PATIENCE` milliseconds.
+ * for `STALL_TIMEOUT_MS`.
  */
 async function ends(
   load: TurnLoad,
@@ -184,7 +182,7 @@ async function ends(
   for (let last = { ended: -1, at: now() }; !over; await pause(50)) {
     signal.throwIfAborted()
     if (load.ended !== last.ended) last = { ended: load.ended, at: now() }
-    if (now() - last.at > PATIENCE) return false
+    if (now() - last.at > STALL_TIMEOUT_MS) return false
   }
   await done
   return true

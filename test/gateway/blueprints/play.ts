@@ -164,7 +164,7 @@ function mortal(at: number, late: Promise<void> = new Promise(() => {})) {
   return { step, died, count: () => count }
 }
 /** Milliseconds after which the hold of a dead gateway has expired. */
-const HELD = 31_000
+const HOLD_MS = 31_000
 /**
  * Applies a request at a gateway that dies at step `at`, and waits until its hold has expired.
  * @returns a function that lets the last call of the gateway proceed, as a delayed message.
@@ -183,7 +183,7 @@ export async function interrupted(
   await Promise.race([died, apply(gateway, request)])
   await settleAll()
   gateway.edge.directory.close()
-  await store.clock.advance(HELD)
+  await store.clock.advance(HOLD_MS)
   return async () => {
     release()
     await settleAll()

@@ -3,9 +3,9 @@ import { settleAll } from '../../support/memory.ts'
 import type { Step, Store } from './world.ts'
 
 /** Milliseconds by which the time advances when every gateway waits for it. */
-const TICK = 50
+const TICK_MS = 50
 /** The maximum number of rounds of one race. */
-const PATIENCE = 20_000
+const MAX_ROUNDS = 20_000
 
 /**
  * Lets the gateways proceed one call at a time. `choose` picks the next of the waiting calls.
@@ -24,11 +24,11 @@ export async function race<T>(
   // Prevents unhandled rejections. A failure is thrown when the results are awaited below.
   for (const result of results) result.catch(() => {})
   for (let round = 0; left > 0; round++) {
-    if (round > PATIENCE) throw new Error('the race does not end')
+    if (round > MAX_ROUNDS) throw new Error('the race does not end')
     await settleAll()
     const [next] = waiting.splice(choose(waiting.length), 1)
     if (next) next()
-    else if (left > 0) await store.clock.advance(TICK)
+    else if (left > 0) await store.clock.advance(TICK_MS)
   }
   return Promise.all(results)
 }

@@ -1,5 +1,6 @@
 /**
- * When the resolver is asked for the definition of a turn, and how a lookup handles its answers.
+ * When the definition of a turn is requested from the resolver, and how a lookup handles the
+ * responses.
  */
 import t from 'tap'
 import type { ResolverQuestion } from '../../../gateway/ports.ts'

@@ -36,7 +36,7 @@ type Open = Record<string, unknown>
  * Timers longer than this number of milliseconds fire only when the history triggers them. Shorter
  * ones are pauses between retries.
  */
-const LONG = 2000
+const LONG_TIMER_MS = 2000
 
 /**
  * A received frame. `calm` is true if, when the gateway wrote the frame, the faults had stopped and
@@ -146,7 +146,7 @@ export class Meeting {
         run()
       }
     }
-    if (ms > LONG) this.#timers.add(once)
+    if (ms > LONG_TIMER_MS) this.#timers.add(once)
     else this.pending.push(once)
     return () => {
       over = true

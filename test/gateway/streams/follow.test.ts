@@ -8,9 +8,10 @@ import type { Sink } from '../../../gateway/http/respond.ts'
 import { Follower, type Page } from '../../../gateway/streams/follow.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 
-/** The maximum numbers of items on a normal page, and on a page for a lagging reader. */
+/** Maximum number of items on a normal page. */
 const LIMIT = 3
-const LONG = 7
+/** Maximum number of items on a page for a lagging reader. */
+const LAGGING_LIMIT = 7
 interface Visible {
   readonly cursor: number
   readonly shown: boolean
@@ -49,7 +50,7 @@ class Model {
   constructor(choose: (below: number) => number) {
     this.#choose = choose
     this.follower = new Follower(
-      (after, fresh, behind) => this.#ask(after, fresh, behind ? LONG : LIMIT),
+      (after, fresh, behind) => this.#ask(after, fresh, behind ? LAGGING_LIMIT : LIMIT),
       (_, run) => {
         this.pending.push(run)
         return () => {}

@@ -102,7 +102,7 @@ export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   return handed
 }
 
-/** The journal's events by kind of actor, each with the id of its actor in `of`. */
+/** Reads the events of the journal by kind of actor, each with the id of its actor in `of`. */
 export class Told {
   readonly #events = new Map<Kind, (Event & Open & { readonly of: string })[]>()
   readonly #world: ToyWorld

@@ -24,8 +24,8 @@ const FIRES = /^loop\./
  * organization are excluded, because two rows with different tags revoke them.
  */
 const ENDS = new RegExp(
-  '^(?!key\\.\\w+_organization)(key|token|assignment|saved_view|channel|toolkit|skill|memory|action|organization_action|' +
-    'webhook|secret|repository_host|table|row|artifact)\\.(\\w+_)?' +
+  '^(?!key\\.\\w+_organization)(key|token|assignment|saved_view|channel|toolkit|skill|memory|' +
+    'action|organization_action|webhook|secret|repository_host|table|row|artifact)\\.(\\w+_)?' +
     '(delete|revoke|remove|forget|rotate|activate)(_\\w+)?$',
 )
 /** The number of rows with accepted requests that use a project. More would fill its lists. */

@@ -157,7 +157,7 @@ t.test(
               id,
               follow(`/runs/${id}/events`, (event) => event === 'run.completed'),
             )
-          await pause(100)
+          await pause(250)
         }
       }),
       ...[0, 1].map(async (k) => {
@@ -168,7 +168,7 @@ t.test(
               ? '/projects/default/runs?limit=20'
               : `/projects/default/runs/${runs.at(-1) ?? ''}`,
           )
-          await pause(60)
+          await pause(150)
         }
       }),
     ])
@@ -185,7 +185,7 @@ t.test(
       await start(i + 2)
       at(`node ${i} is replaced`)
       const now = runs.length
-      await until('the load goes on', () => runs.length >= now + 20)
+      await until('the load goes on', () => runs.length >= now + 10)
     }
     working = false
     await load

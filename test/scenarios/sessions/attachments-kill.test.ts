@@ -11,6 +11,9 @@ import { listOf } from '../support/given.ts'
 import { portsFor, processes } from '../support/processes.ts'
 import { hasty } from '../support/sockets.ts'
 
+/** Milliseconds between two uploads of a client. */
+const BREAK = 100
+
 t.setTimeout(400_000)
 const it = await processes({ ...hasty, BATON_SHARDS: '2' })
 t.teardown(() => it.stop())
@@ -61,10 +64,10 @@ t.test('files are attached and deleted while gateways and the owner are killed',
   let count = 0
   let stopped = false
   const uploading = sessions.map(async (session, n) => {
-    for (let turn = 0; !stopped; turn++) {
+    for (let turn = 0; !stopped; turn++, await pause(BREAK)) {
       const bytes = Buffer.concat([
         Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
-        randomBytes(200_000 + n),
+        randomBytes(60_000 + n),
       ])
       const body = { name: `${turn}.png`, file: bytes.toString('base64') }
       let attempt = n

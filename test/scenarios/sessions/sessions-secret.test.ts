@@ -12,16 +12,13 @@ import { reading, Walk } from '../support/walk.ts'
 const s = await service()
 const SECRET = 'Xylophone'
 
-/**
- * A worker whose results contain the secret, and an agent that passes the secret to an action that
- * requires approval.
- */
+/** A worker whose results contain the secret. */
 const worker = await s.worker({ action_names: ['vault.open', 'vault.close'] })
 t.teardown(async () => {
   worker.close()
   await s.stop()
 })
-/** The number of calls of the worker's actions: two in each of two conversations. */
+/** Number of calls that the worker receives: two in each of two conversations. */
 const CALLS = 4
 const working = (async () => {
   for (let call = 0; call < CALLS; call++)
@@ -36,6 +33,7 @@ const toolkit = await s.ok('toolkit.create', {
   name: 'vault',
   actions: [{ selector_type: 'wildcard', selector: 'vault.*' }],
 })
+/** An agent that passes the secret to an action that requires approval. */
 const keeper = await s.ok('agent.create', {
   name: 'keeper',
   tool_presentation: 'flat',

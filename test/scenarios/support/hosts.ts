@@ -18,7 +18,7 @@ import type { MemoryPlace } from '../../support/memory-provider.ts'
 import { PROJECT, type StandIn, standIn } from '../../support/stand-in-environment.ts'
 
 /** Milliseconds of silence after which another host may perform an operation. */
-const SILENCE = 1000
+const HOST_TIMEOUT_MS = 1000
 
 /** Starts owners of environments on a separate connection. */
 export async function startOwner(access: Access, log: Log = silent) {
@@ -27,7 +27,7 @@ export async function startOwner(access: Access, log: Log = silent) {
   const actor = standIn((id, state) => {
     states.set(id, state)
     for (const look of watching) look()
-  }, SILENCE)
+  }, HOST_TIMEOUT_MS)
   const nats = await connectNats({ access, name: 'owner', role: 'shards', log })
   const bus = createBus(nats)
   const toy = new ToyWorld(undefined, { ...kinds, environment: actor })

@@ -22,8 +22,9 @@ interface Request {
   readonly input: Input
   readonly streamed: boolean
 }
-/** The number of concurrent requests, and the milliseconds for which a stream is read. */
-const AT_ONCE = 8
+/** Number of concurrent requests. */
+const CONCURRENCY = 8
+/** Milliseconds for which a stream is read. */
 const LISTEN_MS = 200
 
 /** Read operations, ordered by their number of path parameters. */
@@ -165,7 +166,7 @@ async function all(
   const answers: Read[] = []
   const left = requests.entries()
   await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
+    Array.from({ length: CONCURRENCY }, async () => {
       for (const [index, request] of left) answers[index] = await read(s, key, request)
     }),
   )

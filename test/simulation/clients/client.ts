@@ -18,9 +18,9 @@ import { Follower } from './follower.ts'
 import { people, signals, specOf } from './specs.ts'
 
 /** Milliseconds for which a client waits for an answer from a gateway. */
-const PATIENCE = 9000
+const ANSWER_TIMEOUT_MS = 9000
 /** Milliseconds after which a refused or unanswered command that must succeed is repeated. */
-const PAUSE = 500
+const RETRY_EVERY_MS = 500
 const ATTEMPTS = 6
 
 export class Clients {
@@ -211,7 +211,7 @@ export class Clients {
         ?.answers.some(({ outcome }) => !isRefusal(outcome))
     const again = (): void =>
       void this.#perform(command).then(() => {
-        if (!decided()) this.#sim.timeline.after(PAUSE, again)
+        if (!decided()) this.#sim.timeline.after(RETRY_EVERY_MS, again)
       })
     again()
   }
@@ -263,7 +263,7 @@ export class Clients {
   ): Promise<T | undefined> {
     const machine = this.#sim.dice.pick(this.#sim.up())
     return new Promise((resolve) => {
-      this.#sim.timeline.after(machine ? PATIENCE : 200, () => resolve(undefined))
+      this.#sim.timeline.after(machine ? ANSWER_TIMEOUT_MS : 200, () => resolve(undefined))
       machine?.onDeath.push(() => this.#sim.timeline.after(50, () => resolve(undefined)))
       machine?.enter(
         () =>

@@ -17,9 +17,9 @@ import type { Machine } from '../machines/machine.ts'
 import type { Worker } from './worker.ts'
 
 /** Milliseconds for which a promised slot stays reserved. */
-const RESERVED = 2500
+const RESERVATION_MS = 2500
 /** Milliseconds after the end of a lease during which the lease is still considered held. */
-const GRACE = 250
+const GRACE_MS = 250
 export type Verdict = 'accepted' | 'duplicate' | 'lease_lost'
 
 interface Lease {
@@ -144,7 +144,7 @@ export class Hub {
   }
   #lease(token: string): Lease {
     const now = this.#machine.clock.elapsed()
-    return { token, until: now + this.#machine.sim.timing.lease * 1000 + GRACE, heard: now }
+    return { token, until: now + this.#machine.sim.timing.lease * 1000 + GRACE_MS, heard: now }
   }
   /**
    * Records that a heartbeat or report for a job arrived. Returns the lease if the worker holds it.
@@ -262,7 +262,7 @@ export class Hub {
       seat.reserved.get(job.id)?.()
       seat.reserved.set(
         job.id,
-        this.#machine.clock.later(RESERVED, () => {
+        this.#machine.clock.later(RESERVATION_MS, () => {
           seat.reserved.delete(job.id)
           this.#settle(offer.project)
           this.#machine.world.demand(offer.project)

@@ -6,12 +6,12 @@ import type { Appended, Journal, Registry, Snapshots, Stored } from '../../../no
 import type { Machine } from './machine.ts'
 
 /** Milliseconds until a call without an answer times out. */
-const TIMEOUT = 1000
+const TIMEOUT_MS = 1000
 /**
  * The maximum total delay of slow operations of the state stream, in milliseconds. Without a
  * maximum, the stream would not come to rest soon after the faults end.
  */
-const BACKLOG = 5000
+const MAX_BACKLOG_MS = 5000
 const never = <T>(): Promise<T> => new Promise<T>(() => {})
 
 interface Way {
@@ -28,7 +28,7 @@ function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<
   if (!machine.spend()) return never()
   const { timeline, weather } = machine.sim
   return new Promise((resolve, reject) => {
-    const cancel = machine.clock.later(TIMEOUT, () =>
+    const cancel = machine.clock.later(TIMEOUT_MS, () =>
       missed === undefined ? reject(new Error('the servers do not answer')) : resolve(missed),
     )
     if (machine.cut || way.lost === 'request') return
@@ -86,8 +86,10 @@ export function journalPort(machine: Machine): Journal {
         sim.note(
           () => `${machine.name}: append ${id} is stored ${Math.round(wait)} ms after its timeout`,
         )
-        timeline.after(TIMEOUT + wait, store)
-        return new Promise((resolve) => void machine.clock.later(TIMEOUT, () => resolve('unknown')))
+        timeline.after(TIMEOUT_MS + wait, store)
+        return new Promise(
+          (resolve) => void machine.clock.later(TIMEOUT_MS, () => resolve('unknown')),
+        )
       }
       const lost = weather.strikes('append', 0.04)
         ? weather.dice('append').chance(0.5)
@@ -140,7 +142,7 @@ export function statePort(machine: Machine): Snapshots {
     if (!weather.strikes('state', 0.08)) return { slow: idle - timeline.now }
     const dice = weather.dice('state')
     if (dice.chance(0.5))
-      idle = Math.max(idle, Math.min(idle + dice.between(100, 3000), timeline.now + BACKLOG))
+      idle = Math.max(idle, Math.min(idle + dice.between(100, 3000), timeline.now + MAX_BACKLOG_MS))
     return dice.chance(0.5)
       ? { slow: idle - timeline.now }
       : { slow: idle - timeline.now, lost: dice.chance(0.5) ? 'request' : 'answer' }

@@ -19,7 +19,7 @@ import { root } from './sources.ts'
 /** The folder of recorded passes and of files that tools keep between runs. */
 export const cacheFolder = join(root, 'node_modules/.cache/baton-checks')
 /** Age in milliseconds above which a file in the folder of passes is deleted. */
-const KEPT = 7 * 86_400_000
+const MAX_AGE_MS = 7 * 86_400_000
 /** Files and folders that are not part of the project. */
 const OUTSIDE = /^(node_modules|\.git|\.baton|\.tap)$|\.(log|cpuprofile)$/
 
@@ -66,7 +66,7 @@ export async function once(
   const found = await check()
   if (found !== '') return found
   for (const old of readdirSync(folder).map((one) => join(folder, one)))
-    if (Date.now() - (statSync(old, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > KEPT)
+    if (Date.now() - (statSync(old, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > MAX_AGE_MS)
       rmSync(old, { force: true })
   writeFileSync(pass, '')
   return ''

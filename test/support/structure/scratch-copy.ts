@@ -20,7 +20,7 @@ export type Edit = { readonly file: string } & (
  * installed packages of the project.
  */
 export function copyProgram(to: string): void {
-  for (const name of [...programFolders, 'docs/operations', 'package.json'])
+  for (const name of [...programFolders, 'docs/operations', 'package.json', 'package-lock.json'])
     cpSync(join(root, name), join(to, name), {
       recursive: true,
       filter: (path) => !path.endsWith('node_modules'),

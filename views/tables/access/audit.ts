@@ -30,7 +30,7 @@ function auditId(at: number, cursor: number, project: string): string {
 }
 
 /** Maximum number of cached names. It exceeds the default, because names are short. */
-const NAMES = 65_536
+const MAX_CACHED_NAMES = 65_536
 /**
  * The latest name of each resource, by the resource's id. Events after the resource's creation may
  * lack the name.
@@ -49,7 +49,7 @@ const keptNames = (store: Store): Kept<string> =>
             resource,
           )?.name ?? undefined,
         () => {},
-        { most: NAMES },
+        { most: MAX_CACHED_NAMES },
       ),
   )
 

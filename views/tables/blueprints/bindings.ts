@@ -59,7 +59,7 @@ export function bindingPage(
 }
 
 /** Maximum number of names in one statement. */
-const AT_ONCE = 500
+const MAX_NAMES = 500
 const sources = {
   loop: { table: 'loops', name: 'name', only: '' },
   table: { table: 'tables', name: 'name', only: '' },
@@ -93,8 +93,8 @@ export function resourcesNamed(
       .map(({ id }) => id)
   if (!names) return { ids: find('', []) }
   const ids: string[] = []
-  for (let from = 0; from < names.length; from += AT_ONCE) {
-    const part = names.slice(from, from + AT_ONCE)
+  for (let from = 0; from < names.length; from += MAX_NAMES) {
+    const part = names.slice(from, from + MAX_NAMES)
     ids.push(...find(` AND ${name} IN (${part.map(() => '?').join(', ')})`, part))
   }
   return { ids }

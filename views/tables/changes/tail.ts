@@ -21,17 +21,17 @@ interface Recent {
   readonly floor: number
 }
 
-/** Maximum number of changed records of a project, and of projects. */
+/** Maximum numbers of projects, and of changed records per project. */
 const LIMIT = { records: 1000, projects: 500 } as const
-/** Number of changes since the last query after which changes are no longer recorded. */
-const UNASKED = 20_000
+/** Number of changes after which recording stops, unless a gateway queries the changes. */
+const MAX_UNQUERIED = 20_000
 
 export class ChangeTail {
   readonly #projects = new Map<string, OfProject>()
   #batch: (Noted & { readonly project: string })[] = []
-  /** Whether changes are recorded, and the number of changes since the last query. */
   #active = false
-  #unasked = 0
+  /** Number of changes since the last query. */
+  #unqueried = 0
   /** The floor of every project that is not in `#projects`. */
   #floor = 0
 
@@ -55,10 +55,10 @@ export class ChangeTail {
   /** Accepts the current batch, which is applied up to this cursor. */
   keep(current: number): void {
     if (!this.#active) return
-    this.#unasked += this.#batch.length
+    this.#unqueried += this.#batch.length
     for (const { project, ...change } of this.#batch) this.#note(project, change)
     this.#batch = []
-    if (this.#unasked <= UNASKED) return
+    if (this.#unqueried <= MAX_UNQUERIED) return
     this.#active = false
     this.begin(current)
   }
@@ -96,7 +96,7 @@ export class ChangeTail {
       this.#active = true
       this.begin(current)
     }
-    this.#unasked = 0
+    this.#unqueried = 0
     const of = this.#projects.get(project)
     const changes = of ? [...of.changes.values()].filter(({ cursor }) => cursor > after) : []
     return { changes, floor: of?.floor ?? this.#floor }

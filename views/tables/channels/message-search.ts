@@ -11,11 +11,11 @@ import { readable, type WithViewer } from './channels.ts'
 import { type MessageRow, messageRecord } from './messages.ts'
 
 /** Maximum number of hits that one statement reads. */
-const AT_ONCE = 250
+const MAX_HITS_PER_READ = 250
 /** Maximum number of hits that are examined for one page. */
 const MAX_HITS = 2000
 /** Maximum number of phrases in a search. */
-const PHRASES = 16
+const MAX_PHRASES = 16
 
 const wordsOf = (q: string): string[] => q.split(/\s+/).filter((part) => /[\p{L}\p{N}]/u.test(part))
 /**
@@ -77,11 +77,11 @@ export function search(
   input: Paging & WithViewer & { readonly q: string; readonly channel_id?: string },
 ): Page<ChannelMessage> | Refusal {
   const words = wordsOf(input.q).length
-  if (words > PHRASES)
+  if (words > MAX_PHRASES)
     return refuseFields({
       field: 'q',
-      message: `must have at most ${PHRASES} words`,
-      expected: { maxWords: PHRASES },
+      message: `must have at most ${MAX_PHRASES} words`,
+      expected: { maxWords: MAX_PHRASES },
       actual: words,
     })
   const { viewer, channel_id } = input
@@ -102,7 +102,7 @@ export function search(
   let [from = Number.MAX_SAFE_INTEGER] = (input.after ?? []) as readonly Value[]
   let shown = from
   let size = 0
-  for (let looked = 0; looked < MAX_HITS; looked += AT_ONCE) {
+  for (let looked = 0; looked < MAX_HITS; looked += MAX_HITS_PER_READ) {
     const hits = store.all<Hit>(
       `SELECT m.cursor, m.replies, m.record,
          (SELECT c.private = 0 OR EXISTS (
@@ -119,7 +119,7 @@ export function search(
       viewer.id,
       match,
       from,
-      AT_ONCE,
+      MAX_HITS_PER_READ,
     )
     for (const hit of hits) {
       if (hit.seen !== 1) continue
@@ -130,7 +130,7 @@ export function search(
       shown = hit.cursor
     }
     const last = hits.at(-1)
-    if (hits.length < AT_ONCE || last === undefined) return { items }
+    if (hits.length < MAX_HITS_PER_READ || last === undefined) return { items }
     from = last.cursor
   }
   return { items, position: [items.length < limit ? from : shown] }

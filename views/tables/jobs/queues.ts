@@ -13,8 +13,10 @@ import type { ConnectedWorker } from '../workers/workers.ts'
 
 /** The queue of jobs for which no queue is specified. It is always listed. */
 const DEFAULT_QUEUE = 'default'
-/** Separates the parts of a line, and the parts of the key of a counter. */
-const [PART, KEY] = ['\u001f', '\u001e']
+/** Separates the parts of a line. */
+const LINE_SEPARATOR = '\u001f'
+/** Separates the parts of the key of a counter. */
+const KEY_SEPARATOR = '\u001e'
 
 /** Returns the line of a job as a text: its action, or its provider and model, and environment. */
 export const lineOf = ({
@@ -23,7 +25,7 @@ export const lineOf = ({
   model = '',
   environment_id = '',
 }: Pick<Job, 'action_name' | 'provider' | 'model' | 'environment_id'>): string =>
-  action_name + PART + provider + PART + model + PART + environment_id
+  action_name + LINE_SEPARATOR + provider + LINE_SEPARATOR + model + LINE_SEPARATOR + environment_id
 
 interface LineCount {
   waiting: number
@@ -47,14 +49,14 @@ export function countJob(
   const more = counters[job.status]
   if (less === more) return
   const tallies = store.buffer('queue_lines', () => new Tallies(writeTo(store)))
-  const place = KEY + project + KEY + job.queue + KEY + lineOf(job)
+  const place = KEY_SEPARATOR + project + KEY_SEPARATOR + job.queue + KEY_SEPARATOR + lineOf(job)
   if (less) tallies.add(less + place, -1)
   if (more) tallies.add(more + place, 1)
 }
 const writeTo =
   (store: Store) =>
   (key: string, change: number): void => {
-    const [counter, ...place] = key.split(KEY)
+    const [counter, ...place] = key.split(KEY_SEPARATOR)
     store.run(
       `INSERT INTO queue_lines (project, queue, line, waiting, in_work) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (project, queue, line) DO UPDATE
@@ -106,7 +108,7 @@ export function queueList(
     opened.waiting += waiting
     opened.in_work += in_work
     if (oldest !== undefined) opened.oldest = Math.min(opened.oldest ?? oldest, oldest)
-    const [action_name, provider, model, environment_id] = line.split(PART)
+    const [action_name, provider, model, environment_id] = line.split(LINE_SEPARATOR)
     opened.lines.push({
       ...(action_name && { action_name }),
       ...(provider && { provider }),

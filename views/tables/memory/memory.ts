@@ -112,7 +112,7 @@ export function memoryGet(
 }
 
 /** Maximum number of words in a search; further words are ignored. */
-const WORDS = 16
+const MAX_WORDS = 16
 /** Filters of the entries of an agent; all must match. */
 export interface MemoryFilters extends Paging {
   readonly id: string
@@ -131,7 +131,7 @@ export function memoryEntries(
   input: MemoryFilters,
 ): Page<MemoryEntry> | Refusal {
   if (!hasAgent(store, project, input.id)) return missing
-  const words = (input.query ?? '').toLowerCase().split(/\s+/).filter(Boolean).slice(0, WORDS)
+  const words = (input.query ?? '').toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS)
   if (words.length > 0 && (input.search_mode ?? 'keyword') !== 'keyword')
     return refuse('memory_semantic_search_unavailable')
   const conditions = words.map(() => ' AND instr(words, ?) > 0')

@@ -20,7 +20,7 @@ import { addDuration, addPacked, type Durations, noDurations, packed } from './d
 export const PERIODS = [1, 15, 60] as const
 export type Period = (typeof PERIODS)[number]
 /** Minutes for which rows are stored. */
-const STORED = 30 * 24 * 60
+const RETENTION_MINUTES = 30 * 24 * 60
 /** Maximum number of different failures in a row; further failures are counted as `OTHER`. */
 const MAX_DISTINCT = 24
 /** The error type under which failures beyond `MAX_DISTINCT` are counted. */
@@ -202,7 +202,7 @@ function write(store: Store, project: number, period: Period, minute: number, su
       'DELETE FROM run_flow WHERE project = ? AND period = ? AND minute < ?',
       project,
       old,
-      minute - STORED,
+      minute - RETENTION_MINUTES,
     )
 }
 

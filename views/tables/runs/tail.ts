@@ -23,18 +23,18 @@ function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void
 }
 
 /**
- * Maximum number of frames in a generation, and of characters in their payloads; its last batch may
- * exceed both. A generation covers about ten seconds of a busy project. A reader that falls further
- * behind is answered from the table. That costs several times as much, so the reader falls even
- * further behind.
+ * Maximum number of frames in a generation; its last batch may exceed it. A generation covers about
+ * ten seconds of a busy project. A reader that falls further behind is answered from the table.
+ * That costs several times as much, so the reader falls even further behind.
  */
-const FRAMES = 16_000
-const SIZE = 16_000_000
+const MAX_FRAMES = 16_000
+/** Maximum number of characters in the payloads of a generation; its last batch may exceed it. */
+const MAX_CHARACTERS = 16_000_000
 /**
  * Maximum number of frames in a stored row. Frames of one event are never split, so a row may
  * exceed this number.
  */
-const IN_ROW = 32
+const MAX_FRAMES_PER_ROW = 32
 
 export class FeedTail {
   #old = generation(0)
@@ -70,7 +70,7 @@ export class FeedTail {
       this.#young.count++
     }
     this.#batch = []
-    if (this.#young.count <= FRAMES && this.#young.size <= SIZE) return
+    if (this.#young.count <= MAX_FRAMES && this.#young.size <= MAX_CHARACTERS) return
     this.#old = this.#young
     this.#young = generation(current)
   }
@@ -85,7 +85,7 @@ export class FeedTail {
   flush(store: (project: number, seq: number, frames: string) => void): void {
     for (const [project, frames] of this.#unstored) {
       for (let from = 0; from < frames.length; ) {
-        let to = Math.min(from + IN_ROW, frames.length)
+        let to = Math.min(from + MAX_FRAMES_PER_ROW, frames.length)
         // Frames of one event are in one row, so a cursor never separates them.
         while (to < frames.length && frames[to]?.cursor === frames[to - 1]?.cursor) to++
         const row = frames.slice(from, to)

@@ -103,13 +103,13 @@ function learn(texts: string[], payload: JsonObject): void {
     const value = payload[name]
     if (typeof value !== 'string' || value.length < ID || texts.includes(value)) continue
     texts.splice(1, 0, value)
-    if (texts.length > TEXTS) texts.pop()
+    if (texts.length > MAX_TEXTS) texts.pop()
   }
 }
 /** Minimum number of characters of a text that is stored once for an entry. */
 const ID = 20
 /** Maximum number of texts to which a payload may refer. */
-const TEXTS = 6
+const MAX_TEXTS = 6
 
 /** Returns the events of a row of a run, oldest first. */
 export function eventsOf(store: Store, run: string, { cursor, at, events }: TimelineRow): Shown[] {

@@ -116,11 +116,12 @@ export const tableList = (
   input: Paging & { readonly name?: string },
 ): Page<Table> => newest(store, 'tables', project, equalling({ name: input.name }), input)
 
-/**
- * Approximate bytes that the indexes of the view's file use per row. `KEY_SIZE`: the row's key in
- * one order. `INDEX_SIZE`: all other entries (id, identity, stamp and words), for a row of 250 bytes.
- */
+/** Approximate bytes per row that the key of the row uses in one order. */
 const KEY_SIZE = 80
+/**
+ * Approximate bytes per row that all other index entries (id, identity, stamp and words) use, for a
+ * row of 250 bytes.
+ */
 const INDEX_SIZE = 300
 /**
  * Returns the number, size and age of the rows of a table.

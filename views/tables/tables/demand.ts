@@ -5,21 +5,22 @@
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 
-export interface Wish {
+/** An order that would have let queries read fewer rows. */
+export interface MissingOrder {
   /** The number of the table. */
   readonly table: number
   readonly fields: readonly SortField[]
 }
-/** Maximum number of distinct wishes in memory. */
-const WISHES = 1000
+/** Maximum number of missing orders in memory. */
+const MAX_MISSING = 1000
 /**
  * Minimum number of rows that queries must have read without an order before it is added, even for
  * a small table.
  */
-const LEAST = 20_000
+const MIN_ROWS_READ = 20_000
 
 export class OrderDemand {
-  readonly #wishes = new Map<string, Wish & { read: number; due: boolean }>()
+  readonly #missing = new Map<string, MissingOrder & { read: number; due: boolean }>()
   readonly #uses = new Map<number, number>()
   #now = 0
   #due = 0
@@ -31,27 +32,27 @@ export class OrderDemand {
    */
   note(table: number, fields: readonly SortField[], read: number, size: number): void {
     const key = JSON.stringify([table, fields])
-    let wish = this.#wishes.get(key)
-    if (!wish) {
-      if (this.#wishes.size >= WISHES) this.#clear()
-      this.#wishes.set(key, (wish = { table, fields, read: 0, due: false }))
+    let missing = this.#missing.get(key)
+    if (!missing) {
+      if (this.#missing.size >= MAX_MISSING) this.#clear()
+      this.#missing.set(key, (missing = { table, fields, read: 0, due: false }))
     }
-    wish.read += read
-    if (wish.due || wish.read < Math.max(size, LEAST)) return
-    wish.due = true
+    missing.read += read
+    if (missing.due || missing.read < Math.max(size, MIN_ROWS_READ)) return
+    missing.due = true
     this.#due++
   }
   /** Whether an order should be added, because queries have read enough rows without it. */
   isDue(): boolean {
     return this.#due > 0
   }
-  /** Returns an order that should be added, and removes its wish. */
-  take(): Wish | undefined {
-    for (const [key, wish] of this.#wishes) {
-      if (!wish.due) continue
-      this.#wishes.delete(key)
+  /** Returns an order that should be added, and removes it from the missing orders. */
+  take(): MissingOrder | undefined {
+    for (const [key, missing] of this.#missing) {
+      if (!missing.due) continue
+      this.#missing.delete(key)
       this.#due--
-      return wish
+      return missing
     }
     return undefined
   }
@@ -65,7 +66,7 @@ export class OrderDemand {
     return [...orders].sort((a, b) => at(a) - at(b))[0]
   }
   #clear(): void {
-    this.#wishes.clear()
+    this.#missing.clear()
     this.#due = 0
   }
 }

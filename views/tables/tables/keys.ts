@@ -7,7 +7,7 @@
  *     `TEXT_BYTES` bytes are sorted by their first bytes, so that keys and cursors are short.
  * K2. The key of the first fields of a list is a prefix of the key of the whole list. In the key of
  *     the whole list, the byte after these complete values is greater than `BEFORE` and less than
- *     `PAST`. So `key + BEFORE` and `key + PAST` enclose exactly the rows with these values.
+ *     `PAST`, so `key + BEFORE` and `key + PAST` enclose exactly the rows with these values.
  *
  * A value is encoded as one byte for its rank (number, string, boolean, other), followed by the
  * bytes of the value itself. The bytes of a descending field are inverted. A missing value is the

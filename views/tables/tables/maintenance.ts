@@ -12,9 +12,9 @@ import { addOrder, buildOrder, DROPPED, deleteKeys, dropOrder, ordersOf } from '
 import { deleteSomeRows, forgetStamps, hasDeadStamps } from './rows.ts'
 
 /** Maximum number of orders that a table has in addition to its fixed orders. */
-const ADDED_TO_TABLE = 8
+const MAX_ADDED_PER_TABLE = 8
 /** Maximum number of these additional orders in a view. */
-const ADDED = 64
+const MAX_ADDED = 64
 
 /** Performs one small part of the maintenance, if any is due. */
 export function maintain(store: Store): void {
@@ -53,7 +53,8 @@ function add(store: Store, table: number, fields: readonly SortField[]): void {
     'SELECT n, tbl FROM table_orders WHERE fixed = 0 ORDER BY n',
   )
   const ofTable = added.filter(({ tbl }) => tbl === table)
-  const full = ofTable.length >= ADDED_TO_TABLE ? ofTable : added.length >= ADDED ? added : []
+  const full =
+    ofTable.length >= MAX_ADDED_PER_TABLE ? ofTable : added.length >= MAX_ADDED ? added : []
   const oldest = store.demand.leastUsed(full.map(({ n }) => n))
   if (oldest !== undefined) dropOrder(store, oldest)
   addOrder(store, table, fields)

@@ -33,14 +33,15 @@ import { lookedUp, narrowest } from './selection.ts'
  * Maximum number of words that are looked up in the index; the other words are compared in the rows
  * that are found.
  */
-const WORDS = 24
+const MAX_WORDS = 24
 /** Maximum number of alternatives in an expression. */
-const ALTERNATIVES = 32
-/** Number of index entries, and of rows, that are read in one part. */
-const HITS = 1000
-const ROWS = 200
+const MAX_ALTERNATIVES = 32
+/** Maximum number of index entries that are read in one part. */
+const MAX_HITS = 1000
+/** Number of rows that are read in one part. */
+const MAX_ROWS = 200
 /** Maximum number of rows matching the filter that are compared directly, without the index. */
-const FEW = 500
+const MAX_COMPARED = 500
 
 interface Found extends RowRecord {
   readonly hits: number
@@ -102,9 +103,9 @@ function* find(search: Search): InParts<readonly Found[]> {
   const known = lookedUp(store, defined, conditions)
   const narrow = known ? undefined : narrowest(store, orders, conditions)
   if (known) return ranked(search, [], known)
-  if (narrow && narrow.rows <= FEW) {
+  if (narrow && narrow.rows <= MAX_COMPARED) {
     let found: readonly Found[] = []
-    for (const rows of rowsThrough(store, narrow.order, narrow.range, FEW))
+    for (const rows of rowsThrough(store, narrow.order, narrow.range, MAX_COMPARED))
       found = ranked(search, found, rows)
     return found
   }
@@ -141,7 +142,7 @@ function levelsOf(
     for (const [hits, level] of known.has(word) ? levels.entries() : [])
       next[hits + 1] = [...(next[hits + 1] ?? []), ...level.map((parts) => [...parts, exact])]
     levels = next
-    if (levels.some((level) => level.length > ALTERNATIVES)) return undefined
+    if (levels.some((level) => level.length > MAX_ALTERNATIVES)) return undefined
   }
   return levels.map((level) => level.map((parts) => `(${parts.join(' AND ')})`).join(' OR '))
 }
@@ -184,7 +185,7 @@ function* byLevel(search: Search, levels: readonly string[]): InParts<readonly F
     let before = continues ? stampAfter(store, after.updated_at) : undefined
     // The entries with the same time as the last entry; the index does not sort them by id.
     let same: Hit[] = []
-    for (let limit = 2 * search.count; ; limit = Math.min(4 * limit, HITS)) {
+    for (let limit = 2 * search.count; ; limit = Math.min(4 * limit, MAX_HITS)) {
       const hits = hitsOf(store, levels[level] ?? '', before, limit)
       for (const hit of hits) {
         if (hit.updated_at !== same[0]?.updated_at) {
@@ -210,7 +211,7 @@ function* take(search: Search, level: number, hits: Hit[], found: Found[]): InPa
   const { store, count } = search
   hits.sort((a, b) => (a.id < b.id ? -1 : 1))
   for (const [i, { n }] of hits.entries()) {
-    if (i % ROWS === ROWS - 1) yield
+    if (i % MAX_ROWS === MAX_ROWS - 1) yield
     const row = store.one<RowRecord>(`SELECT ${COLUMNS} FROM table_rows r WHERE r.n = ?`, n)
     const one = row && judged(search, row)
     // A row with more hits was changed after the query began, so an earlier level did not find it.
@@ -252,7 +253,7 @@ function* rankAll(search: Search): InParts<readonly Found[]> {
   const { store, defined, words } = search
   const code = codeOf(defined.n)
   const expression = words
-    .slice(0, WORDS)
+    .slice(0, MAX_WORDS)
     .map((word) => `${quoted(code + word)} *`)
     .join(' AND ')
   let found: readonly Found[] = []
@@ -263,7 +264,7 @@ function* rankAll(search: Search): InParts<readonly Found[]> {
        FROM table_words
        CROSS JOIN table_rows r ON r.stamp = table_words.rowid
        WHERE table_words MATCH ? AND table_words.rowid < CAST(? AS INTEGER)
-       ORDER BY table_words.rowid DESC LIMIT ${ROWS}`,
+       ORDER BY table_words.rowid DESC LIMIT ${MAX_ROWS}`,
       expression,
       before ?? '9223372036854775807',
     )

@@ -31,7 +31,7 @@ import {
 import { type RowRecord, readerOf, rowById, rowByIdentity } from './rows.ts'
 
 /** Maximum number of rows that are read and sorted, although an order could avoid that. */
-const FEW = 2000
+const MAX_SORTED = 2000
 /** Number of rows that are read in one part, which takes about 5 ms. */
 const PART = 1000
 
@@ -66,7 +66,7 @@ export function* select(
     : newest && newestFirst(selection, newest.order, newest.prefix)
   if (inOrder && (sorted ?? newest)?.prefix === conditions.length) return yield* inOrder
   const narrow = narrowest(store, orders, conditions)
-  if (narrow && narrow.rows <= FEW) return yield* scan(selection, narrow.order, narrow.range)
+  if (narrow && narrow.rows <= MAX_SORTED) return yield* scan(selection, narrow.order, narrow.range)
   if (inOrder) return yield* inOrder
   const [all] = orders
   if (narrow) return yield* scan(selection, narrow.order, narrow.range)
@@ -130,7 +130,7 @@ function sortedBy(
 interface Narrow {
   readonly order: Order
   readonly range: KeyRange
-  /** The number of rows in the range, counted up to `FEW` + 1. */
+  /** The number of rows in the range, counted up to `MAX_SORTED` + 1. */
   readonly rows: number
 }
 /** Returns the order in which the conditions on its first fields leave the fewest rows. */
@@ -147,7 +147,7 @@ export function narrowest(
     if (!next) continue
     const range = rangeOf(prefixOf(order, fixed, equal), next, conditions)
     if (range.from.length === 0 && range.to === everything.to) continue
-    const rows = countIn(store, order, range, FEW + 1)
+    const rows = countIn(store, order, range, MAX_SORTED + 1)
     if (!best || rows < best.rows) best = { order, range, rows }
   }
   return best
@@ -262,7 +262,7 @@ const ascending = ({ field }: Condition): SortField => ({ field, descending: fal
 const byName = (a: Condition, b: Condition) => (a.field.name < b.field.name ? -1 : 1)
 /** Records the order with which a query would have read far fewer rows. */
 function wish({ store, defined, conditions, sort, count }: Selection, read: number): void {
-  if (read <= FEW || read < 10 * count) return
+  if (read <= MAX_SORTED || read < 10 * count) return
   const equal = [...equalities(conditions).values()].sort(byName)
   const id = sort.at(-1)
   const ranges = conditions.filter(

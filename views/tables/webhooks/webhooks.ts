@@ -14,7 +14,7 @@ import { Kept, type Store } from '../../store.ts'
 import { openTo, viewerValues } from '../sessions/visibility.ts'
 
 /** Milliseconds for which a delivery is shown in lists. */
-const LISTED = 30 * 86_400_000
+const LISTED_MS = 30 * 86_400_000
 
 /** Applies the webhook events in an entry of a project. URLs are stored masked. */
 export function applyWebhooks(store: Store, { entry }: Placed): void {
@@ -159,7 +159,7 @@ export function deliveryList(
     project,
     [
       ['webhook = ?', webhook_id],
-      ['created_at > ?', now - LISTED],
+      ['created_at > ?', now - LISTED_MS],
       ...(viewer ? [[openTo('deliveries'), ...viewerValues(viewer)] as const] : []),
     ],
     input,

@@ -89,7 +89,7 @@ async function gateway(t: Test): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** A provider of one kind, with helpers to run scripts as workers. */
+/** Opens a provider of one kind. Returns it with helpers that run scripts as workers. */
 export async function stage(t: Test, kind: IsolationKind, more: Partial<LocalOptions> = {}) {
   const data = more.data ?? dataFolder(t)
   const gateway_url = await gateway(t)
@@ -112,7 +112,7 @@ export async function stage(t: Test, kind: IsolationKind, more: Partial<LocalOpt
     if (found) found(exit)
     else early.set(key, exit)
   })
-  /** Resolves when the worker has ended without a request to end. */
+  /** Resolves when the worker has exited without having been stopped. */
   const exitOf = (id: string, generation = 1): Promise<WorkerExit> =>
     new Promise((done) => {
       const exit = early.get(keyOf(id, generation))

@@ -63,7 +63,7 @@ export function mouseOf(page: Page): Hands {
 }
 
 /** Maximum number of key presses to reach a control. */
-const MOST = 160
+const MAX_KEYS = 160
 /**
  * Position of a control relative to the focus: `here`, `before`, `after`, or `lost` if nothing has
  * the focus.
@@ -106,7 +106,7 @@ export function keyboardOf(page: Page): Hands {
   /** Presses the keys that `key` returns until the control has the focus. */
   const step = async (control: Locator, key: (at: string) => string): Promise<void> => {
     const trail: unknown[] = []
-    for (let count = 0; count < MOST; count++) {
+    for (let count = 0; count < MAX_KEYS; count++) {
       const at = await where(control)
       if (at === 'here') return
       trail.push(`${at} ${await page.evaluate(NAME)}`)
@@ -158,7 +158,7 @@ export function keyboardOf(page: Page): Hands {
     async choose(list, label) {
       await reach(list)
       await keyboard.press('Home')
-      for (let count = 0; count < MOST; count++) {
+      for (let count = 0; count < MAX_KEYS; count++) {
         if ((await onElement(list, '(list) => list.selectedOptions[0].label')) === label) return
         await keyboard.press('ArrowDown')
       }

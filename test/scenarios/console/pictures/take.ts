@@ -8,8 +8,9 @@ import { pagePaths, signedIn, visit } from '../../support/console.ts'
 import { openShop, type Shop } from './shop.ts'
 
 const DOCS = join(import.meta.dirname, '../../../../docs/console/pages')
-/** Height in pixels of the pictures in the documentation, and the quality of WebP (0 to 1). */
+/** Height in pixels of the pictures in the documentation. */
 const DOCS_HEIGHT = 420
+/** Quality of the WebP pictures, from 0 to 1. */
 const QUALITY = 0.72
 const heights: Readonly<Record<number, number>> = { 390: 844, 1280: 800, 2560: 1440 }
 const widths = [390, 1280, 2560]

@@ -55,7 +55,7 @@ export interface IndexerPorts {
 }
 
 /** Maximum number of concurrent requests. */
-const REQUESTS = 2
+const MAX_CONCURRENT = 2
 /** Milliseconds for which rows are collected before they are embedded. */
 const COLLECT_MS = 20
 /**
@@ -65,9 +65,9 @@ const PAUSE = { first: 1000, last: 60_000 } as const
 /** Milliseconds for which a row is skipped after the provider has refused it. */
 const REST_MS = 300_000
 /** Maximum number of rows that are skipped at a time. */
-const RESTING = 1000
+const MAX_SKIPPED = 1000
 /** A refused text is halved until it has at most this many characters. */
-const SHORTEST = 250
+const MIN_HALVED = 250
 /** Number of queued rows that are read in one batch. */
 const READ = 100
 const DAY_MS = 86_400_000
@@ -113,7 +113,7 @@ export class VectorIndexer {
   }
   /** Schedules work, if rows wait to be embedded and no work is scheduled or in progress. */
   wake(): void {
-    if (this.#stopped || this.#cancel || this.#working || this.#requests >= REQUESTS) return
+    if (this.#stopped || this.#cancel || this.#working || this.#requests >= MAX_CONCURRENT) return
     if (this.#ports.view.read((store) => hasWork(store, this.#terms.model))) this.#after(COLLECT_MS)
   }
   /** Stops the indexer. The answers to requests in progress are ignored. */
@@ -142,7 +142,7 @@ export class VectorIndexer {
     if (this.#working) return
     this.#working = true
     try {
-      while (!this.#stopped && !this.#cancel && this.#requests < REQUESTS) {
+      while (!this.#stopped && !this.#cancel && this.#requests < MAX_CONCURRENT) {
         const items = this.#next()
         if (!items) return
         if (items.length > 0) void this.#embed(items).catch((error: unknown) => this.#alarm(error))
@@ -264,9 +264,9 @@ export class VectorIndexer {
     for (;;) {
       const answer = await this.#ports.embed(texts)
       const [only = ''] = texts
-      if (!isFailure(answer) || !answer.refused || texts.length > 1 || only.length <= SHORTEST)
+      if (!isFailure(answer) || !answer.refused || texts.length > 1 || only.length <= MIN_HALVED)
         return answer
-      texts = [cutText(only, Math.max(SHORTEST, only.length >> 1))]
+      texts = [cutText(only, Math.max(MIN_HALVED, only.length >> 1))]
     }
   }
   #embedded(items: readonly Item[], vectors: readonly string[]): void {
@@ -293,7 +293,7 @@ export class VectorIndexer {
     this.#faulty = true
     this.#ports.view.change((store) => setFault(store, this.#terms.model, failed))
     const [item] = items
-    if (refused && item && this.#resting.size < RESTING) {
+    if (refused && item && this.#resting.size < MAX_SKIPPED) {
       this.#resting.set(item.key, this.#ports.now() + REST_MS)
       this.#cancelRest ??= this.#ports.later(REST_MS, () => {
         this.#cancelRest = undefined

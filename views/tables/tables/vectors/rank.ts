@@ -35,18 +35,18 @@ const compare = (a: Place, b: Place): number =>
 /** Number of vectors that are compared in one part, which takes a few milliseconds. */
 const PART = 500
 /** Maximum number of rows matching the filter whose vectors are looked up one by one. */
-const FEW = 500
-/** A zero vector, which a model may return for a text without meaning, counts as unrelated. */
+const MAX_LOOKED_UP = 500
+/** A zero vector, which a model may return for a text without meaning, ranks as unrelated. */
 const DISTANCE = 'ifnull(vec_distance_cosine(v.vector, ?), 1.0)'
 
-/** Returns the first `count` rows after a place. Rows without a vector are not ranked. */
+/** Returns the first `count` rows after `beyond`. Rows without a vector are not ranked. */
 export function* nearest(search: Nearest): InParts<readonly Near[]> {
   const { store, defined, conditions, vector } = search
   const best = new Best(search)
   const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
   const known = lookedUp(store, defined, conditions)
   const narrow = known ? undefined : narrowest(store, orders, conditions)
-  const few = known ?? (narrow && narrow.rows <= FEW ? allIn(store, narrow) : undefined)
+  const few = known ?? (narrow && narrow.rows <= MAX_LOOKED_UP ? allIn(store, narrow) : undefined)
   if (few) {
     for (const { id } of few) {
       const found = store.one<{ distance: number }>(
@@ -81,7 +81,9 @@ const allIn = (
   store: Store,
   { order, range }: { readonly order: Order; readonly range: KeyRange },
 ): readonly Pick<RowRecord, 'id'>[] =>
-  Array.from(rowsThrough(store, order, range, FEW), (rows) => rows.map(({ id }) => ({ id }))).flat()
+  Array.from(rowsThrough(store, order, range, MAX_LOOKED_UP), (rows) =>
+    rows.map(({ id }) => ({ id })),
+  ).flat()
 
 /** Keeps the first rows in the order of the results. */
 class Best {

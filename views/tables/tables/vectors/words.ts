@@ -37,7 +37,7 @@ const compare = (a: Found, b: Found): number =>
 /**
  * Maximum number of words that are looked up in the index; the other words only affect the order.
  */
-const WORDS = 24
+const MAX_WORDS = 24
 /** Number of rows that are read in one part. */
 const PART = 50
 
@@ -79,7 +79,7 @@ const best = (found: readonly Found[], count: number): readonly string[] =>
     .map(({ id }) => id)
 /** Returns the expressions for rows with all words, and with each word, the rarest first. */
 function* expressionsOf({ store, defined, words }: Search): InParts<readonly string[]> {
-  const each = words.slice(0, WORDS).map((word) => `"${codeOf(defined.n)}${word}" *`)
+  const each = words.slice(0, MAX_WORDS).map((word) => `"${codeOf(defined.n)}${word}" *`)
   const counted: { readonly expression: string; readonly rows: number }[] = []
   for (const expression of each) {
     counted.push({ expression, rows: rowsWith(store, expression) })
