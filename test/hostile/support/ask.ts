@@ -50,6 +50,24 @@ export function encodedBody(
  */
 const PATIENCE = 10
 
+let calls = 0
+/**
+ * Returns `ok` of a service, which repeats a call that is answered 503, as a client does: with the
+ * same idempotency key, because it is unknown whether the command was performed.
+ */
+export const patient =
+  (s: Service): Service['ok'] =>
+  async (name, input) => {
+    const options = { headers: { 'idempotency-key': `patient ${++calls}` } }
+    for (let tries = 0; tries < PATIENCE; tries++) {
+      const { status, body } = await s.call(name, input, options)
+      if (status < 300) return body as Record<string, never>
+      if (status !== 503) throw new Error(`${name} was refused: ${JSON.stringify(body)}`)
+      await new Promise((again) => setTimeout(again, 500))
+    }
+    return s.ok(name, input, options)
+  }
+
 /** Opens a client with up to 32 separate connections. */
 export function openClient(url: string): { ask(asked: Asked): Promise<Answered>; close(): void } {
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })

@@ -8,6 +8,7 @@ import { type Row, routeOf, type Shape } from '../../../protocol/contract.ts'
 import { artifactClient } from '../../scenarios/artifacts/client.ts'
 import { acting, failing, instant, listOf, sleeping, until } from '../../scenarios/support/given.ts'
 import type { Service } from '../../support/service.ts'
+import { patient } from './ask.ts'
 import { bodies, tableSchema } from './bodies.ts'
 import { exampleOf } from './generate.ts'
 import { ownerOf } from './owner.ts'
@@ -86,6 +87,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     ({ status }) => status === 200,
     'readiness',
   )
+  const ok = patient(s)
   const number = ++made
   const name = `${mark} ${number}`
   const handle = `${mark.toLowerCase()}-${number}`
@@ -93,14 +95,14 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   // Calls that do not depend on each other are made together. The service commits them together,
   // which takes half of the processor time.
   const [project, organization_key, shared, common, signed, owner] = await Promise.all([
-    s.ok('project.create', { name, handle }),
-    s.ok('key.create_organization', { name, role: 'Viewer' }),
+    ok('project.create', { name, handle }),
+    ok('key.create_organization', { name, role: 'Viewer' }),
     // The host name does not resolve, so calls of the actions fail.
-    s.ok('organization_action.create', {
+    ok('organization_action.create', {
       name: `shared.${handle}`,
       endpoint_url: 'https://calls.invalid/',
     }),
-    s.ok('skill.create_organization', { name: `shared ${number}`, instructions: 'for all' }),
+    ok('skill.create_organization', { name: `shared ${number}`, instructions: 'for all' }),
     s.raw('POST', '/v1/auth/console/sessions', {
       key: null,
       headers: { 'content-type': 'application/json' },
@@ -110,23 +112,23 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   ])
   const [run, failed, working, workflow, principal, loose, user, role, agent, table] =
     await Promise.all([
-      s.ok('run.start', { ...at, spec: sleeping(), external_id: name, input: { secret: mark } }),
-      s.ok('run.start', { ...at, spec: failing(), external_id: name }),
-      s.ok('run.start', { ...at, spec: acting(`${mark}-act`) }),
-      s.ok('workflow.create', { ...at, name, spec: instant() }),
-      s.ok('principal.create', { ...at, name, role_ids: ['role_viewer'] }),
-      s.ok('principal.create', { ...at, name: `${name} loose` }),
-      s.ok('user.create', { ...at, name: `${name} person`, email: `${handle}@example.org` }),
-      s.ok('role.create', { ...at, name: `${name} role`, permissions: ['service.project.view'] }),
-      s.ok('agent.create', {
+      ok('run.start', { ...at, spec: sleeping(), external_id: name, input: { secret: mark } }),
+      ok('run.start', { ...at, spec: failing(), external_id: name }),
+      ok('run.start', { ...at, spec: acting(`${mark}-act`) }),
+      ok('workflow.create', { ...at, name, spec: instant() }),
+      ok('principal.create', { ...at, name, role_ids: ['role_viewer'] }),
+      ok('principal.create', { ...at, name: `${name} loose` }),
+      ok('user.create', { ...at, name: `${name} person`, email: `${handle}@example.org` }),
+      ok('role.create', { ...at, name: `${name} role`, permissions: ['service.project.view'] }),
+      ok('agent.create', {
         ...at,
         name: `${name} agent`,
         model_route: { mode: 'worker', provider: mark, model: 'm' },
       }),
-      s.ok('table.create', { ...at, name: `t${number}`, description: mark, schema: tableSchema }),
+      ok('table.create', { ...at, name: `t${number}`, description: mark, schema: tableSchema }),
     ])
   const ask = (more: object) =>
-    s.ok('interaction.create', {
+    ok('interaction.create', {
       ...at,
       kind: 'request_approval',
       title: `${name}?`,
@@ -138,92 +140,92 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
       ask({}),
       ask({}),
       ask({ resolution_policy: { type: 'any_of', review: { reviewer_user_ids: [owner] } } }),
-      s.ok('key.create', { ...at, name, principal_id: principal['id'] }),
-      s.ok('token.create', { ...at, id: user['id'], name }),
-      s.ok('assignment.create', { ...at, principal_id: loose['id'], role_id: role['id'] }),
-      s.ok('channel.create', {
+      ok('key.create', { ...at, name, principal_id: principal['id'] }),
+      ok('token.create', { ...at, id: user['id'], name }),
+      ok('assignment.create', { ...at, principal_id: loose['id'], role_id: role['id'] }),
+      ok('channel.create', {
         ...at,
         name: handle,
         topic: mark,
         member_ids: [String(principal['id'])],
       }),
-      s.ok('agent.set_binding', {
+      ok('agent.set_binding', {
         ...at,
         id: agent['id'],
         provider: 'slack',
         integration_id: handle,
       }),
-      s.ok('agent.invoke', {
+      ok('agent.invoke', {
         ...at,
         agent_ref: { id: agent['id'] },
         input: { content: [{ type: 'text', text: mark }] },
       }) as Promise<Record<string, Record<string, never>>>,
-      s.ok('row.insert', { ...at, id: table['id'], data: { name: mark } }),
+      ok('row.insert', { ...at, id: table['id'], data: { name: mark } }),
     ])
   const [loop, event, toolkit, skill, webhook, savedView, environment, held] = await Promise.all([
-    s.ok('loop.create', { ...at, name: `${name} loop`, ...instant(), ...fired }),
-    s.ok('event.publish', { ...at, event_type: 'order.paid', event: { mark } }),
-    s.ok('toolkit.create', { ...at, name: `${name} toolkit` }),
-    s.ok('skill.create', { ...at, name: `${name} skill`, instructions: mark }),
-    s.ok('webhook.create', { ...at, name, enabled: false }),
-    s.ok('saved_view.create', { ...at, name, list: 'runs', shared: true }),
-    s.ok('environment.create', {
+    ok('loop.create', { ...at, name: `${name} loop`, ...instant(), ...fired }),
+    ok('event.publish', { ...at, event_type: 'order.paid', event: { mark } }),
+    ok('toolkit.create', { ...at, name: `${name} toolkit` }),
+    ok('skill.create', { ...at, name: `${name} skill`, instructions: mark }),
+    ok('webhook.create', { ...at, name, enabled: false }),
+    ok('saved_view.create', { ...at, name, list: 'runs', shared: true }),
+    ok('environment.create', {
       ...at,
       name: handle,
       tags: { mark },
       repositories: [{ full_name: 'shop/orders', push: false, provider: handle }],
     }),
-    s.ok('environment.acquire_matching', {
+    ok('environment.acquire_matching', {
       ...at,
       name: `${handle}.leased`,
       ttl_seconds: 3600,
     }) as Promise<Record<string, Record<string, never>>>,
-    s.ok('organization_action.rotate_secret', { action_id: shared['id'] }),
-    s.ok('action.create', {
+    ok('organization_action.rotate_secret', { action_id: shared['id'] }),
+    ok('action.create', {
       ...at,
       name: handle,
       title: mark,
       endpoint_url: 'https://calls.invalid/',
     }),
-    s.ok('secret.put', { ...at, secret_name: handle, entries: { word: 'kept' } }),
-    s.ok('repository_host.put', {
+    ok('secret.put', { ...at, secret_name: handle, entries: { word: 'kept' } }),
+    ok('repository_host.put', {
       ...at,
       host_name: handle,
       kind: 'token',
       url: 'https://git.invalid',
       read_token: mark,
     }),
-    s.ok('blueprint.apply', {
+    ok('blueprint.apply', {
       ...at,
       blueprint_key: handle,
       resources: { skills: [{ key: handle, name: `bound ${mark}`, instructions: mark }] },
     }),
-    s.ok('interaction.cancel', { ...at, id: settled['id'] }),
+    ok('interaction.cancel', { ...at, id: settled['id'] }),
   ])
   const session_id = talk['session']?.['id']
   const [link, message, nudge, file, resting, silent, { body: upload }] = await Promise.all([
-    s.ok('interaction.link', { ...at, id: submitted['id'], target_user_ids: [principal['id']] }),
-    s.ok('channel.send', { ...at, id: channel['id'], content: `${mark} message` }),
-    s.ok('session.nudge', { ...at, session_id, content: mark }),
-    s.ok('session.attach', {
+    ok('interaction.link', { ...at, id: submitted['id'], target_user_ids: [principal['id']] }),
+    ok('channel.send', { ...at, id: channel['id'], content: `${mark} message` }),
+    ok('session.nudge', { ...at, session_id, content: mark }),
+    ok('session.attach', {
       ...at,
       session_id,
       name: `${mark}.txt`,
       file: Buffer.from(mark).toString('base64'),
     }) as Promise<Record<string, Record<string, never>>>,
-    s.ok('session.create', { ...at, agent_id: agent['id'], session_key: 'resting' }),
-    s.ok('session.create', { ...at, agent_id: agent['id'], session_key: 'silent' }),
+    ok('session.create', { ...at, agent_id: agent['id'], session_key: 'resting' }),
+    ok('session.create', { ...at, agent_id: agent['id'], session_key: 'silent' }),
     artifactClient(s.url, s.key).put(`${mark}.txt`, Buffer.from(mark), { project: handle }),
   ])
   const form = new URL(String(listOf(link)[0]?.['url']), s.url).pathname
   const [jobs] = await Promise.all([
     until(
-      async () => listOf(await s.ok('run.jobs', { ...at, id: working['id'] })),
+      async () => listOf(await ok('run.jobs', { ...at, id: working['id'] })),
       (found) => found.length > 0,
       'the job',
     ),
     until(
-      () => s.ok('run.get', { ...at, id: failed['id'] }),
+      () => ok('run.get', { ...at, id: failed['id'] }),
       ({ status }) => status === 'failed',
       'the failure',
     ),
