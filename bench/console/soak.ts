@@ -5,6 +5,7 @@
 import type { CDPSession, Page } from 'playwright-core'
 import { pause } from '../support/measure.ts'
 import { measuring, type PageSize, type Signed, sizeOf } from './browser.ts'
+import { objectBytes } from './heap-objects.ts'
 import { openView } from './live.ts'
 import { homeView, listView, runView } from './views.ts'
 
@@ -25,10 +26,15 @@ const MIN_INTERVAL_S = 4
 
 /** The names of the pages, in the order of `SoakRow.sizes`. */
 export const SOAKED = ['list', 'list, scrolled down', 'run', 'home', 'visits'] as const
+/** The size of a page during a soak. */
+interface SoakSize extends PageSize {
+  /** Bytes of the objects in the heap, without compiled code. */
+  readonly objects: number
+}
 /** The sizes of the pages, `at` seconds after the start. */
 export interface SoakRow {
   readonly at: number
-  readonly sizes: readonly PageSize[]
+  readonly sizes: readonly SoakSize[]
 }
 
 /** Follows the links of the navigation, and opens the newest run of the list. */
@@ -70,12 +76,13 @@ export async function soak(
       do await visitAll(visitor)
       while (performance.now() < end)
       if (interval === 1) continue
-      const sizes: PageSize[] = []
-      for (const session of sessions) sizes.push(await sizeOf(session))
+      const sizes: SoakSize[] = []
+      for (const session of sessions)
+        sizes.push({ ...(await sizeOf(session)), objects: await objectBytes(session) })
       const at = (performance.now() - from) / 1000
       rows.push({ at, sizes })
-      const heaps = sizes.map(({ heap }) => (heap / 2 ** 20).toFixed(2)).join(' / ')
-      say(`soak, ${Math.round(at)} s: ${heaps} MiB`)
+      const all = sizes.map(({ objects }) => (objects / 2 ** 20).toFixed(2)).join(' / ')
+      say(`soak, ${Math.round(at)} s: ${all} MiB of objects`)
     }
     return rows
   } finally {

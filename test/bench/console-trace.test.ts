@@ -1,6 +1,7 @@
 /** The statistics of the console benchmark, computed from trace events and samples. */
 import fc from 'fast-check'
 import t from 'tap'
+import { objectBytesOf } from '../../bench/console/heap-objects.ts'
 import { growthOf } from '../../bench/console/slope.ts'
 import { framesOf, isRelevant, type TraceEvent, threadOf } from '../../bench/console/trace.ts'
 
@@ -118,6 +119,15 @@ t.test('whatever the frames are, all script after the first is counted once', as
     ),
     { numRuns: 100 },
   )
+})
+
+t.test('objects of scripts do not include compiled code and objects of the browser', async (t) => {
+  const meta = {
+    node_fields: ['type', 'name', 'self_size'],
+    node_types: [['object', 'code', 'native', 'string', 'synthetic'], 'string', 'number'],
+  } as const
+  const nodes = [0, 9, 100, 1, 9, 20, 2, 9, 3000, 3, 9, 4, 4, 9, 50_000]
+  t.equal(objectBytesOf({ snapshot: { meta }, nodes }), 104)
 })
 
 t.test('growth is the slope of the line that fits the samples', async (t) => {
