@@ -1,6 +1,6 @@
 /** Dialogs and menus, based on native elements that manage the focus. */
 import type { ComponentChildren, ComponentProps } from 'preact'
-import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { guardLeaving } from '../router/router.ts'
 import { Button, IconButton } from './button.tsx'
 import { Icon, type IconName } from './icons.tsx'
@@ -25,7 +25,7 @@ export function Dialog({
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   const isEntered = useRef(false)
-  useEffect(
+  useLayoutEffect(
     () => guardLeaving(() => (isEntered.current ? text.leave : undefined), { calls: false }),
     [],
   )

@@ -1,6 +1,6 @@
 /** Changes of a form that are not saved yet. */
 import { createContext } from 'preact'
-import { useContext, useEffect, useLayoutEffect, useState } from 'preact/hooks'
+import { useContext, useLayoutEffect, useState } from 'preact/hooks'
 import { designText } from '../design/text.ts'
 import { guardLeaving } from '../router/router.ts'
 
@@ -10,11 +10,13 @@ export const Touch = createContext<() => void>(() => {})
 /** Asks for confirmation before the page is left, while a form has unsaved changes. */
 export function useLeaveQuestion(isChanged: boolean): void {
   const touch = useContext(Touch)
-  // Buttons change values, too, without an event of input.
+  // A layout effect, so that the guard exists as soon as the page shows the change.
   useLayoutEffect(() => {
-    if (isChanged) touch()
+    if (!isChanged) return undefined
+    // Buttons change values, too, without an event of input.
+    touch()
+    return guardLeaving(() => designText.leave)
   }, [isChanged])
-  useEffect(() => (isChanged ? guardLeaving(() => designText.leave) : undefined), [isChanged])
 }
 
 interface Unsaved {

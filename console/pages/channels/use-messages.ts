@@ -62,7 +62,7 @@ export function useMessages(project: string, id: string): Messages {
     } catch (error) {
       if (signal.aborted) return
       if (!(error instanceof ApiError)) throw error
-      update({ error, loading: false })
+      update({ loading: false, ...(error.status === 404 ? { gone: true } : { error }) })
     }
   }
   useEffect(() => {

@@ -82,6 +82,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('link', { name: 'Agents' }).first().click()
     await page.getByRole('link', { name: 'Helper' }).first().click()
     await nameField.fill('Taken')
+    await page.getByRole('button', { name: 'Discard the changes' }).waitFor()
     const address = page.url()
     const goBack = () => page.evaluate('history.back()')
     const question = page.waitForEvent('dialog')
