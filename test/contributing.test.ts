@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { bundledTest, bundleTests } from './support/bundle.ts'
+import { bundleProgram } from './support/bundle.ts'
 import { additions, probe } from './support/structure/additions.ts'
 import { once } from './support/structure/once.ts'
 import {
@@ -65,7 +65,7 @@ const env = { ...process.env, GOGC: 'off' }
  */
 async function tryAdditions(): Promise<string> {
   const copy = mkdtempSync(join(tmpdir(), 'baton-additions-'))
-  let built: string | undefined
+  let program: Awaited<ReturnType<typeof bundleProgram>> | undefined
   try {
     copyProgram(copy)
     for (const { edits } of additions) for (const change of edits) edit(copy, change)
@@ -76,17 +76,15 @@ async function tryAdditions(): Promise<string> {
         (error: { stdout?: string; stderr?: string }) =>
           `${error.stdout ?? ''}${error.stderr ?? ''}`,
       )
-    built = await bundleTests(copy, ['probe.ts'])
+    program = await bundleProgram(copy, 'probe.ts')
     const [compiled, printed] = await Promise.all([
       run(join(root, 'node_modules/typescript-native/bin/tsc'), '--singleThreaded'),
-      built === undefined
-        ? run('--import=@oxc-node/core/register', 'probe.ts')
-        : run(bundledTest(built, 'probe.ts')),
+      run(...program.args),
     ])
     return compiled + (printed.trim() === expected ? '' : printed || 'The probe printed nothing.')
   } finally {
     rmSync(copy, { recursive: true, force: true })
-    if (built !== undefined) rmSync(built, { recursive: true, force: true })
+    program?.remove()
   }
 }
 const expected = JSON.stringify({

@@ -5,7 +5,7 @@ import { Button } from './button.tsx'
 import { Empty, Failure, Skeleton } from './states.tsx'
 import { designText as text } from './text.ts'
 
-/** A button that loads the next page of a list. Nothing if there is none. */
+/** A button that loads the next page of a list. It is absent on the last page. */
 export function MoreButton<T>({ of: { state, more } }: { readonly of: Listing<T> }) {
   const { more: hasMore, loading } = state.value
   return hasMore ? (
@@ -15,7 +15,7 @@ export function MoreButton<T>({ of: { state, more } }: { readonly of: Listing<T>
   ) : null
 }
 
-/** The same button on a line of its own. */
+/** A `MoreButton` on a separate line. */
 export const More = <T,>({ of }: { readonly of: Listing<T> }) =>
   of.state.value.more ? (
     <div>

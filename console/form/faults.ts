@@ -13,7 +13,10 @@ interface Faults {
   readonly attempt: (send: () => Promise<unknown>) => Promise<void>
 }
 
-/** Provides the faults of one form. */
+/**
+ * Provides the faults of one form whose button shows the message of a refusal. A form that shows the
+ * message itself uses `useRefusal`.
+ */
 export function useFaults(): Faults {
   const [faults, setFaults] = useState<readonly FieldFault[]>([])
   return {

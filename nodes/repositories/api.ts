@@ -14,7 +14,7 @@ interface ApiRequest {
   /** The body of a POST request as JSON; absent for GET. */
   readonly body?: unknown
 }
-/** A response with a JSON object; `body` is empty when there is none. */
+/** A response. `body` is its JSON object, or an empty object if it has no such body. */
 interface ApiAnswer {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>

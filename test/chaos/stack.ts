@@ -3,15 +3,15 @@
  * two gateways, two shard nodes, two view nodes, an executor and two workers. Each process can be
  * killed, paused and cut off. Invariant: `stop` leaves no process behind.
  */
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Child, source, startChild, startNodeProcess } from '../../nodes/commands/child.ts'
+import { type Child, startChild, startNodeProcess } from '../../nodes/commands/child.ts'
 import { connectNats, type Nats } from '../../nodes/nats/server/connect.ts'
 import { createIdentity, seedFile } from '../../nodes/nats/server/identity.ts'
 import { startServer } from '../../nodes/nats/server/server.ts'
-import { bundledTest, bundleTests } from '../support/bundle.ts'
+import { bundleProgram } from '../support/bundle.ts'
 import { silent } from '../support/memory.ts'
 import { freePort } from '../support/ports.ts'
 import { createAccounts, OBSERVER } from './accounts.ts'
@@ -63,7 +63,6 @@ interface Options {
 type Running = Pick<Child, 'pid' | 'exited' | 'kill'>
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const WORKER = 'test/chaos/worker.ts'
 const PORT = { client: 4222, route: 6222, http: 8080 }
 /**
  * Leases are long enough for a busy machine and short enough to expire during a long fault. The
@@ -85,7 +84,7 @@ const MAX_VIOLATIONS = 20
 export async function startStack(options: Options): Promise<Stack> {
   const { net, folder, binary, say } = options
   const identity = createIdentity()
-  const built = await bundleTests(root, [WORKER])
+  const worker = await bundleProgram(root, 'test/chaos/worker.ts')
   const accounts = options.accounts ? await createAccounts(folder) : undefined
   const key = `bat_${'c'.repeat(32)}`
   const members: Member[] = []
@@ -248,7 +247,7 @@ export async function startStack(options: Options): Promise<Stack> {
       const turned = i % 2 === 0 ? urls : [...urls].reverse()
       const child = startChild(
         name,
-        built === undefined ? source(join(root, WORKER)) : [bundledTest(built, WORKER)],
+        worker.args,
         {
           CHAOS_URLS: turned.join(','),
           CHAOS_KEY: key,
@@ -268,7 +267,7 @@ export async function startStack(options: Options): Promise<Stack> {
     await nats?.close().catch(() => {})
     for (const one of alive) one.kill('SIGKILL')
     await Promise.all([...alive].map((one) => one.exited))
-    if (built !== undefined) rmSync(built, { recursive: true, force: true })
+    worker.remove()
     net.close()
   }
   try {

@@ -3,14 +3,11 @@
  * separate folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { source } from '../../nodes/commands/child.ts'
-import { bundledTest, bundleTests } from '../support/bundle.ts'
+import { bundleProgram } from '../support/bundle.ts'
 import type { Block } from './blocks.ts'
-
-const HOST = 'test/docs/cli-host.ts'
 
 /**
  * A substitute for `npm` in the scripts: it accepts `npm run [--silent] baton -- …`, and sends the
@@ -66,12 +63,12 @@ export async function documentRunner(
     ...env,
     PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
   }
-  const built = await bundleTests(root, [HOST])
-  const host = spawn(
-    process.execPath,
-    built === undefined ? source(join(root, HOST)) : [bundledTest(built, HOST)],
-    { cwd: folder, env: all, stdio: ['ignore', 'pipe', 'pipe'] },
-  )
+  const program = await bundleProgram(root, 'test/docs/cli-host.ts')
+  const host = spawn(process.execPath, program.args, {
+    cwd: folder,
+    env: all,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let remarks = ''
   host.stderr.setEncoding('utf8').on('data', (text: string) => {
     remarks += text
@@ -110,7 +107,7 @@ export async function documentRunner(
       const ended = new Promise((done) => host.once('exit', done))
       host.kill('SIGKILL')
       await ended
-      if (built !== undefined) rmSync(built, { recursive: true, force: true })
+      program.remove()
     },
   }
 }

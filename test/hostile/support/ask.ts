@@ -5,6 +5,7 @@
 import { Agent, request } from 'node:http'
 import type { TAP } from 'tap'
 import type { Row } from '../../../protocol/contract.ts'
+import { until } from '../../scenarios/support/given.ts'
 import { type Service, service } from '../../support/service.ts'
 
 export interface Asked {
@@ -59,13 +60,14 @@ export const patient =
   (s: Service): Service['ok'] =>
   async (name, input) => {
     const options = { headers: { 'idempotency-key': `patient ${++calls}` } }
-    for (let tries = 0; tries < PATIENCE; tries++) {
-      const { status, body } = await s.call(name, input, options)
-      if (status < 300) return body as Record<string, never>
-      if (status !== 503) throw new Error(`${name} was refused: ${JSON.stringify(body)}`)
-      await new Promise((again) => setTimeout(again, 500))
-    }
-    return s.ok(name, input, options)
+    const { status, body } = await until(
+      () => s.call(name, input, options),
+      (answer) => answer.status !== 503,
+      name,
+      500,
+    )
+    if (status >= 300) throw new Error(`${name} was refused: ${JSON.stringify(body)}`)
+    return body as Record<string, never>
   }
 
 /** Opens a client with up to 32 separate connections. */

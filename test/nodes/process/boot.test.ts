@@ -1,7 +1,8 @@
 /**
  * The entry point: when packages count as installed, how results are counted, which files are unit
- * tests, and when changed files trigger a run.
+ * tests, when changed files trigger a run, and the options of the tests.
  */
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
@@ -243,3 +244,21 @@ t.test('the first changed files are listed', async (t) => {
   t.equal(describeChanges(['a.ts', 'b.ts']), 'changed: a.ts, b.ts')
   t.equal(describeChanges(['a', 'b', 'c', 'd', 'e', 'f', 'g']), 'changed: a, b, c, d, e and 2 more')
 })
+
+t.test(
+  'the tests show their options, and refuse unknown ones before they run anything',
+  async (t) => {
+    const run = (option: string) =>
+      spawnSync(process.execPath, ['nodes/boot.mjs', 'test', option], {
+        cwd: root,
+        encoding: 'utf8',
+      })
+    t.match(run('--help'), { status: 0, stdout: /^npm test -- .*--timeout=N/s })
+    for (const option of ['--tmeout=3', '--jobs=two', '-x'])
+      t.match(run(option), {
+        status: 1,
+        stdout: '',
+        stderr: new RegExp(`^Unknown option ${option}\\.\\n\\nnpm test -- `),
+      })
+  },
+)
