@@ -1,6 +1,6 @@
 /**
  * Scrolling through all runs of a project: by the wheel from the first to the last and back, and by
- * dragging the scroll bar. The list loads its pages on the way.
+ * dragging the scroll bar. The list loads its pages on the way. Frames of fixed work follow.
  */
 import type { CDPSession, Page } from 'playwright-core'
 import { pause } from '../support/measure.ts'
@@ -22,10 +22,16 @@ const MOVE_MS = 16
 const HOLD = 22
 const MARK = 'bench-scroll'
 
-/** The measurements of scrolling through the list. */
+/** Number of frames of the fixed work, and the multiplications in each: about 2 ms in 2026. */
+const FIXED_FRAMES = 3000
+const FIXED_WORK = 1_500_000
+
+/** The measurements of scrolling through the list once. */
 export interface Scrolled {
   readonly wheel: Frames
   readonly bar: Frames
+  /** Frames that all do the same work. They show how much the machine adds to it at times. */
+  readonly fixed: Frames
   /** Number of runs in the list at the end. */
   readonly runs: number
   /** Used bytes of the JavaScript heap with all of these runs. */
@@ -106,6 +112,20 @@ async function drag(
   await at('mouseReleased', HOLD)
 }
 
+/** Does the same work in each of many frames. */
+const fixedWork = (page: Page, frames: number): Promise<void> =>
+  page.evaluate(`new Promise((done) => {
+    let left = ${frames}
+    const work = () => {
+      let sum = 0
+      for (let i = 0; i < ${FIXED_WORK}; i++) sum = (sum + i * i) | 0
+      document.documentElement.dataset.sum = sum
+      if (left-- > 0) requestAnimationFrame(work)
+      else done()
+    }
+    work()
+  })`)
+
 /**
  * Scrolls through a list of runs.
  * @param runs minimum number of runs in the list.
@@ -135,7 +155,9 @@ export async function scrolled(
     })
     const bar = await frames(() => drag(page, cdp, box, quick ? MOVES / 4 : MOVES))
     const { rows } = await positionOf(page)
-    return { wheel, bar, runs: rows, heap: (await sizeOf(cdp)).heap }
+    const { heap } = await sizeOf(cdp)
+    const fixed = await frames(() => fixedWork(page, quick ? FIXED_FRAMES / 10 : FIXED_FRAMES))
+    return { wheel, bar, fixed, runs: rows, heap }
   } finally {
     await context.close()
   }

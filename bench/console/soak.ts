@@ -24,6 +24,12 @@ const VISITED = ['/runs', '/workflows', '/inbox', '/runs', '/workers', '/tables'
  */
 const MIN_INTERVAL_S = 4
 
+/**
+ * Maximum duration in seconds for which the pages are open before the measurements, so that caches
+ * are full. The duration is not longer than the soak.
+ */
+const MAX_WARM_UP_S = 60
+
 /** The names of the pages, in the order of `SoakRow.sizes`. */
 export const SOAKED = ['list', 'list, scrolled down', 'run', 'home', 'visits'] as const
 /** The size of a page during a soak. */
@@ -49,8 +55,8 @@ async function visitAll(page: Page): Promise<void> {
 }
 
 /**
- * Keeps the pages open for `seconds` and measures them at the end of each interval. The first
- * interval fills caches and is not measured.
+ * Keeps the pages open until caches are full, and then for `seconds`. Measures the pages at the
+ * start and at the end of each interval.
  * @param run id of a waiting run.
  */
 export async function soak(
@@ -69,17 +75,17 @@ export async function soak(
     for (const page of pages) sessions.push(await measuring(page))
     const visitor = pages.at(-1) as Page
     const rows: SoakRow[] = []
-    const intervals = Math.min(MAX_ROWS + 1, Math.max(3, Math.floor(seconds / MIN_INTERVAL_S)))
-    const from = performance.now()
-    for (let interval = 1; interval <= intervals; interval++) {
+    const intervals = Math.min(MAX_ROWS - 1, Math.max(3, Math.floor(seconds / MIN_INTERVAL_S)))
+    const opened = performance.now()
+    const from = opened + Math.min(MAX_WARM_UP_S, seconds) * 1000
+    for (let interval = 0; interval <= intervals; interval++) {
       const end = from + (interval * seconds * 1000) / intervals
       do await visitAll(visitor)
       while (performance.now() < end)
-      if (interval === 1) continue
       const sizes: SoakSize[] = []
       for (const session of sessions)
         sizes.push({ ...(await sizeOf(session)), objects: await objectBytes(session) })
-      const at = (performance.now() - from) / 1000
+      const at = (performance.now() - opened) / 1000
       rows.push({ at, sizes })
       const all = sizes.map(({ objects }) => (objects / 2 ** 20).toFixed(2)).join(' / ')
       say(`soak, ${Math.round(at)} s: ${all} MiB of objects`)

@@ -6,24 +6,49 @@
  * copied first.
  */
 
+import { type Items, PackedItems, type Packing } from './packed.ts'
+
 /** The part of an array that a view of some of its items needs. */
 export type Sequence<T> = Pick<readonly T[], 'length' | 'at' | 'slice'>
 
+/**
+ * Maximum number of ids in a map of the index. A map doubles its capacity when it is full and moves
+ * all of its entries: 2 ms with 32,768 entries and 11 ms with 65,536 on a machine of 2026.
+ */
+const MAX_IDS = 4096
+
+/** The positions of items by their ids, in maps of limited size. */
+class Index {
+  readonly #maps: Map<unknown, number>[] = []
+  get(id: unknown): number | undefined {
+    return this.#maps.findLast((map) => map.has(id))?.get(id)
+  }
+  /** Sets the position of an id. */
+  set(id: unknown, position: number): void {
+    const last = this.#maps.at(-1)
+    if (last && last.size < MAX_IDS) last.set(id, position)
+    else this.#maps.push(new Map([[id, position]]))
+  }
+}
+
 interface Store<T> {
-  readonly items: T[]
+  readonly items: Items<T>
   /** The position of each item that has an id. */
-  readonly at: Map<unknown, number>
+  readonly at: Index
 }
 /** Returns the id of an item, if it has one. */
 export const idOf = (item: unknown): unknown => (item as { id?: unknown } | undefined)?.id
 
-function storeOf<T>(items: readonly T[]): Store<T> {
-  const at = new Map<unknown, number>()
+function storeOf<T>(items: readonly T[], packing: Packing<T> | undefined): Store<T> {
+  const at = new Index()
   for (const [index, item] of items.entries()) {
     const id = idOf(item)
     if (id !== undefined) at.set(id, index)
   }
-  return { items: [...items], at }
+  if (!packing) return { items: [...items], at }
+  const packed = new PackedItems(packing)
+  for (const item of items) packed.push(item)
+  return { items: packed, at }
 }
 
 /** An immutable list whose extension costs only the new items. */
@@ -31,15 +56,24 @@ export class Growing<T> implements Sequence<T> {
   readonly length: number
   #store: Store<T> | undefined
   #all: readonly T[] | undefined
+  readonly #packing: Packing<T> | undefined
 
-  private constructor(length: number, store: Store<T> | undefined, all: readonly T[] | undefined) {
+  private constructor(
+    length: number,
+    packing: Packing<T> | undefined,
+    { store, all }: { readonly store?: Store<T>; readonly all?: readonly T[] },
+  ) {
     this.length = length
+    this.#packing = packing
     this.#store = store
     this.#all = all
   }
-  /** Returns a list of these items. The array must not be changed afterwards. */
-  static of<T>(items: readonly T[]): Growing<T> {
-    return new Growing(items.length, undefined, items)
+  /**
+   * Returns a list of these items. The array must not be changed afterwards.
+   * @param packing keeps the items of the list's extensions as text.
+   */
+  static of<T>(items: readonly T[], packing?: Packing<T>): Growing<T> {
+    return new Growing(items.length, packing, { all: items })
   }
   /** All items, as an array that is created once. Its cost grows with the list. */
   get all(): readonly T[] {
@@ -48,14 +82,14 @@ export class Growing<T> implements Sequence<T> {
   }
   at(index: number): T | undefined {
     const place = index < 0 ? this.length + index : index
-    return place < this.length ? (this.#store?.items ?? this.#all)?.[place] : undefined
+    return place >= 0 && place < this.length
+      ? (this.#store?.items ?? this.#all)?.at(place)
+      : undefined
   }
   slice(start = 0, end = this.length): T[] {
     const to = Math.min(end < 0 ? this.length + end : end, this.length)
-    return (this.#store?.items ?? this.#all ?? []).slice(
-      start < 0 ? this.length + start : start,
-      to,
-    )
+    const from = start < 0 ? this.length + start : start
+    return (this.#store?.items ?? this.#all ?? []).slice(from, to)
   }
   /** Returns the position of the item with this id, or -1. */
   indexOf(id: unknown): number {
@@ -65,19 +99,19 @@ export class Growing<T> implements Sequence<T> {
   /** Returns the list with further items. Items whose id the list already has are omitted. */
   append(items: readonly T[]): Growing<T> {
     const own = this.#own()
-    const store = own.items.length === this.length ? own : storeOf(this.all)
+    const store = own.items.length === this.length ? own : storeOf(this.all, this.#packing)
     for (const item of items) {
       const id = idOf(item)
       if (id !== undefined) {
-        if (store.at.has(id)) continue
+        if (store.at.get(id) !== undefined) continue
         store.at.set(id, store.items.length)
       }
       store.items.push(item)
     }
-    return new Growing(store.items.length, store, undefined)
+    return new Growing(store.items.length, this.#packing, { store })
   }
   #own(): Store<T> {
-    this.#store ??= storeOf(this.#all ?? [])
+    this.#store ??= storeOf(this.#all ?? [], this.#packing)
     return this.#store
   }
 }

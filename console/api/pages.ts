@@ -1,6 +1,7 @@
 /** Joins the pages of a list that changes while it is read. */
 import type { ApiError } from './client.ts'
 import { Growing, idOf } from './growing.ts'
+import type { Packing } from './packed.ts'
 
 /** A page of a list. */
 export interface PageOf<T> {
@@ -23,6 +24,7 @@ export interface Known<T> {
   readonly wanted: number
   /** The known ends of pages, in the order of the items. */
   readonly ends: readonly PageEnd[]
+  readonly packing?: Packing<T>
 }
 /** The list before its first page has arrived. */
 export const nothingKnown: Known<never> = {
@@ -42,48 +44,50 @@ const endOf = ({ items, next_cursor: next }: PageOf<unknown>): readonly PageEnd[
  * limit. It is not cut while the next page is being loaded.
  */
 export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
-  const ends = endOf(page)
   const last = idOf(page.items.at(-1))
   const at = known.items.indexOf(last)
+  const first: Known<T> = {
+    ...(known.packing && { packing: known.packing }),
+    items: Growing.of(page.items, known.packing),
+    next: page.next_cursor,
+    loading: false,
+    wanted: page.items.length,
+    ends: endOf(page),
+  }
+  if (at < 0 || first.ends.length === 0) return first
   const wanted = Math.max(known.wanted, page.items.length)
-  if (at < 0 || ends.length === 0)
-    return {
-      items: Growing.of(page.items),
-      next: page.next_cursor,
-      loading: false,
-      wanted: page.items.length,
-      ends,
-    }
-  const merged: Known<T> = {
-    ...known,
-    items: Growing.of([...page.items, ...known.items.slice(at + 1)]),
-    wanted,
-    ends: [...ends, ...known.ends.filter(({ id }) => id !== last)],
-  }
-  return known.loading ? merged : cut(merged)
+  const ends = [...first.ends, ...known.ends.filter(({ id }) => id !== last)]
+  const place = known.loading ? -1 : cutOf(known.items, at, wanted - page.items.length, ends)
+  const end = ends[place]
+  const items = first.items.append(
+    known.items.slice(at + 1, end ? known.items.indexOf(end.id) + 1 : known.items.length),
+  )
+  return end
+    ? { ...known, items, next: end.next, wanted, ends: ends.slice(0, place + 1) }
+    : { ...known, items, wanted, ends }
 }
-/** Removes the items after the first page end that leaves at least `wanted` items. */
-function cut<T>(known: Known<T>): Known<T> {
-  const { items, wanted, ends } = known
-  const places = new Map(ends.map(({ id }, place) => [id, place]))
-  for (let last = wanted - 1; last < items.length - 1; last++) {
-    const place = places.get(idOf(items.at(last)))
-    const end = place === undefined ? undefined : ends[place]
-    if (place !== undefined && end)
-      return {
-        ...known,
-        items: Growing.of(items.slice(0, last + 1)),
-        next: end.next,
-        ends: ends.slice(0, place + 1),
-      }
-  }
-  return known
+/**
+ * Returns the index of the first page end after which no item of the list is needed, or -1.
+ * @param at position of the item that ends the first page.
+ * @param more minimum number of items after that item.
+ */
+function cutOf(
+  items: Growing<unknown>,
+  at: number,
+  more: number,
+  ends: readonly PageEnd[],
+): number {
+  return ends.findIndex(({ id }) => {
+    const place = items.indexOf(id)
+    return place >= at + more && place < items.length - 1
+  })
 }
 
 /** Appends a page to the list. An item that moved between pages while they were read is listed once. */
 export function addPage<T>(known: Known<T>, page: PageOf<T>): Known<T> {
   const items = known.items.append(page.items)
   return {
+    ...(known.packing && { packing: known.packing }),
     items,
     next: page.next_cursor,
     loading: false,

@@ -20,6 +20,7 @@ import {
   whenUnknown,
 } from './client.ts'
 import { Growing } from './growing.ts'
+import type { Packing } from './packed.ts'
 import { addPage, type Known, mergeFirst, nothingKnown, type PageOf } from './pages.ts'
 
 /** The state of a query. `data` is the last response, also while a newer one is loaded. */
@@ -202,16 +203,18 @@ export interface Listing<T> {
 export interface ListOptions<R, T> extends QueryOptions {
   /** Returns what the list keeps of an item; by default all of it. A long list keeps little. */
   readonly keep?: (item: R) => T
+  /** Keeps the items of a long list as text. */
+  readonly packing?: Packing<T>
 }
 
 /**
  * Uses a paged list in a component. A change loads the first page again and keeps the others.
- * @param options.keep must stay the same function.
+ * @param options.keep must stay the same function, and `packing` the same object.
  */
 export function useList<N extends CallName, T = Item<CallReply<N>>>(
   name: N,
   input: CallInput<N> | undefined,
-  { keep, ...options }: ListOptions<Item<CallReply<N>>, T> = {},
+  { keep, packing, ...options }: ListOptions<Item<CallReply<N>>, T> = {},
 ): Listing<T> {
   const kept = (data: unknown): PageOf<T> => {
     const page = data as PageOf<Item<CallReply<N>>>
@@ -219,7 +222,10 @@ export function useList<N extends CallName, T = Item<CallReply<N>>>(
   }
   const first = useQuery(name, input, options)
   const id = input === undefined ? '' : JSON.stringify(input)
-  const known = useMemo(() => signal<Known<T>>(nothingKnown), [name, id])
+  const known = useMemo(
+    () => signal<Known<T>>({ ...nothingKnown, ...(packing && { packing }) }),
+    [name, id],
+  )
   useEffect(() => {
     let merged: unknown
     return effect(() => {
@@ -256,8 +262,16 @@ export function useList<N extends CallName, T = Item<CallReply<N>>>(
     known.value = { ...rest, loading: true }
     try {
       const page = kept(await call(name, { ...input, cursor: next } as CallInput<N>))
+      const expected = known.peek()
       // If the list was cut in the meantime, the page does not follow the last item of the list.
-      if (known.peek().next === next) known.value = addPage(known.peek(), page)
+      if (expected.next !== next) return
+      const added = addPage(expected, page)
+      // Scroll events, in which lists read their position, precede this callback in a frame. They
+      // would have to wait for the layout of the new items if these were added before.
+      await new Promise(requestAnimationFrame)
+      const now = known.peek()
+      if (now === expected) known.value = added
+      else if (now.next === next) known.value = addPage(now, page)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       known.value = { ...known.peek(), loading: false, error }

@@ -8,15 +8,20 @@ const isSame = (a: unknown, b: unknown): boolean =>
     a.length === b.length &&
     a.every((item, index) => item === b[index]))
 
+/** Returns whether properties differ. Arrays are equal if their items are. */
+export function differ<P extends object>(next: P, before: P): boolean {
+  const differs = (name: string): boolean => !isSame(next[name as keyof P], before[name as keyof P])
+  return Object.keys(next).some(differs) || Object.keys(before).some(differs)
+}
+
 /**
- * A component that is rendered again only after a change of a property. Arrays are equal if their
- * items are. Use it instead of caching elements with `useMemo`: a cached element refers to the
- * elements that surrounded it when it was created, and these refer to other cached elements, so
- * nothing that was ever shown could be freed.
+ * A component that is rendered again only after a change of a property, as `differ` defines it.
+ * Use it instead of caching elements with `useMemo`: a cached element refers to the elements that
+ * surrounded it when it was created, and these refer to other cached elements, so nothing that was
+ * ever shown could be freed.
  */
 export abstract class Pure<P extends object> extends Component<P> {
   override shouldComponentUpdate(next: P): boolean {
-    const names = Object.keys({ ...this.props, ...next }) as (keyof P)[]
-    return names.some((name) => !isSame(next[name], this.props[name]))
+    return differ(next, this.props)
   }
 }

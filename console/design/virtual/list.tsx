@@ -2,24 +2,19 @@
  * Virtual lists: only the visible lines and a few around them are in the document. All lines have
  * one height, so an index determines a position.
  */
-import { type ComponentChildren, createRef } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Sequence } from '../../api/growing.ts'
-import { Pure } from '../pure.ts'
-import { type Slots, slotsOf } from './slots.ts'
-import { visibleRange } from './visible-range.ts'
+import { RenderBudget } from './budget.ts'
+import { Line, type LineContent } from './line.tsx'
+import { useScrolling } from './scrolling.ts'
+import { type Slots, shownSlots, slotsOf } from './slots.ts'
+import { BEYOND, visibleRange } from './visible-range.ts'
 
 /** Milliseconds until a line that was scrolled into view has been rendered. */
 const FOCUS_MS = 50
 /** Browsers limit the height of an element; beyond this, positions are scaled. */
 const TALLEST = 8_000_000
-
-/** The content of a line: its cells, and the URL to which the line links. */
-interface LineContent {
-  readonly cells: readonly ComponentChildren[]
-  readonly href?: string
-  readonly selected?: boolean
-}
 
 /**
  * A list that renders only the lines near its visible range.
@@ -61,44 +56,25 @@ export function VirtualList<T>({
   readonly current?: number
 }) {
   const frame = useRef<HTMLDivElement>(null)
-  const [view, setView] = useState({ scrolled: 0, height: 800, moved: 0 })
-  useEffect(() => {
-    const element = frame.current
-    if (!element) return
-    let waiting = 0
-    const measure = (): void => {
-      waiting = 0
-      const { scrollTop: scrolled, clientHeight: height } = element
-      setView((before) => ({ scrolled, height, moved: scrolled - before.scrolled }))
-    }
-    const later = (): void => {
-      if (waiting === 0) waiting = requestAnimationFrame(measure)
-    }
-    const observer = new ResizeObserver(later)
-    observer.observe(element)
-    element.addEventListener('scroll', later, { passive: true })
-    measure()
-    return () => {
-      cancelAnimationFrame(waiting)
-      observer.disconnect()
-      element.removeEventListener('scroll', later)
-    }
-  }, [])
+  const { view, renderNext, renderSettled } = useScrolling(frame)
   const full = items.length * line
   const shown = Math.min(full, TALLEST)
   const ratio = shown > view.height ? (full - view.height) / (shown - view.height) : 1
   const scrolled = view.scrolled * ratio
-  const { first, end } = visibleRange(scrolled, view.height, line, items.length, view.moved * ratio)
+  const range = visibleRange(scrolled, view.height, line, items.length)
+  const { first, end } = range
   const nearEnd = end >= items.length
   useEffect(() => {
     if (nearEnd) onEnd?.()
   }, [nearEnd, items.length])
+  // Effects must not refer to `head`, because they outlive its elements.
+  const headHeight = head ? line : 0
   const chosen = current === undefined ? undefined : items.at(current)
   const key = chosen === undefined ? undefined : keyOf(chosen)
   useEffect(() => {
     const element = frame.current
     if (!element || current === undefined) return undefined
-    const seen = element.clientHeight - (head ? line : 0)
+    const seen = element.clientHeight - headHeight
     const top = current * line
     const from = element.scrollTop * ratio
     if (top < from) element.scrollTop = top / ratio
@@ -114,7 +90,22 @@ export function VirtualList<T>({
   const shift = ratio === 1 ? 0 : view.scrolled - scrolled
   const rendered = items.slice(first, end)
   const slots = useRef<Slots>(new Map())
-  slots.current = slotsOf(rendered.map(keyOf), slots.current)
+  const wanted = slotsOf(rendered.map(keyOf), slots.current)
+  const budget = useMemo(() => new RenderBudget(), [])
+  const lastView = useRef(view)
+  // A long scroll step skips the lines beyond the visible ones, so only short steps prepare them.
+  const isLongStep = view !== lastView.current && Math.abs(view.moved) * ratio > BEYOND * line
+  const visible = {
+    first: Math.floor(scrolled / line),
+    end: Math.ceil((scrolled + view.height) / line),
+  }
+  budget.begin(performance.now(), isLongStep ? visible : range)
+  useLayoutEffect(() => {
+    lastView.current = view
+    slots.current = shownSlots(wanted, budget.postponed)
+    if (budget.incomplete) renderNext()
+    else if (budget.postponed.size > 0) renderSettled()
+  })
   return (
     <div
       ref={frame}
@@ -148,7 +139,7 @@ export function VirtualList<T>({
             const id = keyOf(item)
             return (
               <Line
-                key={slots.current.get(id)}
+                key={wanted.get(id)}
                 id={id}
                 item={item}
                 render={render}
@@ -157,6 +148,7 @@ export function VirtualList<T>({
                 columns={columns}
                 height={line}
                 top={at * line + shift}
+                budget={budget}
               />
             )
           })}
@@ -164,55 +156,4 @@ export function VirtualList<T>({
       </div>
     </div>
   )
-}
-
-interface LineProps<T> {
-  /** The key of the item. */
-  readonly id: string
-  readonly item: T
-  readonly render: (item: T) => LineContent
-  readonly index: number
-  readonly current: boolean
-  readonly columns: string
-  readonly height: number
-  /** Distance from the start of the list in pixels. */
-  readonly top: number
-}
-class Line<T> extends Pure<LineProps<T>> {
-  readonly frame = createRef<HTMLDivElement>()
-  override componentDidUpdate({ id }: LineProps<T>): void {
-    // The focus must not move to another item, whose link Enter would open.
-    const { current: line } = this.frame
-    if (id !== this.props.id && line?.contains(document.activeElement))
-      line.closest<HTMLElement>('.virtual')?.focus({ preventScroll: true })
-  }
-  override render({ item, render, index, current, columns, height, top }: LineProps<T>) {
-    const { cells, href, selected = false } = render(item)
-    return (
-      <div
-        ref={this.frame}
-        role="row"
-        class={`line${selected ? ' selected' : ''}${current ? ' current' : ''}`}
-        style={{
-          gridTemplateColumns: columns,
-          height: `${height}px`,
-          transform: `translateY(${top}px)`,
-        }}
-        aria-rowindex={index + 1}
-        aria-selected={selected}
-      >
-        {cells.map((cell, at) => (
-          <div role="cell" class="clip" key={at}>
-            {at === 0 && href !== undefined ? (
-              <a class="whole" href={href}>
-                {cell}
-              </a>
-            ) : (
-              cell
-            )}
-          </div>
-        ))}
-      </div>
-    )
-  }
 }

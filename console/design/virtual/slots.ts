@@ -32,3 +32,14 @@ export function slotsOf(keys: readonly string[], before: Slots): Slots {
   }
   return slots
 }
+
+/**
+ * Returns the slots with the items that they show.
+ * @param slots the slots of the items that they should show.
+ * @param postponed the key of the item that a slot still shows, by the key of the item that it
+ * should show.
+ */
+export const shownSlots = (slots: Slots, postponed: ReadonlyMap<string, string>): Slots =>
+  postponed.size === 0
+    ? slots
+    : new Map([...slots].map(([key, slot]) => [postponed.get(key) ?? key, slot]))

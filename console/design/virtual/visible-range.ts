@@ -1,23 +1,24 @@
 /** Computes which lines of a long list are rendered. */
 
 /** Number of lines that are rendered before and after the visible ones. */
-const BEYOND = 8
+export const BEYOND = 8
+
+/** The lines from `first` up to but excluding `end`. */
+export interface Range {
+  readonly first: number
+  readonly end: number
+}
 
 /**
- * Returns the range of lines to render, from `first` up to but excluding `end`.
- * @param moved pixels scrolled since the last rendering. Extra lines before and after the visible
- * ones prepare for the next scroll step. They are omitted if the last step was longer than their
- * height, because they would be skipped.
+ * Returns the range of lines to render: the visible ones, and some before and after them for the
+ * next scroll step. All ranges of a list that is longer than them have the same length, because
+ * adding lines to a page costs several times as much as changing their content.
+ * @param scrolled distance of the visible part from the start of the list, in pixels.
+ * @param height height of the visible part; `line`: height of a line, both in pixels.
  */
-export function visibleRange(
-  scrolled: number,
-  height: number,
-  line: number,
-  count: number,
-  moved = 0,
-): { readonly first: number; readonly end: number } {
-  const beyond = Math.abs(moved) > BEYOND * line ? 0 : BEYOND
-  const first = Math.max(0, Math.floor(scrolled / line) - beyond)
-  const end = Math.min(count, Math.ceil((scrolled + height) / line) + beyond)
-  return { first: Math.min(first, end), end }
+export function visibleRange(scrolled: number, height: number, line: number, count: number): Range {
+  const length = Math.ceil(height / line) + 1 + 2 * BEYOND
+  const last = Math.max(0, count - length)
+  const first = Math.max(0, Math.min(last, Math.floor(scrolled / line) - BEYOND))
+  return { first, end: Math.min(count, first + length) }
 }

@@ -1,8 +1,9 @@
 /** What the list of runs keeps of each run. It needs no browser. */
 import type { Run } from '../../../../protocol/runs/schema.ts'
+import { packingOf } from '../../../api/packed.ts'
 
 type Text = string | undefined
-/** A run of the list. It has one form, and only what the list shows, so that long lists are small. */
+/** A run of the list: only what the list shows, so that long lists are small. */
 export interface KeptRun {
   readonly id: string
   readonly status: Run['status']
@@ -22,37 +23,43 @@ export interface KeptRun {
   readonly updated_at: string
 }
 
-/** Maximum number of texts that runs share. */
-const SHARED = 1000
-
-/** Returns a function that reduces runs to what the list shows. Its results share equal texts. */
-export function createRunReducer(): (run: Run) => KeptRun {
-  const texts = new Map<string, string>()
-  const shared = (text: Text): Text => {
-    if (text === undefined) return undefined
-    const known = texts.get(text)
-    if (known === undefined && texts.size < SHARED) texts.set(text, text)
-    return known ?? text
-  }
-  return (run) => {
-    const { created_at, updated_at, started_at, completed_at } = run
-    const isLoop = 'loop_id' in run
-    return {
-      id: run.id,
-      status: run.status,
-      name: run.name,
-      definition_id: isLoop ? '' : (shared(run.definition_id) ?? ''),
-      loop_id: isLoop ? shared(run.loop_id) : undefined,
-      loop_name: isLoop ? shared(run.loop_name) : undefined,
-      source: isLoop ? shared(run.source?.label ?? run.source?.type) : undefined,
-      queue: isLoop ? undefined : shared(run.queue),
-      external_id: isLoop ? undefined : run.external_id,
-      initiated_by: isLoop ? undefined : shared(run.initiated_by),
-      error_message: run.error_message,
-      created_at,
-      started_at: started_at === created_at ? created_at : started_at,
-      completed_at: completed_at === updated_at ? updated_at : completed_at,
-      updated_at: updated_at === created_at ? created_at : updated_at,
-    }
+/** Returns what the list shows of a run. */
+export function keptRun(run: Run): KeptRun {
+  const isLoop = 'loop_id' in run
+  return {
+    id: run.id,
+    status: run.status,
+    name: run.name,
+    definition_id: isLoop ? '' : run.definition_id,
+    loop_id: isLoop ? run.loop_id : undefined,
+    loop_name: isLoop ? run.loop_name : undefined,
+    source: isLoop ? (run.source?.label ?? run.source?.type) : undefined,
+    queue: isLoop ? undefined : run.queue,
+    external_id: isLoop ? undefined : run.external_id,
+    initiated_by: isLoop ? undefined : run.initiated_by,
+    error_message: run.error_message,
+    created_at: run.created_at,
+    started_at: run.started_at,
+    completed_at: run.completed_at,
+    updated_at: run.updated_at,
   }
 }
+
+/** Keeps runs of the list as text. */
+export const runPacking = packingOf<KeptRun>([
+  'id',
+  'status',
+  'name',
+  'definition_id',
+  'loop_id',
+  'loop_name',
+  'source',
+  'queue',
+  'external_id',
+  'initiated_by',
+  'error_message',
+  'created_at',
+  'started_at',
+  'completed_at',
+  'updated_at',
+])

@@ -21,7 +21,7 @@ import { BulkDialog } from './bulk.tsx'
 import { MAX_NEWS, useRunChanges } from './changes.ts'
 import { ColumnsDialog, chosenColumns } from './columns.tsx'
 import { filterOf, listInput, queryOf, type RunSort, sortOf } from './filters.ts'
-import { createRunReducer, type KeptRun } from './kept.ts'
+import { type KeptRun, keptRun, runPacking } from './kept.ts'
 import { useLines } from './lines.tsx'
 import { useNames } from './names.ts'
 import { useColumns } from './preferences.ts'
@@ -43,8 +43,7 @@ export default function RunsPage({ params }: PageProps) {
   const filter = filterOf(query)
   const sort = sortOf(query)
   const input = listInput(project, query)
-  const keep = useMemo(createRunReducer, [project])
-  const list = useList('run.list', input, { keep })
+  const list = useList('run.list', input, { keep: keptRun, packing: runPacking })
   const count = useQuery('run.count', { project, ...filter } as never)
   const { list: items, error, loading, more } = useShown(list)
   const shown = useRef(items)

@@ -1,0 +1,64 @@
+/**
+ * Limits the time in which a frame renders lines of a virtual list. A line for which no time is left
+ * keeps its content and is rendered in a later frame. This module needs no browser.
+ *
+ * Invariant: each frame renders at least one of the lines that must change, so all of them are
+ * rendered eventually.
+ */
+import type { Range } from './visible-range.ts'
+
+/**
+ * Milliseconds of a frame for rendering lines. A frame should have at most 8 ms of scripts, which
+ * also prepare the list and add its pages.
+ */
+const RENDER_MS = 3
+
+/** A change of a line. */
+interface LineChange {
+  /** The key of the item that the line shows. */
+  readonly shown: string
+  /** The key of the item that the line should show, and its index. */
+  readonly next: string
+  readonly index: number
+}
+
+/** The time of the current frame for rendering lines. */
+export class RenderBudget {
+  #end = 0
+  #needed: Range = { first: 0, end: 0 }
+  #rendered = 0
+  #postponed = new Map<string, string>()
+  #incomplete = false
+
+  /** The keys of the items that are still shown, by the keys of the items that will replace them. */
+  get postponed(): ReadonlyMap<string, string> {
+    return this.#postponed
+  }
+  /** Whether a needed line was postponed, so that another frame must follow. */
+  get incomplete(): boolean {
+    return this.#incomplete
+  }
+  /**
+   * Starts the time of a frame.
+   * @param now time in milliseconds.
+   * @param needed the lines that must be rendered. The others are postponed.
+   */
+  begin(now: number, needed: Range): void {
+    this.#end = now + RENDER_MS
+    this.#needed = needed
+    this.#rendered = 0
+    this.#postponed = new Map()
+    this.#incomplete = false
+  }
+  /** Returns whether a line may be rendered now. Otherwise the line is postponed. */
+  allows({ shown, next, index }: LineChange, now: number): boolean {
+    const isNeeded = index >= this.#needed.first && index < this.#needed.end
+    if (isNeeded && (this.#rendered === 0 || now < this.#end)) {
+      this.#rendered++
+      return true
+    }
+    this.#postponed.set(next, shown)
+    this.#incomplete ||= isNeeded
+    return false
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * Follows the scroll position of an element.
+ *
+ * Invariant: nothing here refers to elements that a component returns. An element refers to those
+ * that surrounded it, and these to later ones, so all that was ever shown would be kept.
+ */
+import type { RefObject } from 'preact'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+
+/** The visible part of an element's content, in pixels. */
+interface View {
+  readonly scrolled: number
+  readonly height: number
+  /** Distance that was scrolled in the last step. */
+  readonly moved: number
+}
+/** The scroll position of an element. */
+interface Scrolling {
+  readonly view: View
+  /** Renders the component again in the next frame, if no scroll step does it before. */
+  readonly renderNext: () => void
+  /** Renders the component again, with no distance, when nothing has been scrolled for a while. */
+  readonly renderSettled: () => void
+}
+
+/** Milliseconds without a scroll step after which scrolling has ended. */
+const SETTLED_MS = 100
+
+/** Returns the scroll position of an element, and renders the component again after each change. */
+export function useScrolling(element: RefObject<HTMLElement | null>): Scrolling {
+  const [view, setView] = useState<View>({ scrolled: 0, height: 800, moved: 0 })
+  const { cancel, renderNext, renderSettled } = useMemo(() => {
+    let frame = 0
+    let timer: ReturnType<typeof setTimeout> | undefined
+    return {
+      cancel: (): void => {
+        cancelAnimationFrame(frame)
+        clearTimeout(timer)
+      },
+      renderNext: (): void => {
+        cancelAnimationFrame(frame)
+        // The next callback may still belong to this frame, if a scroll event led to the rendering.
+        frame = requestAnimationFrame(() => {
+          frame = requestAnimationFrame(() => setView((before) => ({ ...before })))
+        })
+      },
+      renderSettled: (): void => {
+        clearTimeout(timer)
+        timer = setTimeout(() => setView((before) => ({ ...before, moved: 0 })), SETTLED_MS)
+      },
+    }
+  }, [])
+  useEffect(() => {
+    const { current: scroller } = element
+    if (!scroller) return
+    // Scroll events and observers come when the layout is known, so reading it costs nothing.
+    const measure = (): void => {
+      cancel()
+      const { scrollTop: scrolled, clientHeight: height } = scroller
+      setView((before) => ({ scrolled, height, moved: scrolled - before.scrolled }))
+    }
+    const observer = new ResizeObserver(measure)
+    observer.observe(scroller)
+    scroller.addEventListener('scroll', measure, { passive: true })
+    measure()
+    return () => {
+      cancel()
+      observer.disconnect()
+      scroller.removeEventListener('scroll', measure)
+    }
+  }, [])
+  return { view, renderNext, renderSettled }
+}
