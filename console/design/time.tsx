@@ -11,11 +11,11 @@ document.addEventListener('visibilitychange', () => {
   now.value = Date.now()
 })
 
-/** Distance in milliseconds below which a relative time is shown in seconds. */
+/** Distance from the current time below which a relative time is shown in seconds. */
 const MINUTE_MS = 60_000
 /**
- * The current time, updated every ten seconds. A relative time in minutes or more follows it, so a
- * long list of them is not rendered every second.
+ * The current time, updated every ten seconds. Relative times of a minute or more follow it, so a
+ * long list of such times is not rendered every second.
  */
 const slowNow = computed(() => Math.floor(now.value / 10_000) * 10_000)
 const relativeTo = (ms: number): number =>
