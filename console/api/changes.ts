@@ -12,7 +12,7 @@ interface Followed {
   readonly listeners: Set<Listener>
   readonly stop: () => void
 }
-/** Milliseconds for which a subscription without listeners is kept. */
+/** Time for which a subscription without listeners is kept. */
 const KEPT_MS = 2000
 const followed = new Map<string, Followed>()
 

@@ -148,14 +148,14 @@ export function requestOf(name: string, input: Readonly<Record<string, unknown>>
   }
 }
 
-/** Milliseconds for which the response of an early call is kept. */
+/** Time for which the response to an early call is kept. */
 const EARLY_MS = 10_000
 const early = new Map<string, { readonly reply: Promise<unknown>; readonly end: () => void }>()
 const identityOf = (name: string, input: object): string => `${name} ${JSON.stringify(input)}`
 
 /**
  * Calls a query before the page that needs it is loaded. The first `call` with the same name and
- * input within ten seconds receives the response. If the early call has failed by then, `call`
+ * input within `EARLY_MS` receives the response. If the early call has failed by then, `call`
  * sends a request as usual.
  */
 export function callEarly<N extends CallName>(name: N, input: CallInput<N>): void {

@@ -101,11 +101,11 @@ async function refresh(): Promise<boolean> {
 /** Kinds of changes that may affect the person's permissions. */
 const OF_PERMISSIONS: ReadonlySet<string> = new Set(['assignment', 'principal', 'role', 'refused'])
 /**
- * Delays in milliseconds between a change and the reloads of the session. The second reload is for
+ * Delays between a change and the reloads of the session. The second reload is for
  * a gateway that applies the change later than this page receives it.
  */
 const RELOADS_MS = [200, 2000]
-/** Milliseconds until the session is loaded again after a failure. */
+/** Delay before the session is loaded again after a failure. */
 const RETRY_MS = 2000
 
 /**

@@ -23,8 +23,8 @@ const GRACE_SECONDS = 5
  * @property {number} seconds that a file may take; 0: unlimited
  * @property {(line: string) => void} line receives each line of output
  * @property {(name: string, lines: readonly string[], why: string, began: number) => boolean
- *   } report reports a file with its output. `why` states how its process failed, and is empty if the result
- *   depends only on the tests. Returns whether the file passed.
+ *   } report reports a file with its output. `why` states how its process failed, and is empty if
+ *   the result depends only on the tests. Returns whether the file passed.
  */
 
 /**

@@ -100,7 +100,7 @@ export default function ApplyPage({ params }: PageProps) {
       }),
       { kind: 'planned', result: planned },
     )
-  // A plan is valid only for the files and choices from which it was made.
+  // A plan is valid only for its files and choices, so a change of them makes a new plan.
   useEffect(() => {
     setStep({ kind: 'none' })
     setError(undefined)

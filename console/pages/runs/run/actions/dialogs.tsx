@@ -231,7 +231,7 @@ export function SignalDialog({
   done,
 }: DialogProps & {
   readonly name: string
-  /** Waiting steps. With them, one is completed; without, a signal is sent. */
+  /** The waiting steps, one of which is completed. Without them, a signal is sent. */
   readonly steps?: readonly { readonly key: string; readonly label: string }[]
 }) {
   const [signal, setSignal] = useState(name)
