@@ -90,7 +90,7 @@ async function refresh(): Promise<boolean> {
   try {
     await loadSession()
     if (signedIn.peek() === false) forget()
-    // Refused subscriptions may be permitted now.
+    // Subscriptions that were refused may be permitted now, so they are retried.
     else if (rights() !== before) live().retry()
     return true
   } catch (error) {

@@ -103,7 +103,7 @@ function Export({
   )
 }
 
-/** Shows the log of a project; without `project`, that of the organization. */
+/** Shows the log of a project, or of the organization if `project` is absent. */
 export function AuditLog({ project }: { readonly project?: string }) {
   const { query } = place.value
   const key = filterNames.map((name) => query.get(name) ?? '').join('\n')

@@ -28,7 +28,7 @@ type Step =
   | { readonly kind: 'none' | 'planning' }
   | { readonly kind: 'planned' | 'applying' | 'applied'; readonly result: ApplyResult }
 
-/** Reads the files again when they or the variables change. */
+/** Reads the files whenever the files or the variables change. */
 function useRead(files: readonly UploadedFile[], variables: string): ReadFiles | undefined {
   const [read, setRead] = useState<ReadFiles>()
   useEffect(() => {

@@ -3,7 +3,7 @@
  * changes appear.
  *
  * Invariants:
- * R1. Rows of an older query never replace those of a newer one.
+ * R1. Rows of an older query never replace rows of a newer query.
  * R2. Rows stay visible while they are loaded again.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'

@@ -139,7 +139,7 @@ export function ResumeDialog({ project, id, onClose, done }: DialogProps) {
 
 /**
  * Retries a failed run in place, from a chosen step on. `from` is the key of the step that is
- * chosen at first; '' stands for the failed step.
+ * initially chosen; '' stands for the failed step.
  */
 export function RetryDialog({
   project,

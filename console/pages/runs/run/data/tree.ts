@@ -20,7 +20,7 @@ export interface Row {
   readonly open: boolean
 }
 
-/** A branch of a step: its name, and its steps in their order. */
+/** A branch of a step, with its steps in order. */
 interface Branch {
   readonly id: string
   readonly name: string
@@ -57,7 +57,7 @@ export function placeOf(
   return undefined
 }
 
-/** Maximum number of branches with which a step is expanded at first. */
+/** Maximum number of branches of a step that is initially expanded. */
 const MAX_OPEN_BRANCHES = 12
 const least = (values: readonly (number | undefined)[]): number | undefined => {
   let found: number | undefined

@@ -64,7 +64,7 @@ const alike = ({ step, wait, on }: Open): string => {
 }
 
 /**
- * Returns the reasons why a run makes no progress, first those that a person can act on.
+ * Returns the reasons why a run makes no progress. Reasons that a person can act on come first.
  * @param run the status, and the reason for the whole run.
  * @param nameOf returns the name of a principal.
  */

@@ -10,7 +10,7 @@ import type { LiveRun } from '../data/live-run.ts'
 import { waitingText as text } from './text.ts'
 import { type NextStep, type Reason, reasonsOf } from './waiting.ts'
 
-/** Number of reasons that are shown at first. */
+/** Number of reasons that are shown initially. */
 const INITIAL_REASONS = 3
 
 /** Shows the reasons why a run waits; nothing if it does not. */
