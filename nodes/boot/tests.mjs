@@ -129,7 +129,8 @@ export async function runTests(root, args, loader) {
    */
   const report = (name, lines, why, began) => {
     if (stopped) return true
-    const hasPassed = why === '' && !lines.some((line) => /^not ok\b(?!.*# (?:skip|todo))/i.test(line))
+    const hasPassed =
+      why === '' && !lines.some((line) => /^not ok\b(?!.*# (?:skip|todo))/i.test(line))
     for (const line of [
       `# Subtest: ${name}`,
       ...lines.map((line) => `    ${line}`),

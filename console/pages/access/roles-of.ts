@@ -10,5 +10,5 @@ const MAX_ROLES = 200
  * until they are loaded.
  */
 export const useRoles = (project: string): readonly Role[] =>
-  useQuery('role.list', { project, limit: MAX_ROLES }, { kinds: ['role'] }).state.value.data?.items ??
-  []
+  useQuery('role.list', { project, limit: MAX_ROLES }, { kinds: ['role'] }).state.value.data
+    ?.items ?? []

@@ -232,7 +232,10 @@ function SignedLink({
       <SelectField
         label={text.linkFor}
         value={minutes}
-        choices={PERIODS_MINUTES.map((count) => ({ value: String(count), label: text.minutes(count) }))}
+        choices={PERIODS_MINUTES.map((count) => ({
+          value: String(count),
+          label: text.minutes(count),
+        }))}
         onValue={setMinutes}
       />
       {error && <Failure error={error} />}

@@ -55,7 +55,10 @@ export function TakeDialog({ project, id, onClose }: Props) {
       <SelectField
         label={text.takeFor}
         value={minutes}
-        choices={PERIODS_MINUTES.map((count) => ({ value: String(count), label: text.minutes(count) }))}
+        choices={PERIODS_MINUTES.map((count) => ({
+          value: String(count),
+          label: text.minutes(count),
+        }))}
         onValue={setMinutes}
       />
       {error && <Failure error={error} />}

@@ -95,7 +95,9 @@ const Jobs = ({ of: { jobs = [] }, base }: { readonly of: Worker; readonly base:
         </a>
       </li>
     ))}
-    {jobs.length > MAX_SHOWN_JOBS && <li class="soft">{text.moreJobs(jobs.length - MAX_SHOWN_JOBS)}</li>}
+    {jobs.length > MAX_SHOWN_JOBS && (
+      <li class="soft">{text.moreJobs(jobs.length - MAX_SHOWN_JOBS)}</li>
+    )}
   </ul>
 )
 

@@ -84,7 +84,10 @@ export async function readFile(
     const next = read['next_offset']
     if (typeof next !== 'number' || at >= maxBytes) {
       const bytes = new Uint8Array(await new Blob(parts as Uint8Array<ArrayBuffer>[]).arrayBuffer())
-      return { bytes: bytes.subarray(0, maxBytes), complete: typeof next !== 'number' && at <= maxBytes }
+      return {
+        bytes: bytes.subarray(0, maxBytes),
+        complete: typeof next !== 'number' && at <= maxBytes,
+      }
     }
     if (next !== at) throw new ApiError(409, 'conflict', text.changedWhileRead)
   }

@@ -233,7 +233,8 @@ const Place = ({ difference: { path, a, b } }: { readonly difference: Difference
 )
 function cellOf(value: unknown) {
   if (value === undefined) return <span class="soft">{text.absent}</span>
-  return typeof value === 'object' || (typeof value === 'string' && value.length > MAX_CHARACTERS) ? (
+  return typeof value === 'object' ||
+    (typeof value === 'string' && value.length > MAX_CHARACTERS) ? (
     <Tree value={value} />
   ) : (
     <span class="mono user-text">{JSON.stringify(value)}</span>

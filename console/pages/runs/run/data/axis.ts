@@ -66,7 +66,11 @@ export function marksOf(
   const size = sizes.find((one) => length / one <= maxIntervals) ?? (sizes.at(-1) as number)
   const marks: { offset: number; position: number }[] = []
   const first = Math.ceil((range.from - origin) / size) * size
-  for (let offset = first; origin + offset <= range.to && marks.length <= maxIntervals; offset += size)
+  for (
+    let offset = first;
+    origin + offset <= range.to && marks.length <= maxIntervals;
+    offset += size
+  )
     marks.push({ offset, position: positionOf(origin + offset, range) })
   return marks
 }
