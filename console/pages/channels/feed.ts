@@ -1,5 +1,5 @@
 /**
- * The loaded messages of a channel, and the lines of its timeline. Pure.
+ * The loaded messages of a channel, and the lines of its timeline. The functions are pure.
  *
  * Invariants:
  * F1. Messages are in the order of `seq`, each once, without gaps between them.

@@ -1,6 +1,6 @@
 /**
  * The filter and the sort order of a table, as the URL and the menus represent them, and their
- * conversion to queries. Pure.
+ * conversion to queries. The functions are pure.
  */
 
 import { getOwn } from '../../../../protocol/lookup.ts'
