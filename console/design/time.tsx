@@ -16,8 +16,8 @@ const MINUTE_MS = 60_000
 /** Interval in which relative times of a minute or more are updated. */
 const SLOW_MS = 10_000
 /**
- * The current time, updated every `SLOW_MS`. Relative times of a minute or more follow it, so a long
- * list of such times is not rendered every second.
+ * The current time, updated every `SLOW_MS`. Relative times of a minute or more follow it, so a
+ * long list of such times is not rendered every second.
  */
 const slowNow = computed(() => Math.floor(now.value / SLOW_MS) * SLOW_MS)
 const relativeTo = (ms: number): number =>

@@ -1,5 +1,6 @@
 /**
- * Plans an import: which column of a file goes to which column of the table. The functions are pure.
+ * Plans an import: which column of a file goes to which column of the table. The functions are
+ * pure.
  */
 
 import { dataOf, inferColumns } from '../../../../client/cli/tables/columns.ts'
