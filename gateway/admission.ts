@@ -19,7 +19,7 @@ import type { Caller } from './auth/authenticate.ts'
 import { authorizeRow, enter } from './auth/authorize.ts'
 import { sessionCookieOf } from './auth/console/cookies.ts'
 import { charged } from './auth/rate.ts'
-import { BODY_LIMIT, type Call, type Edge, factsOf, type Routed } from './call.ts'
+import { type Call, type Edge, factsOf, MAX_BODY_BYTES, type Routed } from './call.ts'
 import { readUpload, type Uploaded } from './files/form.ts'
 import { admitted } from './guard.ts'
 import type { Incoming } from './http/request.ts'
@@ -242,7 +242,7 @@ const validateBody: Stage = (admission) => {
   const { edge, routed, incoming, exchange } = admission
   const { row } = routed
   if (incoming.broken === 'too_large')
-    return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
+    return refuse('payload_too_large', { limit: row.shape.limit ?? MAX_BODY_BYTES })
   // The handler reads a streamed body, and repeats admission (`admitted`) afterwards.
   if (row.shape.upload === 'streamed') return undefined
   if (row.shape.upload)

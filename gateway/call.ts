@@ -149,4 +149,4 @@ export interface Routed {
 }
 
 /** Maximum body size in bytes for rows that declare no limit. */
-export const BODY_LIMIT = 1_048_576
+export const MAX_BODY_BYTES = 1_048_576

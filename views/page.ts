@@ -39,7 +39,7 @@ export const limitOf = (input: Paging): number => input.limit ?? DEFAULT_LIMIT
  * item is larger, it is returned alone. A page of the feed ends with the event whose frames reach
  * this number.
  */
-export const CHARACTERS = 1_000_000
+export const MAX_PAGE_CHARACTERS = 1_000_000
 /**
  * Returns as many of the first items as fit in a page: at least one, at most `limit`.
  * @param size returns the size of an item in characters.
@@ -49,7 +49,7 @@ export function fitting<T>(
   limit: number,
   size: (item: T) => number,
 ): readonly T[] {
-  let left = CHARACTERS
+  let left = MAX_PAGE_CHARACTERS
   const end = items.findIndex(
     (item, index) => index === limit || ((left -= size(item)) < 0 && index > 0),
   )
@@ -68,7 +68,7 @@ export const sizeOf = ({ record, spec, events }: Sized): number =>
 
 /**
  * Builds a page from rows that were read with a limit of one more than requested. The page has
- * fewer items than requested when the JSON of the rows exceeds `CHARACTERS`.
+ * fewer items than requested when the JSON of the rows exceeds `MAX_PAGE_CHARACTERS`.
  */
 export function page<R extends object, T>(
   rows: readonly R[],

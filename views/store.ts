@@ -12,7 +12,7 @@
 
 import type { Database, Statement } from 'better-sqlite3'
 import { TransientMap } from '../protocol/rules/transient-map.ts'
-import { CHARACTERS, sizeOf } from './page.ts'
+import { MAX_PAGE_CHARACTERS, sizeOf } from './page.ts'
 import { Shapes } from './shapes.ts'
 import { ChangeTail } from './tables/changes/tail.ts'
 import { FeedTail } from './tables/runs/tail.ts'
@@ -235,10 +235,10 @@ export class Store {
   each<R>(sql: string, ...values: Bound[]): IterableIterator<R> {
     return this.#prepare(sql).iterate(...values) as IterableIterator<R>
   }
-  /** Returns the rows of a query for a page. Reading stops once their JSON exceeds `CHARACTERS`. */
+  /** Returns the rows of a query for a page. Reading stops once their JSON exceeds `MAX_PAGE_CHARACTERS`. */
   upToPage<R extends object>(sql: string, ...values: Bound[]): R[] {
     const rows: R[] = []
-    let left = CHARACTERS
+    let left = MAX_PAGE_CHARACTERS
     for (const row of this.each<R>(sql, ...values)) {
       rows.push(row)
       left -= sizeOf(row)

@@ -8,7 +8,7 @@ import {
   type Exchange,
   type ExchangeCommands,
   type ExchangeOutcome,
-  STREAK,
+  MAX_STREAK,
   type Wake,
 } from '../../protocol/channels/exchange.ts'
 import type { ChannelEvent, ChannelMember, ChannelMessage } from '../../protocol/channels/schema.ts'
@@ -38,7 +38,7 @@ const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard
  * The agents that a message wakes. In a direct message, a message from a person wakes all agents.
  * In any other channel, such a message wakes the agents that it mentions and the agents of its
  * thread. A message from an agent wakes only agents that it mentions. A thread may have at most
- * `STREAK` consecutive messages from agents, including pending answers. Agents beyond this limit
+ * `MAX_STREAK` consecutive messages from agents, including pending answers. Agents beyond this limit
  * are not woken.
  */
 function wokenBy(
@@ -59,7 +59,7 @@ function wokenBy(
     .filter((wake) => threadOf(wake) === reply_to).length
   return agents
     .filter((id) => mentioned.includes(id))
-    .slice(0, Math.max(0, STREAK - (getOwn(streaks, reply_to) ?? 0) - 1 - coming))
+    .slice(0, Math.max(0, MAX_STREAK - (getOwn(streaks, reply_to) ?? 0) - 1 - coming))
 }
 /** Id of the root of the thread in which an answer is posted. */
 const threadOf = ({ root, message_id }: Wake): string => root ?? message_id

@@ -8,7 +8,7 @@ import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
 import {
   type Exchange,
   type ExchangeEvent,
-  REMEMBERED,
+  MAX_THREAD_ENTRIES,
   type Wake,
 } from '../../protocol/channels/exchange.ts'
 import {
@@ -118,7 +118,7 @@ function remember(numbers: Record<string, number>, key: string, value: number | 
   if (value === undefined) return
   numbers[key] = value
   const [oldest = ''] = Object.keys(numbers)
-  if (Object.keys(numbers).length > REMEMBERED) delete numbers[oldest]
+  if (Object.keys(numbers).length > MAX_THREAD_ENTRIES) delete numbers[oldest]
 }
 /** Counts a message from an agent; a message from a person resets the count. */
 export const countStreak = (

@@ -14,7 +14,7 @@ import { decided, draft, emit, type LoopOptions, nothing, tellRun } from './draf
 import { askForPlace, givePlaceBack } from './places.ts'
 import { stands } from './standing.ts'
 import { fireSchedules } from './start.ts'
-import { isLiving, type LoopState, spentToday, WINDOW } from './state.ts'
+import { isLiving, type LoopState, spentToday, WINDOW_MS } from './state.ts'
 import { consequences } from './triggers.ts'
 
 type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']
@@ -106,7 +106,7 @@ export function spend(
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
-  emit(on, { type: 'credits.spent', at: Math.floor(cause.at / WINDOW) * WINDOW, milli })
+  emit(on, { type: 'credits.spent', at: Math.floor(cause.at / WINDOW_MS) * WINDOW_MS, milli })
   const { daily_budget_usd, daily_credit_budget } = state.record?.limits ?? {}
   const daily = milliOf({
     ...(daily_budget_usd !== undefined && { budget_usd: daily_budget_usd }),

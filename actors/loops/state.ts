@@ -104,7 +104,7 @@ export const isLiving = (state: LoopState): state is Living =>
 const REMEMBERED = 2000
 const DAY_MS = 86_400_000
 /** Length in milliseconds of the windows in which spending is summed. */
-export const WINDOW = 300_000
+export const WINDOW_MS = 300_000
 
 /** Amount that runs spent within the last day, in thousandths of a credit. */
 export const spentToday = ({ spent }: LoopState, now: number): number =>

@@ -15,16 +15,16 @@ import { timestamp } from '../../protocol/common.ts'
 import { serviceJob } from '../../protocol/jobs/service-job.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
 import {
-  ATTEMPTS,
   type AttemptOutcome,
   DELIVERIES,
   type DeliveryCommands,
   type DeliveryEvent,
   type DeliveryOpening,
   type DeliveryOutcome,
-  PROMPT,
+  MAX_ATTEMPTS,
   pauseAfter,
   type Resent,
+  START_TIMEOUT_MS,
 } from '../../protocol/webhooks/delivery.ts'
 import type { Attempt, DeliveryRecord } from '../../protocol/webhooks/rows.ts'
 import { type Actor, type Cause, type Decided, defineActor, type Tell } from '../actor.ts'
@@ -46,7 +46,7 @@ type Done<R = undefined> = Decided<DeliveryEvent, R>
 const nothing: Done = { events: [], reply: undefined }
 const over = ({ record }: DeliveryState): boolean =>
   record.status === 'delivered' || record.status === 'failed'
-const most = ({ opening }: DeliveryState): number => (opening.once ? 1 : ATTEMPTS)
+const most = ({ opening }: DeliveryState): number => (opening.once ? 1 : MAX_ATTEMPTS)
 /** The fairness key of the job: receivers take turns, so a slow receiver does not delay others. */
 const receiverOf = ({ to }: DeliveryOpening): string =>
   to.kind === 'webhook' ? to.webhook_id : to.callback_url.slice(0, 128)
@@ -102,7 +102,7 @@ function begin(
   { job_id }: Input<'delivery.begin'>,
   { at, self: { id } }: Cause,
 ): Done<{ attempt: number }> {
-  const late = state?.opening.once && at > state.opened_at + PROMPT
+  const late = state?.opening.once && at > state.opened_at + START_TIMEOUT_MS
   if (
     !state ||
     over(state) ||
@@ -142,7 +142,7 @@ function settled(
     ...took,
     ...(answer !== undefined && { answer }),
   }
-  const attempt_log = [...(state.record.attempt_log ?? []), attempt].slice(-ATTEMPTS)
+  const attempt_log = [...(state.record.attempt_log ?? []), attempt].slice(-MAX_ATTEMPTS)
   if (delivered)
     return {
       events: [

@@ -20,7 +20,7 @@ export const REVIEWED = 'tour.reviewed'
  */
 export const TAGS = { made_by: 'tour' }
 /** Milliseconds after which the tour that created an object can no longer be running. */
-export const LEFT = 30 * 60_000
+export const TOUR_TIMEOUT_MS = 30 * 60_000
 
 /**
  * Returns the action names of one tour. They contain the tour's name, because all workers share the
@@ -118,7 +118,7 @@ export async function tidy(at: Client, now: number): Promise<void> {
       ...(cursor !== undefined && { cursor }),
     })
     for (const { id, tags, created_at } of page.items)
-      if (tags?.['made_by'] === TAGS.made_by && now - Date.parse(created_at) > LEFT)
+      if (tags?.['made_by'] === TAGS.made_by && now - Date.parse(created_at) > TOUR_TIMEOUT_MS)
         await at.loop.delete({ id }).catch(() => {})
     cursor = page.has_more ? page.next_cursor : undefined
   } while (cursor !== undefined)

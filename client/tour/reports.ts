@@ -16,7 +16,7 @@ import { Worker } from '../worker.ts'
 import { tidyAgents } from './agent.ts'
 import { brandOf } from './commits.ts'
 import { listFiles } from './files.ts'
-import { LEFT, TAGS } from './loop.ts'
+import { TAGS, TOUR_TIMEOUT_MS } from './loop.ts'
 import { measure } from './measure.ts'
 import { answerOf, checkEnd, checkTranscript, follow, plain, type Question } from './question.ts'
 import { fromTools } from './verify.ts'
@@ -142,7 +142,7 @@ const reportScript = (tour: string, brand: string, base: string): string => `scr
 async function tidyTables(at: Client, now: number): Promise<void> {
   const { items } = await at.table.list({ limit: 200 })
   for (const { id, name, created_at } of items)
-    if (/^tour_[0-9a-f]{6}$/.test(name) && now - Date.parse(created_at) > LEFT)
+    if (/^tour_[0-9a-f]{6}$/.test(name) && now - Date.parse(created_at) > TOUR_TIMEOUT_MS)
       await at.table.delete({ id }).catch(() => {})
 }
 

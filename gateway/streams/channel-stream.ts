@@ -23,7 +23,7 @@ import { type Call, type Edge, scopeId } from '../call.ts'
 import type { Sink } from '../http/respond.ts'
 import type { World } from '../ports.ts'
 import type { Item } from './chunk.ts'
-import { type Follower, WITHIN } from './follow.ts'
+import { type Follower, MAX_WAIT_MS } from './follow.ts'
 import type { Source } from './followers.ts'
 import { frame } from './sse.ts'
 
@@ -93,7 +93,7 @@ export function channelSource(world: World, project: string, id: string): Source
   return {
     key: `channel ${project} ${id}`,
     comment: ': keepalive',
-    ask: (after, fresh) => ask(after, PAGE, fresh, WITHIN),
+    ask: (after, fresh) => ask(after, PAGE, fresh, MAX_WAIT_MS),
     newest: async () => {
       const page = await ask(Number.MAX_SAFE_INTEGER, 1)
       return isRefusal(page) ? page : { ...page, oldest: 0, more: false }

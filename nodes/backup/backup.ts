@@ -17,7 +17,7 @@ import { snapshotStream } from '../nats/journal/copy.ts'
 import { createJournal } from '../nats/journal/journal.ts'
 import { createRegistry } from '../nats/journal/registry.ts'
 import type { Nats } from '../nats/server/connect.ts'
-import { ELECTING, type Layout, patiently, RESTORING } from '../nats/server/provision.ts'
+import { ELECTION_TIMEOUT_MS, type Layout, patiently, RESTORING } from '../nats/server/provision.ts'
 import { StartFault } from '../process/fault.ts'
 import { version } from '../version.ts'
 import { type ArchiveWriter, writeArchive } from './archive.ts'
@@ -50,7 +50,7 @@ export async function takeBackup(nats: Nats, to: string, progress: Progress): Pr
         'There is no installation of Baton on these NATS servers. Check the addresses in BATON_NATS.',
       )
     })
-  const records = await patiently(nats, 'A backup', list, ELECTING)
+  const records = await patiently(nats, 'A backup', list, ELECTION_TIMEOUT_MS)
   const layout = records.find(({ key }) => key === 'layout')
   if (records.some(({ key }) => key === RESTORING))
     throw new StartFault(

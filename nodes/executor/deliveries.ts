@@ -17,7 +17,7 @@ import {
   type DeliveryOpening,
   pauseAfter,
 } from '../../protocol/webhooks/delivery.ts'
-import { ANSWER_SHOWN } from '../../protocol/webhooks/rows.ts'
+import { MAX_RESPONSE_CHARACTERS } from '../../protocol/webhooks/rows.ts'
 import type { Failed, Post, Received } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
 import { passing, pauseOf } from './answer.ts'
@@ -229,9 +229,9 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
 function excerptOf(answer: Received | Failed): { readonly answer?: string } {
   if ('failed' in answer) return {}
   const text = answer.body
-    .subarray(0, 4 * ANSWER_SHOWN)
+    .subarray(0, 4 * MAX_RESPONSE_CHARACTERS)
     .toString('utf8')
-    .slice(0, ANSWER_SHOWN)
+    .slice(0, MAX_RESPONSE_CHARACTERS)
     // Removes the first half of a surrogate pair that the cut has split.
     .replace(/[\ud800-\udbff]$/, '')
   return text === '' ? {} : { answer: text }

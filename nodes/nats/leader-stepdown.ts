@@ -8,7 +8,7 @@
  */
 import { Empty } from '@nats-io/transport-node'
 import { sentence } from './failures.ts'
-import { type Nats, QUESTION } from './server/connect.ts'
+import { type Nats, REQUEST_TIMEOUT_MS } from './server/connect.ts'
 
 /** Minimum number of consecutive rejections on one subject before a step-down is requested. */
 const MIN_REJECTIONS = 4
@@ -55,7 +55,12 @@ export function createLeaderStepDown(
       'stream leader rejects valid appends; step-down requested',
     )
     nats
-      .ask(`${nats.space.api}.STREAM.LEADER.STEPDOWN.${stream}`, Empty, undefined, QUESTION)
+      .ask(
+        `${nats.space.api}.STREAM.LEADER.STEPDOWN.${stream}`,
+        Empty,
+        undefined,
+        REQUEST_TIMEOUT_MS,
+      )
       .catch((error: unknown) =>
         nats.log.warn(
           { event: 'stream_stepdown_failed', stream, reason: sentence(error) },

@@ -87,7 +87,7 @@ import {
   nobody,
   type OrganizationOptions,
   type OrganizationState,
-  QUESTION_AFTER,
+  QUERY_AFTER_MS,
 } from './state.ts'
 
 type OrganizationEvent =
@@ -236,7 +236,7 @@ export const organizationActor = (
     },
     ...evolveHolds,
     'handle.reserved': (state, { id, handle, project }, at) => {
-      state.claims[id] = { handle, project, due: at + QUESTION_AFTER }
+      state.claims[id] = { handle, project, due: at + QUERY_AFTER_MS }
       return state
     },
     'handle.questioned': (state, { id }) => {

@@ -30,7 +30,7 @@ import { charged } from '../rate.ts'
 import { deviceId, newDeviceCode, newUserCode } from './codes.ts'
 
 /** Maximum size of a form in bytes. */
-export const DEVICE_FORM_LIMIT = 16_384
+export const MAX_DEVICE_FORM_BYTES = 16_384
 /** Maximum number of attempts to generate a user code that no other device request uses. */
 const MAX_ATTEMPTS = 3
 /** Path of the page on which people enter the user code. */

@@ -18,7 +18,7 @@ import { form, notice, questionOf } from './page.ts'
 import { type LinkClaim, readToken } from './token.ts'
 
 /** Maximum size of a form in bytes. */
-export const FORM_LIMIT = 65_536
+export const MAX_FORM_BYTES = 65_536
 const COMMENT = 16_384
 
 interface Opened {

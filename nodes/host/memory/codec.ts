@@ -1,5 +1,5 @@
 /**
- * Encodes and decodes envelopes. If the JSON of an entry is longer than `LARGE`, its events and
+ * Encodes and decodes envelopes. If the JSON of an entry is longer than `MAX_INLINE_CHARACTERS`, its events and
  * reply are stored as a value in the object store. The entry then contains the name of the value
  * instead. The value is stored before the envelope that refers to it is appended.
  *
@@ -15,7 +15,7 @@ import type { Blobs } from '../ports.ts'
 import { CompactWriter, isCompact, type Outside, restore } from './compact.ts'
 
 /** Characters of JSON above which the content of an entry is stored outside the journal. */
-export const LARGE = 256 * 1024
+export const MAX_INLINE_CHARACTERS = 256 * 1024
 /** The newest format that this release reads and writes. */
 export const NEWEST_FORMAT = 3
 export type EnvelopeFormat = 1 | 2 | typeof NEWEST_FORMAT
@@ -111,7 +111,7 @@ export async function envelopeJson(
   blobs: Blobs,
 ): Promise<string> {
   for (let i = 0; i < entries.length; i++) {
-    if ((sizes[i] as number) <= LARGE) continue
+    if ((sizes[i] as number) <= MAX_INLINE_CHARACTERS) continue
     const entry = entries[i] as Entry
     const { events, reply } = entry
     const blob = `${name}.${i}`

@@ -20,7 +20,7 @@ import {
 import { follow } from '../follow.ts'
 import { createSuccession, leads } from '../leader.ts'
 import { createLeaderStepDown } from '../leader-stepdown.ts'
-import { type Nats, QUESTION } from '../server/connect.ts'
+import { type Nats, REQUEST_TIMEOUT_MS } from '../server/connect.ts'
 import { messageAt, newest } from './newest.ts'
 import { type Pulling, pull } from './pull.ts'
 
@@ -136,13 +136,13 @@ export function createJournal(
 
   const last = async (partition: number, shard: number): Promise<Stored | undefined> => {
     const stream = streamOf(partition)
-    const found = await newest(nats, stream, subjectOf(partition, shard), QUESTION)
+    const found = await newest(nats, stream, subjectOf(partition, shard), REQUEST_TIMEOUT_MS)
     return found && opened(stream, found.sequence, found.data, found.headers)
   }
 
   const at = async (partition: number, sequence: number): Promise<Stored | undefined> => {
     const stream = streamOf(partition)
-    const found = await messageAt(nats, stream, sequence, QUESTION)
+    const found = await messageAt(nats, stream, sequence, REQUEST_TIMEOUT_MS)
     return found && opened(stream, found.sequence, found.data, found.headers)
   }
 

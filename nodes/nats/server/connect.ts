@@ -74,9 +74,9 @@ export interface ConnectOptions {
  * Timeout of a JetStream request in milliseconds. It is short because requests stay unanswered
  * during a leader election and are repeated.
  */
-export const QUESTION = 2000
+export const REQUEST_TIMEOUT_MS = 2000
 /** Timeout of a write to a stream or bucket, in milliseconds. */
-export const STORING = 4000
+export const WRITE_TIMEOUT_MS = 4000
 
 /**
  * Milliseconds between pings, and the maximum number of unanswered pings. The client disconnects
@@ -206,8 +206,12 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
   const domain = access.domain === undefined ? {} : { domain: access.domain }
   return {
     connection,
-    streams: jetstream(connection, { timeout: STORING, ...domain }),
-    manager: await jetstreamManager(connection, { timeout: QUESTION, checkAPI: false, ...domain }),
+    streams: jetstream(connection, { timeout: WRITE_TIMEOUT_MS, ...domain }),
+    manager: await jetstreamManager(connection, {
+      timeout: REQUEST_TIMEOUT_MS,
+      checkAPI: false,
+      ...domain,
+    }),
     space,
     permitted: (work) =>
       forbidden.race(
@@ -251,7 +255,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
 async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<boolean> {
   for (const started = performance.now(); ; await sleep(100)) {
     try {
-      await ask(`${api}.INFO`, Empty, undefined, QUESTION)
+      await ask(`${api}.INFO`, Empty, undefined, REQUEST_TIMEOUT_MS)
       return true
     } catch (error) {
       if (!isNoResponders(error)) return true

@@ -161,7 +161,7 @@ export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
 /** Default number of milliseconds for which a failing operation is retried. */
 const RETRY_TIMEOUT_MS = 60_000
 /** Milliseconds for which commands retry, because the servers may be electing a leader. */
-export const ELECTING = 30_000
+export const ELECTION_TIMEOUT_MS = 30_000
 /**
  * Retries a failing operation, because the servers may be electing a leader or lack peers.
  * @param what name of the stream or record, for messages.

@@ -22,7 +22,7 @@ import {
   type Scope,
 } from './program.ts'
 import { closingBraces } from './tokens.ts'
-import { ExpressionError, MAX_SIZE, typeName, WORK, weigh } from './values.ts'
+import { ExpressionError, MAX_SIZE, typeName, WORK_BUDGET, weigh } from './values.ts'
 
 export { ExpressionError } from './values.ts'
 /** The root names that an expression may read, with their JSON values. */
@@ -97,7 +97,7 @@ function runProgram(program: Program | ProgramFault, source: string, scope: Scop
   }
 }
 /** Returns a scope with a full budget. */
-export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK })
+export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK_BUDGET })
 
 /**
  * Evaluates an expression, with or without `${{ }}`. Returns a JSON value; unknown fields are null.

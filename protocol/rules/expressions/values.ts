@@ -25,7 +25,7 @@ export interface Budget {
   left: number
 }
 /** Work budget of one evaluation, or of one rendered document. */
-export const WORK = 3_000_000
+export const WORK_BUDGET = 3_000_000
 /** Maximum size of one result, or of all results in one document, as counted by `weigh`. */
 export const MAX_SIZE = 2_000_000
 /** Maximum length of a string that an operation may create, in UTF-16 units. */

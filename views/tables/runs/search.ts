@@ -11,7 +11,7 @@ import { runStatuses } from '../../../protocol/loops/run.ts'
 import { COUNT_LIMIT, type RunCount } from '../../../protocol/runs/filters.ts'
 import { type Run, terminal } from '../../../protocol/runs/schema.ts'
 import type { InParts } from '../../define-view.ts'
-import { beyond, CHARACTERS, limitOf, type Page, page } from '../../page.ts'
+import { beyond, limitOf, MAX_PAGE_CHARACTERS, type Page, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { jobsById } from '../jobs/jobs.ts'
 import { watch } from '../workers/workers.ts'
@@ -215,7 +215,7 @@ class Lane {
     this.#rows = []
     this.#at = 0
     this.#ended = true
-    let left = CHARACTERS
+    let left = MAX_PAGE_CHARACTERS
     for (const row of this.#store.each<Candidate>(
       `SELECT n, ${column} AS at, ${RUN_COLUMNS.replace('record', found)}
        ${sql}${after.sql} ORDER BY ${column} ${direction}, id ${direction} LIMIT ?`,
@@ -281,7 +281,7 @@ export function* searchRuns(
 ): InParts<Page<Run>> {
   const hits: Hit[] = []
   const wanted = limitOf(input) + 1
-  let left = CHARACTERS
+  let left = MAX_PAGE_CHARACTERS
   const position = yield* find(
     store,
     searchOf(store, project, now, input),

@@ -8,7 +8,7 @@ import type { Refusal } from '../../../protocol/errors.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { type RunEvent, timelineRecord, timelineTypes } from '../../../protocol/runs/events.ts'
 import { type RunEventRecord, terminal } from '../../../protocol/runs/schema.ts'
-import { CHARACTERS, limitOf, sizeOf } from '../../page.ts'
+import { limitOf, MAX_PAGE_CHARACTERS, sizeOf } from '../../page.ts'
 import type { Packed } from '../../shapes.ts'
 import type { Store } from '../../store.ts'
 import { missingRun, type RunRow, runRow } from './run-row.ts'
@@ -159,7 +159,8 @@ const after = (
     limit + 1,
   )) {
     size += sizeOf(row)
-    if (size > CHARACTERS && items.length > 0) return { items: items.slice(0, limit), more: true }
+    if (size > MAX_PAGE_CHARACTERS && items.length > 0)
+      return { items: items.slice(0, limit), more: true }
     items.push(...eventsOf(store, id, row).filter((event) => event.cursor > cursor))
     if (items.length > limit) break
   }

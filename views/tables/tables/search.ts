@@ -13,7 +13,7 @@ import { type Condition, planQuery } from '../../../protocol/tables/query.ts'
 import type { SearchRows, TableRow } from '../../../protocol/tables/schema.ts'
 import { exactHits, rowTokens, tokensOf } from '../../../protocol/tables/search.ts'
 import type { InParts } from '../../define-view.ts'
-import { CHARACTERS, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { limitOf, MAX_PAGE_CHARACTERS, type Page, type Paging, page } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { type Defined, missingTable, tableOf } from './definitions.ts'
 import { ordersOf, rowsThrough } from './orders.ts'
@@ -223,7 +223,8 @@ function* take(search: Search, level: number, hits: Hit[], found: Found[]): InPa
 }
 const isFull = (found: readonly Found[], count: number): boolean =>
   found.length >= count ||
-  (found.length > 1 && found.reduce((sum, { record }) => sum + record.length, 0) > CHARACTERS)
+  (found.length > 1 &&
+    found.reduce((sum, { record }) => sum + record.length, 0) > MAX_PAGE_CHARACTERS)
 
 /**
  * Returns a row with its hits; undefined if the search does not find the row, or an earlier page

@@ -13,7 +13,7 @@
  */
 import type { Condition, RowQueryPlan, SortField } from '../../../protocol/tables/query.ts'
 import type { InParts } from '../../define-view.ts'
-import { CHARACTERS } from '../../page.ts'
+import { MAX_PAGE_CHARACTERS } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { countsOf, type Defined } from './definitions.ts'
 import { after, everything, type KeyRange, keyOf, within } from './keys.ts'
@@ -222,7 +222,7 @@ class Filling {
     if (!accepts(conditions, readerOf(defined.table.schema, row))) return false
     this.rows.push({ ...row, sort })
     this.#size += row.record.length
-    return this.rows.length === count || (this.#size > CHARACTERS && this.rows.length > 1)
+    return this.rows.length === count || (this.#size > MAX_PAGE_CHARACTERS && this.rows.length > 1)
   }
 }
 function* newestFirst(
