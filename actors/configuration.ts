@@ -231,7 +231,7 @@ export function sketchOf({
   }
 }
 
-const TOUCH_EVERY = 60_000
+const TOUCH_INTERVAL_MS = 60_000
 /**
  * Records the last use of keys. Several gateways may report the same key within a minute; only one
  * report is recorded.
@@ -245,7 +245,7 @@ export function keysLastUsed(
     const stored = getOwn(keys, id)
     return (
       stored !== undefined &&
-      (parseTimestamp(stored.key.last_used_at ?? '') ?? -TOUCH_EVERY) + TOUCH_EVERY <= at
+      (parseTimestamp(stored.key.last_used_at ?? '') ?? -TOUCH_INTERVAL_MS) + TOUCH_INTERVAL_MS <= at
     )
   })
   return { events: [...new Set(due)].map((id) => ({ type: 'key.used', id, at })), reply: undefined }

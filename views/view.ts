@@ -79,7 +79,7 @@ const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
  * Number of entries after which the open transaction is committed. In a larger transaction, more
  * entries share one write of a page, but after a crash more entries must be applied again.
  */
-const OPEN = 8192
+const MAX_OPEN_ENTRIES = 8192
 export class View {
   readonly #file: string
   readonly #options: ViewOptions
@@ -139,7 +139,7 @@ export class View {
     const applied = () => this.#applyAll(todo, envelopes, first)
     const entries = gathers ? this.#gather(applied) : this.#settle(applied)
     this.#open += entries
-    if (this.#open >= OPEN) this.save()
+    if (this.#open >= MAX_OPEN_ENTRIES) this.save()
     else if (
       this.#waiting >= WAITING.entries ||
       this.#store.rows >= WAITING.rows ||

@@ -25,7 +25,7 @@ import type { SourcesState } from './state.ts'
 
 /** Maximum number of trees in one generation. */
 const MAX_TREES = 5000
-const MINUTE = 60_000
+const MINUTE_MS = 60_000
 
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 type Fires = Readonly<Record<string, readonly string[]>>
@@ -55,7 +55,7 @@ const startedFor = (
   return getOwn(trees, root) ?? getOwn(older, root) ?? (chain ? 1 : 0)
 }
 const startedOf = ({ loops, since }: Budget, loop_id: string, at: number): number =>
-  at - since < MINUTE ? (getOwn(loops, loop_id) ?? 0) : 0
+  at - since < MINUTE_MS ? (getOwn(loops, loop_id) ?? 0) : 0
 
 /**
  * Returns the triggers that fire within the limits, by loop, and the loops to pause because their
@@ -109,7 +109,7 @@ export function charge(budget: Budget, { id, depth, chain, fires = {} }: Stored,
   const added = Object.values(fires).reduce((sum, ids) => sum + ids.length, 0)
   if (added === 0 || depth > MAX_CHAIN_DEPTH) return
   if (depth > 0) {
-    if (at - budget.since >= MINUTE) {
+    if (at - budget.since >= MINUTE_MS) {
       budget.loops = {}
       budget.since = at
     }

@@ -132,7 +132,7 @@ export interface MenuItem {
   readonly onSelect?: () => unknown
 }
 
-const GAP = 4
+const GAP_PX = 4
 /** A button that opens a list of actions. Arrow keys move within the list, Escape closes it. */
 export function Menu({
   label,
@@ -166,9 +166,9 @@ export function Menu({
     button.current?.setAttribute('aria-expanded', String(open))
     if (!open || !around || !element) return
     const { offsetWidth: width, offsetHeight: height } = element
-    const below = around.bottom + GAP + height <= innerHeight
-    element.style.top = `${Math.max(GAP, below ? around.bottom + GAP : around.top - GAP - height)}px`
-    element.style.left = `${Math.max(GAP, Math.min(around.left, innerWidth - width - GAP))}px`
+    const below = around.bottom + GAP_PX + height <= innerHeight
+    element.style.top = `${Math.max(GAP_PX, below ? around.bottom + GAP_PX : around.top - GAP_PX - height)}px`
+    element.style.left = `${Math.max(GAP_PX, Math.min(around.left, innerWidth - width - GAP_PX))}px`
     entries()[0]?.focus()
   }
   return (

@@ -67,7 +67,7 @@ const statusLines = new Map(
   Object.entries(STATUS_CODES).map(([status, text]) => [Number(status), `${status} ${text}`]),
 )
 /** Number of unsent bytes above which a stream is full. */
-const UNSENT_LIMIT = 1_048_576
+const MAX_UNSENT_BYTES = 1_048_576
 /**
  * Maximum size of one write to a stream in bytes. Such a write fits into uWS's buffer of 16 KiB,
  * together with the chunk length. With writes of 53 KB, slow clients in `npm run chaos` received
@@ -294,7 +294,7 @@ export class Exchange {
     return {
       write,
       get full() {
-        return blocked && unsent > UNSENT_LIMIT
+        return blocked && unsent > MAX_UNSENT_BYTES
       },
       get closed() {
         return !isOpen()

@@ -21,7 +21,7 @@ import type { ResolverSettings } from './schema.ts'
 
 /** Maximum size of the body of an answer, in bytes. */
 export const MAX_ANSWER_BYTES = 1_048_576
-const MAX_DIGEST = 256
+const MAX_DIGEST_LENGTH = 256
 
 /** The origin of the turn or run that needs a definition. */
 export type TriggerKind =
@@ -115,8 +115,8 @@ export function entryOf(body: unknown, selector: string): Entry {
   if (entry['unchanged'] !== undefined)
     return entry['unchanged'] === true ? { kind: 'unchanged' } : invalid('unchanged is not true')
   const { digest, value } = entry
-  if (typeof digest !== 'string' || digest === '' || digest.length > MAX_DIGEST)
-    return invalid(`digest is not a text of 1 to ${MAX_DIGEST} characters`)
+  if (typeof digest !== 'string' || digest === '' || digest.length > MAX_DIGEST_LENGTH)
+    return invalid(`digest is not a text of 1 to ${MAX_DIGEST_LENGTH} characters`)
   if (!Value.Check(ResolvedValue, value)) {
     const [first] = Value.Errors(ResolvedValue, value)
     return invalid(`value${first?.instancePath ?? ''} ${first?.message ?? 'is not valid'}`)
@@ -128,7 +128,7 @@ function failure(error: unknown): Entry {
   if (typeof code !== 'string') return invalid('error has no code')
   return code === 'unknown_agent'
     ? { kind: 'unknown_agent' }
-    : { kind: 'error', code: code.slice(0, MAX_DIGEST) }
+    : { kind: 'error', code: code.slice(0, MAX_DIGEST_LENGTH) }
 }
 /** Converts a resolved value to an inline config, without unknown fields. */
 function definitionOf({

@@ -14,7 +14,7 @@ export interface Reply {
  * Timeout of one attempt, in milliseconds. It exceeds the time after which a gateway answers 503.
  */
 const ATTEMPT_TIMEOUT_MS = 17_000
-const PAUSE = 100
+const PAUSE_MS = 100
 /**
  * Milliseconds after which an idle connection is closed. A gateway keeps idle connections longer,
  * so no request uses a connection that the gateway is closing.
@@ -87,7 +87,7 @@ export class Asker {
           const { name, code } = error as Error & { code?: string }
           this.#count(code ?? name)
         }
-        await new Promise((next) => setTimeout(next, PAUSE))
+        await new Promise((next) => setTimeout(next, PAUSE_MS))
       }
       return undefined
     } finally {

@@ -10,7 +10,7 @@ import { BatonError, type Transport } from '../../transport.ts'
 import { Mistake } from '../mistake.ts'
 
 /** Maximum size of a bulk insert in characters of JSON, far below the request limit. */
-const BULK_SIZE = 1_048_576
+const MAX_BULK_LENGTH = 1_048_576
 /** Maximum number of concurrent updates. */
 const MAX_CONCURRENT = 16
 
@@ -49,7 +49,7 @@ export async function insertRows(target: Target, rows: AsyncIterable<FileRow>): 
   }
   for await (const row of rows) {
     const length = JSON.stringify(row.data).length
-    if (bulk.length >= tableLimits.batch || size + length > BULK_SIZE) await send()
+    if (bulk.length >= tableLimits.batch || size + length > MAX_BULK_LENGTH) await send()
     bulk.push(row)
     size += length
   }

@@ -34,7 +34,7 @@ socket.write(process.argv[2] + '\\n')
 process.stdin.pipe(socket)
 `
 /** Maximum size of a request from git in characters. */
-const MAX_REQUEST = 64_000
+const MAX_REQUEST_LENGTH = 64_000
 
 /** Quotes a string for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
@@ -107,7 +107,7 @@ export class CredentialRelay {
     socket.on('error', () => socket.destroy())
     socket.on('data', (chunk: string) => {
       request += chunk
-      if (request.length > MAX_REQUEST) socket.destroy()
+      if (request.length > MAX_REQUEST_LENGTH) socket.destroy()
     })
     socket.on('end', () => {
       this.#answer(request).then(

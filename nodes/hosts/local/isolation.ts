@@ -41,9 +41,9 @@ export interface IsolationParts {
 }
 
 /** Maximum size of each file system in memory, in bytes. */
-const MEMORY_FILES = 512 * 2 ** 20
+const TMPFS_BYTES = 512 * 2 ** 20
 export const memoryFiles = ({ memory_bytes, disk_bytes }: ResourceLimits): number =>
-  Math.min(MEMORY_FILES, Math.floor(memory_bytes / 4), disk_bytes)
+  Math.min(TMPFS_BYTES, Math.floor(memory_bytes / 4), disk_bytes)
 /** Maximum number of open files of one process. */
 const MAX_OPEN_FILES = 16_384
 /**
