@@ -117,8 +117,9 @@ export interface ChildStart {
   readonly priority: number
   readonly fairness_key?: string
   readonly actor?: ActorOf
-  /** The principal that started the parent, and the `source` in the `meta` of the parent. */
+  /** Id of the principal that started the parent. */
   readonly initiated_by?: string
+  /** The `source` in the `meta` of the parent. */
   readonly source?: JsonObject
 }
 

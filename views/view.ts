@@ -292,8 +292,8 @@ export class View {
     }
   }
   /**
-   * Answers a query like `ask`, in parts between which entries may be applied.
-   * @yields nothing, after each part but the last.
+   * Answers a query as `ask` does, but in parts. Entries may be applied between two parts.
+   * @yields nothing, after each part except the last.
    */
   *askInParts(name: string, project: string, input: unknown): InParts<unknown> {
     const store = this.#store

@@ -33,15 +33,17 @@ type Fires = Readonly<Record<string, readonly string[]>>
 /** The numbers of runs that triggers have started. */
 export interface Budget {
   /**
-   * Number of runs by root event, for the current generation of trees and for the previous one. A
-   * root that started a single run is not stored. `count` is the number of trees of the current
-   * generation.
+   * Number of runs by root event, for the current generation of trees. A root that started a single
+   * run is not stored.
    */
   trees: Record<string, number>
+  /** The same numbers for the previous generation. */
   older: Record<string, number>
+  /** Number of trees of the current generation. */
   count: number
-  /** Number of runs by loop, in the one-minute window that began at `since` (Unix milliseconds). */
+  /** Number of runs by loop, in the current window of one minute. */
   loops: Record<string, number>
+  /** Unix milliseconds at which the current window began. */
   since: number
 }
 /** The budget of a project in which no trigger has fired. */

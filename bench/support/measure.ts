@@ -16,9 +16,11 @@ export interface Terms {
   readonly profile?: string
   /** Commit with which this tree is compared, in benchmarks that compare trees. */
   readonly against?: string
-  /** Name of the load, pieces of work per round, and whether roles are separate processes. */
+  /** Name of the load. */
   readonly scenario?: string
+  /** Number of pieces of work per round. */
   readonly runs?: number
+  /** Whether roles are separate processes. */
   readonly roles?: boolean
   /** Duration in seconds of a part that may take long. */
   readonly seconds?: number

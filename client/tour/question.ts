@@ -247,7 +247,7 @@ function checkTools(
   )
   return right
 }
-/** Compares the followed transcript with the one that the server stores now. */
+/** Compares the followed transcript with the transcript that the server stores now. */
 export async function checkTranscript(
   { at, url, key, shown }: Question,
   session_id: string,

@@ -182,7 +182,7 @@ type Item<R> = R extends { readonly items: readonly (infer T)[] } ? T : never
 /** The pages of a list that were loaded so far. */
 export interface Pages<T> {
   readonly list: Growing<T>
-  /** The same items as an array, which costs a copy of the list after each page. */
+  /** The items of `list` as an array. The first read after each page copies the list. */
   readonly items: readonly T[]
   readonly more: boolean
   readonly loading: boolean

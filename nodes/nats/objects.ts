@@ -28,7 +28,7 @@ import type { StoredBytes } from '../../gateway/ports.ts'
 import { type Chunk, type Chunks, openChunks } from './chunks.ts'
 import type { Nats } from './server/connect.ts'
 
-/** Size of all chunks but the last, in bytes. It must be below the servers' `max_payload`. */
+/** Size in bytes of all chunks except the last. It must be below the servers' `max_payload`. */
 const CHUNK_BYTES = 262_144
 const WINDOW = 4
 /** Maximum number of bytes of one fetch. */

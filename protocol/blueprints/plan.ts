@@ -31,7 +31,9 @@ import { resourceFacts } from './types.ts'
 export interface Present {
   /** All bindings of the project. */
   readonly bindings: readonly StoredBinding[]
-  /** The bound resources of the blueprint, and all resources with a name from the request. */
+  /**
+   * The resources that are bound to the blueprint, and all resources with a name from the request.
+   */
   readonly resources: readonly KnownResource[]
   readonly exists: Referable['exists']
   readonly hash: Hash

@@ -53,7 +53,7 @@ export interface Exchange extends Wake {
   readonly agent_id: string
   readonly after_seq: number
   readonly through_seq: number
-  /** The ids of the errand that looks up the data for the turn (`job_id`), and of the turn. */
+  /** Id of the errand that looks up the data for the turn. */
   readonly job_id: string
   readonly turn_id: string
 }

@@ -112,7 +112,7 @@ type ViewedList = ViewedResource | 'rows'
  */
 export const viewedRow = (list: ViewedList) =>
   list === 'rows' ? undefined : (`${viewedResources[list]}.list` as const)
-/** The filter of a view of the rows of a table: members of `table.query` and `table.search`. */
+/** The filter of a saved view of table rows: members of `table.query` and `table.search`. */
 export const RowsFilter = Closed({
   table_id: Id,
   filter: QueryRows.properties.filter,

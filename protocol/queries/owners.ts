@@ -206,7 +206,7 @@ export interface OwnerQueries {
      * remember the key.
      */
     published: { input: { readonly key: string }; reply: string | null }
-    /** Faults of the conditions of the triggers of a loop, by trigger id. */
+    /** Faults in the trigger conditions of a loop, by trigger id. */
     faults: {
       input: { readonly loop_id: string }
       reply: Readonly<Record<string, ConditionFaults>>

@@ -21,14 +21,15 @@ export const limits = {
   append: 100,
   blocks: 200,
   metadata: 16_384,
-  /** Equal tool calls of one turn, generations of one turn, and tool calls of one segment. */
+  /** Equal tool calls of one turn. */
   repeats: 3,
+  /** Generations of one turn. */
   generations: 100,
+  /** Tool calls of one segment. */
   calls: 64,
-  /**
-   * Idempotency keys of turns and of nudges that a session stores. The oldest are dropped first.
-   */
+  /** Idempotency keys of turns that a session stores. The oldest are dropped first. */
   keys: 5000,
+  /** Idempotency keys of nudges that a session stores. The oldest are dropped first. */
   nudge_keys: 1000,
   /** Ids of tool uses that a session stores. The oldest are dropped first. */
   known_calls: 1000,
@@ -39,11 +40,9 @@ export const limits = {
    * smaller. It is roughly the capacity of the largest models.
    */
   window: { rows: 2000, size: 4_194_304 },
-  /**
-   * Milliseconds that a compaction may take, and characters of its summary. Only the end of a
-   * longer summary is kept.
-   */
+  /** Milliseconds that a compaction may take. */
   compaction: 30_000,
+  /** Characters of the summary of a compaction. Only the end of a longer summary is kept. */
   summary: 262_144,
   /**
    * Characters of all results in one row, including their tool use ids, and characters of one error

@@ -147,7 +147,8 @@ export async function startProcess(parts: WorkerCommand): Promise<WorkerProcess>
     )
   }
   return {
-    // A process that has already ended has no identity, and needs none.
+    // A process that has already ended cannot be identified. The empty `started` matches no
+    // process.
     id: id ?? { pid: child.pid ?? 0, started: '' },
     ended,
     drained,

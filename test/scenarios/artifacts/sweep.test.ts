@@ -50,7 +50,7 @@ const world = createWorld({
   random: { bytes: randomBytes },
   log: silent,
 } as unknown as WorldParts)
-/** The same ports two hours later, when all present files exceed the minimum age. */
+/** The ports of `world` two hours later, when all present files exceed the minimum age. */
 const later: World = { ...world, now: () => Date.now() + 2 * HOUR_MS }
 const sweep = { files, world: later, limit: 3, minAge: HOUR_MS }
 /** Examines all files, page by page. Returns the number of removed files. */

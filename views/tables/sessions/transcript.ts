@@ -1,6 +1,6 @@
 /**
- * Pages of transcripts: the changes after a revision, or the newest part. A page is bounded in size
- * as well as in number of records.
+ * Pages of transcripts: the changes after a revision, or the newest part. The size of a page and
+ * its number of records are bounded.
  */
 
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
