@@ -175,9 +175,9 @@ export type RunCommands = ArtifactRunCommands & {
   'interaction.settled': { input: InteractionSettled; reply: undefined }
   /** Creates this run. Sent by a step of the parent run. */
   'child.start': { input: ChildStart; reply: undefined }
-  /** Cancels this run. Sent by the parent run when it no longer needs this run. */
+  /** Cancels this run. Sent by the parent run when the parent no longer needs this run. */
   'child.cancel': { input: { reason: string }; reply: undefined }
-  /** Sent by a child run of this run when it has ended. */
+  /** Reports that a child run has ended. Sent by the child run. */
   'child.settled': {
     input: {
       run_id: string

@@ -32,7 +32,7 @@ import { armsOf, gathered, queryOf, upkeeps } from './views.ts'
  */
 export interface Message {
   readonly sequence: number
-  /** Its bytes, its JSON, or the envelope itself. */
+  /** The envelope, as bytes, as JSON or as an object. */
   readonly data: Uint8Array | string | Envelope
   readonly message_id?: string
 }

@@ -194,8 +194,8 @@ export const tellRun = (
 }
 
 /**
- * Sends a command to the run's loop, if it has one, in the same commit. The loop is in the same
- * shard.
+ * Sends a command to the run's loop, if the run has one, in the same commit. The loop is in the
+ * same shard.
  */
 export const tellLoop = <N extends 'run.left' | 'run.returns' | 'run.spent'>(
   on: Draft,

@@ -25,8 +25,9 @@ export interface Settings {
   readonly logs?: string
   /** File that preserves the fence across restarts; if absent, the fence is kept in memory. */
   readonly fence?: string
-  /** Queues and actions to serve; all by default. */
+  /** Queues to serve; all by default. */
   readonly queues?: readonly string[]
+  /** Actions to serve; all by default. */
   readonly actions?: readonly string[]
   readonly concurrency: number
   readonly keepWarm: KeepWarm

@@ -17,8 +17,9 @@ export const limits = {
   key: 255,
   session_key: 512,
   title: 512,
-  /** Rows of one append, and blocks of one message. */
+  /** Rows of one append. */
   append: 100,
+  /** Blocks of one message. */
   blocks: 200,
   metadata: 16_384,
   /** Equal tool calls of one turn. */
@@ -45,11 +46,12 @@ export const limits = {
   /** Characters of the summary of a compaction. Only the end of a longer summary is kept. */
   summary: 262_144,
   /**
-   * Characters of all results in one row, including their tool use ids, and characters of one error
-   * result. In a stream, one character takes up to six bytes of a line, and clients read lines of
-   * less than 8 MiB. The answer of a model is limited in bytes, like any result of a job.
+   * Characters of all results in one row, including their tool use ids. In a stream, one character
+   * takes up to six bytes of a line, and clients read lines of less than 8 MiB. The answer of a
+   * model is limited in bytes, like any result of a job.
    */
   results: 1_200_000,
+  /** Characters of one error result. */
   fault: 65_536,
   /**
    * Characters of uncommitted output that previews show. Each chunk counts for slightly more than

@@ -22,7 +22,7 @@ type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.c
 /** Maximum number of characters of a stored result, as JSON. Longer results are truncated. */
 const MAX_SUMMARY_LENGTH = 1000
 
-/** Returns a short result unchanged, and a long one as `{truncated: true, text}`. */
+/** Returns a short result unchanged, and a long result as `{truncated: true, text}`. */
 export function summaryOf(result: JsonObject): JsonObject {
   const text = JSON.stringify(result)
   return text.length <= MAX_SUMMARY_LENGTH ? result : { truncated: true, text: text.slice(0, MAX_SUMMARY_LENGTH) }
