@@ -201,7 +201,7 @@ export interface Listing<T> {
 
 /** Options of `useList`. */
 export interface ListOptions<R, T> extends QueryOptions {
-  /** Returns what the list keeps of an item; by default all of it. A long list keeps little. */
+  /** Returns the part of an item that the list stores; by default the item itself. */
   readonly keep?: (item: R) => T
   /** Keeps the items of a long list as text. */
   readonly packing?: Packing<T>

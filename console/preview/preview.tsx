@@ -2,7 +2,7 @@
  * Shows the bytes of a file. Content is never inserted into the document of the console as HTML:
  * images, audio, video and PDF use blob URLs, HTML is in a frame without scripts, and everything
  * else is rendered from its text. PDF with an address on the service is shown from there, because
- * the answer is sandboxed.
+ * the response is sandboxed.
  *
  * Invariant: no more than the limit of the kind is loaded.
  */
@@ -137,8 +137,8 @@ function Media({
 
 /**
  * Shows a PDF file in the browser's own viewer, which does not work in a frame with `sandbox`. Both
- * the blob and the answer of the service have the media type of PDF, so the file is never parsed as
- * HTML. The answer also has a policy with `sandbox` (`gateway/files/content.ts`).
+ * the blob and the response of the service have the media type of PDF, so the file is never parsed
+ * as HTML. The response also has a policy with `sandbox` (`gateway/files/content.ts`).
  */
 const PdfFrame = ({ address, label }: { readonly address: string; readonly label: string }) =>
   navigator.pdfViewerEnabled ? (

@@ -53,7 +53,7 @@ export const wasSignedIn = (): boolean => stored(SIGNED_IN) !== undefined
 
 let loads = 0
 /**
- * Loads the session. The answer of an older request never replaces that of a newer one.
+ * Loads the session. The response of an older request never replaces that of a newer one.
  * @throws ApiError if the request fails.
  */
 export async function loadSession(): Promise<void> {

@@ -8,7 +8,8 @@
  *     this is at most the data that uWS had received before the body was paused.
  * U2. After the exchange has ended, the response is never touched again.
  * U3. A refusal waits until the rest of the body has been discarded, because a client that is still
- *     sending might not read the answer. At most `MAX_DRAINED_BYTES` above the limit are discarded.
+ *     sending might not read the response. At most `MAX_DRAINED_BYTES` above the limit are
+ *     discarded.
  * U4. While `chunks` is read, the client is paused whenever more than `MAX_UNREAD_BYTES` are
  *     unread, so memory is bounded by `MAX_UNREAD_BYTES` and one read of the socket (512 KiB).
  * U5. Among the uploads that are read by `chunks`, only those with a turn receive or yield bytes. A
@@ -75,8 +76,9 @@ export class Upload {
    * before the first turn of `chunks`.
    */
   #chunks: Buffer[] = []
-  /** Unread bytes that `chunks` yields, and the pool of their buffers. */
+  /** Unread bytes that `chunks` yields. */
   readonly #slices: Slice[] = []
+  /** The pool of the buffers of `#slices`. */
   #pool: BufferPool | undefined
   #size = 0
   #whole = false

@@ -1,4 +1,4 @@
-/** The headers of conditional updates: `ETag` in answers, and `If-Match` in requests. */
+/** The headers of conditional updates: `ETag` in responses, and `If-Match` in requests. */
 import { entityTagOf, isConditional, tagsIn } from '../../protocol/conditional.ts'
 import { type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { type Call, operationOf } from '../call.ts'

@@ -76,7 +76,7 @@ export function openCursor(
     : refuseFields({ field: 'cursor', message: 'is not a cursor of this list with these filters' })
 }
 
-/** The pagination members in the answer of a list. */
+/** The pagination members in the response of a list. */
 interface Paging {
   readonly has_more: boolean
   readonly next_cursor?: string

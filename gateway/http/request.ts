@@ -1,6 +1,6 @@
 /**
  * A received request as plain data. Only this file, `../files/upload.ts`, `respond.ts` and the
- * WebSocket endpoints access a uWS request or response. `respond.ts` writes the answers.
+ * WebSocket endpoints access a uWS request or response. `respond.ts` writes the responses.
  *
  * Invariants:
  * Q1. A uWS request is valid only until its handler returns. The constructor therefore copies
@@ -112,8 +112,8 @@ export class Incoming {
    */
   readonly ambiguous: boolean
   /**
-   * The Content-Length of the body, or the limit when the header is absent, is ignored (GET, HEAD,
-   * OPTIONS), or exceeds the limit.
+   * The expected number of bytes of the body: its Content-Length, or the limit. The limit is used
+   * when the header is absent, is ignored (GET, HEAD, OPTIONS), or exceeds the limit.
    */
   readonly expected: number
   readonly #res: HttpResponse
@@ -189,7 +189,7 @@ export class Incoming {
    * Collects the body, then calls `ready` once; synchronously for an upload or without a body. When
    * a body exceeds the limit, `ready` is called immediately, so that the request is refused. If the
    * client closes its connection after the request, `ready` is called only after the whole body or
-   * `MAX_DRAINED_BYTES` above the limit. Otherwise the connection reset would discard the answer.
+   * `MAX_DRAINED_BYTES` above the limit. Otherwise the connection reset would discard the response.
    */
   receive(res: HttpResponse, ready: { ready(): void }): void {
     const limit = this.#limit

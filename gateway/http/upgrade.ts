@@ -7,7 +7,7 @@ import { STATUS_CODES } from 'node:http'
 import { socketBearerPrefix, socketProtocol } from '../../protocol/workers/socket.ts'
 import { type Presented, parseAuthorization, parseCredential } from '../auth/keys.ts'
 
-/** The answer to a refused upgrade. `retry_after` is in seconds. */
+/** The response to a refused upgrade. `retry_after` is in seconds. */
 export interface Rejection {
   readonly status: number
   readonly body: unknown

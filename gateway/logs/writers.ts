@@ -130,11 +130,9 @@ class Writer {
   #confirmedAt = Number.NEGATIVE_INFINITY
   #credit: number
   #credited: number
-  /**
-   * Bytes that may still be written under the lease, and the number of dropped lines not reported
-   * yet.
-   */
+  /** Number of bytes that may still be written under the lease. */
   #left: number
+  /** Number of dropped lines that no stored line has reported yet. */
   #dropped = 0
   #full = false
   #over = false

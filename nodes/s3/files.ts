@@ -41,7 +41,7 @@ export interface Bucket {
  * User Guide, "multipart upload limits"). An upload buffers up to two parts.
  */
 const PART_BYTES = 5 * 2 ** 20
-/** Maximum number of keys that S3 lists in one answer. */
+/** Maximum number of keys that S3 lists in one response. */
 const MAX_KEYS = 1000
 /** Maximum number of bytes that all uploads buffer. Further uploads wait. */
 const MAX_BUFFERED_BYTES = 16 * PART_BYTES

@@ -118,7 +118,7 @@ export const expiryOf = ({ expires_at }: Pick<ApiKey, 'expires_at'>): number | u
 export const hasExpired = (key: Pick<ApiKey, 'expires_at'>, now: number): boolean =>
   (expiryOf(key) ?? Infinity) <= now
 /**
- * Returns the active principal of a project with this id: a person, a service or an agent of the
+ * Returns the active principal with this id in a project: a person, a service or an agent of the
  * project, or the service principal of an organization key. Returns undefined for unknown, disabled
  * and deleted principals, and for principals of other projects.
  */

@@ -1,12 +1,12 @@
 /**
- * Calls to a definition resolver: the request, the interpretation of the answer, and the choice of
- * the resulting definition. All functions are pure; `nodes/resolver/` makes the calls.
+ * Calls to a definition resolver: the request, the interpretation of the response, and the choice
+ * of the resulting definition. All functions are pure; `nodes/resolver/` makes the calls.
  *
  * Invariants:
  * C1. The result is either a definition or a failure. An empty definition never replaces a
  *     definition that could not be resolved.
  * C2. Only definitions that the resolver sent or confirmed are used. Up to the age
- *     `revalidate_after_s`, no call is made. Without a valid answer, `last_known_good` allows a
+ *     `revalidate_after_s`, no call is made. Without a valid response, `last_known_good` allows a
  *     definition up to the age `stale_max_age_s`.
  * C3. After `unknown_agent`, the stored definition of the agent is not used again.
  */
@@ -19,7 +19,7 @@ import { skillLimits } from '../skills/schema.ts'
 import { toolkitLimits } from '../toolkits/schema.ts'
 import type { ResolverSettings } from './schema.ts'
 
-/** Maximum size of the body of an answer, in bytes. */
+/** Maximum size of the body of a response, in bytes. */
 export const MAX_ANSWER_BYTES = 1_048_576
 const MAX_DIGEST_LENGTH = 256
 
@@ -87,7 +87,7 @@ const ResolvedValue = Type.Object({
 /** A definition that a resolver sent. For absent fields, the values of the stored agent apply. */
 type ResolvedDefinition = InlineConfig
 
-/** The answer of a resolver for one selector. */
+/** The response of a resolver for one selector. */
 export type Entry =
   | { readonly kind: 'bundle'; readonly digest: string; readonly definition: ResolvedDefinition }
   | { readonly kind: 'unchanged' }
@@ -95,14 +95,14 @@ export type Entry =
   /** Another error of the resolver, with its code. */
   | { readonly kind: 'error'; readonly code: string }
   | { readonly kind: 'missing' }
-  /** The answer does not follow the protocol. */
+  /** The response does not follow the protocol. */
   | { readonly kind: 'invalid'; readonly reason: string }
 
 const invalid = (reason: string): Entry => ({ kind: 'invalid', reason })
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Interprets the parsed body of an answer with a 2xx status. */
+/** Interprets the parsed body of a response with a 2xx status. */
 export function entryOf(body: unknown, selector: string): Entry {
   if (!isObject(body)) return invalid('the body is not an object')
   const { protocol_version, resolved } = body
@@ -166,7 +166,7 @@ export interface KnownDefinition {
 }
 /** A definition as a run stores it and a turn uses it. */
 export type Bundle = Pick<KnownDefinition, 'digest' | 'definition'>
-/** The outcome of a call: the answer for the selector, or the reason why there is no answer. */
+/** The outcome of a call: the response for the selector, or the reason why there is no response. */
 export type CalloutOutcome = Entry | { readonly kind: 'unreachable'; readonly reason: string }
 
 /** The error types of turns that fail before they start. */

@@ -80,7 +80,7 @@ function failureOf({ refused, message, details }: Refusal): Answer {
 
 /**
  * Reads the fields of a form.
- * @returns the fields that are not empty, or the answer that rejects the form.
+ * @returns the fields that are not empty, or the response that rejects the form.
  */
 function fieldsOf({ body, broken, header }: Form): ReadonlyMap<string, string> | Answer {
   if (broken) return failure('invalid_request', 'The body is too large, or is not UTF-8.')
@@ -110,7 +110,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const MAX_FIELD_LENGTH = 100
 /**
  * Reads the fields in which a device describes itself.
- * @returns the part of the command's input that the form provides, or the answer that rejects the
+ * @returns the part of the command's input that the form provides, or the response that rejects the
  * form.
  */
 function claimOf(

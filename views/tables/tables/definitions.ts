@@ -62,7 +62,7 @@ export type Defined = Definition & { readonly table: Table }
 const isDefined = (definition: Definition | undefined): definition is Defined =>
   definition?.table !== undefined
 
-/** Returns the table of a project with this id. */
+/** Returns the table with this id; undefined if the project does not have such a table. */
 export function tableOf(store: Store, project: number, id: string): Defined | undefined {
   const definition = definitions(store).get(id)
   return isDefined(definition) && definition.project === project ? definition : undefined
