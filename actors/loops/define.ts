@@ -222,7 +222,7 @@ const reseals = (before: LoopState['secrets'], after = before): boolean =>
  * Reduces changes to the definition and the settings to the names of the fields, because their
  * content is too long for the audit log.
  */
-const told = (
+const auditedChanges = (
   changes: Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>,
 ) =>
   Object.fromEntries(

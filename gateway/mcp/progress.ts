@@ -36,7 +36,7 @@ export const progressSpelling = {
   spell(record: RunEventRecord): string {
     const line: Line = {
       c: record.sequence,
-      ...(told.has(record.event_type) && { m: messageOf(record) }),
+      ...(withMessage.has(record.event_type) && { m: messageOf(record) }),
     }
     return `${JSON.stringify(line)}\n`
   },

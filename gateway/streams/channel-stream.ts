@@ -101,7 +101,7 @@ export function channelSource(world: World, project: string, id: string): Source
     subscribe: (follower: Follower) =>
       world.live(project, 'channel', id, (placed) => {
         const { entry } = placed
-        if (placed.stripped || entry.events.some(({ type }) => told.has(type)))
+        if (placed.stripped || entry.events.some(({ type }) => incompleteTypes.has(type)))
           follower.notice(lastCursor(placed))
         else
           follower.hear(

@@ -305,7 +305,7 @@ function commit(on: Draft, id: string): Next {
   })
   write(on, { turn: { id, index: next_index }, role: 'user', content: results })
   note(on, id, { next_index: next_index + 1 })
-  const told = calls.flatMap(({ context = [] }) => context)
-  if (told.length > 0) writeContext(on, id, told)
+  const contexts = calls.flatMap(({ context = [] }) => context)
+  if (contexts.length > 0) writeContext(on, id, contexts)
   return output ? { end: { status: 'completed' } } : 'advance'
 }

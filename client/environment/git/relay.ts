@@ -87,8 +87,9 @@ export class CredentialRelay {
     return relay
   }
   /**
-   * Returns the reason of the latest refusal for a URL, and removes it. A later request that
-   * succeeds does not remove it. Undefined if no request for the URL was refused.
+   * Returns the reason for the latest refusal of a URL, and forgets this refusal. A later
+   * successful request does not forget a refusal. Returns undefined if no request for the URL was
+   * refused.
    */
   refusalOf(url: string): string | undefined {
     const refusal = this.#refusals.get(url)

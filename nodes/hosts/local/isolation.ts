@@ -198,7 +198,10 @@ export async function openIsolation(
     ...(uids && { uids }),
   }
   const missing: string[] = []
-  /** Each function tries one kind, and resolves with the isolation or why it cannot be used. */
+  /**
+   * Functions that each try one kind of isolation. They resolve with the isolation, or with the
+   * reason why it cannot be used.
+   */
   const tries: Readonly<Record<IsolationKind, () => Promise<Isolation | string>>> = {
     sandbox: async () => {
       if (process.platform !== 'linux') return 'bubblewrap exists for Linux only'
