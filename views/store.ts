@@ -229,7 +229,7 @@ export class Store {
     return this.#prepare(sql).all(...values) as R[]
   }
   /**
-   * Iterates over the rows of a query; the caller may stop early. During the iteration the database
+   * Iterates over the rows of a query. The caller may stop early. During the iteration the database
    * may only be read.
    */
   each<R>(sql: string, ...values: Bound[]): IterableIterator<R> {

@@ -352,7 +352,7 @@ export class View {
   }
   /**
    * Saves and closes the file.
-   * @throws any error that `save` throws; the file is closed nevertheless.
+   * @throws any error that `save` throws. The file is closed nevertheless.
    */
   close(): void {
     try {

@@ -32,7 +32,7 @@ export function join<T>(ring: Ring<T>, name: string, value: T): T {
   return value
 }
 
-/** Removes a member; an unknown name changes nothing. */
+/** Removes a member. An unknown name changes nothing. */
 export function leave<T>(ring: Ring<T>, name: string): void {
   const link = ring.members[name]
   if (!link) return

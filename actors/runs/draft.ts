@@ -223,7 +223,7 @@ export const silently = (on: Draft): Decided<RunEvent, undefined> => ({
   tells: on.tells,
   next: on.state,
 })
-/** A decision without events; its reply is the current record. */
+/** A decision without events. Its reply is the current record. */
 export const unchanged: Decided<RunEvent, Run> = { events: [], reply: recordOf }
 /** A decision without events and without a reply. */
 export const nothing: Decided<RunEvent, undefined> = { events: [], reply: undefined }

@@ -6,7 +6,7 @@ import { cpuSeconds, type Parties } from './processes.ts'
 
 /** Options of a benchmark. */
 export interface Terms {
-  /** Number of runs per row; the table shows their medians. */
+  /** Number of runs per row. The table shows their medians. */
   readonly times: number
   /** Whether to do less work, for trying out a benchmark. */
   readonly quick: boolean

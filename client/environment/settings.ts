@@ -8,7 +8,7 @@ import { type KeepWarm, keepWarmOf } from './keep-warm.ts'
 
 /** The environment variables of a process; unset variables are undefined or absent. */
 export type Variables = Readonly<Record<string, string | undefined>>
-/** Reports missing or invalid variables; the message is shown to users. */
+/** Reports missing or invalid variables. The message is shown to users. */
 export class SettingsFault extends Error {
   override readonly name = 'SettingsFault'
 }

@@ -6,7 +6,7 @@
  */
 import { getOwn } from '../../protocol/lookup.ts'
 
-/** A JSON Schema; its keywords are checked when they are read. */
+/** A JSON Schema. Its keywords are checked when they are read. */
 export type FormSchema = Readonly<Record<string, unknown>>
 /** An option of a control. */
 interface PlanChoice {

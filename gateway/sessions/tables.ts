@@ -10,7 +10,7 @@ import type { GrantedTool, TurnDefinition } from '../../protocol/sessions/turns/
 import type { Column, Table } from '../../protocol/tables/schema.ts'
 import type { World } from '../ports.ts'
 
-/** Maximum number of described tables; the newest are described. */
+/** Maximum number of described tables. The newest are described. */
 const MAX_TABLES = 20
 /** Maximum number of columns per table. */
 const MAX_COLUMNS = 50

@@ -167,7 +167,7 @@ export const command = <K extends 'queue' | 'worker' | 'environment', N extends 
 ): Promise<Outcome<CommandReply<K, N>>> => track(edge, submit(edge, grant, to, name, input, id))
 
 /**
- * Sends a command as `command` does, but does not track it; the caller must do so. An exception is
+ * Sends a command as `command` does, but does not track it. The caller must do so. An exception is
  * logged and returned as the refusal `internal`, so that callers handle only one kind of failure.
  */
 export function submit<K extends 'queue' | 'worker' | 'environment', N extends CommandName<K>>(

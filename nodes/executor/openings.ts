@@ -12,7 +12,7 @@ import type { Handler } from './handler.ts'
 import { refused } from './refused.ts'
 import { systemOrigin } from './system-origin.ts'
 
-/** Error types of failed steps, by the code of the refusal; other codes are used unchanged. */
+/** Error types of failed steps, by the code of the refusal. Other codes are used unchanged. */
 const names: Readonly<Partial<Record<Code, string>>> = {
   not_found: 'agent_not_found',
   bad_request: 'agent_invalid',

@@ -84,7 +84,7 @@ export const hasDigest = ({ digest }: ObjectInfo, hash: Hash): boolean =>
   digest.startsWith(DIGEST + hash.digest('base64url'))
 
 /**
- * Regroups bytes into chunks of `CHUNK_BYTES`; the last chunk may be shorter. Each chunk is the
+ * Regroups bytes into chunks of `CHUNK_BYTES`. The last chunk may be shorter. Each chunk is the
  * beginning of a buffer of the pool, to which the caller returns it.
  */
 async function* regrouped(

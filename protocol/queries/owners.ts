@@ -90,7 +90,7 @@ export interface OwnerQueries {
     }
     /** Whether a project sends email for interactions that do not specify a delivery. */
     email_notifications: { input: { readonly project: string }; reply: boolean }
-    /** The storage that artifacts use; the gateway adds the time. */
+    /** The storage that artifacts use. The gateway adds the time. */
     artifact_quota: { input: NoInput; reply: Omit<ArtifactQuota, 'generated_at'> }
   }
   project: {

@@ -110,7 +110,7 @@ const ofOrganizationEvent: Readonly<Record<string, keyof typeof organization>> =
   skill: 'skill',
 }
 
-/** Returns the changes that result from an entry; the same change may occur several times. */
+/** Returns the changes that result from an entry. The same change may occur several times. */
 export function changesOf(entry: Entry): readonly RecordChange[] {
   switch (entry.kind) {
     case 'project':

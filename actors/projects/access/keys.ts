@@ -104,7 +104,7 @@ export function keyRecord(
 }
 
 /**
- * Creates a project key. The project never receives the raw key; the gateway adds it to the reply.
+ * Creates a project key. The project never receives the raw key. The gateway adds it to the reply.
  */
 export function createKey(
   options: ProjectOptions,

@@ -130,7 +130,7 @@ export function readDocuments(text: string, reading: Reading): Documents {
   return { documents, faults }
 }
 
-/** Thrown when a document expands to more than the limits; the fault has been reported. */
+/** Thrown when a document expands to more than the limits. The fault has been reported. */
 class Expanded extends Error {}
 
 class Reader {

@@ -30,7 +30,7 @@ export interface FileRow {
 
 /**
  * Inserts rows.
- * @throws Mistake if the service refuses rows; the message contains their line numbers.
+ * @throws Mistake if the service refuses rows. The message contains their line numbers.
  */
 export async function insertRows(target: Target, rows: AsyncIterable<FileRow>): Promise<void> {
   let bulk: FileRow[] = []
@@ -58,7 +58,7 @@ export async function insertRows(target: Target, rows: AsyncIterable<FileRow>): 
 
 /**
  * Inserts each row, or updates the existing row with the same identity.
- * @throws Mistake if the service refuses a row; the message contains its line number.
+ * @throws Mistake if the service refuses a row. The message contains its line number.
  */
 export async function upsertRows(target: Target, rows: AsyncIterable<FileRow>): Promise<void> {
   const active = new Map<unknown, Promise<void>>()

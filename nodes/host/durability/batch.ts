@@ -235,7 +235,7 @@ export class Batch {
     return { reply }
   }
 
-  /** Decides the tells of a command in order, beginning with the one at `first`. */
+  /** Decides the tells of a command in order, beginning with the tell at `first`. */
   #tells(
     from: ActorInstance,
     tells: readonly Tell[],

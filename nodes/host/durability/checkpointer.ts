@@ -200,7 +200,7 @@ export class Checkpointer {
       })
       .then(() => this.#again())
   }
-  /** Runs a round after all earlier ones have ended. */
+  /** Runs a round after all earlier rounds have ended. */
   #next(all: boolean): Promise<void> {
     const round = this.#busy.then(() => this.#round(all))
     this.#busy = round.catch(() => {})

@@ -127,7 +127,7 @@ const known = ({
   at: 0,
 })
 
-/** Filters of the list; all must match. */
+/** Filters of the list. All must match. */
 export interface InvocationFilters extends Paging {
   readonly run_id?: string
   readonly job_id?: string
