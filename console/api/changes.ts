@@ -1,6 +1,6 @@
 /**
- * Notifies queries of changed records of a project, from the topics `changes` and `runs` of the
- * shared stream. All queries share one subscription per project and topic.
+ * Notifies queries when records of a project change. The changes come from the topics `changes` and
+ * `runs` of the shared stream. All queries share one subscription per project and topic.
  */
 import type { LiveChanges, LiveFrame } from '../live/live.ts'
 import { live } from './live.ts'
@@ -12,12 +12,12 @@ interface Followed {
   readonly listeners: Set<Listener>
   readonly stop: () => void
 }
-/** Milliseconds for which a subscription without listeners is kept. */
+/** Time for which a subscription without listeners is kept. */
 const KEPT_MS = 2000
 const followed = new Map<string, Followed>()
 
 /** Calls the listeners for each change in a frame. */
-function tell(source: Source, listeners: ReadonlySet<Listener>, { data }: LiveFrame): void {
+function notify(source: Source, listeners: ReadonlySet<Listener>, { data }: LiveFrame): void {
   const changes =
     source === 'changes'
       ? (data as LiveChanges).changes
@@ -33,8 +33,8 @@ function follow(source: Source, project: string, listener: Listener): () => void
     const stop = live().follow(
       { project, topic: source },
       {
-        frame: (frame) => tell(source, listeners, frame),
-        // Changes from before the start are not delivered, so everything is loaded again (`*`).
+        frame: (frame) => notify(source, listeners, frame),
+        // Changes from before the subscription are not delivered, so everything is reloaded (`*`).
         state: ({ state }) => {
           const kind = { live: '*', refused: 'refused' }[state as string]
           if (kind !== undefined) for (const one of [...listeners]) one(kind, undefined)

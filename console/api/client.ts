@@ -68,11 +68,13 @@ export interface CallOptions {
   readonly ifMatch?: string
 }
 
-const TRIES = 4
+const MAX_ATTEMPTS = 4
 /** Code for an error response that contains none, such as a response from a proxy. */
 const UNNAMED = 'internal_error'
 const FIRST_PAUSE_MS = 300
-const REPEATED: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
+const MAX_PAUSE_MS = 10_000
+/** Statuses after which a request other than a PATCH is retried. 0: no response. */
+const RETRIED: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 /** Maximum number of keys kept for unanswered requests. */
 const MAX_KEPT_KEYS = 100
 /** Idempotency keys of unanswered POST requests, by path and body, for a later retry. */
@@ -146,24 +148,24 @@ export function requestOf(name: string, input: Readonly<Record<string, unknown>>
   }
 }
 
-/** Milliseconds for which the response of an early call is kept. */
+/** Time for which the response to an early call is kept. */
 const EARLY_MS = 10_000
-const early = new Map<string, { readonly answer: Promise<unknown>; readonly end: () => void }>()
+const early = new Map<string, { readonly reply: Promise<unknown>; readonly end: () => void }>()
 const identityOf = (name: string, input: object): string => `${name} ${JSON.stringify(input)}`
 
 /**
  * Calls a query before the page that needs it is loaded. The first `call` with the same name and
- * input within ten seconds receives the response. If the early call has failed by then, `call`
+ * input within `EARLY_MS` receives the response. If the early call has failed by then, `call`
  * sends a request as usual.
  */
 export function callEarly<N extends CallName>(name: N, input: CallInput<N>): void {
   const id = identityOf(name, input as object)
-  const answer = call(name, input)
+  const reply = call(name, input)
   const timer = setTimeout(() => early.delete(id), EARLY_MS)
   const end = (): void => clearTimeout(timer)
-  early.set(id, { answer, end })
-  answer.catch(() => {
-    if (early.get(id)?.answer !== answer) return
+  early.set(id, { reply, end })
+  reply.catch(() => {
+    if (early.get(id)?.reply !== reply) return
     early.delete(id)
     end()
   })
@@ -184,14 +186,14 @@ export async function call<N extends CallName>(
     const called = early.get(id)
     early.delete(id)
     called?.end()
-    if (called) return called.answer as Promise<CallReply<N>>
+    if (called) return called.reply as Promise<CallReply<N>>
   }
   const { method, path, body } = requestOf(name, input as Record<string, unknown>)
-  const answer = await send(method, path, body === undefined ? undefined : JSON.stringify(body), {
+  const response = await send(method, path, body === undefined ? undefined : JSON.stringify(body), {
     ...options,
     type: 'application/json',
   })
-  const text = await answer.text()
+  const text = await response.text()
   return (text === '' ? undefined : JSON.parse(text)) as CallReply<N>
 }
 
@@ -223,7 +225,7 @@ export async function send(
     ...(ifMatch !== undefined && { 'if-match': ifMatch }),
   }
   for (let attempt = 1, unknown = false; ; attempt++) {
-    const answer = await fetch(path, {
+    const response = await fetch(path, {
       method,
       headers,
       credentials: 'same-origin',
@@ -231,21 +233,21 @@ export async function send(
       ...(signal && { signal }),
     }).catch(() => undefined)
     signal?.throwIfAborted()
-    if (answer?.ok) {
+    if (response?.ok) {
       if (same !== undefined) openKeys.delete(same)
-      return answer
+      return response
     }
-    const error = await errorOf(answer)
+    const error = await errorOf(response)
     const lost = isLost(error)
-    if (same !== undefined) keep(same, lost ? used : undefined)
+    if (same !== undefined) storeKey(same, lost ? used : undefined)
     if (error.status === 401) onSignedOut()
     if (error.status === 403) onForbidden()
     // An earlier attempt, whose response was lost, has deleted the record.
     if (method === 'DELETE' && unknown && error.status === 404)
       return new Response(null, { status: 204 })
     unknown ||= lost && method !== 'GET' && method !== 'POST'
-    const again = method === 'PATCH' ? error.status === 429 : REPEATED.has(error.status)
-    if (!again || attempt === TRIES) {
+    const again = method === 'PATCH' ? error.status === 429 : RETRIED.has(error.status)
+    if (!again || attempt === MAX_ATTEMPTS) {
       if (!unknown) throw error
       onUnknown()
       throw new ApiError(
@@ -256,15 +258,15 @@ export async function send(
         error.requestId,
       )
     }
-    const after = Number(answer?.headers.get('retry-after') ?? 0) * 1000
-    const pause = Math.min(10_000, Math.max(after, FIRST_PAUSE_MS * 2 ** attempt))
+    const after = Number(response?.headers.get('retry-after') ?? 0) * 1000
+    const pause = Math.min(MAX_PAUSE_MS, Math.max(after, FIRST_PAUSE_MS * 2 ** attempt))
     await new Promise((again) => setTimeout(again, pause))
     signal?.throwIfAborted()
   }
 }
 
 /** Stores the key of an unanswered request. Without a key, removes the stored one. */
-function keep(request: string, key: string | undefined): void {
+function storeKey(request: string, key: string | undefined): void {
   openKeys.delete(request)
   if (key === undefined) return
   openKeys.set(request, key)
@@ -272,17 +274,17 @@ function keep(request: string, key: string | undefined): void {
   if (oldest !== undefined && openKeys.size > MAX_KEPT_KEYS) openKeys.delete(oldest)
 }
 
-async function errorOf(answer: Response | undefined): Promise<ApiError> {
-  if (!answer) return new ApiError(0, 'unreachable', apiText.unreachable)
-  const body = (await answer.json().catch(() => ({}))) as {
+async function errorOf(response: Response | undefined): Promise<ApiError> {
+  if (!response) return new ApiError(0, 'unreachable', apiText.unreachable)
+  const body = (await response.json().catch(() => ({}))) as {
     error?: { code?: string; message?: string; details?: Record<string, unknown> }
   }
   const { code = UNNAMED, message, details } = body.error ?? {}
   return new ApiError(
-    answer.status,
+    response.status,
     code,
-    message ?? apiText.answered(answer.status),
+    message ?? apiText.answered(response.status),
     details,
-    answer.headers.get('x-request-id') ?? undefined,
+    response.headers.get('x-request-id') ?? undefined,
   )
 }

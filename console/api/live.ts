@@ -31,7 +31,7 @@ let worker: string | undefined
 let opened: Live | undefined
 let owner = ''
 
-/** Closes the live data, on sign-out or for another session. */
+/** Closes the live data when the person signs out or the session changes. */
 export function forgetLive(): void {
   opened?.close()
   opened = undefined

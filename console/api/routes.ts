@@ -4,8 +4,8 @@
  */
 
 /**
- * The parts of a row that a request needs: method and path, the names of the query parameters, the
- * names of the additions, and whether there is a body.
+ * The parts of an operation that a request needs: method and path, the names of the query
+ * parameters, the additions to request (`include`), and whether there is a body.
  */
 export interface EmbeddedRoute {
   readonly route: string
@@ -15,14 +15,14 @@ export interface EmbeddedRoute {
 }
 
 declare global {
-  /** Replaced by the build with the routes by row name. */
+  /** Replaced by the build with the routes, by the name of the operation. */
   const BATON_ROUTES: Readonly<Record<string, EmbeddedRoute>>
   /** Replaced by the build with the version of the program. */
   const BATON_VERSION: string
 }
 
 /**
- * Returns the route of a row.
+ * Returns the route of an operation.
  * @throws Error for a name that is not in the table.
  */
 export function embeddedRoute(name: string): EmbeddedRoute {

@@ -19,11 +19,12 @@ import {
 import { apiText } from './text.ts'
 
 type Fields = Readonly<Record<string, unknown>>
-/** Maximum number of attempts, each after another change that came first. */
+/** Maximum number of attempts. An attempt fails if another change takes effect before it. */
 const MAX_ATTEMPTS = 5
 
 /**
- * Reads a record and updates it if it is acceptable, without a change between both.
+ * Reads a record, and updates it if `accepts` returns true. The record cannot change between the
+ * read and the update.
  * @param name a conditional command (`protocol/conditional.ts`).
  * @returns the reply, or undefined if `accepts` returned false.
  * @throws ApiError if the service refuses.
@@ -35,9 +36,9 @@ export async function updateIf<N extends CallName>(
 ): Promise<CallReply<N> | undefined> {
   const { path } = requestOf(name, input as Fields)
   for (let attempt = 1; ; attempt++) {
-    const answer = await send('GET', path)
-    if (!accepts((await answer.json()) as Fields)) return undefined
-    const ifMatch = answer.headers.get('etag')
+    const response = await send('GET', path)
+    if (!accepts((await response.json()) as Fields)) return undefined
+    const ifMatch = response.headers.get('etag')
     try {
       return await call(name, input, ifMatch === null ? {} : { ifMatch })
     } catch (error) {

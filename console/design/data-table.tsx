@@ -1,4 +1,4 @@
-/** Tables of moderate size, with a header and an optional caption. Long lists are virtual lists. */
+/** Tables of moderate size. Long lists use `VirtualList` instead. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 

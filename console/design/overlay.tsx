@@ -8,8 +8,9 @@ import { showError } from './notify.ts'
 import { designText as text } from './text.ts'
 
 /**
- * A modal dialog, open while it is rendered. After input in its form, links, the command
- * palette, the history buttons and the closing of the browser's tab ask for confirmation.
+ * A modal dialog, open while it is rendered. After input in its form, the person is asked for
+ * confirmation before a link, the command palette, the browser history or closing the tab leaves
+ * the page.
  */
 export function Dialog({
   title,
@@ -66,8 +67,8 @@ export function Dialog({
 }
 
 /**
- * The buttons at the end of a dialog: `children`, one that cancels, and the primary one with the
- * text `action`. The other properties are those of the primary button.
+ * The buttons at the end of a dialog: `children`, a button that cancels, and the primary button
+ * with the text `action`. All other properties belong to the primary button.
  */
 export const DialogActions = ({
   action,
@@ -132,6 +133,7 @@ export interface MenuItem {
   readonly onSelect?: () => unknown
 }
 
+/** Distance in pixels between the menu and its button, and to the edges of the window. */
 const GAP_PX = 4
 /** A button that opens a list of actions. Arrow keys move within the list, Escape closes it. */
 export function Menu({
@@ -167,7 +169,8 @@ export function Menu({
     if (!open || !around || !element) return
     const { offsetWidth: width, offsetHeight: height } = element
     const below = around.bottom + GAP_PX + height <= innerHeight
-    element.style.top = `${Math.max(GAP_PX, below ? around.bottom + GAP_PX : around.top - GAP_PX - height)}px`
+    const top = below ? around.bottom + GAP_PX : around.top - GAP_PX - height
+    element.style.top = `${Math.max(GAP_PX, top)}px`
     element.style.left = `${Math.max(GAP_PX, Math.min(around.left, innerWidth - width - GAP_PX))}px`
     entries()[0]?.focus()
   }

@@ -8,7 +8,7 @@ const isSame = (a: unknown, b: unknown): boolean =>
     a.length === b.length &&
     a.every((item, index) => item === b[index]))
 
-/** Returns whether properties differ. Arrays are equal if their items are. */
+/** Returns whether two sets of properties differ. Arrays are equal if their items are. */
 export function differ<P extends object>(next: P, before: P): boolean {
   const differs = (name: string): boolean => !isSame(next[name as keyof P], before[name as keyof P])
   return Object.keys(next).some(differs) || Object.keys(before).some(differs)
@@ -16,9 +16,9 @@ export function differ<P extends object>(next: P, before: P): boolean {
 
 /**
  * A component that is rendered again only after a change of a property, as `differ` defines it.
- * Use it instead of caching elements with `useMemo`: a cached element refers to the elements that
- * surrounded it when it was created, and these refer to other cached elements, so nothing that was
- * ever shown could be freed.
+ * Use it instead of caching elements with `useMemo`. A cached element refers to the elements that
+ * surrounded it when it was created, and these refer to other cached elements. The elements of all
+ * earlier renderings would therefore stay in memory.
  */
 export abstract class Pure<P extends object> extends Component<P> {
   override shouldComponentUpdate(next: P): boolean {

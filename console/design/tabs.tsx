@@ -24,7 +24,8 @@ export function Tabs({
   const base = useId()
   const wanted = place.value.query.get(parameter)
   const chosen = tabs.find(({ id }) => id === wanted) ?? tabs[0]
-  // On a narrow screen, the selected tab may be outside of the visible part of the row.
+  // On a narrow screen, the selected tab may be outside the visible part of the row, so the row is
+  // scrolled to it.
   useEffect(() => {
     const tab = document.getElementById(`${base}-${chosen?.id}`)
     const row = tab?.parentElement

@@ -11,13 +11,15 @@ document.addEventListener('visibilitychange', () => {
   now.value = Date.now()
 })
 
-/** Distance in milliseconds below which a relative time is shown in seconds. */
+/** Distance from the current time below which a relative time is shown in seconds. */
 const MINUTE_MS = 60_000
+/** Interval in which relative times of a minute or more are updated. */
+const SLOW_MS = 10_000
 /**
- * The current time, updated every ten seconds. A relative time in minutes or more follows it, so a
- * long list of them is not rendered every second.
+ * The current time, updated every `SLOW_MS`. Relative times of a minute or more follow it, so a
+ * long list of such times is not rendered every second.
  */
-const slowNow = computed(() => Math.floor(now.value / 10_000) * 10_000)
+const slowNow = computed(() => Math.floor(now.value / SLOW_MS) * SLOW_MS)
 const relativeTo = (ms: number): number =>
   Math.abs(now.peek() - ms) < MINUTE_MS
     ? now.value

@@ -8,13 +8,13 @@ import { CopyButton } from './copy.tsx'
 import { designText as text } from './text.ts'
 
 /** Number of members that are shown initially. */
-const MEMBERS = 100
+const INITIAL_MEMBERS = 100
 /** Number of characters of a text that are shown initially. */
-const CHARACTERS = 2000
+const INITIAL_CHARACTERS = 2000
 /**
  * Depth below which members are shown only on request, so that the page does not become too wide.
  */
-const DEEPEST = 40
+const MAX_DEPTH = 40
 
 /** Shows a JSON value. `open` is the number of levels that are open initially. */
 export const Tree = ({ value, open = 1 }: { readonly value: unknown; readonly open?: number }) => (
@@ -53,11 +53,11 @@ function Line({
   readonly label: preact.JSX.Element | null
   readonly value: string
 }) {
-  const [whole, setWhole] = useState(value.length <= CHARACTERS)
+  const [whole, setWhole] = useState(value.length <= INITIAL_CHARACTERS)
   return (
     <div>
       {label}
-      <span class="text user-text">{whole ? value : `${value.slice(0, CHARACTERS)}…`}</span>
+      <span class="text user-text">{whole ? value : `${value.slice(0, INITIAL_CHARACTERS)}…`}</span>
       {!whole && <Button onClick={() => setWhole(true)}>{text.showAll}</Button>}
     </div>
   )
@@ -65,8 +65,8 @@ function Line({
 
 function Members({ value, open, depth, name }: Shown & { readonly value: object }) {
   const [isOpen, setOpen] = useState(open > 0)
-  const [shown, setShown] = useState(MEMBERS)
-  const [further, setFurther] = useState(depth < DEEPEST)
+  const [shown, setShown] = useState(INITIAL_MEMBERS)
+  const [further, setFurther] = useState(depth < MAX_DEPTH)
   const isList = Array.isArray(value)
   const entries = Object.entries(value)
   const size = isList ? text.items(entries.length) : text.members(entries.length)
@@ -94,7 +94,7 @@ function Members({ value, open, depth, name }: Shown & { readonly value: object 
             <Value key={key} name={key} value={member} open={open - 1} depth={depth + 1} />
           ))}
       {isOpen && further && entries.length > shown && (
-        <Button onClick={() => setShown(shown + 10 * MEMBERS)}>{text.more}</Button>
+        <Button onClick={() => setShown(shown + 10 * INITIAL_MEMBERS)}>{text.more}</Button>
       )}
     </details>
   )

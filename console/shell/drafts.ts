@@ -17,7 +17,7 @@ export function useDraft(key: string): readonly [string, (text: string) => void]
     text,
     (next) => {
       setText(next)
-      // A part of a text, such as of a definition, would not be usable.
+      // Part of a text, such as a definition, would be useless, so a longer text is not stored.
       store(name, next === '' || next.length > MAX_CHARACTERS ? undefined : next)
     },
   ]

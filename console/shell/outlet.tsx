@@ -24,8 +24,8 @@ function routeOfPath(path: string) {
 }
 
 /**
- * Preloads the module and the data of the first page, before it is known who is signed in. The data
- * is loaded only if somebody was signed in before. A failure is handled when the page is shown.
+ * Preloads the module and the data of the first page, before the session is loaded. The data is
+ * loaded only if somebody was signed in before. A failure is handled when the page is shown.
  */
 export function preloadPage(path: string, query: URLSearchParams): void {
   const found = routeOfPath(path)
@@ -59,7 +59,7 @@ function usePageModule(route: Route | undefined): ComponentType<PageProps> | Err
   return loaded.get(route) ?? (missing?.route === route ? missing.error : undefined)
 }
 
-/** The page of the current place. */
+/** Shows the page of the current URL. */
 export function Outlet() {
   const { path } = place.value
   const found = routeOfPath(path)

@@ -1,8 +1,8 @@
 /** Matches permissions against the granted permissions of roles. */
 
 /**
- * Returns whether a granted permission, which may end in a wildcard, covers another one. The brand
- * prefix of the granted permission is ignored.
+ * Returns whether a granted permission covers another one. The granted permission may end in a
+ * wildcard. Its prefix with the name of the product is ignored.
  */
 export function covers(granted: string, wanted: string): boolean {
   const plain =

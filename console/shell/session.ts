@@ -15,7 +15,7 @@ import { store, stored } from './theme.ts'
 
 const SESSION = '/v1/auth/console/session'
 
-/** The signed-in person, and the ways of signing in; undefined until the session is loaded. */
+/** The signed-in person and the sign-in methods; undefined until the session is loaded. */
 export const identity = signal<ConsoleIdentity | undefined>(undefined)
 /** Whether somebody is signed in; undefined until the session is loaded. */
 export const signedIn = computed(() => identity.value?.signed_in)
@@ -29,7 +29,7 @@ export const project = computed(
 export const current = computed(() =>
   projects.value.find(({ handle, id }) => project.value === handle || project.value === id),
 )
-/** The latest project in the URL for which a reload of the session ended without listing it. */
+/** The last project in the URL that was missing in the session after a reload. */
 const notFound = signal('')
 /**
  * Whether the project in the URL does not exist, or is not accessible to the person. False if the
@@ -46,20 +46,20 @@ export const isShutOut = computed(
 
 const SIGNED_IN = 'console.signed-in'
 /**
- * Whether somebody was signed in when this browser last loaded the session. Scripts cannot read the
- * cookie.
+ * Whether somebody was signed in when this browser last loaded the session. The flag is stored,
+ * because scripts cannot read the cookie.
  */
 export const wasSignedIn = (): boolean => stored(SIGNED_IN) !== undefined
 
 let loads = 0
 /**
- * Loads the session. The response of an older request never replaces that of a newer one.
+ * Loads the session. The response to an older request never replaces a newer session.
  * @throws ApiError if the request fails.
  */
 export async function loadSession(): Promise<void> {
   const load = ++loads
-  const answer = await send('GET', SESSION)
-  const known = (await answer.json()) as ConsoleIdentity
+  const response = await send('GET', SESSION)
+  const known = (await response.json()) as ConsoleIdentity
   if (load !== loads) return
   setLiveOwner(known.session?.id ?? '')
   identity.value = known
@@ -90,7 +90,7 @@ async function refresh(): Promise<boolean> {
   try {
     await loadSession()
     if (signedIn.peek() === false) forget()
-    // Refused subscriptions may be permitted now.
+    // Subscriptions that were refused may be permitted now, so they are retried.
     else if (rights() !== before) live().retry()
     return true
   } catch (error) {
@@ -101,11 +101,11 @@ async function refresh(): Promise<boolean> {
 /** Kinds of changes that may affect the person's permissions. */
 const OF_PERMISSIONS: ReadonlySet<string> = new Set(['assignment', 'principal', 'role', 'refused'])
 /**
- * Delays in milliseconds between a change and the reloads of the session. The gateway that answers
- * a reload may apply the change later than this page receives it.
+ * Delays between a change and the reloads of the session. The second reload is for
+ * a gateway that applies the change later than this page receives it.
  */
 const RELOADS_MS = [200, 2000]
-/** Milliseconds until the session is loaded again after a failure. */
+/** Delay before the session is loaded again after a failure. */
 const RETRY_MS = 2000
 
 /**
@@ -139,7 +139,7 @@ export function followSession(): void {
       if (OF_PERMISSIONS.has(kind)) refreshSoon()
     })
   })
-  // An unknown project may have been created since the session was loaded.
+  // An unknown project may have been created since the session was loaded, so it is loaded again.
   effect(() => {
     const name = project.value
     if (!signedIn.value || current.value || name === '' || notFound.peek() === name) return

@@ -57,7 +57,7 @@ export function ensureDependencies(root, development, progress) {
   const state = record ? compareLocks(read(lockFile)?.packages ?? {}, record) : 'stale'
   if (state === 'all' || (state === 'production' && !development)) return stamp(state === 'all')
 
-  // npm empties the folder that a link points to, for all projects that share it.
+  // npm would empty the folder that the link points to, for all projects that share it.
   if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink())
     throw new Error(
       `${modules} is a link to a folder whose packages do not match package-lock.json. ` +

@@ -25,10 +25,10 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const SOURCES = ['nodes', 'actors', 'protocol', 'gateway', 'views', 'client']
 /**
- * Age in milliseconds above which an old bundle is deleted. A running process may still need a
+ * Age above which an old bundle is deleted. A running process may still need a
  * younger bundle.
  */
-const KEPT = 7 * 86_400_000
+const MAX_AGE_MS = 7 * 86_400_000
 
 /**
  * Returns a hash of everything that the bundle depends on: the sources, the project's folder, the
@@ -52,10 +52,10 @@ function fingerprint(root) {
 }
 
 /**
- * Packages that are not bundled, because they contain parts other than JavaScript or locate their
+ * Packages that are not bundled, because they contain parts other than JavaScript or look for their
  * own files.
  */
-const APART = [
+const UNBUNDLED = [
   '@lydell/node-pty',
   '@oxc-node/core',
   'better-sqlite3',
@@ -74,8 +74,8 @@ const APART = [
  * themselves, not to the bundle.
  * @type {import('esbuild').Plugin}
  */
-const whereItWas = {
-  name: 'where it was',
+const sourceLocations = {
+  name: 'source locations',
   setup: ({ onLoad }) =>
     void onLoad({ filter: /\.(ts|[cm]?js)$/ }, ({ path }) => {
       const text = readFileSync(path, 'utf8')
@@ -97,7 +97,7 @@ export const optionsOf = (program) =>
     platform: 'node',
     format: 'esm',
     target: 'node20',
-    external: APART,
+    external: UNBUNDLED,
     sourcemap: true,
     sourcesContent: false,
     define: {
@@ -107,7 +107,7 @@ export const optionsOf = (program) =>
       // the name of that bundle.
       'import.meta.filename': JSON.stringify(program),
     },
-    plugins: [whereItWas],
+    plugins: [sourceLocations],
     logLevel: 'error',
     // Bundled CommonJS packages call `require` for modules of Node.js, so the bundle defines it.
     banner: {
@@ -188,7 +188,7 @@ export function programOf(root, loader) {
   try {
     mkdirSync(folder, { recursive: true })
     for (const name of readdirSync(folder))
-      if (Date.now() - statSync(join(folder, name)).mtimeMs > KEPT)
+      if (Date.now() - statSync(join(folder, name)).mtimeMs > MAX_AGE_MS)
         rmSync(join(folder, name), { force: true })
     spawnSync(process.execPath, [fileURLToPath(import.meta.url), root, file], {
       stdio: ['ignore', 'ignore', 'inherit'],

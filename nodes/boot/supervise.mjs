@@ -15,15 +15,16 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { constants } from 'node:os'
 
-/**
- * The maximum number of consecutive restarts, and the time in milliseconds for which a process must
- * stay ready to reset the count.
- */
-const MAX_DEATHS = 5
+/** Maximum number of consecutive restarts. */
+const MAX_RESTARTS = 5
+/** Time for which a process must stay ready to reset the number of consecutive restarts. */
 const STABLE_MS = 60_000
-const PAUSE_MS = { first: 1000, most: 16_000 }
-/** Milliseconds between checks that the npm process above this one still exists. */
-const PARENT_MS = 500
+/** Pause before the first restart. It doubles with each further restart, up to `MAX_PAUSE_MS`. */
+const FIRST_PAUSE_MS = 1000
+/** Longest pause before a restart. */
+const MAX_PAUSE_MS = 16_000
+/** Interval of the checks that the npm process that runs this process still exists. */
+const PARENT_CHECK_MS = 500
 
 /** @param {string} line */
 const say = (line) => void process.stderr.write(`${line}\n`)
@@ -111,16 +112,17 @@ export function supervise(args, supervised) {
       if (ready !== undefined && performance.now() - ready > STABLE_MS) deaths = 0
       deaths++
       const how = signal ? `signal ${signal}` : `exit code ${code}`
-      if (deaths > MAX_DEATHS) {
+      if (deaths > MAX_RESTARTS) {
         say(
           `Baton exited ${deaths} times in a row, the last time with ${how}. ` +
             'It is not restarted: check the lines above, then start it again.',
         )
         process.exit(status)
       }
-      const ms = Math.min(PAUSE_MS.most, PAUSE_MS.first * 2 ** (deaths - 1))
+      const ms = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (deaths - 1))
       say(
-        `Baton exited with ${how}. It is restarted in ${ms / 1000} s (${deaths} of ${MAX_DEATHS}).`,
+        `Baton exited with ${how}. It is restarted in ${ms / 1000} s ` +
+          `(${deaths} of ${MAX_RESTARTS}).`,
       )
       pause = setTimeout(run, ms)
     })
@@ -140,11 +142,11 @@ export function supervise(args, supervised) {
   })
   for (const signal of /** @type {const} */ (['SIGTERM', 'SIGHUP']))
     process.on(signal, () => end(signal))
-  // An npm process that is killed cannot forward a signal, so its existence is polled.
+  // A killed npm process cannot forward a signal, so this process checks whether npm still exists.
   const npm = process.env['npm_lifecycle_event'] ? npmAbove() : undefined
   if (npm !== undefined)
     setInterval(() => {
       if (!lives(npm) && !ending) end('SIGTERM')
-    }, PARENT_MS).unref()
+    }, PARENT_CHECK_MS).unref()
   run()
 }

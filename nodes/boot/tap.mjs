@@ -1,8 +1,8 @@
 /**
  * Reads a TAP stream (https://testanything.org): shows one line per file, shows each failure with
  * its diagnosis, and counts the results. Each assertion counts. A test that contains other test
- * points counts only when it fails although all of them passed: after a timeout, an exception or
- * the death of its process.
+ * points counts only if it fails although all of these points passed: after a timeout, an exception
+ * or the death of its process.
  */
 
 /** @typedef {{ passed: number, failed: number, skipped: number, files: number }} Result */
@@ -28,11 +28,9 @@ export function createReader(show) {
   const failures = []
   /** Depth of the last point or plan. A subsequent point of lower depth contains other points. */
   let last = -1
-  /**
-   * Whether a diagnosis may follow (`due`) or is being read (`open`). `shown` is set if the
-   * diagnosis belongs to a failure.
-   */
+  /** Whether a diagnosis may follow (`due`), is being read (`open`), or neither (`none`). */
   let block = 'none'
+  /** Whether the last point is a failure, whose diagnosis is shown. */
   let shown = false
 
   /**

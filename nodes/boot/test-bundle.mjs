@@ -11,8 +11,8 @@ import { bundleOf, optionsOf } from './program.mjs'
 
 /** Environment variable with the folder of the bundled tests, for test/together.mjs. */
 export const BUNDLE_ENV = 'BATON_TEST_BUNDLE'
-/** Age in milliseconds above which the bundle of a run that was killed is deleted. */
-const LEFT_BEHIND = 86_400_000
+/** Age above which a bundle is deleted, because its run was killed before deleting it. */
+const MAX_AGE_MS = 86_400_000
 
 /**
  * Returns the path of a bundled test file.
@@ -34,7 +34,7 @@ export async function bundleTests(root, files) {
   try {
     mkdirSync(all, { recursive: true })
     for (const name of readdirSync(all))
-      if (Date.now() - statSync(join(all, name)).mtimeMs > LEFT_BEHIND)
+      if (Date.now() - statSync(join(all, name)).mtimeMs > MAX_AGE_MS)
         rmSync(join(all, name), { recursive: true, force: true })
     const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     const { build } = await import('esbuild')

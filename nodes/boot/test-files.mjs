@@ -53,7 +53,7 @@ const STRUCTURE = [
   'test/row-facts.test.ts',
 ]
 /**
- * Files and folders below UNIT that are left out, each with the reason.
+ * Files and folders below those of `UNIT` that are not unit tests, each with the reason.
  * @type {Readonly<Record<string, string>>}
  */
 const NOT_UNIT = {

@@ -8,12 +8,12 @@ import { createInterface } from 'node:readline'
 /** Environment variable that makes test/together.mjs read the names of files from descriptor 3. */
 export const FILES_ENV = 'BATON_TEST_FILES'
 /** Matches the line that reports the end of a file. */
-const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
+const END_LINE = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
- * Seconds after the time limit in which the process can report what keeps it alive; then it is
- * killed.
+ * Seconds between the time limit and the killing of the process, in which it can report what keeps
+ * it alive.
  */
-const GRACE = 5
+const GRACE_SECONDS = 5
 
 /**
  * @typedef {object} Options
@@ -22,9 +22,9 @@ const GRACE = 5
  * @property {NodeJS.ProcessEnv} env
  * @property {number} seconds that a file may take; 0: unlimited
  * @property {(line: string) => void} line receives each line of output
- * @property {(name: string, lines: readonly string[], why: string, began: number) => boolean} tell
- *   reports a file with its output. `why` states how its process failed, and is empty if the result
- *   depends only on the tests. Returns whether the file passed.
+ * @property {(name: string, lines: readonly string[], why: string, began: number) => boolean
+ *   } report reports a file with its output. `why` states how its process failed, and is empty if
+ *   the result depends only on the tests. Returns whether the file passed.
  */
 
 /**
@@ -32,15 +32,15 @@ const GRACE = 5
  * @param {Options} options
  * @returns {import('./test-schedule.mjs').TestProcess & { kill(signal: NodeJS.Signals): void }}
  */
-export function startProcess({ args, cwd, env, seconds, line: heard, tell }) {
+export function startProcess({ args, cwd, env, seconds, line: onLine, report }) {
   const child = spawn(process.execPath, args, {
     cwd,
     stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
     env: { ...env, [FILES_ENV]: '1' },
   })
   const names = /** @type {import('node:stream').Writable} */ (child.stdio[3])
-  // Writing to a process that has ended fails. The end of the process is reported elsewhere
-  // (`finish`).
+  // Writing to a process that has ended fails. The error is ignored, because `finish` reports the
+  // end of the process.
   names.on('error', () => {})
   let late = false
   let dead = false
@@ -59,7 +59,7 @@ export function startProcess({ args, cwd, env, seconds, line: heard, tell }) {
       limit = setTimeout(() => {
         late = true
         child.kill('SIGTERM')
-        setTimeout(() => child.kill('SIGKILL'), GRACE * 1000).unref()
+        setTimeout(() => child.kill('SIGKILL'), GRACE_SECONDS * 1000).unref()
       }, seconds * 1000)
   }
   let began = performance.now()
@@ -68,36 +68,37 @@ export function startProcess({ args, cwd, env, seconds, line: heard, tell }) {
   /** The last file that ran. */
   let last = ''
   /** Whether all files that ended have passed. */
-  let sound = true
-  let told = false
+  let hasPassed = true
+  /** Whether the end of the process has been reported. */
+  let isReported = false
   /** @type {string[]} */
   let lines = []
-  let over = () => {}
+  let onEnd = () => {}
   createInterface({ input: child.stdout, crlfDelay: Number.POSITIVE_INFINITY }).on(
     'line',
     (line) => {
       lines.push(line)
-      heard(line)
-      // A line of this form may also be the name of a test.
-      if (file === '' || OVER.exec(line)?.[1] !== file) return
-      sound = tell(file, lines, '', began) && sound
+      onLine(line)
+      // The name of a test may also have this form, so the name of the file is compared.
+      if (file === '' || END_LINE.exec(line)?.[1] !== file) return
+      hasPassed = report(file, lines, '', began) && hasPassed
       lines = []
       file = ''
-      over()
+      onEnd()
     },
   )
   /** Reports the end of the process, unless the results of its files explain it. */
   const finish = async () => {
     const how = await ended
     clearTimeout(limit)
-    if (told) return
-    told = true
+    if (isReported) return
+    isReported = true
     if (late)
       for (const line of lines)
         if (line.startsWith('# still open')) process.stdout.write(`${line}\n`)
-    if (file === '' && (how === 0 || !(sound || late))) return
+    if (file === '' && (how === 0 || !(hasPassed || late))) return
     const why = late ? `it took longer than ${seconds} s` : how === 0 ? '' : `it ended with ${how}`
-    tell(file || `the end of the process of ${last}`, lines, why || 'it ended early', began)
+    report(file || `the end of the process of ${last}`, lines, why || 'it ended early', began)
   }
   return {
     kill: (signal) => void child.kill(signal),
@@ -105,7 +106,7 @@ export function startProcess({ args, cwd, env, seconds, line: heard, tell }) {
       began = performance.now()
       file = last = name
       const whole = new Promise((resolve) => {
-        over = () => resolve(undefined)
+        onEnd = () => resolve(undefined)
       })
       watch()
       names.write(`${name}\n`)

@@ -7,7 +7,7 @@
 
 /**
  * Tests that use several processes or deadlines. They mostly wait: their processes take half of one
- * processor (2026-11-26). At most two of them run at the same time, on any machine.
+ * processor (2026-11-26). At most `MAX_WAITING` of them run at the same time.
  */
 const WAITING = new RegExp(
   [
@@ -19,15 +19,16 @@ const WAITING = new RegExp(
 const MAX_WAITING = 2
 /**
  * Tests that collect garbage often. They start first, because a collection takes longer the more
- * objects the earlier files of its process have left: 42 s instead of 22 s for both (2026-11-27).
+ * objects the earlier files of its process have left: 42 s instead of 22 s for these two
+ * (2026-11-27).
  */
 const COLLECTING = /^test.nodes.(executor.silent-provider|nats.transfers)\b/
 /** Tests that measure time or memory of a service: nothing else runs at the same time. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
 /**
  * Seconds that the longest files take. Only their proportions matter. A file that takes longer than
- * its value in this table starts too late, and the end of a run has to wait for it. The names lack
- * `test/` and `.test.ts`.
+ * its value in this table starts too late, so it prolongs the run. The keys omit `test/` and
+ * `.test.ts`.
  * @public
  */
 export const SECONDS = {
@@ -134,10 +135,10 @@ export const SECONDS = {
   'views/properties': 6,
   'views/tables/tables/rows': 8,
 }
-/** Seconds of a file that is not in the table. */
-const SHORT = 0.7
+/** Assumed seconds of a file that is not in the table. */
+const DEFAULT_SECONDS = 0.7
 /** Maximum number of files that a process runs. Its memory grows with each file. */
-const TOGETHER = 80
+const MAX_FILES = 80
 
 /**
  * @typedef {{ readonly computing: string[], readonly waiting: string[],
@@ -157,7 +158,7 @@ const TOGETHER = 80
 export const secondsOf = (file) =>
   /** @type {Readonly<Record<string, number>>} */ (SECONDS)[
     file.replace(/^test\//, '').replace(/\.test\.ts$/, '')
-  ] ?? SHORT
+  ] ?? DEFAULT_SECONDS
 
 /** @param {readonly string[]} files */
 const secondsOfAll = (files) => files.reduce((sum, file) => sum + secondsOf(file), 0)
@@ -190,7 +191,7 @@ export function scheduleOf(files) {
  * @param {number} [options.together] maximum number of files per process
  * @param {() => TestProcess} options.open starts a process
  */
-export async function runSchedule(schedule, { slots, together = TOGETHER, open }) {
+export async function runSchedule(schedule, { slots, together = MAX_FILES, open }) {
   const [computing, waiting] = [[...schedule.computing], [...schedule.waiting]]
   let waits = 0
   const mostWaiting = () =>

@@ -18,12 +18,12 @@ import { testsOf, unitTestsOf } from './test-files.mjs'
 import { startProcess } from './test-process.mjs'
 import { runSchedule, scheduleOf } from './test-schedule.mjs'
 
-/** The minimum number of files for which bundling saves processor time. */
-const BUNDLED = 12
-/** The default maximum duration of a file, in seconds. */
-const LIMIT = 300
+/** Minimum number of files for which bundling saves processor time. */
+const MIN_BUNDLED_FILES = 12
+/** Default time limit of a file in seconds. */
+const LIMIT_SECONDS = 300
 /** A module that each process preloads. On SIGTERM, it reports what keeps the process alive. */
-const TELL =
+const EXIT_REPORTER =
   'data:text/javascript,' +
   encodeURIComponent(
     "process.on('SIGTERM', () => " +
@@ -39,7 +39,7 @@ Runs the test files, or all of them, and ends with "N passed, N failed".
 
   --unit         only the tests that need no NATS server and no service
   --jobs=N       number of concurrent processes
-  --timeout=N    seconds that a file may take; 0: unlimited (default: ${LIMIT})
+  --timeout=N    seconds that a file may take; 0: unlimited (default: ${LIMIT_SECONDS})
   --cpu          a table of the processor time of each file
   -h, --help     show this help
 `
@@ -102,11 +102,11 @@ export async function runTests(root, args, loader) {
     const given = args.findLast((arg) => arg.startsWith(`--${name}=`))
     return given === undefined ? otherwise : Number(given.slice(name.length + 3))
   }
-  // Unit tests only compute. Other tests also wait, so one extra process keeps all processors busy.
+  // Tests other than unit tests also wait, so one extra process keeps all processors busy.
   const jobs = option('jobs', 0) || availableParallelism() + (unit ? 0 : 1)
-  const seconds = option('timeout', LIMIT)
+  const seconds = option('timeout', LIMIT_SECONDS)
   const separate = !unit && !cpu && named.length > 0
-  const bundle = files.length < BUNDLED ? undefined : await bundleTests(root, files)
+  const bundle = files.length < MIN_BUNDLED_FILES ? undefined : await bundleTests(root, files)
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
   const env = {
     ...process.env,
@@ -127,27 +127,28 @@ export async function runTests(root, args, loader) {
    * @param {number} began
    * @returns {boolean} whether the file passed
    */
-  const tell = (name, lines, why, began) => {
+  const report = (name, lines, why, began) => {
     if (stopped) return true
-    const sound = why === '' && !lines.some((line) => /^not ok\b(?!.*# (?:skip|todo))/i.test(line))
+    const hasPassed =
+      why === '' && !lines.some((line) => /^not ok\b(?!.*# (?:skip|todo))/i.test(line))
     for (const line of [
       `# Subtest: ${name}`,
       ...lines.map((line) => `    ${line}`),
-      `${sound ? 'ok' : 'not ok'} 1 - ${name}${why && ` (${why})`} # time=${(performance.now() - began).toFixed(0)}ms`,
+      `${hasPassed ? 'ok' : 'not ok'} 1 - ${name}${why && ` (${why})`} # time=${(performance.now() - began).toFixed(0)}ms`,
     ])
       reader.line(line)
-    return sound
+    return hasPassed
   }
   const ofNode = [
     ...MEMORY,
-    `--import=${TELL}`,
+    `--import=${EXIT_REPORTER}`,
     bundle === undefined ? `--import=${loader}` : '--enable-source-maps',
     TOGETHER_MODULE,
   ]
   const line = (/** @type {string} */ text) => cpu?.add(text)
   const open = () => {
     if (stopped) return { run: async () => false, end: async () => {} }
-    const child = startProcess({ args: ofNode, cwd: root, env, seconds, line, tell })
+    const child = startProcess({ args: ofNode, cwd: root, env, seconds, line, report })
     running.add(child)
     return {
       run: async (/** @type {string} */ file) => !stopped && (await child.run(file)) && !stopped,

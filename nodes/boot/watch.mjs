@@ -14,7 +14,7 @@ const DEEP = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client', 'test
 /** Folders whose subfolders are not watched. */
 const FLAT = ['.', 'bench', 'docs']
 const SOURCE = /\.([mc]?[jt]s|json|md|txt|ya?ml)$/
-/** Milliseconds without a further change before a run starts. */
+/** Time without a further change before a run starts. */
 const QUIET_MS = 200
 /** Maximum number of changed files that are printed. */
 const MAX_SHOWN = 5

@@ -1,13 +1,8 @@
 /** Parts of the console's foundation that need no browser. */
-import fc from 'fast-check'
 import t from 'tap'
 import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
 import { call, callEarly, requestOf, whenUnknown } from '../../console/api/client.ts'
-import { Growing } from '../../console/api/growing.ts'
-import { addPage, type Known, mergeFirst, nothingKnown } from '../../console/api/pages.ts'
 import { saverOf } from '../../console/api/save.ts'
-import { type Slots, slotsOf } from '../../console/design/virtual/slots.ts'
-import { visibleRange } from '../../console/design/virtual/visible-range.ts'
 import { fillPath, matchPath } from '../../console/router/match.ts'
 import { covers } from '../../console/shell/permissions.ts'
 import { rankOf } from '../../console/shell/rank.ts'
@@ -51,65 +46,6 @@ t.test('a request has its members in path, query and body', async (t) => {
   t.throws(() => requestOf('toString', {}), { message: /no operation/ })
 })
 
-const idItems = (...ids: number[]) => ids.map((id) => ({ id }))
-type Ids = Known<{ id: number }>
-const page = (...ids: number[]) => ({ items: idItems(...ids), next_cursor: String(ids.at(-1)) })
-const idsOf = ({ items, next }: Ids) => [items.all.map(({ id }) => id), next]
-
-t.test('a list keeps its later pages when its first page changes', async (t) => {
-  const first = mergeFirst(nothingKnown as Ids, page(5, 4))
-  t.strictSame(idsOf(first), [[5, 4], '4'])
-  const both = addPage(first, page(3, 2))
-  t.strictSame(idsOf(both), [[5, 4, 3, 2], '2'])
-  t.strictSame(idsOf(mergeFirst(both, page(6, 5))), [[6, 5, 4, 3, 2], '2'])
-  t.strictSame(
-    idsOf(mergeFirst(both, page(9, 8))),
-    [[9, 8], '8'],
-    'items that may have a gap before them are dropped',
-  )
-  t.strictSame(idsOf(mergeFirst(both, { items: idItems(3) })), [[3], undefined])
-})
-
-t.test('a list that grows at its beginning is cut at the end of a page', async (t) => {
-  let known = mergeFirst(nothingKnown as Ids, page(9, 8, 7))
-  known = mergeFirst(known, page(10, 9, 8))
-  t.strictSame(idsOf(known), [[10, 9, 8], '8'], 'only the first page was asked for')
-  known = addPage(known, page(7, 6, 5))
-  for (let id = 11; id <= 100; id++) {
-    known = mergeFirst(known, page(id, id - 1, id - 2))
-    t.ok(known.items.length >= 6 && known.items.length < 9)
-    t.equal(known.next, String(known.items.at(-1)?.id))
-  }
-  const loading = { ...known, wanted: 3, loading: true }
-  t.ok(mergeFirst(loading, page(101, 100, 99)).items.length > 3, 'the next page will follow')
-  t.equal(mergeFirst({ ...loading, loading: false }, page(101, 100, 99)).items.length, 3)
-})
-
-t.test('an item that two pages have is in the list once', async (t) => {
-  const first = mergeFirst(nothingKnown as Ids, page(5, 4))
-  const second = addPage(first, page(4, 3))
-  t.strictSame(idsOf(second), [[5, 4, 3], '3'])
-  t.strictSame(idsOf(addPage(second, page(5, 2))), [[5, 4, 3, 2], '2'])
-  t.strictSame(idsOf(addPage(first, page(2, 1))), [[5, 4, 2, 1], '1'], 'an earlier list is intact')
-})
-
-t.test('a list that grows shares its items with the lists before it', async (t) => {
-  const two = Growing.of(idItems(1, 2))
-  const four = two.append(idItems(2, 3, 4))
-  t.strictSame([four.all, four.length], [idItems(1, 2, 3, 4), 4], 'no item is listed twice')
-  t.strictSame([two.all, two.at(-1), two.at(2)], [idItems(1, 2), { id: 2 }, undefined])
-  t.strictSame(
-    [1, 4, 9, undefined].map((id) => four.indexOf(id)),
-    [0, 3, -1, -1],
-  )
-  t.equal(two.indexOf(4), -1, 'a shorter list has no item of a longer one')
-  t.strictSame([four.slice(1, 3), four.slice(-1)], [idItems(2, 3), idItems(4)])
-  t.strictSame([two.slice(1), two.slice(0, 9)], [idItems(2), idItems(1, 2)])
-  const other = two.append(idItems(4, 5))
-  t.strictSame([other.all, four.all], [idItems(1, 2, 4, 5), idItems(1, 2, 3, 4)])
-  t.strictSame([other.indexOf(4), four.indexOf(4)], [2, 3])
-})
-
 t.test('permissions cover others by name and by wildcard', async (t) => {
   t.ok(covers('service.project.view', 'project.view'))
   t.ok(covers('service.*', 'project.view'))
@@ -117,50 +53,6 @@ t.test('permissions cover others by name and by wildcard', async (t) => {
   t.ok(covers('actions.execute.*', 'actions.execute.a.b'))
   t.notOk(covers('service.project.view', 'project.edit'))
   t.notOk(covers('actions.execute.a', 'actions.execute.b'))
-})
-
-t.test('only visible lines of a long list are rendered', async (t) => {
-  t.strictSame(visibleRange(0, 100, 10, 5), { first: 0, end: 5 })
-  t.strictSame(visibleRange(10_000, 100, 10, 100_000), { first: 992, end: 1019 })
-  t.strictSame(visibleRange(10_000, 100, 10, 3), { first: 0, end: 3 })
-})
-
-t.test('a line keeps its element while it is rendered, and no two lines share one', (t) => {
-  const keys = fc.uniqueArray(fc.nat(30).map(String), { maxLength: 12 })
-  fc.assert(
-    fc.property(fc.array(keys, { minLength: 1, maxLength: 8 }), (ranges) => {
-      let before: Slots = new Map()
-      for (const range of ranges) {
-        const slots = slotsOf(range, before)
-        const numbers = new Set(slots.values())
-        if ([...slots.keys()].join() !== range.join() || numbers.size !== range.length) return false
-        for (const [key, slot] of before)
-          if (slots.has(key) && slots.get(key) !== slot) return false
-        // New elements are created only if all former ones are used.
-        const created = [...numbers].filter((slot) => ![...before.values()].includes(slot))
-        if (created.length !== Math.max(0, range.length - before.size)) return false
-        before = slots
-      }
-      return true
-    }),
-  )
-  t.strictSame(
-    [
-      ...slotsOf(
-        ['c', 'd'],
-        new Map([
-          ['a', 1],
-          ['b', 0],
-        ]),
-      ),
-    ],
-    [
-      ['c', 1],
-      ['d', 0],
-    ],
-    'other lines use the elements in their order',
-  )
-  t.end()
 })
 
 t.test('no element is cached', (t) => {

@@ -3,11 +3,12 @@ import type { CallReply } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 
 export type Role = CallReply<'role.list'>['items'][number]
-const LIMIT = 200
+const MAX_ROLES = 200
 
 /**
- * Loads the roles of a project, at most `LIMIT`, built-in ones first. Empty until they are loaded.
+ * Loads the roles of a project, at most `MAX_ROLES`, built-in ones first. Returns an empty list
+ * until they are loaded.
  */
 export const useRoles = (project: string): readonly Role[] =>
-  useQuery('role.list', { project, limit: LIMIT }, { kinds: ['role'] }).state.value.data?.items ??
-  []
+  useQuery('role.list', { project, limit: MAX_ROLES }, { kinds: ['role'] }).state.value.data
+    ?.items ?? []

@@ -49,7 +49,7 @@ export const accessText = messages('access', {
   noPeopleHint:
     'Add a person and create a token, or let people sign in with your identity provider.',
   noServices: 'There are no services here yet',
-  noServicesHint: 'A service is the principal as which a program acts. Its keys have its roles.',
+  noServicesHint: 'A service is a principal that a program acts as. Its keys have its roles.',
   noMatch: 'Nothing matches the search.',
   none: 'none',
   owner: 'Owner',

@@ -67,7 +67,7 @@ const general: readonly Shortcut[] = [
   { keys: 'Enter', label: text.openItem },
 ]
 
-/** Lists the general shortcuts, those of registered commands, and those that open pages. */
+/** Lists the general shortcuts, the shortcuts of registered commands and the shortcuts of pages. */
 export function Shortcuts() {
   const pages = routes.flatMap(({ entry }) =>
     entry?.keys === undefined ? [] : [{ keys: entry.keys, label: entry.label }],

@@ -206,7 +206,7 @@ function Facts({
   )
 }
 
-const PERIODS = [5, 15, 30, 60]
+const PERIODS_MINUTES = [5, 15, 30, 60]
 /** The dialog that creates a link for reading the file without a credential. */
 function SignedLink({
   project,
@@ -232,7 +232,10 @@ function SignedLink({
       <SelectField
         label={text.linkFor}
         value={minutes}
-        choices={PERIODS.map((count) => ({ value: String(count), label: text.minutes(count) }))}
+        choices={PERIODS_MINUTES.map((count) => ({
+          value: String(count),
+          label: text.minutes(count),
+        }))}
         onValue={setMinutes}
       />
       {error && <Failure error={error} />}

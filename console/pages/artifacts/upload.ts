@@ -1,4 +1,4 @@
-/** Uploads files as artifacts, with progress. At most `AT_ONCE` uploads run at the same time. */
+/** Uploads files as artifacts, with progress. At most `MAX_RUNNING` run at the same time. */
 import { signal } from '@preact/signals'
 import { ApiError, randomKey } from '../../api/client.ts'
 import { guardUnload } from '../../router/router.ts'
@@ -16,8 +16,8 @@ export interface Upload {
   readonly error?: ApiError
 }
 
-const AT_ONCE = 2
-const MAX_NAME = 256
+const MAX_RUNNING = 2
+const MAX_NAME_CHARACTERS = 256
 /** The uploads of this browser tab, newest first. They continue while other pages are shown. */
 export const uploads = signal<readonly Upload[]>([])
 
@@ -37,7 +37,7 @@ export function uploadFiles(project: string, files: readonly File[]): void {
   isGuarded = true
   for (const file of files) {
     const id = ++last
-    const name = (file.webkitRelativePath || file.name).slice(-MAX_NAME)
+    const name = (file.webkitRelativePath || file.name).slice(-MAX_NAME_CHARACTERS)
     uploads.value = [
       { id, project, name, size: file.size, sent: 0, state: 'waiting' },
       ...uploads.value,
@@ -54,7 +54,7 @@ export function dismissUpload(id: number): void {
   uploads.value = uploads.value.filter((one) => one.id !== id)
 }
 function next(): void {
-  while (running.size < AT_ONCE) {
+  while (running.size < MAX_RUNNING) {
     const one = waiting.shift()
     if (!one) return
     const upload = uploads.peek().find(({ id }) => id === one.id)

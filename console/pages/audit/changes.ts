@@ -26,10 +26,10 @@ export function changeRows(changes: AuditEntry['changes']): readonly ChangeRow[]
   return rows
 }
 
-const SHOWN = 60
+const MAX_CHARACTERS = 60
 const textOf = (value: unknown): string => {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '–')
-  return isolate(text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text)
+  return isolate(text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text)
 }
 /**
  * Returns the changes in one line, such as `name: a → b`. If they are not pairs of `from` and `to`,

@@ -27,9 +27,12 @@ const tones: Readonly<Record<AuditEntry['action'], Tone>> = {
   delete: 'bad',
 }
 /** Maximum number of entries in an exported file. */
-const EXPORTED = 20_000
-const PAGE = 200
-/** Changes of these kinds reload the log of a project. Kinds that change constantly are omitted. */
+const MAX_EXPORTED = 20_000
+const PAGE_SIZE = 200
+/**
+ * Kinds of records whose changes reload the log of a project. Kinds that change constantly are
+ * omitted.
+ */
 const AUDITED: QueryOptions = {
   kinds: [
     ...['action', 'agent', 'assignment', 'blueprint', 'channel', 'environment', 'key', 'loop'],
@@ -39,7 +42,7 @@ const AUDITED: QueryOptions = {
 }
 
 type Filters = Omit<CallInput<'audit.list'>, 'limit'>
-/** Loads all entries that match the filters, at most `EXPORTED`. */
+/** Loads all entries that match the filters, at most `MAX_EXPORTED`. */
 async function loadAll(
   project: string | undefined,
   filters: Filters,
@@ -49,7 +52,7 @@ async function loadAll(
   const entries: AuditEntry[] = []
   let cursor: string | undefined
   do {
-    const part = { ...filters, limit: PAGE, ...(cursor !== undefined && { cursor }) }
+    const part = { ...filters, limit: PAGE_SIZE, ...(cursor !== undefined && { cursor }) }
     const page =
       project === undefined
         ? await call('audit.list', part, { signal })
@@ -57,7 +60,7 @@ async function loadAll(
     entries.push(...page.items)
     onCount(entries.length)
     cursor = page.next_cursor
-  } while (cursor !== undefined && entries.length < EXPORTED)
+  } while (cursor !== undefined && entries.length < MAX_EXPORTED)
   return { entries, complete: cursor === undefined }
 }
 
@@ -100,7 +103,7 @@ function Export({
   )
 }
 
-/** Shows the log of a project; without `project`, that of the organization. */
+/** Shows the log of a project, or of the organization if `project` is absent. */
 export function AuditLog({ project }: { readonly project?: string }) {
   const { query } = place.value
   const key = filterNames.map((name) => query.get(name) ?? '').join('\n')
@@ -124,7 +127,7 @@ export function AuditLog({ project }: { readonly project?: string }) {
   const openId = query.get('entry')
   const at = items.findIndex(({ id }) => id === openId)
   const opened = items[at]
-  // Organization keys act as principals that no project lists.
+  // No project lists the principals of organization keys, so the keys are loaded for their names.
   const keys =
     useQuery(
       'key.list_organization',

@@ -1,6 +1,6 @@
 /** Downloads of generated text. */
 
-/** Time in milliseconds after which the browser is assumed to have read the text. */
+/** Time after which the browser is assumed to have read the text. */
 const READ_MS = 60_000
 
 /** Offers a text as a download; `type` is its media type. */

@@ -21,7 +21,7 @@ const columns = [
   'id',
 ] as const
 
-/** Returns a field of a CSV file (RFC 4180) that is not a formula. */
+/** Returns a value as a CSV field (RFC 4180) that spreadsheets do not evaluate as a formula. */
 function quoted(value: unknown): string {
   const plain = value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
   const text = forSpreadsheet(plain)

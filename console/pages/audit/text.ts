@@ -4,7 +4,7 @@ import { messages, plural } from '../../text/messages.ts'
 export const auditText = messages('audit', {
   title: 'Audit log',
   organizationTitle: 'Audit log of the organization',
-  hint: 'Changes of the configuration, newest first.',
+  hint: 'Changes to the configuration, newest first.',
   filters: 'Filters',
   resource: 'Resource',
   allResources: 'All resources',

@@ -28,7 +28,7 @@ type Step =
   | { readonly kind: 'none' | 'planning' }
   | { readonly kind: 'planned' | 'applying' | 'applied'; readonly result: ApplyResult }
 
-/** Reads the files again when they or the variables change. */
+/** Reads the files whenever the files or the variables change. */
 function useRead(files: readonly UploadedFile[], variables: string): ReadFiles | undefined {
   const [read, setRead] = useState<ReadFiles>()
   useEffect(() => {
@@ -100,7 +100,7 @@ export default function ApplyPage({ params }: PageProps) {
       }),
       { kind: 'planned', result: planned },
     )
-  // A plan is valid only for the files and choices from which it was made.
+  // A plan is valid only for its files and choices, so a change of them makes a new plan.
   useEffect(() => {
     setStep({ kind: 'none' })
     setError(undefined)

@@ -71,7 +71,7 @@ function ChangeLine({ of }: { readonly of: Change }) {
   )
 }
 
-/** Shows a plan, or the outcome of an apply. Unchanged resources are hidden at first. */
+/** Shows a plan, or the outcome of an apply. Unchanged resources are hidden initially. */
 export function Plan({
   of: { changes, orphans = [] },
   prune,

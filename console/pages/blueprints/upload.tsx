@@ -5,22 +5,23 @@ import { useFileDrop } from '../../files/drop.ts'
 import type { UploadedFile } from './read-files.ts'
 import { blueprintsText as text } from './text.ts'
 
-/** Files in hidden folders, such as `.git`, and in `node_modules` are not read. */
+/** Matches paths in hidden folders, such as `.git`, and in `node_modules`. They are not read. */
 const SKIPPED = /(^|\/)(\.[^/]+|node_modules)\//
-/** Maximum size in bytes of one file and of all files together. */
-const FILE_BYTES = 4_194_304
-const ALL_BYTES = 16_777_216
+/** Maximum size of one file. */
+const MAX_FILE_BYTES = 4_194_304
+/** Maximum size of all files together. */
+const MAX_TOTAL_BYTES = 16_777_216
 
 const pathOf = (file: File): string =>
   file.webkitRelativePath === '' ? file.name : file.webkitRelativePath
 
 /** Reads the chosen files as text, except skipped files and files that exceed a maximum size. */
 async function textsOf(files: readonly File[]): Promise<readonly UploadedFile[]> {
-  let left = ALL_BYTES
+  let left = MAX_TOTAL_BYTES
   const read: UploadedFile[] = []
   for (const file of files) {
     const path = pathOf(file)
-    if (SKIPPED.test(`${path}`) || file.size > FILE_BYTES || file.size > left) continue
+    if (SKIPPED.test(`${path}`) || file.size > MAX_FILE_BYTES || file.size > left) continue
     left -= file.size
     read.push({ path, text: await file.text() })
   }

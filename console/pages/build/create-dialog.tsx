@@ -7,7 +7,7 @@ import { faultAt } from '../../form/value.ts'
 import { Templates } from './templates.tsx'
 import { buildText as text } from './text.ts'
 
-/** Shows the dialog. The first template is selected at first. */
+/** Shows the dialog. The first template is selected initially. */
 export function CreateFromTemplate<T extends { id: string; label: string; hint: string }>({
   title,
   label,

@@ -1,5 +1,5 @@
 /**
- * The loaded messages of a channel, and the lines of its timeline. Pure.
+ * The loaded messages of a channel, and the lines of its timeline. The functions are pure.
  *
  * Invariants:
  * F1. Messages are in the order of `seq`, each once, without gaps between them.
@@ -46,7 +46,7 @@ export const addPage = (
 export function addMessage(feed: Feed, message: ChannelMessage): Feed {
   const isNew = !feed.items.some(({ id }) => id === message.id)
   const first = feed.items[0]
-  // A message before the loaded ones is loaded with its page.
+  // A message that is older than the loaded ones is added when its page is loaded.
   if (isNew && first && feed.older !== undefined && message.seq < first.seq) return feed
   const items = merged(feed.items, [message])
   const root = message.reply_to

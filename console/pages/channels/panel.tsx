@@ -193,6 +193,9 @@ export function Thread({
 }
 const useActive = (): Signal<string> => useSignal('')
 
+/** Delay between the last key press and the search. */
+const TYPING_MS = 250
+
 /** Searches messages in this channel, or in all channels that the person can read. */
 export function Search({
   project,
@@ -207,7 +210,7 @@ export function Search({
   const [wanted, setWanted] = useState('')
   const [everywhere, setEverywhere] = useState(false)
   useEffect(() => {
-    const timer = setTimeout(() => setWanted(typed.trim()), 250)
+    const timer = setTimeout(() => setWanted(typed.trim()), TYPING_MS)
     return () => clearTimeout(timer)
   }, [typed])
   const input =

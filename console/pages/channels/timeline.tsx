@@ -16,15 +16,15 @@ import { type Around, elementId, MessageLine, togglePin } from './message.tsx'
 import { channelsText as text } from './text.ts'
 import type { Messages } from './use-messages.ts'
 
-/** Number of messages that are rendered at first and added whenever the timeline grows. */
-const WINDOW = 100
-/** Maximum distance in pixels from the end at which the timeline counts as scrolled to the end. */
-const NEAR = 40
-/** Distance in pixels from the top at which older messages are loaded. */
-const AHEAD = 600
+/** Number of messages that are rendered initially, and by which the timeline grows. */
+const WINDOW_SIZE = 100
+/** Distance from the end within which the timeline counts as scrolled to the end. */
+const NEAR_END_PX = 40
+/** Distance from the top within which older messages are loaded. */
+const NEAR_TOP_PX = 600
 
 /** The scroll position before a change. `top` is the offset in pixels of the element `anchor`. */
-interface Held {
+interface ScrollPosition {
   atBottom: boolean
   anchor: string | undefined
   top: number
@@ -33,7 +33,7 @@ interface Held {
 function usePosition() {
   const area = useRef<HTMLDivElement>(null)
   const content = useRef<HTMLOListElement>(null)
-  const held = useRef<Held>({ atBottom: true, anchor: undefined, top: 0 })
+  const held = useRef<ScrollPosition>({ atBottom: true, anchor: undefined, top: 0 })
   const measure = (): void => {
     const element = area.current
     if (!element) return
@@ -46,7 +46,7 @@ function usePosition() {
         break
       }
     held.current = {
-      atBottom: scrollTop + clientHeight >= scrollHeight - NEAR,
+      atBottom: scrollTop + clientHeight >= scrollHeight - NEAR_END_PX,
       anchor: anchor?.id,
       top: (anchor?.getBoundingClientRect().top ?? top) - top,
     }
@@ -85,7 +85,7 @@ export function Timeline({
   const { area, content, held, measure, restore } = usePosition()
   const roots = useMemo(() => rootsOf(feed), [feed])
   const replies = useMemo(() => lastReplies(feed), [feed])
-  const first = from === undefined ? Math.max(0, roots.length - WINDOW) : indexOf(roots, from)
+  const first = from === undefined ? Math.max(0, roots.length - WINDOW_SIZE) : indexOf(roots, from)
   const lines = useMemo(
     () => linesOf(roots.slice(first), readUpTo, around.me),
     [roots, first, readUpTo, around.me],
@@ -94,7 +94,7 @@ export function Timeline({
   const marked = place.value.query.get('message') ?? ''
 
   const grow = (): void => {
-    if (first > 0) setFrom(roots[Math.max(0, first - WINDOW)]?.seq)
+    if (first > 0) setFrom(roots[Math.max(0, first - WINDOW_SIZE)]?.seq)
     else if (feed.older !== undefined && !loading) {
       setFrom(0)
       void messages.older()
@@ -104,8 +104,8 @@ export function Timeline({
     measure()
     const { atBottom: bottom } = held.current
     setAtBottom(bottom)
-    if (bottom && from !== undefined && roots.length - first > 3 * WINDOW) setFrom(undefined)
-    if ((area.current?.scrollTop ?? AHEAD) < AHEAD && !bottom) grow()
+    if (bottom && from !== undefined && roots.length - first > 3 * WINDOW_SIZE) setFrom(undefined)
+    if ((area.current?.scrollTop ?? NEAR_TOP_PX) < NEAR_TOP_PX && !bottom) grow()
   }
   useLayoutEffect(restore, [lines])
   useEffect(() => {
@@ -135,7 +135,7 @@ export function Timeline({
   useEffect(() => {
     if (targetSeq === undefined || target?.reply_to !== undefined) return
     held.current.atBottom = false
-    setFrom(roots[Math.max(0, indexOf(roots, targetSeq) - WINDOW / 2)]?.seq)
+    setFrom(roots[Math.max(0, indexOf(roots, targetSeq) - WINDOW_SIZE / 2)]?.seq)
     requestAnimationFrame(() => {
       const element = document.getElementById(elementId(marked))
       element?.scrollIntoView({ block: 'center' })

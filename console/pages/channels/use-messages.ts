@@ -1,6 +1,6 @@
 /**
- * The messages of one channel, loaded newest first and updated live. When the live updates have
- * started, the first page is loaded, even if it was loaded before, so no message is missed.
+ * The messages of one channel, loaded newest first and updated live. When the live updates start,
+ * the first page is loaded again if it was loaded before, so that no message is missed.
  */
 import { type ReadonlySignal, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
@@ -9,8 +9,8 @@ import { ApiError, call } from '../../api/client.ts'
 import { live } from '../../api/live.ts'
 import { addEvent, addMessage, addPage, emptyFeed, type Feed } from './feed.ts'
 
-const FIRST_PAGE = 100
-const PAGE = 200
+const FIRST_PAGE_SIZE = 100
+const PAGE_SIZE = 200
 /** Maximum number of pages that are loaded to reach a message. */
 const MAX_PAGES = 25
 
@@ -71,7 +71,7 @@ export function useMessages(project: string, id: string): Messages {
     const begin = (): void => {
       if (begun) return
       begun = true
-      void load(undefined, FIRST_PAGE)
+      void load(undefined, FIRST_PAGE_SIZE)
     }
     const stop = live().follow(
       { project, topic: 'channel', target: id },
@@ -83,14 +83,14 @@ export function useMessages(project: string, id: string): Messages {
         state: ({ state: reached }) => {
           if (reached === 'waiting') begin()
           if (reached === 'live' && !followed) {
-            // A page that was loaded before the live updates started may miss messages.
+            // A page that was loaded before the live updates started may lack messages.
             begun = false
             followed = true
             begin()
           }
           if (reached === 'ended') update({ gone: true })
           if (reached === 'refused') {
-            // Without live data, the messages are still shown if the service permits it.
+            // If live data is refused, the messages may still be readable, so they are requested.
             if (begun) update({ gone: true })
             else begin()
           }
@@ -106,7 +106,7 @@ export function useMessages(project: string, id: string): Messages {
     const older = async (): Promise<void> => {
       const { feed, loading } = state.peek()
       if (feed.older === undefined || loading) return
-      await load(feed.older, PAGE)
+      await load(feed.older, PAGE_SIZE)
     }
     return {
       state,
@@ -121,7 +121,7 @@ export function useMessages(project: string, id: string): Messages {
         return false
       },
       add: (message) => update({ feed: addMessage(state.peek().feed, message) }),
-      reload: () => void load(undefined, FIRST_PAGE),
+      reload: () => void load(undefined, FIRST_PAGE_SIZE),
     }
   }, [project, id])
 }

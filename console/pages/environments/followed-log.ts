@@ -23,11 +23,11 @@ interface Added {
 }
 
 /** Maximum number of characters that are kept. */
-const KEPT = 2_000_000
+const MAX_CHARACTERS = 2_000_000
 
 /**
- * Returns a log after a frame, without control sequences such as colours. Beyond `KEPT` characters,
- * the oldest lines are dropped.
+ * Returns a log after a frame, without control sequences such as colours. If it is longer than
+ * `MAX_CHARACTERS`, the oldest lines are dropped.
  */
 export function withFrame(
   { content, truncated }: LogText,
@@ -36,8 +36,8 @@ export function withFrame(
   const added = plainText(text)
   if (reset) return { content: added, truncated: cut }
   const all = content + added
-  if (all.length <= KEPT) return { content: all, truncated }
-  const from = all.length - KEPT
+  if (all.length <= MAX_CHARACTERS) return { content: all, truncated }
+  const from = all.length - MAX_CHARACTERS
   return { content: all.slice(all.indexOf('\n', from) + 1), truncated: true }
 }
 

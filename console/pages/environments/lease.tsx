@@ -33,7 +33,7 @@ function useAction(): readonly [ApiError | undefined, (run: () => Promise<void>)
   ]
 }
 
-const PERIODS = [5, 15, 30, 60]
+const PERIODS_MINUTES = [5, 15, 30, 60]
 /** The dialog that acquires or extends the lease. Only this dialog shows the token. */
 export function TakeDialog({ project, id, onClose }: Props) {
   const [minutes, setMinutes] = useState('15')
@@ -55,7 +55,10 @@ export function TakeDialog({ project, id, onClose }: Props) {
       <SelectField
         label={text.takeFor}
         value={minutes}
-        choices={PERIODS.map((count) => ({ value: String(count), label: text.minutes(count) }))}
+        choices={PERIODS_MINUTES.map((count) => ({
+          value: String(count),
+          label: text.minutes(count),
+        }))}
         onValue={setMinutes}
       />
       {error && <Failure error={error} />}

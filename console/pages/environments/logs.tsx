@@ -9,12 +9,12 @@ import { FollowedLog } from './followed-log.ts'
 import { environmentsText as text } from './text.ts'
 
 const NAMES = ['worker', 'stdout', 'stderr', 'bootstrap'] as const
-const COUNTS = ['200', '1000', '5000']
+const LINE_COUNTS = ['200', '1000', '5000']
 
 export function LogsPart({ project, id }: { readonly project: string; readonly id: string }) {
   const { query } = place.value
   const log_name = NAMES.find((one) => one === query.get('log')) ?? 'worker'
-  const tail = COUNTS.find((one) => one === query.get('lines')) ?? '200'
+  const tail = LINE_COUNTS.find((one) => one === query.get('lines')) ?? '200'
   const [follows, setFollows] = useState(true)
   const [attempt, setAttempt] = useState(0)
   const log = useMemo(
@@ -40,7 +40,7 @@ export function LogsPart({ project, id }: { readonly project: string; readonly i
           label={text.logLines}
           unlabelled
           value={tail}
-          choices={COUNTS.map((value) => ({ value, label: `${value} ${text.logLines}` }))}
+          choices={LINE_COUNTS.map((value) => ({ value, label: `${value} ${text.logLines}` }))}
           onValue={(lines) => setQuery({ lines: lines === '200' ? '' : lines })}
         />
         <Button pressed={follows} onClick={() => setFollows(!follows)}>

@@ -30,7 +30,7 @@ function Links({ project, interaction, onClose }: Props & { readonly onClose: ()
       <ul class="stack close">
         {(made ?? targets.map((id) => ({ target_user_id: id, url: '' }))).map(
           ({ target_user_id: id, url }) => {
-            // A service without a public address returns relative links.
+            // A service without a public address returns relative links, which this resolves.
             const address = url === '' ? '' : new URL(url, location.href).href
             return (
               <li key={id} class="row apart">

@@ -1,7 +1,7 @@
 /**
- * The form with which a target answers. Entered values survive a reload. An answer cannot be
- * withdrawn, so the keys of choices only select. The button, Ctrl+Enter, and Enter in a field that
- * submits the form send the answer.
+ * The form in which a person answers a question. Entered values survive a reload. An answer cannot
+ * be withdrawn, so the key of a choice only selects the choice. The answer is sent by the button,
+ * by Ctrl+Enter, and by Enter in a field that submits the form.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Interaction, Question } from '../../../protocol/interactions/schema.ts'
@@ -18,7 +18,7 @@ import { inboxText as text } from './text.ts'
 /** Returns the storage key of an answer's draft. */
 export const draftKey = (id: string): string => `answer.${id}`
 const MAX_KEYS = 9
-const MAX_COMMENT = 16_384
+const MAX_COMMENT_CHARACTERS = 16_384
 
 /** Calls `send` on Ctrl+Enter or Cmd+Enter anywhere on the page, unless a dialog is open. */
 export function useSendKey(send: () => void): void {
@@ -187,7 +187,7 @@ export function AnswerForm({
         label={text.comment}
         hint={text.commentHint}
         rows={1}
-        maxLength={MAX_COMMENT}
+        maxLength={MAX_COMMENT_CHARACTERS}
         value={draft.comment}
         onValue={(comment) => change({ comment })}
       />

@@ -1,4 +1,7 @@
-/** The question of an interaction, and who may answer it. Pure. The service checks both again. */
+/**
+ * The question of an interaction, and who may answer it. The functions are pure. The service checks
+ * every answer again.
+ */
 import { currentResponses, reviewersOf, satisfied } from '../../../protocol/interactions/resolve.ts'
 import type { Interaction, Question, Response } from '../../../protocol/interactions/schema.ts'
 

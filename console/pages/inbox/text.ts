@@ -40,7 +40,7 @@ export const inboxText = messages('inbox', {
   reviewers: 'Review by',
   rule: 'Needs',
   ruleAny: 'One answer',
-  ruleAll: 'An answer of each person',
+  ruleAll: 'An answer from each person',
   ruleQuorum: (count: number) => plural(count, 'answer', 'answers'),
   progress: (given: number, needed: number) => `${given} of ${needed} given`,
   run: 'Run',

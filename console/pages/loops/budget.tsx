@@ -7,7 +7,7 @@ import { loopsText as text } from './text.ts'
 import { policyWords } from './words.ts'
 
 const DAY_MS = 86_400_000
-const PAGE = 100
+const PAGE_SIZE = 100
 const usd = (credits: number): string => formatUsd(credits / 100)
 
 /** Shows the limits, and the spending of the runs that were created in the last 24 hours. */
@@ -16,7 +16,7 @@ export function Budget({ project, loop }: { readonly project: string; readonly l
   const since = useMemo(() => new Date(Date.now() - DAY_MS).toISOString(), [loop.id])
   const runs = useList(
     'run.list',
-    { project, loop_id: loop.id, created_after: since, limit: PAGE },
+    { project, loop_id: loop.id, created_after: since, limit: PAGE_SIZE },
     { kinds: ['run'] },
   ).state.value
   const spent = runs.items.reduce(

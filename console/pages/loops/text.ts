@@ -111,7 +111,7 @@ export const loopsText = messages('loops', {
   eventType: 'Event type',
   eventTypeHint: 'A type such as order.paid, or a prefix such as order.*',
   sourceId: 'Source',
-  sourceIdHint: 'Only events of this source; of all sources when empty.',
+  sourceIdHint: 'Only events from this source. If it is empty, events from all sources.',
   condition: 'Condition',
   conditionHint: 'Such as event.amount > 10. It reads event and meta.',
   handle: 'Handle',

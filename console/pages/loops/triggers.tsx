@@ -176,6 +176,9 @@ function TriggerLine({
   )
 }
 
+/** Delay after the time of a schedule before its next time is loaded. */
+const FIRED_MS = 2000
+
 /** Shows the triggers. Each change creates a new version of the loop. */
 export function Triggers({ project, loop }: { readonly project: string; readonly loop: Loop }) {
   const { triggers = [], id } = loop
@@ -188,7 +191,7 @@ export function Triggers({ project, loop }: { readonly project: string; readonly
     ...standings.map(({ next_fire_at }) => Date.parse(next_fire_at ?? '')).filter(Number.isFinite),
   )
   // After a schedule has fired, its next time is loaded.
-  const isPast = Number.isFinite(next) && next + 2000 < now.value
+  const isPast = Number.isFinite(next) && next + FIRED_MS < now.value
   useEffect(() => {
     if (isPast) reload()
   }, [isPast])

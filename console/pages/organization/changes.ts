@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { live } from '../../api/live.ts'
 import type { LiveChanges } from '../../live/live.ts'
 
-/** Time in milliseconds over which changes are combined into one reload. */
+/** Time over which changes are combined into one reload. */
 const GATHERED_MS = 500
 
 /** Calls `reload` after a record of one of these kinds has changed. */
@@ -25,7 +25,7 @@ export function useOrganizationChanges(kinds: readonly string[], reload: () => v
           const { changes } = data as LiveChanges
           if (changes.some(({ kind }) => kind === '*' || kinds.includes(kind))) reloadSoon()
         },
-        // Changes from before the start are not delivered, so everything is loaded again.
+        // Changes from before the subscription are not delivered, so everything is loaded again.
         state: ({ state }) => {
           if (state === 'live') reloadSoon()
         },

@@ -18,7 +18,7 @@ export function NewSession({
 }: {
   readonly project: string
   readonly agents: readonly AgentRecord[]
-  /** Id of the agent that is selected at first. */
+  /** Id of the agent that is initially selected. */
   readonly agent: string
   readonly onClose: () => void
 }) {

@@ -42,7 +42,7 @@ const SCOPES = [
   { value: 'loop', label: text.scopeLoop },
 ]
 const FILTERS = ['q', 'agent', 'state', 'scope', 'since'] as const
-const LIMIT = 50
+const PAGE_SIZE = 50
 
 /** Returns the displayed name of a session: its title, or its key. */
 export const nameOf = ({ title, session_key }: Pick<Session, 'title' | 'session_key'>): string =>
@@ -62,7 +62,7 @@ function useFilters(project: string) {
   const state = value('state')
   const input = {
     project,
-    limit: LIMIT,
+    limit: PAGE_SIZE,
     ...(state === 'archived' && { status: ['archived' as const] }),
     ...(state === 'all' && { status: ['active' as const, 'archived' as const] }),
     ...(value('agent') !== '' && { agent_id: value('agent') }),

@@ -1,16 +1,16 @@
-/** Values of columns as texts that people read and edit. Pure. */
+/** Values of columns as texts that people read and edit. The functions are pure. */
 import { textOf, valueIn } from '../../../client/cli/tables/columns.ts'
 import type { Column, ColumnType } from '../../../protocol/tables/schema.ts'
 import { tablesText } from './text.ts'
 
 /** Maximum number of characters of a value that a cell shows. */
-const SHOWN = 200
+const MAX_SHOWN = 200
 
 /** Returns the text of a value for a cell; '' for a value that is missing. */
 export function shownText(value: unknown): string {
   if (value === undefined || value === null) return ''
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
 }
 /** Returns the text of a value for a field that edits it; `typedValue` restores the value. */
 export const editedText = (value: unknown, type: ColumnType): string =>
@@ -23,7 +23,7 @@ export const isLong = (value: unknown, type: ColumnType): boolean =>
   type === 'object' ||
   type === 'array' ||
   (typeof value === 'object' && value !== null) ||
-  (typeof value === 'string' && (value.length > SHOWN || value.includes('\n')))
+  (typeof value === 'string' && (value.length > MAX_SHOWN || value.includes('\n')))
 
 /** A value that a person has typed, or the fault of the text. */
 export type Typed = { readonly value: unknown } | { readonly fault: string }

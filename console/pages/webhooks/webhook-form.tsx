@@ -10,7 +10,7 @@ import { eventsOf } from './events-text.ts'
 import { webhooksText as text } from './text.ts'
 
 export type Webhook = CallReply<'webhook.get'>
-/** Event types and families of event types that are offered. */
+/** Event types that the form offers, and patterns for several types. */
 const OFFERED = ['run.*', 'run.failed', 'interaction.*', 'session.*', 'loop.*', 'check.*']
 
 /** Shows the dialog. Without `of`, it creates a webhook. */

@@ -1,5 +1,5 @@
 /**
- * Workers and queues: waiting jobs, the workers that can take them, and the jobs of each worker.
+ * Workers and queues: waiting jobs, the workers that can claim them, and the jobs of each worker.
  */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
@@ -20,7 +20,7 @@ import { workersText as text } from './text.ts'
 type Queue = CallReply<'queue.list'>['items'][number]
 type Worker = CallReply<'worker.list'>['items'][number]
 
-const JOBS_SHOWN = 5
+const MAX_SHOWN_JOBS = 5
 const tones: Readonly<Record<Worker['state'], Tone>> = {
   online: 'good',
   draining: 'info',
@@ -85,7 +85,7 @@ function Queues({ project }: { readonly project: string }) {
 
 const Jobs = ({ of: { jobs = [] }, base }: { readonly of: Worker; readonly base: string }) => (
   <ul>
-    {jobs.slice(0, JOBS_SHOWN).map(({ job_id, run_id, session_id, action_name, kind }) => (
+    {jobs.slice(0, MAX_SHOWN_JOBS).map(({ job_id, run_id, session_id, action_name, kind }) => (
       <li key={job_id}>
         <a
           class="user-text"
@@ -95,7 +95,9 @@ const Jobs = ({ of: { jobs = [] }, base }: { readonly of: Worker; readonly base:
         </a>
       </li>
     ))}
-    {jobs.length > JOBS_SHOWN && <li class="soft">{text.moreJobs(jobs.length - JOBS_SHOWN)}</li>}
+    {jobs.length > MAX_SHOWN_JOBS && (
+      <li class="soft">{text.moreJobs(jobs.length - MAX_SHOWN_JOBS)}</li>
+    )}
   </ul>
 )
 

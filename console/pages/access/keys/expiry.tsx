@@ -4,7 +4,7 @@ import { SelectField } from '../../../design/field.tsx'
 import { accessText as text } from '../text.ts'
 
 const DAY_MS = 86_400_000
-/** Values are lifetimes in days; '' means no expiry. */
+/** The choices. The values are lifetimes in days; '' means no expiry. */
 const choices = [
   { value: '90', label: text.days(90) },
   { value: '7', label: text.days(7) },

@@ -38,7 +38,7 @@ export function NewKey({
         project,
         name,
         ...(principal_id !== undefined && { principal_id }),
-        // The role limits the key, unless the service was just created with exactly this role.
+        // The role limits the key. A new service has exactly this role, so its key needs no limit.
         ...(role !== '' &&
           (principal !== '' || principal_id === undefined) && {
             scope_role_id: role,
@@ -48,8 +48,9 @@ export function NewKey({
     )
   }
   /**
-   * Creates a service with the chosen role; returns undefined if the person may not create one. A
-   * retry after a failed key creation reuses the service if name and role are unchanged.
+   * Creates a principal of the kind `service` with the chosen role; returns undefined if the person
+   * may not create one. If the creation of the key fails, a retry with the same name and role
+   * reuses the principal.
    */
   const newService = async (): Promise<string | undefined> => {
     if (!may('project.admin')) return undefined

@@ -21,10 +21,10 @@ export interface Entry {
   readonly modified_at: string
 }
 
-/** Timeout of an action in seconds. The environment may have to be started first. */
-const TIMEOUT = 120
-/** Maximum number of bytes that one action writes. */
-const WRITE = 262_144
+/** Timeout of an action. It is long, because the environment may have to be started first. */
+const TIMEOUT_SECONDS = 120
+/** Maximum number of bytes that one action writes. A larger file is written in chunks. */
+const MAX_WRITE_BYTES = 262_144
 
 /**
  * Executes an action and returns its output.
@@ -38,7 +38,7 @@ async function act(
 ): Promise<Readonly<Record<string, unknown>>> {
   const { status, output, error } = await call(
     'action.invoke',
-    { project, action_name, environment_id: id, input, timeout_seconds: TIMEOUT },
+    { project, action_name, environment_id: id, input, timeout_seconds: TIMEOUT_SECONDS },
     signal ? { signal } : {},
   )
   if (status === 'completed') return output ?? {}
@@ -64,11 +64,11 @@ export async function listFolder(of: Workspace, path: string): Promise<Folder> {
   return { entries: sorted, ...(note !== undefined && { note }) }
 }
 
-/** Reads at most `most` bytes of a file. `advanced` receives the number of bytes read so far. */
+/** Reads at most `maxBytes` of a file. `advanced` receives the number of bytes read so far. */
 export async function readFile(
   of: Workspace,
   path: string,
-  most: number,
+  maxBytes: number,
   signal: AbortSignal,
   advanced: (bytes: number) => void = () => {},
 ): Promise<FileStart> {
@@ -82,9 +82,12 @@ export async function readFile(
     at += part.length
     advanced(at)
     const next = read['next_offset']
-    if (typeof next !== 'number' || at >= most) {
+    if (typeof next !== 'number' || at >= maxBytes) {
       const bytes = new Uint8Array(await new Blob(parts as Uint8Array<ArrayBuffer>[]).arrayBuffer())
-      return { bytes: bytes.subarray(0, most), complete: typeof next !== 'number' && at <= most }
+      return {
+        bytes: bytes.subarray(0, maxBytes),
+        complete: typeof next !== 'number' && at <= maxBytes,
+      }
     }
     if (next !== at) throw new ApiError(409, 'conflict', text.changedWhileRead)
   }
@@ -105,12 +108,12 @@ export async function writeFile(
   file: Blob,
   advanced: (bytes: number) => void,
 ): Promise<void> {
-  const isWhole = file.size <= WRITE
+  const isWhole = file.size <= MAX_WRITE_BYTES
   const part = isWhole ? path : `${path}.${randomKey().slice(0, 8)}.part`
   try {
     let at = 0
     do {
-      const bytes = new Uint8Array(await file.slice(at, at + WRITE).arrayBuffer())
+      const bytes = new Uint8Array(await file.slice(at, at + MAX_WRITE_BYTES).arrayBuffer())
       await act(of, 'environment.files.write', {
         path: part,
         encoding: 'base64',
@@ -121,7 +124,7 @@ export async function writeFile(
       advanced(at)
     } while (at < file.size)
     if (isWhole) return
-    // The size reveals a chunk that was appended twice.
+    // A retry may have appended a chunk twice, so the size is checked.
     const { exit_code } = await act(of, 'environment.bash', {
       command:
         `test "$(wc -c < ${quoted(`./${part}`)})" -eq ${file.size} && ` +

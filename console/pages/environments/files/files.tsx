@@ -25,6 +25,8 @@ import {
 } from './access.ts'
 
 const LIST = 'actions.execute.environment.files.list'
+/** Time after which the object URL of a downloaded file is revoked. */
+const RELEASE_MS = 60_000
 const nameOf = (path: string): string => path.split('/').at(-1) ?? path
 const folderOf = (path: string): string => path.split('/').slice(0, -1).join('/')
 
@@ -131,7 +133,7 @@ function Files({ of }: { readonly of: Workspace }) {
       link.href = URL.createObjectURL(new Blob([bytes]))
       link.download = nameOf(entry.path)
       link.click()
-      setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+      setTimeout(() => URL.revokeObjectURL(link.href), RELEASE_MS)
     } finally {
       setProgress('')
     }

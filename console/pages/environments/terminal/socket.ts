@@ -87,7 +87,7 @@ export function openTerminal(
       )
     }
   }
-  // The end is reported after all output before it has been shown.
+  // The end is reported only after all earlier output has been shown.
   socket.onclose = () => void showing.then(() => end({}))
   return {
     write(bytes) {

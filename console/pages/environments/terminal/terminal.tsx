@@ -123,7 +123,7 @@ export function TerminalPart({
     })
     observer.observe(element)
     const unfollow = effect(() => {
-      // The colours follow the theme of the console.
+      // Reading the theme makes the effect run again when the theme changes.
       void theme.value
       requestAnimationFrame(() => {
         xterm.options.theme = colours()

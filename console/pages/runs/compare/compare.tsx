@@ -18,8 +18,8 @@ import { runsText } from '../text.ts'
 import { type Difference, differences, pairSteps, type StepPair, timeOf } from './diff.ts'
 import { compareText as text } from './text.ts'
 
-/** Texts with more characters are shown as a tree, which truncates them. */
-const SHORT = 200
+/** Maximum length of a text that is shown as a whole. A longer one is shown as a tree. */
+const MAX_CHARACTERS = 200
 type Detail = CallReply<'run.get'>
 
 export default function ComparePage({ params }: PageProps) {
@@ -233,7 +233,8 @@ const Place = ({ difference: { path, a, b } }: { readonly difference: Difference
 )
 function cellOf(value: unknown) {
   if (value === undefined) return <span class="soft">{text.absent}</span>
-  return typeof value === 'object' || (typeof value === 'string' && value.length > SHORT) ? (
+  return typeof value === 'object' ||
+    (typeof value === 'string' && value.length > MAX_CHARACTERS) ? (
     <Tree value={value} />
   ) : (
     <span class="mono user-text">{JSON.stringify(value)}</span>

@@ -1,4 +1,7 @@
-/** Differences between two JSON values, and between the steps of two runs. Needs no browser. */
+/**
+ * Differences between two JSON values, and between the steps of two runs. This module needs no
+ * browser.
+ */
 import type { RunStep } from '../../../../protocol/runs/schema.ts'
 
 /** A difference between two values. `undefined` means that this value lacks the member. */
@@ -9,9 +12,10 @@ export interface Difference {
   readonly b: unknown
 }
 
-/** Maximum number of differences, and maximum depth to which members are compared one by one. */
+/** Maximum number of differences. */
 const MAX_DIFFERENCES = 500
-const DEEPEST = 50
+/** Maximum depth to which members are compared one by one. */
+const MAX_DEPTH = 50
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
@@ -26,8 +30,8 @@ export function differences(a: unknown, b: unknown): readonly Difference[] {
   const found: Difference[] = []
   const visit = (path: string, left: unknown, right: unknown, depth: number): void => {
     if (found.length >= MAX_DIFFERENCES || Object.is(left, right)) return
-    if (!isAlike(left, right) || depth >= DEEPEST) {
-      if (depth < DEEPEST || JSON.stringify(left) !== JSON.stringify(right))
+    if (!isAlike(left, right) || depth >= MAX_DEPTH) {
+      if (depth < MAX_DEPTH || JSON.stringify(left) !== JSON.stringify(right))
         found.push({ path, a: left, b: right })
       return
     }
@@ -51,7 +55,7 @@ export interface StepPair {
   readonly differs: boolean
 }
 
-/** Returns the steps of two runs by key, in the order of `a`; steps that only `b` has are last. */
+/** Pairs the steps of two runs by key, in the order of `a`. Steps that only `b` has are last. */
 export function pairSteps(a: readonly RunStep[], b: readonly RunStep[]): readonly StepPair[] {
   const others = new Map(b.map((step) => [step.step_key, step]))
   const keys = new Set([...a, ...b].map(({ step_key }) => step_key))

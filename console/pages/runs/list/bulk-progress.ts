@@ -1,4 +1,4 @@
-/** The progress of an action on many runs. It needs no browser. */
+/** The progress of an action on many runs. This module needs no browser. */
 
 /** The progress of an action. `refused`: the number of refused runs by error message. */
 export interface BulkProgress {

@@ -14,7 +14,7 @@ export const applicable: Readonly<Record<BulkAction, readonly string[]>> = {
 export type BulkObject = { readonly ids: readonly string[] } | { readonly filter: RunFilter }
 
 /** Maximum number of runs per request. */
-const AT_ONCE = 200
+const MAX_BATCH = 200
 
 /**
  * Acts on runs in batches, and reports the progress after each batch.
@@ -50,8 +50,8 @@ export async function actOn(
     }
     return
   }
-  for (let at = 0; at < object.ids.length && !signal.aborted; at += AT_ONCE) {
-    const run_ids = object.ids.slice(at, at + AT_ONCE)
+  for (let at = 0; at < object.ids.length && !signal.aborted; at += MAX_BATCH) {
+    const run_ids = object.ids.slice(at, at + MAX_BATCH)
     if (action === 'resume') {
       for (const id of run_ids) {
         if (signal.aborted) return

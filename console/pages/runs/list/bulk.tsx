@@ -15,7 +15,7 @@ import type { BulkProgress } from './bulk-progress.ts'
 import { listText as text } from './text.ts'
 
 /** Maximum number of runs that the preview shows. */
-const SHOWN = 5
+const MAX_SHOWN = 5
 
 const titles = { cancel: text.cancelRuns, retry: text.retryRuns, resume: text.resumeRuns }
 const hints = { cancel: text.cancelHint, retry: text.retryHint, resume: text.resumeHint }
@@ -159,14 +159,14 @@ const PreviewOf = ({ preview: { count, more, skipped, runs } }: { readonly previ
     </p>
     {skipped > 0 && <p class="soft">{text.previewSkipped(skipped)}</p>}
     <ul class="stack close small">
-      {runs.slice(0, SHOWN).map(({ id, name, status }) => (
+      {runs.slice(0, MAX_SHOWN).map(({ id, name, status }) => (
         <li key={id} class="row">
           <StatusBadge status={status} />
           <span class="grow clip user-text">{name || id}</span>
         </li>
       ))}
-      {count > SHOWN && runs.length > 0 && (
-        <li class="soft">{text.andMore(count - Math.min(SHOWN, runs.length))}</li>
+      {count > MAX_SHOWN && runs.length > 0 && (
+        <li class="soft">{text.andMore(count - Math.min(MAX_SHOWN, runs.length))}</li>
       )}
     </ul>
   </div>

@@ -25,7 +25,9 @@ export interface RunChanges {
 
 /** Maximum number of unseen runs that are counted. It limits the memory that an open list uses. */
 export const MAX_NEWS = 1000
+/** Minimum time between two renderings. */
 const RENDER_MS = 250
+/** Minimum time between two reloads of the list. */
 const RELOAD_MS = 1000
 const done: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 interface Frame {

@@ -1,11 +1,11 @@
 /**
- * The filters of the list of runs. In the address and in saved views they have the names of the
- * parameters of `run.list`. It needs no browser.
+ * The filters of the list of runs. In URLs and in saved views, they have the names of the
+ * parameters of `run.list`. This module needs no browser.
  */
 import type { CallInput } from '../../../api/client.ts'
 
 /** Number of runs per page. */
-const PAGE = 200
+const PAGE_SIZE = 200
 /** Names of filters with one value. */
 const singleFilters = [
   'q',
@@ -39,7 +39,7 @@ export interface RunSort {
   readonly order: 'asc' | 'desc'
 }
 
-/** Returns the filters in the query of an address. */
+/** Returns the filters in the query of a URL. */
 export function filterOf(query: URLSearchParams): RunFilter {
   const filter: Record<string, string | string[]> = {}
   for (const name of singleFilters) {
@@ -53,13 +53,13 @@ export function filterOf(query: URLSearchParams): RunFilter {
   return filter as RunFilter
 }
 
-/** Returns the order in the query of an address; newest first by default. */
+/** Returns the order in the query of a URL; newest first by default. */
 export const sortOf = (query: URLSearchParams): RunSort => ({
   by: query.get('sort') === 'ended' ? 'ended' : 'created',
   order: query.get('order') === 'asc' ? 'asc' : 'desc',
 })
 
-/** Returns the input of `run.list` for the first page of the query of an address. */
+/** Returns the input of `run.list` for the first page that the query of a URL selects. */
 export function listInput(project: string, query: URLSearchParams): CallInput<'run.list'> {
   const { by, order } = sortOf(query)
   return {
@@ -67,13 +67,13 @@ export function listInput(project: string, query: URLSearchParams): CallInput<'r
     ...filterOf(query),
     ...(by === 'ended' && { sort: 'ended' }),
     ...(order === 'asc' && { order: 'asc' }),
-    limit: PAGE,
+    limit: PAGE_SIZE,
   } as CallInput<'run.list'>
 }
 
 /**
  * Returns the query parameters for filters and an order. Absent filters are '', which removes them
- * from the address.
+ * from the URL.
  */
 export function queryOf(
   filter: Readonly<Record<string, unknown>>,

@@ -1,9 +1,9 @@
-/** What the list of runs keeps of each run. It needs no browser. */
+/** The fields of runs that the list of runs keeps. This module needs no browser. */
 import type { Run } from '../../../../protocol/runs/schema.ts'
 import { packingOf } from '../../../api/packed.ts'
 
 type Text = string | undefined
-/** A run of the list: only what the list shows, so that long lists are small. */
+/** A run in the list. It has only the fields that the list shows, to save memory. */
 export interface KeptRun {
   readonly id: string
   readonly status: Run['status']
@@ -11,7 +11,7 @@ export interface KeptRun {
   readonly definition_id: string
   readonly loop_id: Text
   readonly loop_name: Text
-  /** The label or type of the source of a loop's run. */
+  /** For a run of a loop: the label of its source, or else the type of the source. */
   readonly source: Text
   readonly queue: Text
   readonly external_id: Text
@@ -23,7 +23,7 @@ export interface KeptRun {
   readonly updated_at: string
 }
 
-/** Returns what the list shows of a run. */
+/** Returns the fields of a run that the list shows. */
 export function keptRun(run: Run): KeptRun {
   const isLoop = 'loop_id' in run
   return {
@@ -45,7 +45,7 @@ export function keptRun(run: Run): KeptRun {
   }
 }
 
-/** Keeps runs of the list as text. */
+/** Converts runs of the list to values for `PackedItems`, and back. */
 export const runPacking = packingOf<KeptRun>([
   'id',
   'status',

@@ -9,7 +9,7 @@ import type { Names } from './toolbar.tsx'
 
 const narrow = matchMedia('(max-width: 45rem)')
 
-/** What a list of runs shows, as properties of `VirtualList`. */
+/** The properties of a `VirtualList` of runs. */
 interface Lines {
   /** A value of `grid-template-columns`. */
   readonly columns: string
@@ -21,8 +21,8 @@ interface Lines {
 }
 
 /**
- * Returns the lines for the current state of the list. `render` stays the same function until a
- * line may look different, so a further page of the list renders no line again.
+ * Returns the lines for the current state of the list. `render` is a new function only when a line
+ * may look different, so loading a further page does not render the existing lines again.
  * @param options.chosen names of the columns. A narrow screen shows only the start time.
  * @param options.toggle selects or deselects a run; undefined if runs cannot be selected.
  * @param options.onFocus receives the id of the run whose link has the focus.

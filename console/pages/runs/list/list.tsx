@@ -28,9 +28,9 @@ import { useColumns } from './preferences.ts'
 import { listText as text } from './text.ts'
 import { FilterDialog, Filters } from './toolbar.tsx'
 
-const LINE = 42
-/** Scroll position in pixels below which the newest runs are visible. */
-const AT_TOP = 60
+const LINE_PX = 42
+/** Distance from the top within which the newest runs count as visible. */
+const NEAR_TOP_PX = 60
 const COMMAND = `npm run baton -- run start --definition-id <workflow> --input '{}'`
 
 type Open =
@@ -50,7 +50,7 @@ export default function RunsPage({ params }: PageProps) {
   shown.current = items
   const frame = useRef<HTMLDivElement>(null)
   const scroller = (): Element | null | undefined => frame.current?.querySelector('.virtual')
-  const isAtTop = (): boolean => (scroller()?.scrollTop ?? 0) < AT_TOP
+  const isAtTop = (): boolean => (scroller()?.scrollTop ?? 0) < NEAR_TOP_PX
   const changes = useRunChanges(
     project,
     (id) => items.indexOf(id) >= 0,
@@ -213,7 +213,7 @@ export default function RunsPage({ params }: PageProps) {
         ) : (
           <VirtualList
             items={items}
-            line={LINE}
+            line={LINE_PX}
             columns={lines.columns}
             height="100%"
             label={text.list}
@@ -249,8 +249,8 @@ export default function RunsPage({ params }: PageProps) {
 }
 
 /**
- * Returns the state of the list as far as the page shows it. The start of loading a further page
- * changes nothing in it.
+ * Returns the part of the state of the list that the page shows. It stays the same when a further
+ * page begins to load, so the page is not rendered again.
  */
 function useShown<T>({ state }: Listing<T>): Pages<T> {
   const shown = useMemo(() => {

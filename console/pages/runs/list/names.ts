@@ -1,4 +1,4 @@
-/** The names of workflows and principals of a project, for lists that have only their ids. */
+/** The names of workflows and principals of a project, for lists that contain only their ids. */
 import { useMemo } from 'preact/hooks'
 import { useList, useQuery } from '../../../api/query.ts'
 

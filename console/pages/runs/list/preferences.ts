@@ -5,6 +5,7 @@ import { useQuery } from '../../../api/query.ts'
 import { showError } from '../../../design/notify.ts'
 
 const CONFLICT = 409
+const MAX_ATTEMPTS = 3
 
 /**
  * Loads the chosen columns; undefined while the default ones apply.
@@ -22,7 +23,7 @@ export function useColumns(
   const save = async (next: readonly string[]): Promise<void> => {
     setChosen(next)
     // Another tab may change other preferences at the same time, so a conflict is retried.
-    for (let attempt = 0; attempt < 3; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const { preferences, version } = await call('me.preferences', { project })
       const { runs = {}, ...rest } = preferences as { runs?: object }
       try {

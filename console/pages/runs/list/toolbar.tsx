@@ -1,4 +1,4 @@
-/** The filters of the list of runs. They are in the address. */
+/** The filters of the list of runs, which are part of the URL. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useList } from '../../../api/query.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
@@ -21,6 +21,7 @@ import {
 } from './filters.ts'
 import { listText as text } from './text.ts'
 
+/** Delay between the last key press and the search. */
 const TYPING_MS = 300
 /** Selector of the control that receives the focus after an active filter was removed. */
 const MORE = '.more-filters button'

@@ -121,7 +121,7 @@ export function BlockView({
     case 'tool_result':
       return null
     default:
-      // A block that is announced but not yet received has no type.
+      // A block that was announced but has not been received yet has no type.
       return (block as { readonly type?: string }).type === undefined ? null : (
         <Folded label={text.unknownBlock((block as { readonly type: string }).type)}>
           {() => <Tree value={block} />}

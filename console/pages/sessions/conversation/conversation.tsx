@@ -18,8 +18,8 @@ import { EndRow, MessageRow } from './rows.tsx'
 import { conversationText as text } from './text.ts'
 import { useTurnFacts } from './turn-facts.ts'
 
-/** Distance in pixels from the end within which the view follows new content. */
-const NEAR = 80
+/** Distance from the end within which the view follows new content. */
+const NEAR_END_PX = 80
 
 /** Keeps a scroll area at its end unless the person has scrolled away (`away`). */
 function useEnd(frame: RefObject<HTMLDivElement | null>, version: number) {
@@ -35,7 +35,7 @@ function useEnd(frame: RefObject<HTMLDivElement | null>, version: number) {
   const onScroll = (): void => {
     const element = frame.current
     if (!element) return
-    near.current = element.scrollTop + element.clientHeight >= element.scrollHeight - NEAR
+    near.current = element.scrollTop + element.clientHeight >= element.scrollHeight - NEAR_END_PX
     setAway(!near.current)
   }
   useLayoutEffect(() => {

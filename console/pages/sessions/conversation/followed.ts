@@ -1,6 +1,6 @@
 /**
- * The transcript of a session as live data: the fold of `client/transcript/fold.ts`. Changes are
- * shown in batches, at most one every `PAUSE_MS`.
+ * Follows the transcript of a session, folded by `client/transcript/fold.ts`. Changes are shown in
+ * batches, at most one every `PAUSE_MS`.
  *
  * Invariant: a transcript contains only what the service has sent.
  */
@@ -13,7 +13,7 @@ import type { LiveFrame, LiveStatus } from '../../../live/live.ts'
 
 const PAUSE_MS = 40
 /** Number of messages per request for earlier messages. */
-const EARLIER = 50
+const EARLIER_MESSAGES = 50
 
 export class FollowedSession {
   readonly transcript = new Transcript()
@@ -88,7 +88,7 @@ export class FollowedSession {
       ...of,
       before_sequence,
       order: 'desc',
-      limit: EARLIER,
+      limit: EARLIER_MESSAGES,
     })
     const missing = new Set(
       items.flatMap(({ turn_id }) =>

@@ -66,20 +66,20 @@ function Sender({
   return <>{id === undefined || id === SERVICE ? text.user : <Who project={project} id={id} />}</>
 }
 
-/** The content of a message. `came`: for each block, the result of its tool call, if any. */
+/** The content of a message. `found`: for each block, the result of its tool call, if any. */
 class MessageBody extends Pure<{
   readonly message: TranscriptMessage
-  readonly came: readonly ReturnType<Results['get']>[]
+  readonly found: readonly ReturnType<Results['get']>[]
   readonly place: Place
 }> {
-  override render({ message, came, place }: typeof this.props) {
+  override render({ message, found, place }: typeof this.props) {
     const { role, content, status, covers_through_sequence } = message
     const blocks = content.map((block, index) =>
       isShown(block) ? (
         <BlockView
           key={index}
           block={block}
-          result={came[index]}
+          result={found[index]}
           live={status === 'streaming'}
           place={place}
         />
@@ -122,7 +122,7 @@ export function MessageRow({
   readonly channel: string | undefined
 }) {
   const { role, content, created_at, status, metadata } = message
-  const came = content.map((block) =>
+  const found = content.map((block) =>
     block.type === 'tool_use' ? results.get(block.id) : undefined,
   )
   const live = status === 'streaming'
@@ -148,7 +148,7 @@ export function MessageRow({
         </span>
       </div>
       <div class="talk-body">
-        <MessageBody message={message} came={came} place={place} />
+        <MessageBody message={message} found={found} place={place} />
       </div>
     </li>
   )

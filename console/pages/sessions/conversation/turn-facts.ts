@@ -1,6 +1,6 @@
 /**
- * Facts about turns that the transcript does not contain: who asked for each, and its cost. A turn
- * is read when it appears and again when it has ended. One request reads many turns.
+ * Facts about turns that the transcript does not contain: who requested each turn, and its cost. A
+ * turn is read when it appears and again when it has ended. One request reads many turns.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
@@ -17,12 +17,12 @@ export interface TurnFacts {
 /** Maximum number of turns per request. */
 const MAX_TURNS = 100
 /**
- * Time in milliseconds over which turns are collected, and after which a list that lags is read
- * again.
+ * Delay before turns are read. It collects turns for one request. If the list of turns lags behind
+ * the transcript, it is also the delay before the next attempt.
  */
 const PAUSE_MS = 300
 /** Maximum number of reads of a turn whose record, or whose end, the list does not contain yet. */
-const READS = 4
+const MAX_READS = 4
 
 const isOver = ({ status }: Pick<TranscriptTurn, 'status'>): boolean => settledTurns.has(status)
 
@@ -85,7 +85,7 @@ class FactsOfTurns {
       if (turn) facts.set(id, { asker: turn.asked_by, milli: turn.credit_cost_milli })
       const reads = (this.#wanted.get(id) ?? 0) + 1
       const complete = turn !== undefined && (isOver(turn) || this.#read.get(id) === false)
-      if (complete || reads >= READS) this.#wanted.delete(id)
+      if (complete || reads >= MAX_READS) this.#wanted.delete(id)
       else this.#wanted.set(id, reads)
     }
     if (!this.#stopped) this.#facts.value = facts

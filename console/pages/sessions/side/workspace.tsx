@@ -19,7 +19,7 @@ import { Time } from '../../../design/time.tsx'
 import { formatBytes } from '../../../text/format.ts'
 import { sessionsText as text } from '../text.ts'
 
-/** Time in milliseconds after which the object URL of a saved file is revoked. */
+/** Time after which the object URL of a saved file is revoked. */
 const RELEASE_MS = 60_000
 
 /**
@@ -61,8 +61,8 @@ export function WorkspaceFilesPanel({
   useEffect(() => {
     let isShown = true
     files.allowed().then(
-      (answer) => isShown && setAllowed(answer),
-      // The check is repeated when `changed` changes.
+      (isAllowed) => isShown && setAllowed(isAllowed),
+      // A failed check is repeated when `changed` changes.
       () => {},
     )
     return () => {

@@ -13,8 +13,8 @@ const types: Readonly<Record<ExportFormat, string>> = {
 }
 
 /**
- * Returns rows as lines of a file. CSV has the columns of the schema, without formulas; JSON has all
- * keys.
+ * Returns rows as lines of a file. CSV contains the columns of the schema, and no formulas. JSON
+ * contains all keys.
  */
 export function linesOf(
   rows: readonly Pick<TableRow, 'data'>[],
@@ -81,10 +81,12 @@ export async function exportRows(
   save(new Blob(parts, { type: types[format] }), `${name}.${format}`)
   return count
 }
+/** Time after which the object URL of a file is revoked. */
+const RELEASE_MS = 60_000
 function save(blob: Blob, name: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(blob)
   link.download = name
   link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+  setTimeout(() => URL.revokeObjectURL(link.href), RELEASE_MS)
 }

@@ -24,9 +24,9 @@ import {
 } from './plan.ts'
 
 const MAX_BYTES = 64 * 1_048_576
-const SHOWN_FAULTS = 5
-/** Number of updates that run at the same time. */
-const AT_ONCE = 6
+const MAX_SHOWN_FAULTS = 5
+/** Maximum number of updates that run at the same time. */
+const MAX_RUNNING = 6
 
 export function ImportDialog({
   project,
@@ -155,10 +155,10 @@ function Mapped({
     signal: AbortSignal,
     advance: (count: number) => void,
   ): Promise<void> => {
-    for (let at = 0; at < rows.length; at += AT_ONCE) {
+    for (let at = 0; at < rows.length; at += MAX_RUNNING) {
       signal.throwIfAborted()
       await Promise.all(
-        rows.slice(at, at + AT_ONCE).map(async (row) => {
+        rows.slice(at, at + MAX_RUNNING).map(async (row) => {
           try {
             await call('row.upsert', { project, id, data: row.data }, { signal })
           } catch (error) {
@@ -267,7 +267,7 @@ function Mapped({
       {!missing && plan.faults.length > 0 && (
         <Notice tone="warn">
           <p>{text.invalid(plan.faults.length)}</p>
-          {plan.faults.slice(0, SHOWN_FAULTS).map(({ line, message }) => (
+          {plan.faults.slice(0, MAX_SHOWN_FAULTS).map(({ line, message }) => (
             <p key={line} class="small user-text">
               {message}
             </p>

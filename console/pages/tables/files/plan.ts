@@ -1,4 +1,7 @@
-/** Plans an import: which column of a file goes to which column of the table. Pure. */
+/**
+ * Plans an import: which column of a file goes to which column of the table. The functions are
+ * pure.
+ */
 
 import { dataOf, inferColumns } from '../../../../client/cli/tables/columns.ts'
 import { fromSpreadsheet } from '../../../../client/cli/tables/spreadsheet.ts'
@@ -122,15 +125,18 @@ export function planImport(
   return { rows, faults }
 }
 
-const BULK_ROWS = 500
-const BULK_SIZE = 1_000_000
-/** Divides rows into requests of at most `BULK_ROWS` rows and about `BULK_SIZE` characters. */
+const MAX_BULK_ROWS = 500
+const MAX_BULK_CHARACTERS = 1_000_000
+/**
+ * Divides rows into requests. A request has at most `MAX_BULK_ROWS` rows. It exceeds
+ * `MAX_BULK_CHARACTERS` only if its single row does.
+ */
 export function bulksOf(rows: readonly PlannedRow[]): PlannedRow[][] {
   const bulks: PlannedRow[][] = []
   let [bulk, size]: [PlannedRow[], number] = [[], 0]
   for (const row of rows) {
     const length = JSON.stringify(row.data).length
-    if (bulk.length > 0 && (bulk.length >= BULK_ROWS || size + length > BULK_SIZE)) {
+    if (bulk.length > 0 && (bulk.length >= MAX_BULK_ROWS || size + length > MAX_BULK_CHARACTERS)) {
       bulks.push(bulk)
       ;[bulk, size] = [[], 0]
     }

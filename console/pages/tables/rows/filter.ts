@@ -1,6 +1,6 @@
 /**
  * The filter and the sort order of a table, as the URL and the menus represent them, and their
- * conversion to queries. Pure.
+ * conversion to queries. The functions are pure.
  */
 
 import { getOwn } from '../../../../protocol/lookup.ts'
@@ -11,7 +11,7 @@ import { typedValue } from '../values.ts'
 import type { RowQuery } from './rows.ts'
 
 const operators = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'set', 'unset'] as const
-/** An operator of the menus. `set` and `unset`: the row has a value, or has none. */
+/** An operator of the menus. `set` means that the row has a value, `unset` that it has none. */
 export type Operator = (typeof operators)[number]
 /** A condition as entered. `text` is ignored for `set` and `unset`. */
 export interface Condition {

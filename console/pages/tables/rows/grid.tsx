@@ -17,10 +17,10 @@ import type { Sort } from './filter.ts'
 import { type CellPlace, movedTo, nextCell } from './moves.ts'
 import type { TableRow } from './rows.ts'
 
-const LINE = 34
-const NUMBERS = 64
-/** Distance in pixels from the visible part within which columns are rendered too. */
-const BEYOND = 300
+const LINE_PX = 34
+const NUMBERS_PX = 64
+/** Distance from the visible part within which columns are rendered as well. */
+const OVERSCAN_PX = 300
 
 interface Editing {
   readonly row: TableRow
@@ -72,11 +72,11 @@ export function Grid({
   const anchor = useRef(0)
   const lefts = [0]
   for (const [index, { type }] of columns.entries())
-    lefts.push((lefts[index] ?? 0) + (index === 0 ? NUMBERS : 0) + widthOf(type))
+    lefts.push((lefts[index] ?? 0) + (index === 0 ? NUMBERS_PX : 0) + widthOf(type))
   // For i > 0, lefts[i] is the right edge of the grid's column i. Column 0 has the row numbers.
   const leftOf = (col: number): number =>
-    col === 0 ? 0 : col === 1 ? NUMBERS : (lefts[col - 1] ?? 0)
-  const width = lefts.at(-1) ?? NUMBERS
+    col === 0 ? 0 : col === 1 ? NUMBERS_PX : (lefts[col - 1] ?? 0)
+  const width = lefts.at(-1) ?? NUMBERS_PX
   const cols = columns.length + 1
   const active = { row: Math.min(at.row, rows.length - 1), col: Math.min(at.col, cols - 1) }
 
@@ -98,7 +98,7 @@ export function Grid({
       element.removeEventListener('scroll', measure)
     }
   }, [])
-  const { first, end } = visibleRange(view.top, view.height - LINE, LINE, rows.length)
+  const { first, end } = visibleRange(view.top, view.height - LINE_PX, LINE_PX, rows.length)
   const nearEnd = end >= rows.length
   useEffect(() => {
     if (nearEnd && more) onEnd?.()
@@ -109,12 +109,12 @@ export function Grid({
   const reveal = ({ row, col }: CellPlace): void => {
     const element = frame.current
     if (!element) return
-    const top = row * LINE
-    const visible = element.clientHeight - LINE
+    const top = row * LINE_PX
+    const visible = element.clientHeight - LINE_PX
     if (row >= 0 && top < element.scrollTop) element.scrollTop = top
-    else if (row >= 0 && top + LINE > element.scrollTop + visible)
-      element.scrollTop = top + LINE - visible
-    const [left, right] = [leftOf(col) - NUMBERS, leftOf(col + 1)]
+    else if (row >= 0 && top + LINE_PX > element.scrollTop + visible)
+      element.scrollTop = top + LINE_PX - visible
+    const [left, right] = [leftOf(col) - NUMBERS_PX, leftOf(col + 1)]
     if (col > 0 && left < element.scrollLeft) element.scrollLeft = left
     else if (col > 0 && right > element.scrollLeft + element.clientWidth)
       element.scrollLeft = Math.min(left, right - element.clientWidth)
@@ -157,7 +157,7 @@ export function Grid({
     const row = rows[active.row]
     const column = columns[active.col - 1]
     const ctrl = event.ctrlKey || event.metaKey
-    const screen = Math.max(1, Math.floor((view.height - LINE) / LINE) - 1)
+    const screen = Math.max(1, Math.floor((view.height - LINE_PX) / LINE_PX) - 1)
     const moved = movedTo(active, { key: event.key, ctrl }, { rows: rows.length, cols, screen })
     const done = (): void => {
       event.preventDefault()
@@ -208,8 +208,8 @@ export function Grid({
     .filter(
       ({ column: { type }, col }) =>
         col === editing?.col ||
-        (leftOf(col) + widthOf(type) > view.left - BEYOND &&
-          leftOf(col) < view.left + view.width + BEYOND),
+        (leftOf(col) + widthOf(type) > view.left - OVERSCAN_PX &&
+          leftOf(col) < view.left + view.width + OVERSCAN_PX),
     )
   const shownRows = rows.slice(first, end).map((row, index) => ({ row, index: first + index }))
   const edited = rows[editedRow]
@@ -238,7 +238,7 @@ export function Grid({
       </span>
       <div
         class="sheet-body"
-        style={{ width: `${width}px`, height: `${(rows.length + 1) * LINE}px` }}
+        style={{ width: `${width}px`, height: `${(rows.length + 1) * LINE_PX}px` }}
       >
         <div role="rowgroup" class="sheet-head">
           <div role="row" aria-rowindex={1} class="sheet-row">
@@ -276,7 +276,7 @@ export function Grid({
               aria-rowindex={index + 2}
               aria-selected={selected.has(row.id)}
               class={selected.has(row.id) ? 'sheet-row selected' : 'sheet-row'}
-              style={{ transform: `translateY(${(index + 1) * LINE}px)` }}
+              style={{ transform: `translateY(${(index + 1) * LINE_PX}px)` }}
             >
               <div
                 id={cellId(index, 0)}

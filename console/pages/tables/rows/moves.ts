@@ -1,4 +1,4 @@
-/** Movement by keys in a grid, as in a spreadsheet. Pure. */
+/** Movement by keys in a grid, as in a spreadsheet. The functions are pure. */
 
 /** A cell. Row -1 is the header; column 0 has the numbers of the rows. */
 export interface CellPlace {

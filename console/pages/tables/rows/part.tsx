@@ -18,8 +18,8 @@ import { type TableRow, useRows } from './rows.ts'
 import { type Conflict, saveRow } from './save.ts'
 import { Toolbar } from './toolbar.tsx'
 
-/** Number of deletions that run at the same time. */
-const AT_ONCE = 6
+/** Maximum number of deletions that run at the same time. */
+const MAX_RUNNING = 6
 const nothing: ReadonlySet<string> = new Set()
 
 export function RowsPart({
@@ -64,9 +64,9 @@ export function RowsPart({
     const all = [...ids]
     const gone = new Set<string>()
     try {
-      for (let at = 0; at < all.length; at += AT_ONCE)
+      for (let at = 0; at < all.length; at += MAX_RUNNING)
         await Promise.all(
-          all.slice(at, at + AT_ONCE).map(async (row_id) => {
+          all.slice(at, at + MAX_RUNNING).map(async (row_id) => {
             await call('row.delete', { project, id, row_id }).catch((fault: unknown) => {
               if (!(fault instanceof ApiError && fault.status === 404)) throw fault
             })

@@ -3,7 +3,7 @@
  * changes appear.
  *
  * Invariants:
- * R1. Rows of an older query never replace those of a newer one.
+ * R1. Rows of an older query never replace rows of a newer query.
  * R2. Rows stay visible while they are loaded again.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
@@ -29,9 +29,10 @@ export interface Rows {
   readonly known: boolean
 }
 
-const PAGE = 200
+const PAGE_SIZE = 200
 /** Maximum number of rows that are loaded again after a change. Later rows stay as they are. */
-const REFRESHED = 1000
+const MAX_REFRESHED = 1000
+/** Minimum time between the end of a load and the reload after a change. */
 const PAUSE_MS = 1000
 
 /**
@@ -42,7 +43,7 @@ export async function loadRows(
   project: string,
   id: string,
   { filter, sort, search }: RowQuery,
-  { cursor, limit = PAGE, signal: abort }: RowsPage = {},
+  { cursor, limit = PAGE_SIZE, signal: abort }: RowsPage = {},
 ): Promise<CallReply<'table.query'>> {
   const common = {
     project,
@@ -90,11 +91,11 @@ export class RowStore {
   get state(): ReadonlySignal<Rows> {
     return this.#state
   }
-  /** Loads the known rows again, up to about `REFRESHED`; without known rows, the first page. */
+  /** Loads the known rows again, up to about `MAX_REFRESHED`. If none is known, loads a page. */
   reload = (): Promise<void> =>
     this.#run(async (signal) => {
       const { rows: known, next: before } = this.#state.peek()
-      const wanted = Math.min(REFRESHED, known.length)
+      const wanted = Math.min(MAX_REFRESHED, known.length)
       const rows: TableRow[] = []
       let next: string | undefined
       do {

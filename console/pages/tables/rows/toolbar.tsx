@@ -23,7 +23,7 @@ const MODES = [
   { value: 'semantic', label: text.semantic },
   { value: 'hybrid', label: text.hybrid },
 ]
-/** Delay in milliseconds between the last key press and the search. */
+/** Delay between the last key press and the search. */
 const PAUSE_MS = 300
 
 /**

@@ -139,7 +139,7 @@ export function ResumeDialog({ project, id, onClose, done }: DialogProps) {
 
 /**
  * Retries a failed run in place, from a chosen step on. `from` is the key of the step that is
- * chosen at first; '' stands for the failed step.
+ * initially chosen; '' stands for the failed step.
  */
 export function RetryDialog({
   project,
@@ -231,7 +231,7 @@ export function SignalDialog({
   done,
 }: DialogProps & {
   readonly name: string
-  /** Waiting steps. With them, one is completed; without, a signal is sent. */
+  /** The waiting steps, one of which is completed. Without them, a signal is sent. */
   readonly steps?: readonly { readonly key: string; readonly label: string }[]
 }) {
   const [signal, setSignal] = useState(name)

@@ -1,4 +1,4 @@
-/** Reads JSON that a person has typed. Needs no browser. */
+/** Reads JSON that a person has typed. This module needs no browser. */
 import { actionText as text } from './text.ts'
 
 /** A parsed object, or the reason why the text is not an object. */

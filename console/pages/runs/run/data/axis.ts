@@ -6,25 +6,25 @@ export interface TimeRange {
   readonly to: number
 }
 
-/** The shortest range that can be shown, in milliseconds. */
-const SHORTEST = 5
+/** The shortest range that can be shown. */
+const MIN_RANGE_MS = 5
 const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500]
-const S = 1000
-const MIN = 60 * S
-const H = 60 * MIN
-const D = 24 * H
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
 const sizes: readonly number[] = [
   ...steps,
-  ...[1, 2, 5, 10, 15, 30].map((n) => n * S),
-  ...[1, 2, 5, 10, 15, 30].map((n) => n * MIN),
-  ...[1, 2, 3, 6, 12].map((n) => n * H),
-  ...[1, 2, 7, 14, 30, 90, 365].map((n) => n * D),
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * SECOND_MS),
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE_MS),
+  ...[1, 2, 3, 6, 12].map((n) => n * HOUR_MS),
+  ...[1, 2, 7, 14, 30, 90, 365].map((n) => n * DAY_MS),
 ]
 
 /** Returns a range with a positive length that begins at `from`. */
 export const rangeOf = (from: number, to: number): TimeRange => ({
   from,
-  to: Math.max(to, from + SHORTEST),
+  to: Math.max(to, from + MIN_RANGE_MS),
 })
 
 /**
@@ -35,7 +35,7 @@ export const rangeOf = (from: number, to: number): TimeRange => ({
  */
 export function zoom(range: TimeRange, factor: number, at: number, whole: TimeRange): TimeRange {
   const length = range.to - range.from
-  const next = Math.max(SHORTEST, Math.min(whole.to - whole.from, length / factor))
+  const next = Math.max(MIN_RANGE_MS, Math.min(whole.to - whole.from, length / factor))
   const from = range.from + (length - next) * at
   return within({ from, to: from + next }, whole)
 }
@@ -55,18 +55,22 @@ const positionOf = (at: number, { from, to }: TimeRange): number => (at - from) 
 
 /**
  * Returns the marks of an axis as offsets from `origin` in milliseconds, with their positions.
- * @param most maximum number of intervals between marks.
+ * There are at most `maxIntervals` intervals between the marks.
  */
 export function marksOf(
   range: TimeRange,
   origin: number,
-  most: number,
+  maxIntervals: number,
 ): readonly { readonly offset: number; readonly position: number }[] {
   const length = range.to - range.from
-  const size = sizes.find((one) => length / one <= most) ?? (sizes.at(-1) as number)
+  const size = sizes.find((one) => length / one <= maxIntervals) ?? (sizes.at(-1) as number)
   const marks: { offset: number; position: number }[] = []
   const first = Math.ceil((range.from - origin) / size) * size
-  for (let offset = first; origin + offset <= range.to && marks.length <= most; offset += size)
+  for (
+    let offset = first;
+    origin + offset <= range.to && marks.length <= maxIntervals;
+    offset += size
+  )
     marks.push({ offset, position: positionOf(origin + offset, range) })
   return marks
 }

@@ -53,7 +53,7 @@ export interface StepView {
   waitingOn?: WaitingOn
   readonly waits: WaitSpan[]
   readonly attempts: AttemptSpan[]
-  /** Numbers of the branches or items of a step that has them. */
+  /** Numbers of branches or items; absent for a step without any. */
   branches?: { total: number; done: number; failed: number }
   /** Time of the newest record or event whose state is applied. */
   at: number

@@ -31,17 +31,18 @@ export interface LiveRun {
   refresh(): void
 }
 
-/** Minimum time in milliseconds between two renderings, and between two requests for the record. */
+/** Minimum time between two renderings. */
 const RENDER_MS = 100
+/** Minimum time between two requests for the record. */
 const RELOAD_MS = 2000
 /** Maximum number of steps of a run whose steps are loaded again after events. */
-const RELOADED_STEPS = 300
+const MAX_RELOADED_STEPS = 300
 
 /**
- * Limits calls of `run` to one per `period` (milliseconds). `ask` requests a call, and at least one
- * call follows each request. `stop` cancels a requested call.
+ * Limits calls of `run` to one per `periodMs`. `ask` requests a call, and at least one call follows
+ * each request. `stop` cancels a requested call.
  */
-function throttled(run: () => void, period: number) {
+function throttled(run: () => void, periodMs: number) {
   let timer: ReturnType<typeof setTimeout> | undefined
   let before = 0
   return {
@@ -53,7 +54,7 @@ function throttled(run: () => void, period: number) {
           before = performance.now()
           run()
         },
-        Math.max(0, before + period - performance.now()),
+        Math.max(0, before + periodMs - performance.now()),
       )
     },
     stop: () => clearTimeout(timer),
@@ -104,7 +105,7 @@ export function useLiveRun(project: string, id: string): LiveRun {
     if (!ready) return undefined
     const reload = throttled(() => {
       reloadDetail.current()
-      if (fold.steps.size <= RELOADED_STEPS) void loadSteps()
+      if (fold.steps.size <= MAX_RELOADED_STEPS) void loadSteps()
     }, RELOAD_MS)
     const stop = followRun(project, id, fold, version, (next, changed) => {
       if (next !== undefined) state.value = next
@@ -118,15 +119,15 @@ export function useLiveRun(project: string, id: string): LiveRun {
       stop()
     }
   }, [parts, round, ready])
-  // A worker's claim of a job is no event of the run, but the project's sequence `runs` contains
-  // it. Jobs of other runs change the number of jobs in the queue.
+  // The claim of a job by a worker is not an event of the run, but the project's topic `runs`
+  // reports it. It also reports the jobs of other runs, which change the length of the queue.
   const reason = detail.state.value.data?.waiting_on?.kind
   const ofJobs = reason === 'worker' || reason === 'lease'
   useEffect(() => {
     if (!ofJobs) return undefined
     const reload = throttled(() => {
       reloadDetail.current()
-      if (fold.steps.size <= RELOADED_STEPS) void loadSteps()
+      if (fold.steps.size <= MAX_RELOADED_STEPS) void loadSteps()
     }, RELOAD_MS)
     const stop = onChange(project, true, (kind) => {
       if (kind === 'run' || kind === '*') reload.ask()
@@ -217,7 +218,7 @@ function followRun(
   }
 }
 
-/** Returns the newer status of a run: the status in its record, or that according to its events. */
+/** Returns the newer of two statuses of a run: in its record, and according to its events. */
 export function statusOfRun(detail: RunDetail, fold: RunFold): string {
   const { status, statusAt } = fold
   return status !== undefined && statusAt >= Date.parse(detail.updated_at) ? status : detail.status

@@ -20,7 +20,7 @@ export interface Row {
   readonly open: boolean
 }
 
-/** A branch of a step: its name, and its steps in their order. */
+/** A branch of a step, with its steps in order. */
 interface Branch {
   readonly id: string
   readonly name: string
@@ -57,8 +57,8 @@ export function placeOf(
   return undefined
 }
 
-/** Maximum number of branches with which a step is expanded at first. */
-const OPEN_UP_TO = 12
+/** Maximum number of branches of a step that is initially expanded. */
+const MAX_OPEN_BRANCHES = 12
 const least = (values: readonly (number | undefined)[]): number | undefined => {
   let found: number | undefined
   for (const value of values)
@@ -109,15 +109,15 @@ export class StepTree {
 
   /**
    * Returns the visible rows.
-   * @param open the rows that were expanded (true) or collapsed (false). Other steps are expanded
-   * if they have few branches, and other branches unless they are items of a `for_each` step.
+   * @param open the rows that were expanded (true) or collapsed (false). By default, a step is
+   * expanded if it has few branches, and a branch if it is not an item of a `for_each` step.
    * @param itemName returns the label of an item of a `for_each` step, by its index.
    */
   rows(open: ReadonlyMap<string, boolean>, itemName: (index: string) => string): Row[] {
     const rows: Row[] = []
     for (const step of this.#top) {
       const count = this.#below.get(step.key)?.size ?? 0
-      const isOpen = open.get(step.key) ?? count <= OPEN_UP_TO
+      const isOpen = open.get(step.key) ?? count <= MAX_OPEN_BRANCHES
       rows.push(rowOf(step, 0, step.name ?? step.key, count, isOpen))
       // There can be thousands of branches, so they are sorted only when they are shown.
       if (!isOpen) continue

@@ -1,4 +1,4 @@
-/** The events of a run, from the first one on and live: a list, and the content of one event. */
+/** All events of a run, updated live: a list, and the content of one event. */
 import { useMemo } from 'preact/hooks'
 import type { RunEventRecord } from '../../../../../protocol/runs/schema.ts'
 import { Button, IconButton } from '../../../../design/button.tsx'

@@ -12,6 +12,9 @@ import type { LiveRun } from '../data/live-run.ts'
 import { runText as text } from '../text.ts'
 import { Logs } from './logs.tsx'
 
+/** Delay between an event and the reload of the jobs. */
+const RELOAD_MS = 700
+
 /** Shows jobs and logs. `only` in the URL is the key of the step whose jobs are shown. */
 export function Jobs({
   project,
@@ -32,7 +35,7 @@ export function Jobs({
   const newest = run.version.value > 0 ? actions?.sequence : undefined
   useEffect(() => {
     if (newest === undefined) return undefined
-    const timer = setTimeout(list.reload, 700)
+    const timer = setTimeout(list.reload, RELOAD_MS)
     return () => clearTimeout(timer)
   }, [newest, ended])
   const shown = useMemo(

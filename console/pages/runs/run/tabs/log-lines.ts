@@ -21,9 +21,11 @@ export interface LogState {
   readonly error?: ApiError
 }
 
-/** Number of lines after which `older` stops loading, and maximum number of lines per request. */
-const PAGE = 400
-const LIMIT = 200
+/** Number of lines after which `older` stops loading. */
+const PAGE_SIZE = 400
+/** Maximum number of lines per request. */
+const MAX_REQUEST_LINES = 200
+/** Minimum time between two renderings. */
 const RENDER_MS = 150
 
 /** Loads and follows the lines of a run that match one filter. */
@@ -60,10 +62,10 @@ export class LogLines {
     try {
       let more = true
       // Pages can be short, because the service limits the duration of a read.
-      while (more && lines.length < PAGE) {
+      while (more && lines.length < PAGE_SIZE) {
         const page = (await this.#read({
           order: 'desc',
-          limit: LIMIT,
+          limit: MAX_REQUEST_LINES,
           ...(this.#before !== undefined && { after: this.#before }),
         })) as RunLogPage
         this.#before = page.next_after

@@ -13,7 +13,9 @@ import { ClockTime } from './clock-time.tsx'
 import { LogLines } from './log-lines.ts'
 
 /** Maximum number of rendered lines. */
-const SHOWN = 2000
+const MAX_LINES = 2000
+/** Delay between the last key press and the search. */
+const TYPING_MS = 300
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
 /** Shows the lines of a run, or of one of its steps. */
@@ -34,7 +36,7 @@ export function Logs({
   const contains = place.value.query.get('contains') ?? ''
   const [typed, setTyped] = useState(contains)
   useEffect(() => {
-    const timer = setTimeout(() => typed !== contains && setQuery({ contains: typed }), 300)
+    const timer = setTimeout(() => typed !== contains && setQuery({ contains: typed }), TYPING_MS)
     return () => clearTimeout(timer)
   }, [typed])
   const logs = useMemo(
@@ -57,7 +59,7 @@ export function Logs({
     if (follows && frame.current) frame.current.scrollTop = frame.current.scrollHeight
   }, [lines, follows])
   const steps = [...run.fold.steps.values()].filter(({ jobId }) => jobId !== undefined)
-  const shown = lines.slice(-SHOWN)
+  const shown = lines.slice(-MAX_LINES)
   return (
     <section class="stack close" aria-labelledby="logs-title">
       <div class="row apart">

@@ -14,10 +14,11 @@ import type { Row } from '../data/tree.ts'
 import { runText as text } from '../text.ts'
 import { Bars } from './bars.tsx'
 
-const LINE = 30
-/** Maximum number of intervals between marks, and the width in pixels that each needs. */
-const MARKS = 7
-const MARK_WIDTH = 68
+const LINE_PX = 30
+/** Maximum number of intervals between marks. */
+const MAX_INTERVALS = 7
+/** Minimum width of an interval. */
+const INTERVAL_PX = 68
 
 const hrefOf = (key: string): string => {
   const query = new URLSearchParams(location.search)
@@ -44,7 +45,7 @@ export function Waterfall({
 }) {
   const frame = useRef<HTMLDivElement>(null)
   const base = useId()
-  const [view, setView] = useState({ scrolled: 0, height: 600, axis: MARKS * MARK_WIDTH })
+  const [view, setView] = useState({ scrolled: 0, height: 600, axis: MAX_INTERVALS * INTERVAL_PX })
   const chosen = place.value.query.get('step') ?? ''
   const [cursor, setCursor] = useState(chosen)
   const latest = useRef({ range, whole, onRange })
@@ -87,12 +88,12 @@ export function Waterfall({
     const element = frame.current
     if (!row || !element) return
     setCursor(row.id)
-    const top = index * LINE
+    const top = index * LINE_PX
     if (top < element.scrollTop) element.scrollTop = top
-    else if (top + 2 * LINE > element.scrollTop + element.clientHeight)
-      element.scrollTop = top + 2 * LINE - element.clientHeight
+    else if (top + 2 * LINE_PX > element.scrollTop + element.clientHeight)
+      element.scrollTop = top + 2 * LINE_PX - element.clientHeight
   }
-  // The step that a link selects may be far down.
+  // The selected step may be outside the visible part, so the timeline scrolls to it.
   useEffect(() => {
     const index = rows.findIndex(({ id }) => id === chosen)
     if (index >= 0) show(index)
@@ -116,12 +117,12 @@ export function Waterfall({
     '<': () => onRange(pan(range, -0.25, whole)),
     '>': () => onRange(pan(range, 0.25, whole)),
   }
-  const { first, end } = visibleRange(view.scrolled, view.height, LINE, rows.length)
+  const { first, end } = visibleRange(view.scrolled, view.height, LINE_PX, rows.length)
   return (
     <div
       ref={frame}
       class="waterfall"
-      style={{ height: `min(${(rows.length + 1) * LINE + 4}px, 62vh)` }}
+      style={{ height: `min(${(rows.length + 1) * LINE_PX + 4}px, 62vh)` }}
       role="treegrid"
       aria-label={`${text.timeline}. ${text.timelineHelp}`}
       aria-rowcount={rows.length + 1}
@@ -138,7 +139,7 @@ export function Waterfall({
       <div role="rowgroup" class="waterfall-head">
         <Axis range={range} origin={whole.from} width={view.axis} onRange={onRange} />
       </div>
-      <div role="rowgroup" class="sizer" style={{ height: `${rows.length * LINE}px` }}>
+      <div role="rowgroup" class="sizer" style={{ height: `${rows.length * LINE_PX}px` }}>
         {rows.slice(first, end).map((one, index) => (
           <Line
             key={one.id}
@@ -170,8 +171,8 @@ function Axis({
   readonly onRange: (range: TimeRange) => void
 }) {
   const [drag, setDrag] = useState<{ readonly a: number; readonly b: number }>()
-  const most = Math.max(1, Math.min(MARKS, Math.floor(width / MARK_WIDTH)))
-  const marks = marksOf(range, origin, most)
+  const intervals = Math.max(1, Math.min(MAX_INTERVALS, Math.floor(width / INTERVAL_PX)))
+  const marks = marksOf(range, origin, intervals)
   const positionIn = (event: PointerEvent): number => {
     const { left, width } = (event.currentTarget as Element).getBoundingClientRect()
     return Math.max(0, Math.min(1, (event.clientX - left) / width))
@@ -201,7 +202,7 @@ function Axis({
       >
         {marks.map(({ offset, position }) => (
           <span key={offset} class="axis-mark small soft" style={{ left: `${position * 100}%` }}>
-            {(1 - position) * width >= MARK_WIDTH * 0.75 &&
+            {(1 - position) * width >= INTERVAL_PX * 0.75 &&
               (offset === 0 ? '0' : formatDuration(offset))}
           </span>
         ))}
@@ -248,7 +249,7 @@ function Line({
       id={id}
       role="row"
       class={`waterfall-line${chosen ? ' selected' : ''}${cursor ? ' cursor' : ''}`}
-      style={{ transform: `translateY(${index * LINE}px)` }}
+      style={{ transform: `translateY(${index * LINE_PX}px)` }}
       aria-rowindex={index + 2}
       aria-level={depth + 1}
       aria-expanded={children > 0 ? open : undefined}

@@ -30,10 +30,10 @@ export interface Reason {
 }
 
 /** Maximum number of steps with the same reason that are named. */
-const NAMED = 3
+const MAX_NAMED = 3
 
 const namesOf = (steps: readonly StepView[]): string => {
-  const names = steps.slice(0, NAMED).map(({ key, name }) => name ?? key)
+  const names = steps.slice(0, MAX_NAMED).map(({ key, name }) => name ?? key)
   return text.steps(names, steps.length - names.length)
 }
 
@@ -64,7 +64,7 @@ const alike = ({ step, wait, on }: Open): string => {
 }
 
 /**
- * Returns the reasons why a run makes no progress, first those that a person can act on.
+ * Returns the reasons why a run makes no progress. Reasons that a person can act on come first.
  * @param run the status, and the reason for the whole run.
  * @param nameOf returns the name of a principal.
  */
@@ -100,7 +100,7 @@ export function reasonsOf(
     .map((group) => reasonOf(group, nameOf))
     .sort((a, b) => rank(a) - rank(b))
 }
-/** Reasons that a person can do something about come first. */
+/** Returns the sort key of a reason. Reasons that a person can act on come first. */
 const rank = ({ next }: Reason): number =>
   next === undefined ? 2 : next.kind === 'run' || next.kind === 'session' ? 1 : 0
 

@@ -10,8 +10,8 @@ import type { LiveRun } from '../data/live-run.ts'
 import { waitingText as text } from './text.ts'
 import { type NextStep, type Reason, reasonsOf } from './waiting.ts'
 
-/** Number of reasons that are shown at first. */
-const SHOWN = 3
+/** Number of reasons that are shown initially. */
+const INITIAL_REASONS = 3
 
 /** Shows the reasons why a run waits; nothing if it does not. */
 export function Waiting({
@@ -39,7 +39,7 @@ export function Waiting({
   const nameOf = (id: string): string => data?.items.find((one) => one.id === id)?.name ?? id
   const reasons = reasonsOf({ status, waitingOn }, run.fold.steps.values(), nameOf)
   if (reasons.length === 0) return null
-  const shown = all ? reasons : reasons.slice(0, SHOWN)
+  const shown = all ? reasons : reasons.slice(0, INITIAL_REASONS)
   return (
     <Notice tone="warn">
       <h2 class="unseen">{text.title}</h2>
