@@ -245,7 +245,8 @@ export function keysLastUsed(
     const stored = getOwn(keys, id)
     return (
       stored !== undefined &&
-      (parseTimestamp(stored.key.last_used_at ?? '') ?? -TOUCH_INTERVAL_MS) + TOUCH_INTERVAL_MS <= at
+      (parseTimestamp(stored.key.last_used_at ?? '') ?? -TOUCH_INTERVAL_MS) + TOUCH_INTERVAL_MS <=
+        at
     )
   })
   return { events: [...new Set(due)].map((id) => ({ type: 'key.used', id, at })), reply: undefined }

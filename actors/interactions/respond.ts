@@ -152,7 +152,7 @@ export function respond(
     },
     cause,
   )
-  return { events: [answered, ...events], tells: [...told, ...tells], reply: recordReply }
+  return { events: [answered, ...events], tells: [...consumerTells, ...tells], reply: recordReply }
 }
 
 function tellOf(

@@ -207,7 +207,10 @@ export function update(
     name: input.name ?? record.name,
     loop: change?.patch ?? { updated_at: timestamp(cause.at) },
     changes: {
-      ...told({ ...change?.changes, ...(reseals(state.secrets, secrets) && { settings: {} }) }),
+      ...auditedChanges({
+        ...change?.changes,
+        ...(reseals(state.secrets, secrets) && { settings: {} }),
+      }),
       ...(derived && { version: { from: state.version.number, to: derived.version.number } }),
     },
     ...(derived && { derived }),

@@ -45,7 +45,8 @@ export function Lines({
     const element = frame.current
     if (!element) return
     const measure = (): void => {
-      wasAtEnd.current = element.scrollTop + element.clientHeight >= element.scrollHeight - 2 * LINE_HEIGHT_PX
+      wasAtEnd.current =
+        element.scrollTop + element.clientHeight >= element.scrollHeight - 2 * LINE_HEIGHT_PX
       setView({ scrolled: element.scrollTop, height: element.clientHeight })
     }
     const observer = new ResizeObserver(measure)
@@ -60,7 +61,12 @@ export function Lines({
     const element = frame.current
     if (end && element && wasAtEnd.current) element.scrollTop = element.scrollHeight
   }, [value, end])
-  const { first, end: last } = visibleRange(view.scrolled, view.height, LINE_HEIGHT_PX, lines.length)
+  const { first, end: last } = visibleRange(
+    view.scrolled,
+    view.height,
+    LINE_HEIGHT_PX,
+    lines.length,
+  )
   const digits = String(lines.length).length
   return (
     <>

@@ -75,10 +75,13 @@ export function Preview({
     if (tooLarge || direct !== undefined) return
     const control = new AbortController()
     setError(undefined)
-    load(media ? MAX_MEDIA_BYTES : MAX_TEXT_BYTES, control.signal).then(setStart, (fault: unknown) => {
-      if (control.signal.aborted) return
-      setError(fault instanceof ApiError ? fault : new ApiError(0, 'unreachable', String(fault)))
-    })
+    load(media ? MAX_MEDIA_BYTES : MAX_TEXT_BYTES, control.signal).then(
+      setStart,
+      (fault: unknown) => {
+        if (control.signal.aborted) return
+        setError(fault instanceof ApiError ? fault : new ApiError(0, 'unreachable', String(fault)))
+      },
+    )
     return () => control.abort()
   }, [version, attempt])
   if (tooLarge) return <Empty title={text.tooLarge(formatBytes(size))}>{text.noneHint}</Empty>

@@ -38,7 +38,9 @@ function sealOf(
   position: string,
 ): Uint8Array {
   const { cursor: _, limit: __, ...meant } = filters
-  return world.seal(`cursor\n${canonical([project, route, meant])}\n${position}`).subarray(0, SEAL_BYTES)
+  return world
+    .seal(`cursor\n${canonical([project, route, meant])}\n${position}`)
+    .subarray(0, SEAL_BYTES)
 }
 
 /**

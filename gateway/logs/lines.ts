@@ -44,7 +44,9 @@ const valid = (text: string): string => Buffer.from(text).toString()
 function shortened(text: string, mask: Mask): { readonly text: string; readonly cut: boolean } {
   const long = text.length > logLimits.text + MARGIN_LENGTH
   // The examined part may end within a credential, which then cannot be recognized.
-  const part = long ? text.slice(0, logLimits.text + MARGIN_LENGTH).replace(/\S{1,1024}$/, '') : text
+  const part = long
+    ? text.slice(0, logLimits.text + MARGIN_LENGTH).replace(/\S{1,1024}$/, '')
+    : text
   const masked = mask(valid(part))
   const bytes = Buffer.from(masked)
   if (!long && bytes.length <= logLimits.text) return { text: masked, cut: false }

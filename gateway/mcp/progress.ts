@@ -12,7 +12,7 @@ interface Line {
 }
 
 /** The types of events with a message. All other events only count as progress. */
-const told: ReadonlySet<string> = new Set([
+const withMessage: ReadonlySet<string> = new Set([
   'run.started',
   'run.resumed',
   'step.started',

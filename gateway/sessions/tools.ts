@@ -126,7 +126,10 @@ export async function remembered(
   } while (after !== undefined && lines.length < MAX_ENTRIES)
   return memoryOf(mode, lines)
 }
-const memoryOf = (mode: 'index' | 'full', lines: readonly string[]): Pick<TurnDefinition, 'memory'> =>
+const memoryOf = (
+  mode: 'index' | 'full',
+  lines: readonly string[],
+): Pick<TurnDefinition, 'memory'> =>
   lines.length === 0
     ? {}
     : {

@@ -30,7 +30,7 @@ import { frame } from './sse.ts'
 /** Maximum number of events per query. */
 const PAGE = 100
 /** Types of events that are read from the view, because their entry contains only the changes. */
-const told: ReadonlySet<string> = new Set(['message.updated', 'channel.updated'])
+const incompleteTypes: ReadonlySet<string> = new Set(['message.updated', 'channel.updated'])
 
 const itemOf = (record: ChannelEventRecord): Item => ({
   cursor: record.sequence,

@@ -72,7 +72,10 @@ export function failedWith(
   spread: number,
   secret = '',
 ): Outcome {
-  const told = (secret === '' ? message : message.replaceAll(secret, '…')).slice(0, MAX_MESSAGE_LENGTH)
+  const told = (secret === '' ? message : message.replaceAll(secret, '…')).slice(
+    0,
+    MAX_MESSAGE_LENGTH,
+  )
   return {
     status: 'failed',
     error_type: is,

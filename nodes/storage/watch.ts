@@ -177,7 +177,9 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
     if (damage !== undefined) return { code: 'journal_damaged', reason: damage }
     if (embedded?.frozen())
       return { code: 'storage_full', reason: 'the NATS server ran out of disk space' }
-    return full && disk ? { code: 'storage_full', reason: `${usageText(disk)} are in use` } : undefined
+    return full && disk
+      ? { code: 'storage_full', reason: `${usageText(disk)} are in use` }
+      : undefined
   }
   const stops = (): readonly string[] => {
     const found = new Set<string>()

@@ -91,7 +91,8 @@ export interface StoredBatch extends LogBatch {
  */
 const POSITIONS_PER_BATCH = 1000
 /** Returns the position of a line: an integer that increases within a run. */
-export const positionOf = (sequence: number, index: number): number => sequence * POSITIONS_PER_BATCH + index
+export const positionOf = (sequence: number, index: number): number =>
+  sequence * POSITIONS_PER_BATCH + index
 /** Returns the sequence of the batch that contains a position. */
 export const sequenceOf = (position: number): number => Math.floor(position / POSITIONS_PER_BATCH)
 

@@ -271,7 +271,9 @@ export function lastUsed(
 ): Decided<ConsoleEvent | ReturnType<typeof keysLastUsed>['events'][number], undefined> {
   const sessions = [...new Set(input.ids)].filter((id) => {
     const session = getOwn(state.console_sessions, id)
-    return session && session.seen_at + USED_INTERVAL_MS <= cause.at && consoleEnd(session) > cause.at
+    return (
+      session && session.seen_at + USED_INTERVAL_MS <= cause.at && consoleEnd(session) > cause.at
+    )
   })
   return {
     events: [

@@ -31,7 +31,8 @@ export function newUserCode(world: Pick<World, 'random'>): string {
   let letters = ''
   while (letters.length < CODE_LENGTH)
     for (const byte of world.random(CODE_LENGTH))
-      if (byte < FAIR && letters.length < CODE_LENGTH) letters += LETTERS.charAt(byte % LETTERS.length)
+      if (byte < FAIR && letters.length < CODE_LENGTH)
+        letters += LETTERS.charAt(byte % LETTERS.length)
   return written(letters)
 }
 /**

@@ -211,7 +211,9 @@ export class Batch {
       throw new Error(`one command caused more than ${MAX_EVENTS_PER_COMMAND} events`)
     const pendingTells = tells && this.#tells(instance, tells, 0, command.command_id, origin, depth)
     return pendingTells
-      ? pendingTells.then(() => this.#reply(instance, command, origin, decision.reply, entry, depth))
+      ? pendingTells.then(() =>
+          this.#reply(instance, command, origin, decision.reply, entry, depth),
+        )
       : this.#reply(instance, command, origin, decision.reply, entry, depth)
   }
   /** Computes the reply after all tells were decided, and remembers it. */
@@ -246,7 +248,8 @@ export class Batch {
   ): Promise<void> | undefined {
     for (let i = first; i < tells.length; i++) {
       const pendingTells = this.#tell(from, tells[i] as Tell, `${id}/${i}`, origin, depth)
-      if (pendingTells) return pendingTells.then(() => this.#tells(from, tells, i + 1, id, origin, depth))
+      if (pendingTells)
+        return pendingTells.then(() => this.#tells(from, tells, i + 1, id, origin, depth))
     }
     return undefined
   }

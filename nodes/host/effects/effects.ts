@@ -58,7 +58,9 @@ function eachEffect(
         at: entry.origin.at,
         effect: effects[k] as Effect,
         size:
-          effects.length < MIN_MEASURED ? length / events.length : JSON.stringify(effects[k]).length,
+          effects.length < MIN_MEASURED
+            ? length / events.length
+            : JSON.stringify(effects[k]).length,
       })
   }
 }

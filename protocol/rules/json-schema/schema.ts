@@ -200,7 +200,10 @@ class Reading {
       return void this.#fault(field, 'must be a regular expression', given)
     this.#patterns += given.length
     if (this.#patterns > MAX_PATTERNS_LENGTH)
-      return void this.#fault(field, `makes all patterns longer than ${MAX_PATTERNS_LENGTH} characters`)
+      return void this.#fault(
+        field,
+        `makes all patterns longer than ${MAX_PATTERNS_LENGTH} characters`,
+      )
     try {
       compilePattern(given, ECMASCRIPT)
     } catch (error) {

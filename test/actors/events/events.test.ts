@@ -123,10 +123,13 @@ t.test('a published event is stored and sent to matching triggers and waits', as
 
 t.test('a deduplication key publishes once a day, and is kept for up to two days', async (t) => {
   const first = publish(scene(), { dedup_key: 'custom:a' })
-  t.strictSame(publish(first, { dedup_key: 'custom:a', event: { n: 9 } }, START + DAY_MS - 1).reply, {
-    source_event_id: 'sevt_1',
-    deduped: true,
-  })
+  t.strictSame(
+    publish(first, { dedup_key: 'custom:a', event: { n: 9 } }, START + DAY_MS - 1).reply,
+    {
+      source_event_id: 'sevt_1',
+      deduped: true,
+    },
+  )
   t.strictSame(publish(first, { dedup_key: 'custom:a' }, START + DAY_MS - 1).events, [])
   const later = publish(first, { dedup_key: 'custom:b' }, START + DAY_MS)
   t.match(

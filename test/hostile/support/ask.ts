@@ -113,7 +113,8 @@ export function openClient(url: string): { ask(asked: Asked): Promise<Answered>;
     ask: async (asked) => {
       for (let tries = 0; ; tries++) {
         const answer = await once(asked)
-        if (answer.status !== 503 || tries === MAX_REPEATS || asked.path === '/readyz') return answer
+        if (answer.status !== 503 || tries === MAX_REPEATS || asked.path === '/readyz')
+          return answer
         await new Promise((again) => setTimeout(again, 500))
       }
     },

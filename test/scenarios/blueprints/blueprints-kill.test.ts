@@ -43,7 +43,11 @@ const once =
 const pause = () => new Promise((next) => setTimeout(next, 15))
 /** Repeats a request until it is answered with anything but a temporary failure. */
 async function patiently(send: () => Promise<Answer | undefined>): Promise<Answer> {
-  for (const end = Date.now() + RETRY_TIMEOUT_MS; ; await new Promise((next) => setTimeout(next, 50))) {
+  for (
+    const end = Date.now() + RETRY_TIMEOUT_MS;
+    ;
+    await new Promise((next) => setTimeout(next, 50))
+  ) {
     const answer = await send()
     const code = (answer?.body['error'] as { code?: string } | undefined)?.code
     if (answer && answer.status < 500 && code !== 'blueprint_busy') return answer

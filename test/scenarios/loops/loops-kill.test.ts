@@ -34,7 +34,11 @@ const RETRY_TIMEOUT_MS = 60_000
 const calling =
   (it: Processes, port: number) =>
   async (method: string, path: string, body?: object): Promise<{ status: number; body: Json }> => {
-    for (const end = Date.now() + RETRY_TIMEOUT_MS; ; await new Promise((again) => setTimeout(again, 25))) {
+    for (
+      const end = Date.now() + RETRY_TIMEOUT_MS;
+      ;
+      await new Promise((again) => setTimeout(again, 25))
+    ) {
       const answer = await fetch(`http://127.0.0.1:${port}/v1/projects/default${path}`, {
         method,
         headers: {
@@ -152,7 +156,9 @@ t.test(
     t.comment(`the outages lasted ${outages.map(({ from, to }) => to - from).join(', ')} ms`)
     // After an outage, a schedule fires only for the latest of its times within the outage.
     const passed = (time: number) =>
-      outages.some(({ from, to }) => time >= from - 1000 && time + SCHEDULE_INTERVAL_MS <= to + 1000)
+      outages.some(
+        ({ from, to }) => time >= from - 1000 && time + SCHEDULE_INTERVAL_MS <= to + 1000,
+      )
     let fires = 0
     for (const { id, from } of clocks) {
       const due = Array.from(
@@ -170,7 +176,10 @@ t.test(
         (times) => due.every((time) => times.includes(time)),
       )
       fires += times.length
-      if (new Set(times).size !== times.length || times.some((time) => (time - from) % SCHEDULE_INTERVAL_MS !== 0))
+      if (
+        new Set(times).size !== times.length ||
+        times.some((time) => (time - from) % SCHEDULE_INTERVAL_MS !== 0)
+      )
         t.fail(
           `${id} fired for ${times
             .map((time) => time - from)

@@ -25,7 +25,9 @@ const MAX_SUMMARY_LENGTH = 1000
 /** Returns a short result unchanged, and a long result as `{truncated: true, text}`. */
 export function summaryOf(result: JsonObject): JsonObject {
   const text = JSON.stringify(result)
-  return text.length <= MAX_SUMMARY_LENGTH ? result : { truncated: true, text: text.slice(0, MAX_SUMMARY_LENGTH) }
+  return text.length <= MAX_SUMMARY_LENGTH
+    ? result
+    : { truncated: true, text: text.slice(0, MAX_SUMMARY_LENGTH) }
 }
 
 const sources: Readonly<Record<Job['origin'], string>> = {

@@ -101,7 +101,8 @@ function isSame(a: JsonObject, b: JsonObject): boolean {
 function learn(texts: string[], payload: JsonObject): void {
   for (const name in payload) {
     const value = payload[name]
-    if (typeof value !== 'string' || value.length < MIN_SHARED_LENGTH || texts.includes(value)) continue
+    if (typeof value !== 'string' || value.length < MIN_SHARED_LENGTH || texts.includes(value))
+      continue
     texts.splice(1, 0, value)
     if (texts.length > MAX_TEXTS) texts.pop()
   }

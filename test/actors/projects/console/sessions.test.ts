@@ -35,7 +35,11 @@ t.test('a session is found by its hash until it is idle, or too old', async (t) 
   t.equal(found(first, 'two'), null)
   t.equal(first.deadline(), START + HOUR_MS)
   const id = idOf(first)
-  const used = first.when('key.touch', { ids: [id, id, 'key_unknown'] }, { at: START + HOUR_MS - 1 })
+  const used = first.when(
+    'key.touch',
+    { ids: [id, id, 'key_unknown'] },
+    { at: START + HOUR_MS - 1 },
+  )
   t.same(typesOf(used), ['console_session.used'])
   t.equal(used.deadline(), START + 2 * HOUR_MS - 1)
   t.same(typesOf(used.when('key.touch', { ids: [id] }, { at: START + HOUR_MS + 1000 })), [])
@@ -94,7 +98,9 @@ t.test('a link signs in once, within an hour, as the key that created it', async
   t.equal(used.ask('console_used'), true)
   t.match(open(used, 'two', { link: 'code' }).refused, { message: /already used/ })
   t.match(open(linked, 'two', { link: 'other' }).refused, { refused: 'unauthorized' })
-  t.match(open(linked, 'two', { link: 'code' }, START + HOUR_MS).refused, { refused: 'unauthorized' })
+  t.match(open(linked, 'two', { link: 'code' }, START + HOUR_MS).refused, {
+    refused: 'unauthorized',
+  })
   t.same(typesOf(linked.when('wake', {}, { at: START + HOUR_MS })), ['sign_in_link.ended'])
   const person = { credential: { type: 'cli_token' as const, id: 'tok_1' } }
   const refused = begun().when('sign_in_link.create', { hash: 'x' }, person)

@@ -264,7 +264,12 @@ export class VectorIndexer {
     for (;;) {
       const answer = await this.#ports.embed(texts)
       const [only = ''] = texts
-      if (!isFailure(answer) || !answer.refused || texts.length > 1 || only.length <= MIN_HALVED_LENGTH)
+      if (
+        !isFailure(answer) ||
+        !answer.refused ||
+        texts.length > 1 ||
+        only.length <= MIN_HALVED_LENGTH
+      )
         return answer
       texts = [cutText(only, Math.max(MIN_HALVED_LENGTH, only.length >> 1))]
     }
