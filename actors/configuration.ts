@@ -14,7 +14,7 @@ import { canonicalJson } from '../protocol/rules/canonical-json.ts'
 import type { Changes } from '../protocol/workflows/rows.ts'
 import type { Cause, Decided, Decision } from './actor.ts'
 
-/** A key as its owner stores it. Revoked keys are removed; the journal still has their events. */
+/** A key as its owner stores it. Revoked keys are removed. The journal still has their events. */
 interface StoredKey {
   readonly key: ApiKey
   /** SHA-256 of the raw key, in hexadecimal. */
@@ -33,7 +33,7 @@ export interface KeyHolder {
   /** Hashes of revoked keys whose text could be derived again, the most recently revoked last. */
   spent?: readonly string[]
 }
-/** Maximum number of hashes in `spent`; the oldest are dropped. */
+/** Maximum number of hashes in `spent`. The oldest are dropped. */
 const MAX_SPENT_KEYS = 10_000
 
 /**
@@ -231,7 +231,7 @@ export function sketchOf({
   }
 }
 
-const TOUCH_EVERY = 60_000
+const TOUCH_INTERVAL_MS = 60_000
 /**
  * Records the last use of keys. Several gateways may report the same key within a minute; only one
  * report is recorded.
@@ -245,7 +245,8 @@ export function keysLastUsed(
     const stored = getOwn(keys, id)
     return (
       stored !== undefined &&
-      (parseTimestamp(stored.key.last_used_at ?? '') ?? -TOUCH_EVERY) + TOUCH_EVERY <= at
+      (parseTimestamp(stored.key.last_used_at ?? '') ?? -TOUCH_INTERVAL_MS) + TOUCH_INTERVAL_MS <=
+        at
     )
   })
   return { events: [...new Set(due)].map((id) => ({ type: 'key.used', id, at })), reply: undefined }

@@ -48,7 +48,7 @@ export const partsAfter = (
  * Computes the change to a record whose `field` is a URL, like `changeOf`. A URL that differs only
  * in its sealed values counts as a change.
  * @param wish the requested values, with a masked URL. An undefined URL leaves the stored URL
- * unchanged; an empty URL is handled by `changeOf`.
+ * unchanged. An empty URL is handled by `changeOf`.
  */
 export function changeWithUrl<
   F extends string,

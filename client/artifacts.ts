@@ -92,7 +92,7 @@ export async function putArtifact(
 }
 
 export interface GetOptions {
-  /** Number of bytes that the caller already has; they are not sent again. */
+  /** Number of bytes that the caller already has. They are not sent again. */
   readonly after?: number
   /** The bytes that the caller already has. Without them, a continued download is not checked. */
   readonly known?: AsyncIterable<Uint8Array>

@@ -234,7 +234,7 @@ function queryOf(parameters: Readonly<Record<string, unknown>>): string {
  */
 const BEGINS = /^\s*begins after (\d+)$/
 /**
- * Parses a body into messages; the body is cancelled when the iteration stops.
+ * Parses a body into messages. The body is cancelled when the iteration stops.
  * @param alive called when data arrives.
  * @param begins called with the initial cursor if the stream contains one.
  */

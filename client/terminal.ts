@@ -39,7 +39,7 @@ export interface TerminalSession {
 }
 
 /**
- * Opens a terminal. Resolves when the program runs; an environment without a worker is started.
+ * Opens a terminal. Resolves when the program runs. An environment without a worker is started.
  * @throws BatonError if the service refuses the terminal or does not respond.
  */
 export async function openTerminal(options: TerminalOptions): Promise<TerminalSession> {

@@ -66,7 +66,7 @@ export interface TranscriptStep {
 }
 
 const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
-const DELAY = 1000
+const RECONNECT_DELAY_MS = 1000
 
 /**
  * Reads the part of the transcript after its cursor, page by page, without retries. Without a
@@ -104,7 +104,7 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
   for (let loaded = false; !signal?.aborted; ) {
     const watch = watchdog(silence, signal)
     let reason = 'the connection was lost'
-    let delay = DELAY
+    let delay = RECONNECT_DELAY_MS
     try {
       if (!loaded) {
         await readTranscript({ ...options, signal: watch.signal }, transcript, address)
@@ -128,7 +128,7 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
         if (frame.event_type !== 'stream.end') continue
         if (frame['reason'] === 'idle' && !options.forever) return
         reason = `the server ended the stream: ${String(frame['reason'])}`
-        delay = frame['reason'] === 'rotate' ? 0 : DELAY
+        delay = frame['reason'] === 'rotate' ? 0 : RECONNECT_DELAY_MS
         break
       }
     } catch (error) {

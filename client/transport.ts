@@ -1,7 +1,7 @@
 /**
  * Sends requests: addresses, credentials, retries. Invariant: a request is retried only if it
  * cannot take effect twice. GET, PUT, DELETE and POST requests are retried after a temporary
- * failure; all attempts of a POST request have the same `Idempotency-Key`. A PATCH request is never
+ * failure. All attempts of a POST request have the same `Idempotency-Key`. A PATCH request is never
  * retried.
  */
 import { randomUUID } from 'node:crypto'
@@ -143,8 +143,9 @@ export class Transport {
   }
   /**
    * Makes a call like `call`, and also returns the entity tag of the record.
-   * @param condition `if_match`: entity tag that the record must have; otherwise the service refuses
-   * with `precondition_failed`. Such a request is never retried, because a repeat would be refused.
+   * @param condition `if_match`: entity tag that the record must have; otherwise the service
+   * refuses with `precondition_failed`. Such a request is never retried, because a repeat would be
+   * refused.
    * @throws the same errors as `call`.
    */
   async exchange(

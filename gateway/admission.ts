@@ -9,7 +9,7 @@
  *     permission, or for an agent whose self-access is decided after the body is known.
  * A2. A request is admitted synchronously unless a stage returns a promise, because promises make a
  *     request more expensive.
- * A3. The rate-limit headers of an authenticated caller are added to the answer even if the rate
+ * A3. The rate-limit headers of an authenticated caller are added to the response even if the rate
  *     limit or a later stage refuses the request.
  */
 import type { OrganizationDirectory } from '../protocol/access/directory.ts'

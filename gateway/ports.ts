@@ -267,7 +267,8 @@ export interface Files {
   /**
    * Returns the bytes of a file from `start` up to, but not including, `end`. They are read during
    * the iteration. Returns undefined when there is no such file. The iteration rejects when the
-   * file is damaged or deleted meanwhile. A chunk is valid until the next chunk is requested.
+   * file is damaged, or deleted during the iteration. A chunk is valid until the next chunk is
+   * requested.
    */
   read(name: string, start: number, end: number): Promise<AsyncIterable<Uint8Array> | undefined>
   /** Deletes a file. An unknown name is not an error. */
@@ -381,7 +382,7 @@ export interface GatewaySettings {
   /** Domain of the agents' e-mail addresses. When absent, agents have no address. */
   readonly inbox_domain?: string
   /**
-   * Whether the installation receives e-mail for the agents' addresses, so that there are
+   * Whether the installation receives e-mail for the agents' addresses, which causes
    * `email.received` events.
    */
   readonly inbound_mail?: boolean

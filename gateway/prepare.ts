@@ -51,8 +51,9 @@ import type { Outcome } from './ports.ts'
 import { sessionPreparations } from './sessions/prepare.ts'
 
 /**
- * The result of a preparation. `input` is added to the command's input, and `reply` to the answer.
- * The other fields determine which actor receives the command and how the call is answered.
+ * The result of a preparation. `input` is added to the command's input, and `reply` to the
+ * response. The other fields determine which actor receives the command and how the call is
+ * answered.
  */
 export interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
@@ -64,11 +65,11 @@ export interface Prepared {
   /** Set when the actor is new, because its id was generated for this request. */
   readonly born?: true
   readonly revise?: Revise
-  /** Computes the answer, which replaces the actor's reply. */
+  /** Computes the response, which replaces the actor's reply. */
   readonly answer?: (reply: unknown) => MaybePromise<unknown>
   /** Runs after the command has been decided or refused, and before the call is answered. */
   readonly after?: (outcome: Outcome) => Promise<void>
-  /** The answer to a call for which no command is sent. */
+  /** The response to a call for which no command is sent. */
   readonly done?: unknown
 }
 const NOTHING: Prepared = {}

@@ -61,7 +61,7 @@ export interface Shape {
    */
   readonly exact?: string
   readonly reply?: TSchema
-  /** The path contains no project; the row applies to the project of the caller's credential. */
+  /** The path contains no project. The row applies to the project of the caller's credential. */
   readonly ofCaller?: true
   /** Success status; 200 by default. A reply with 204 has no body. */
   readonly status?: number

@@ -117,8 +117,9 @@ export interface ChildStart {
   readonly priority: number
   readonly fairness_key?: string
   readonly actor?: ActorOf
-  /** The principal that started the parent, and the `source` in the `meta` of the parent. */
+  /** Id of the principal that started the parent. */
   readonly initiated_by?: string
+  /** The `source` in the `meta` of the parent. */
   readonly source?: JsonObject
 }
 
@@ -174,9 +175,9 @@ export type RunCommands = ArtifactRunCommands & {
   'interaction.settled': { input: InteractionSettled; reply: undefined }
   /** Creates this run. Sent by a step of the parent run. */
   'child.start': { input: ChildStart; reply: undefined }
-  /** Cancels this run. Sent by the parent run when it no longer needs this run. */
+  /** Cancels this run. Sent by the parent run when the parent no longer needs this run. */
   'child.cancel': { input: { reason: string }; reply: undefined }
-  /** Sent by a child run of this run when it has ended. */
+  /** Reports that a child run has ended. Sent by the child run. */
   'child.settled': {
     input: {
       run_id: string

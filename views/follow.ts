@@ -41,7 +41,7 @@ export interface ViewJournal {
   decode?(data: Uint8Array | string): Promise<Envelope>
 }
 export interface FollowerOptions {
-  /** Runs a function after the given number of milliseconds; the returned function cancels it. */
+  /** Runs a function after the given number of milliseconds. The returned function cancels it. */
   readonly later?: (ms: number, run: () => void) => () => void
   /** Maximum number of milliseconds for which a query waits for the view to become fresh enough. */
   readonly timeout?: number

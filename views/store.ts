@@ -229,13 +229,16 @@ export class Store {
     return this.#prepare(sql).all(...values) as R[]
   }
   /**
-   * Iterates over the rows of a query; the caller may stop early. During the iteration the database
+   * Iterates over the rows of a query. The caller may stop early. During the iteration the database
    * may only be read.
    */
   each<R>(sql: string, ...values: Bound[]): IterableIterator<R> {
     return this.#prepare(sql).iterate(...values) as IterableIterator<R>
   }
-  /** Returns the rows of a query for a page. Reading stops once their JSON exceeds `MAX_PAGE_CHARACTERS`. */
+  /**
+   * Returns the rows of a query for a page. Reading stops once their JSON exceeds
+   * `MAX_PAGE_CHARACTERS`.
+   */
   upToPage<R extends object>(sql: string, ...values: Bound[]): R[] {
     const rows: R[] = []
     let left = MAX_PAGE_CHARACTERS

@@ -32,7 +32,7 @@ import { armsOf, gathered, queryOf, upkeeps } from './views.ts'
  */
 export interface Message {
   readonly sequence: number
-  /** Its bytes, its JSON, or the envelope itself. */
+  /** The envelope, as bytes, as JSON or as an object. */
   readonly data: Uint8Array | string | Envelope
   readonly message_id?: string
 }
@@ -79,7 +79,7 @@ const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
  * Number of entries after which the open transaction is committed. In a larger transaction, more
  * entries share one write of a page, but after a crash more entries must be applied again.
  */
-const OPEN = 8192
+const MAX_OPEN_ENTRIES = 8192
 export class View {
   readonly #file: string
   readonly #options: ViewOptions
@@ -139,7 +139,7 @@ export class View {
     const applied = () => this.#applyAll(todo, envelopes, first)
     const entries = gathers ? this.#gather(applied) : this.#settle(applied)
     this.#open += entries
-    if (this.#open >= OPEN) this.save()
+    if (this.#open >= MAX_OPEN_ENTRIES) this.save()
     else if (
       this.#waiting >= WAITING.entries ||
       this.#store.rows >= WAITING.rows ||
@@ -292,8 +292,8 @@ export class View {
     }
   }
   /**
-   * Answers a query like `ask`, in parts between which entries may be applied.
-   * @yields nothing, after each part but the last.
+   * Answers a query as `ask` does, but in parts. Entries may be applied between two parts.
+   * @yields nothing, after each part except the last.
    */
   *askInParts(name: string, project: string, input: unknown): InParts<unknown> {
     const store = this.#store
@@ -352,7 +352,7 @@ export class View {
   }
   /**
    * Saves and closes the file.
-   * @throws any error that `save` throws; the file is closed nevertheless.
+   * @throws any error that `save` throws. The file is closed nevertheless.
    */
   close(): void {
     try {

@@ -1,6 +1,6 @@
 /**
  * The channel actor: the single writer of a channel's settings, members and messages. This file
- * contains the actor's tables; the decisions are in the other files of this folder.
+ * contains the actor's tables. The decisions are in the other files of this folder.
  *
  * Invariants:
  * C1. Messages are numbered 1, 2, 3… without gaps, and a number is never used again.
@@ -8,7 +8,7 @@
  *     bounded data about the latest threads, and the exchanges and confirmations in progress.
  * C3. A principal that may not see the channel gets the same replies as if the channel did not
  *     exist.
- * C4. A deleted channel is never reopened; a new channel with the same name has another id.
+ * C4. A deleted channel is never reopened. A new channel with the same name has another id.
  */
 import type { Api } from '../../protocol/api.ts'
 import type { BindingCommands, BoundEvent } from '../../protocol/blueprints/stored.ts'

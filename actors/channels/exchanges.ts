@@ -38,8 +38,8 @@ const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard
  * The agents that a message wakes. In a direct message, a message from a person wakes all agents.
  * In any other channel, such a message wakes the agents that it mentions and the agents of its
  * thread. A message from an agent wakes only agents that it mentions. A thread may have at most
- * `MAX_STREAK` consecutive messages from agents, including pending answers. Agents beyond this limit
- * are not woken.
+ * `MAX_STREAK` consecutive messages from agents, including pending answers. Agents beyond this
+ * limit are not woken.
  */
 function wokenBy(
   { settings, members, streaks, talks }: OpenChannel,

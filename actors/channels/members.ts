@@ -144,7 +144,7 @@ export function expel(
   return { events: goes ? [removed(member)] : [], reply: undefined }
 }
 
-/** Moves the caller's read marker forward; an older position changes nothing. */
+/** Moves the caller's read marker forward. An older position changes nothing. */
 export function markRead(
   state: ChannelState,
   { user_id, seq }: Input<Api['channel.mark_read']>,

@@ -120,7 +120,7 @@ function remember(numbers: Record<string, number>, key: string, value: number | 
   const [oldest = ''] = Object.keys(numbers)
   if (Object.keys(numbers).length > MAX_THREAD_ENTRIES) delete numbers[oldest]
 }
-/** Counts a message from an agent; a message from a person resets the count. */
+/** Counts a message from an agent. A message from a person resets the count. */
 export const countStreak = (
   { streaks }: ChannelState,
   { sender_type, reply_to = '' }: ChannelMessage,

@@ -4,7 +4,8 @@
  *
  * Invariants:
  * M1. The size of the state does not depend on the number of events. It is bounded by the number of
- *     loops, waits and webhooks, by 2 × MAX_KEYS deduplication keys, and by the limits of the budget.
+ *     loops, waits and webhooks, by 2 × MAX_KEYS deduplication keys, and by the limits of the
+ *     budget.
  * M2. Every key used since `keys.from` is stored. `keys.from` is at least a day ago, unless more
  *     than MAX_KEYS keys were used within the last day.
  */
@@ -49,7 +50,7 @@ export interface SourcesState {
   readonly loops: Record<string, { readonly version: number; readonly triggers: readonly Watch[] }>
   /** Waits by id. */
   readonly waits: Record<string, { readonly run_id: string; readonly wait: Awaited }>
-  /** Types and patterns that webhooks subscribe to, by webhook; an empty list means all types. */
+  /** Types and patterns that webhooks subscribe to, by webhook. An empty list means all types. */
   readonly hooks: Record<string, readonly string[]>
   /** Faults of conditions that could not be evaluated, by trigger. */
   readonly faults: Record<string, ConditionFaults>

@@ -47,13 +47,13 @@ export function ruleOf({
 }
 
 interface Capacity {
-  /**
-   * Number of active runs of the loop (`total`), and their maximum (`limit`). For a trigger: `of`
-   * returns its number of active runs, and `rule` its limit and policy.
-   */
+  /** Number of active runs of the loop. */
   total: number
+  /** Maximum number of active runs of the loop. */
   readonly limit: number
+  /** Returns the limit and the policy of a trigger. */
   readonly rule: (trigger: string) => ReturnType<typeof ruleOf>
+  /** Returns the number of active runs of a trigger. */
   readonly of: (trigger: string) => number
   readonly enter: (trigger: string) => void
 }

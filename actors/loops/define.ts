@@ -207,7 +207,10 @@ export function update(
     name: input.name ?? record.name,
     loop: change?.patch ?? { updated_at: timestamp(cause.at) },
     changes: {
-      ...told({ ...change?.changes, ...(reseals(state.secrets, secrets) && { settings: {} }) }),
+      ...auditedChanges({
+        ...change?.changes,
+        ...(reseals(state.secrets, secrets) && { settings: {} }),
+      }),
       ...(derived && { version: { from: state.version.number, to: derived.version.number } }),
     },
     ...(derived && { derived }),
@@ -222,7 +225,7 @@ const reseals = (before: LoopState['secrets'], after = before): boolean =>
  * Reduces changes to the definition and the settings to the names of the fields, because their
  * content is too long for the audit log.
  */
-const told = (
+const auditedChanges = (
   changes: Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>,
 ) =>
   Object.fromEntries(

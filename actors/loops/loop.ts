@@ -2,7 +2,7 @@
  * The loop actor: the single writer of a definition with its versions and triggers, and of the
  * order in which runs start. Its runs are in the same shard, so a start and the new run are
  * committed together. The end of a run and the start of the next waiting run are also one commit.
- * This file contains the actor's tables; the decisions are in the other files of this folder. A
+ * This file contains the actor's tables. The decisions are in the other files of this folder. A
  * loop can be deleted in any status.
  *
  *     draft ⇄ active ⇄ paused → deleted

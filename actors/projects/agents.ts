@@ -232,7 +232,7 @@ export function updateAgent(
   }
 }
 
-/** Assigns an agent its e-mail address; a repeat changes nothing. */
+/** Assigns an agent its e-mail address. A repeat changes nothing. */
 export function openInbox(
   state: ProjectState,
   { id, domain }: Input<Rows['agent.inbox']> & Domain,

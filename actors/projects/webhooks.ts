@@ -54,7 +54,7 @@ const announceToMatcher = (
 })
 
 /**
- * Creates a webhook. The project never receives the raw secret; the gateway adds it to the reply.
+ * Creates a webhook. The project never receives the raw secret. The gateway adds it to the reply.
  */
 export function createWebhook(
   { brand }: ProjectOptions,

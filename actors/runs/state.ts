@@ -1,6 +1,6 @@
 /**
  * State of a run between two commands, as plain JSON, and the single function that applies an event
- * to it. The decisions are elsewhere; this file contains no rules.
+ * to it. The decisions are elsewhere. This file contains no rules.
  *
  * Invariants:
  * S1. The run record and the records of steps change only by the `run` and `row` patches of events,
@@ -95,7 +95,7 @@ export type OpenWait =
 /**
  * The reason why a run or branch does not continue now. It is a wait that the timeline shows, the
  * delay before the next attempt of a step (`retry`), or a pause (`pause`). A run pauses when its
- * next steps belong to a later commit; its status stays `running`.
+ * next steps belong to a later commit. Its status stays `running`.
  */
 export type Wait = OpenWait | (Waiting & { readonly kind: 'retry' | 'pause'; readonly due: number })
 
@@ -116,7 +116,7 @@ export interface StoredSignal {
 export interface Place {
   /** Index of the current step. */
   readonly position: number
-  /** Attempts of the current step that count against its retry policy; a recovery resets them. */
+  /** Attempts of the current step that count against its retry policy. A recovery resets them. */
   readonly tries: number
   readonly wait?: Wait
 }
@@ -208,7 +208,7 @@ export interface Engine extends Place {
    * started it; absent: 0.
    */
   readonly depth?: number
-  /** Depth of the run in its causal chain; its own source events have the next depth. Absent: 0. */
+  /** Depth of the run in its causal chain. Its own source events have the next depth. Absent: 0. */
   readonly cause_depth?: number
   /** Causal chain of the source event that caused the run, directly or through a parent run. */
   readonly chain?: Chain
@@ -374,7 +374,7 @@ export const rowOf = (state: RunState, key: string, at?: string): RunStep | unde
 }
 /**
  * Whether the run has ended, or ends in the current commit (`leaving`). A run in its cleanup has
- * not ended; a failed run may be recovered.
+ * not ended. A failed run may be recovered.
  */
 export const hasEnded = ({ record, engine }: RunState): boolean =>
   terminal.has(record.status) || engine.leaving !== undefined

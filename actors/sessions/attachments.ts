@@ -164,7 +164,7 @@ export function attach(
     reply: attachedOf({ ...file, artifact }),
   }
 }
-/** Deletes a file; its bytes are erased by an effect. */
+/** Deletes a file. Its bytes are erased by an effect. */
 export function detach(
   state: SessionState,
   { artifact_id }: Input<Api['session.detach']>,

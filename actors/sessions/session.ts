@@ -111,8 +111,9 @@ export function sessionActor({
       detail,
       /** Results of calls whose rows are not committed yet, for gateways that show them early. */
       results,
-      /** The list of files, and a single file. */
+      /** The list of files. */
       attachments: listed,
+      /** A single file. */
       attachment: fileAt,
     },
     deadline,

@@ -155,7 +155,7 @@ export const cancel =
       if (!work.ending) end(on, turn.id, { status: 'cancelled' })
     return answering(on, record)
   }
-/** Cancels one turn. The reply contains only the turn's id; the gateway reads the record. */
+/** Cancels one turn. The reply contains only the turn's id. The gateway reads the record. */
 export const cancelTurn =
   (brand: string): Decide<'session.cancel_turn', AgentTurn> =>
   (state, { turn_id }, cause) => {

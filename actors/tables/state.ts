@@ -37,7 +37,7 @@ export const uncreated = (): TableState => ({
   window: emptyWindow(),
 })
 
-/** Maximum number of holders in `denied`; the oldest are dropped. */
+/** Maximum number of holders in `denied`. The oldest are dropped. */
 const MAX_DENIED = 200
 /** Whether a claim is denied, so that the table must not use it. */
 export const isDenied = ({ denied }: TableState, { holder, claim }: NameClaim): boolean =>

@@ -5,7 +5,7 @@
  *
  * Invariants:
  * D1. The id and the body never change. No attempt follows `delivered` or `failed`.
- * D2. At most one job is in progress; the end of any other job changes nothing. `begin` counts the
+ * D2. At most one job is in progress. The end of any other job changes nothing. `begin` counts the
  *     attempt before anything is sent.
  * D3. An attempt whose sender was lost counts; an attempt that never began does not.
  */

@@ -6,7 +6,7 @@ import { cpuSeconds, type Parties } from './processes.ts'
 
 /** Options of a benchmark. */
 export interface Terms {
-  /** Number of runs per row; the table shows their medians. */
+  /** Number of runs per row. The table shows their medians. */
   readonly times: number
   /** Whether to do less work, for trying out a benchmark. */
   readonly quick: boolean
@@ -16,9 +16,11 @@ export interface Terms {
   readonly profile?: string
   /** Commit with which this tree is compared, in benchmarks that compare trees. */
   readonly against?: string
-  /** Name of the load, pieces of work per round, and whether roles are separate processes. */
+  /** Name of the load. */
   readonly scenario?: string
+  /** Number of pieces of work per round. */
   readonly runs?: number
+  /** Whether roles are separate processes. */
   readonly roles?: boolean
   /** Duration in seconds of a part that may take long. */
   readonly seconds?: number

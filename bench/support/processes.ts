@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 
-/** Process ids by role; a role is absent if it has no process. */
+/** Process ids by role. A role is absent if it has no process. */
 export interface Parties {
   readonly server?: readonly number[]
   readonly store?: readonly number[]

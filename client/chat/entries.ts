@@ -22,7 +22,7 @@ export type Entry =
 /** Tool results by the id of the tool use. */
 export type Results = ReadonlyMap<string, ToolResultBlock>
 
-/** Whether a block is shown in its own message; a result is shown with its tool use instead. */
+/** Whether a block is shown in its own message. A result is shown with its tool use instead. */
 export const isShown = ({ type }: Block): boolean => type !== 'tool_result'
 const byAge = (a: Interaction, b: Interaction): number =>
   a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.id < b.id ? -1 : 1

@@ -367,7 +367,7 @@ const references: Readonly<Record<string, string>> = {
   trade: '™',
 }
 
-/** Resolves numeric character references and common named ones; others remain unchanged. */
+/** Resolves numeric character references and common named ones. Others remain unchanged. */
 const resolveReferences = (text: string): string =>
   text.replace(
     /&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([a-z]{2,6}));/g,

@@ -93,7 +93,7 @@ export function addRow(
   )
 }
 
-/** Adds the options for entity tags to the command of a row that has them. */
+/** Adds the options for entity tags to a command, if its row has entity tags. */
 function addConditions(command: Command, row: Row): void {
   if (isConditional(row))
     command.option('--if-match <tag>', 'change the record only if it still has this entity tag')

@@ -32,7 +32,7 @@ const FIRST = ['id', 'worker_instance_id', 'handle', 'name', 'display_name', 'ti
 const SECOND = ['status', 'state', 'kind', 'type', 'event_type', 'enabled', 'role', 'email']
 const LAST = ['created_at', 'updated_at']
 /** Maximum number of characters of a cell in a `table`; longer values are truncated. */
-const MAX_CELL = 44
+const MAX_CELL_LENGTH = 44
 /** Number of spaces between two columns. */
 const GAP = 2
 
@@ -89,7 +89,7 @@ function memberOf(record: unknown, path: string): string {
  * @param width available columns; table columns that do not fit are omitted.
  */
 function tableOf(items: readonly Record_[], width: number, zone?: string): string {
-  const cut = Number.isFinite(width) ? MAX_CELL : Number.POSITIVE_INFINITY
+  const cut = Number.isFinite(width) ? MAX_CELL_LENGTH : Number.POSITIVE_INFINITY
   const cell = (item: Record_, name: string): string => clipped(textOf(item[name], zone), cut)
   const widths = columnsOf(items).map(
     (name) =>

@@ -91,9 +91,9 @@ export const processShell = (env: Environment): Shell => {
         try {
           await action(...given)
         } catch (error) {
-          const told = explain(error, env)
-          if (told === undefined) throw error
-          note(told)
+          const explanation = explain(error, env)
+          if (explanation === undefined) throw error
+          note(explanation)
           process.exitCode = 1
         }
       },

@@ -8,7 +8,7 @@ import { type KeepWarm, keepWarmOf } from './keep-warm.ts'
 
 /** The environment variables of a process; unset variables are undefined or absent. */
 export type Variables = Readonly<Record<string, string | undefined>>
-/** Reports missing or invalid variables; the message is shown to users. */
+/** Reports missing or invalid variables. The message is shown to users. */
 export class SettingsFault extends Error {
   override readonly name = 'SettingsFault'
 }
@@ -25,8 +25,9 @@ export interface Settings {
   readonly logs?: string
   /** File that preserves the fence across restarts; if absent, the fence is kept in memory. */
   readonly fence?: string
-  /** Queues and actions to serve; all by default. */
+  /** Queues to serve; all by default. */
   readonly queues?: readonly string[]
+  /** Actions to serve; all by default. */
   readonly actions?: readonly string[]
   readonly concurrency: number
   readonly keepWarm: KeepWarm

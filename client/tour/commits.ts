@@ -1,6 +1,6 @@
 /**
  * The second part of the tour: runs that start automatically. The tour creates a git repository
- * whose hook reports every commit to a loop; the loop also has a schedule. The tour polls the runs
+ * whose hook reports every commit to a loop. The loop also has a schedule. The tour polls the runs
  * of the loop and follows each one to its end. Afterwards, even after a failure, it deletes the
  * loop and the repository.
  */

@@ -2,7 +2,7 @@
  * The third part of the tour: an agent answers a question about the folder. A worker executes its
  * tools, and the calls of one tool need the approval of a user; the tour approves them. The tour
  * follows the transcript and finally compares it with the stored one. Afterwards, even after a
- * failure, it deletes the agent and its actions; the session is retained for inspection.
+ * failure, it deletes the agent and its actions. The session is retained for inspection.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -40,7 +40,7 @@ export interface Question {
   readonly shown: Show
   readonly signal: AbortSignal
 }
-/** Milliseconds within which the agent must answer; a model may be slow. */
+/** Milliseconds within which the agent must answer. A model may be slow. */
 const TIMEOUT_MS = 300_000
 interface Expected {
   readonly path: string
@@ -247,7 +247,7 @@ function checkTools(
   )
   return right
 }
-/** Compares the followed transcript with the one that the server stores now. */
+/** Compares the followed transcript with the transcript that the server stores now. */
 export async function checkTranscript(
   { at, url, key, shown }: Question,
   session_id: string,

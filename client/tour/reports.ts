@@ -2,7 +2,7 @@
  * The fourth part of the tour. A worker measures the largest files of the folder and publishes a
  * report as an artifact. The run stores a table row for each file. An agent finds a row by search
  * and links the report in its answer. Afterwards, even after a failure, the tour deletes the agent,
- * the table and the report; the session is retained for inspection.
+ * the table and the report. The session is retained for inspection.
  */
 import { randomUUID } from 'node:crypto'
 import { basename } from 'node:path'

@@ -64,7 +64,7 @@ export class Transcript {
 
   /**
    * Applies a frame.
-   * @param id the event's id, if it has one; it remains the cursor for later frames without an id.
+   * @param id the event's id, if it has one. It remains the cursor for later frames without an id.
    */
   apply(frame: TranscriptFrame, id?: string): void {
     if (id !== undefined && id !== '') this.#place = id

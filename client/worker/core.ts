@@ -31,8 +31,8 @@ import { Terminals } from './terminals.ts'
 
 /**
  * Milliseconds. `register`: timeout of a registration; `stop`: maximum duration of a stop;
- * `handlers`: time after which a stop reports the jobs of running handlers as cancelled; `draining`:
- * timeout of the drain acknowledgement.
+ * `handlers`: time after which a stop reports the jobs of running handlers as cancelled;
+ * `draining`: timeout of the drain acknowledgement.
  */
 const coreTiming = { register: 30_000, stop: 5000, handlers: 3500, draining: 3000 } as const
 export interface Ports {
@@ -45,7 +45,7 @@ export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
   readonly headers: Readonly<Record<string, string>>
   readonly publish: Publish
 }
-/** Maximum number of leases that a registration lists; a worker with more leases lists none. */
+/** Maximum number of leases that a registration lists. A worker with more leases lists none. */
 const MAX_LEASES = 10_000
 export class Core {
   readonly ended: Promise<WorkerEnd>

@@ -27,10 +27,10 @@ const lineTiming = {
 } as const
 
 export interface ReconnectingSocketEvents {
-  /** A socket is open; the worker must register now. */
+  /** A socket is open. The worker must register now. */
   opened(): void
   frame(text: string): void
-  /** The open socket is lost; a reconnect is scheduled. */
+  /** The open socket is lost. A reconnect is scheduled. */
   lost(reason: string): void
   /** The service will never accept this worker; no reconnect follows. */
   refused(error: WorkerError): void

@@ -131,7 +131,7 @@ const jsonOf = (value: string, kind: 'name' | 'value'): string =>
 const yamlOf = (value: string, kind: 'name' | 'value'): string =>
   kind === 'name' ? `${value}: ` : value.replace(/^"([A-Za-z_][\w.-]*)"$/, '$1')
 
-/** Opens an editor. */
+/** Creates a CodeMirror editor in `options.parent`. */
 export function openCode(options: CodeOptions): CodeEditor {
   const { parent, label, text, language, readOnly, hint, describedBy } = options
   const check = (view: EditorView): Diagnostic[] => {

@@ -42,8 +42,8 @@ const written = (value: unknown): string =>
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 /**
- * Returns the input that remains after the schema has changed, for example because somebody saved
- * the workflow: the members that the new schema also declares.
+ * Returns the input that remains after the schema has changed, for example because the workflow was
+ * saved: the members that the new schema also declares.
  */
 function keptValue(entered: unknown, { properties }: FormSchema, start: unknown): unknown {
   if (!isObject(entered) || !isObject(start) || !isObject(properties)) return start

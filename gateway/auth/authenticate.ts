@@ -13,7 +13,7 @@
  *     the cache. The key's expiry is checked on every request.
  * A2. `unauthorized` is returned only when the credential is certainly invalid: malformed, unknown,
  *     expired, or of an inactive principal. Clients do not retry after it. When a directory cannot
- *     be read, the answer is `service_unavailable`.
+ *     be read, the response is `service_unavailable`.
  */
 
 import {

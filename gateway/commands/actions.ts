@@ -87,8 +87,8 @@ function misplaced(
 }
 
 /**
- * Prepares a direct call: checks the input and that the action is ready. The answer is the result,
- * or the status of the call when the wait times out. A dry run is answered without a call.
+ * Prepares a direct call: checks the input and that the action is ready. The response is the
+ * result, or the status of the call when the wait times out. A dry run is answered without a call.
  */
 async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { project } = call

@@ -282,8 +282,8 @@ async function send(edge: Edge, call: Call): Promise<Prepared | Refusal> {
 }
 
 /**
- * Prepares an edit. The answer is read from the view after the change, because the channel's actor
- * does not store the content of messages.
+ * Prepares an edit. The response is read from the view after the change, because the channel's
+ * actor does not store the content of messages.
  */
 async function edit(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { id = '', message_id = '' } = call.slots

@@ -20,7 +20,7 @@ export interface Binding {
   readonly filters: Readonly<Record<string, unknown>>
 }
 
-const SEAL = 16
+const SEAL_BYTES = 16
 
 /** Returns JSON with sorted keys, so that equal values have the same text. */
 function canonical(value: unknown): string {
@@ -38,7 +38,9 @@ function sealOf(
   position: string,
 ): Uint8Array {
   const { cursor: _, limit: __, ...meant } = filters
-  return world.seal(`cursor\n${canonical([project, route, meant])}\n${position}`).subarray(0, SEAL)
+  return world
+    .seal(`cursor\n${canonical([project, route, meant])}\n${position}`)
+    .subarray(0, SEAL_BYTES)
 }
 
 /**
@@ -64,19 +66,19 @@ export function openCursor(
   cursor: string,
 ): { readonly position: unknown } | Refusal {
   const bytes = Buffer.from(cursor, 'base64url')
-  const text = bytes.subarray(SEAL).toString()
+  const text = bytes.subarray(SEAL_BYTES).toString()
   // Base64 decoding ignores invalid characters and unused bits. This check accepts only the text
   // that was issued.
   const ours =
-    bytes.length > SEAL &&
+    bytes.length > SEAL_BYTES &&
     bytes.toString('base64url') === cursor &&
-    timingSafeEqual(bytes.subarray(0, SEAL), sealOf(world, binding, text))
+    timingSafeEqual(bytes.subarray(0, SEAL_BYTES), sealOf(world, binding, text))
   return ours
     ? { position: JSON.parse(text) as unknown }
     : refuseFields({ field: 'cursor', message: 'is not a cursor of this list with these filters' })
 }
 
-/** The pagination members in the answer of a list. */
+/** The pagination members in the response of a list. */
 interface Paging {
   readonly has_more: boolean
   readonly next_cursor?: string

@@ -1,6 +1,6 @@
 /**
  * Handles `tools/call`: converts the call of a tool to a call of the tool's API row, and the
- * outcome to an MCP answer. Streams of calls are in `follow.ts`, and the format of results is in
+ * outcome to an MCP response. Streams of calls are in `follow.ts`, and the format of results is in
  * `result.ts`.
  *
  * Invariants:
@@ -64,7 +64,8 @@ const relayed = (
  * Handles a call of a tool.
  * @param id id of the JSON-RPC request.
  * @param params parameters of the JSON-RPC request, not validated.
- * @returns the answer; a refusal for the HTTP request; or undefined when the answer is a stream.
+ * @returns the response; a refusal for the HTTP request; or undefined when the response is a
+ *   stream.
  */
 export async function callTool(
   edge: Edge,

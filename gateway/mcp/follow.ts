@@ -22,17 +22,20 @@ import { progressSpelling, reader } from './progress.ts'
 import { type Promised, resultOf } from './result.ts'
 
 /**
- * A call in progress, as sealed into frame ids: its request id, its run, and the progress so far.
+ * The state of a call in progress. Each frame id contains it in sealed form, so a client can
+ * resume the stream at any gateway (M1).
  */
 export interface Waiting {
-  /** The tool's name in the catalog, and the name of its row. */
+  /** The tool's name in the catalog. */
   readonly name: string
+  /** The name of the tool's row. */
   readonly row: string
   readonly run_id: string
   readonly id: RpcId
   readonly token?: RpcId
-  /** The number of events of the run so far, and the cursor of the last event. */
+  /** The number of events of the run so far. */
   readonly seen: number
+  /** The cursor of the last event of the run. */
   readonly at: number
 }
 

@@ -30,7 +30,7 @@ import { frame } from './sse.ts'
 /** Maximum number of events per query. */
 const PAGE = 100
 /** Types of events that are read from the view, because their entry contains only the changes. */
-const told: ReadonlySet<string> = new Set(['message.updated', 'channel.updated'])
+const incompleteTypes: ReadonlySet<string> = new Set(['message.updated', 'channel.updated'])
 
 const itemOf = (record: ChannelEventRecord): Item => ({
   cursor: record.sequence,
@@ -101,7 +101,7 @@ export function channelSource(world: World, project: string, id: string): Source
     subscribe: (follower: Follower) =>
       world.live(project, 'channel', id, (placed) => {
         const { entry } = placed
-        if (placed.stripped || entry.events.some(({ type }) => told.has(type)))
+        if (placed.stripped || entry.events.some(({ type }) => incompleteTypes.has(type)))
           follower.notice(lastCursor(placed))
         else
           follower.hear(

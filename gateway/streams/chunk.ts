@@ -13,8 +13,9 @@ export interface Item {
 /** Items that are written together. */
 export interface Chunk {
   readonly items: readonly Item[]
-  /** Cursors of the first and the last item. */
+  /** Cursor of the first item. */
   readonly first: number
+  /** Cursor of the last item. */
   readonly last: number
   readonly content: string | Uint8Array
 }

@@ -14,8 +14,8 @@
  *     page without `fresh` counts only up to its own end, because the view may have read the last
  *     committed position from a replaced stream leader. Received cursors that no page covers are
  *     then requested with `fresh`.
- * F4. A view that does not become current within `MAX_WAIT_MS` returns the events that it has. They are
- *     sent, and the query is repeated.
+ * F4. A view that does not become current within `MAX_WAIT_MS` returns the events that it has. They
+ *     are sent, and the query is repeated.
  * F5. A client that does not read is removed from `#live`, and continues with replay when its
  *     socket has drained, so nothing is buffered here.
  */

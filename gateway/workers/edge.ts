@@ -31,8 +31,9 @@ import { TimerWheel } from './timer-wheel.ts'
  * and a function that checks the access again.
  */
 export interface Grant {
-  /** The project's id and handle. */
+  /** The project's id. */
   readonly project: string
+  /** The project's handle. */
   readonly handle: string
   readonly principal: Principal
   readonly credential?: Credential
@@ -81,11 +82,9 @@ export const limits = {
    * the sockets, and for the storage of log lines.
    */
   stop: 3000,
-  /**
-   * Maximum number of frames that are buffered during a registration, and of open claims of a
-   * session.
-   */
+  /** Maximum number of frames that are buffered during a registration. */
   backlog: 256,
+  /** Maximum number of open claims of a session. */
   claims: 8,
   /**
    * Number of `Order` objects of a project (one for each queue and capability) at which idle ones
@@ -168,8 +167,8 @@ export const command = <K extends 'queue' | 'worker' | 'environment', N extends 
 ): Promise<Outcome<CommandReply<K, N>>> => track(edge, submit(edge, grant, to, name, input, id))
 
 /**
- * Sends a command as `command` does, for callers that track it themselves. An exception is logged
- * and returned as the refusal `internal`, so that callers handle only one kind of failure.
+ * Sends a command as `command` does, but does not track it. The caller must do so. An exception is
+ * logged and returned as the refusal `internal`, so that callers handle only one kind of failure.
  */
 export function submit<K extends 'queue' | 'worker' | 'environment', N extends CommandName<K>>(
   { world }: Edge,

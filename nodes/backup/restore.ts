@@ -179,10 +179,10 @@ function compare({ stream, state }: StreamCopy, restored: StreamCopy['state']): 
     restored.messages >= state.messages
   )
     return
-  const told = ({ messages, first_seq, last_seq }: StreamCopy['state']) =>
+  const contentText = ({ messages, first_seq, last_seq }: StreamCopy['state']) =>
     `${messages} messages from ${first_seq} to ${last_seq}`
   throw new StartFault(
-    `${stream} was restored with ${told(restored)}, but the backup has ${told(state)}. ` +
+    `${stream} was restored with ${contentText(restored)}, but the backup has ${contentText(state)}. ` +
       'Repeat with --again; if that does not help, use another backup.',
   )
 }

@@ -12,7 +12,7 @@ import type { Failed, Received } from '../outbound/post.ts'
 import type { Outcome } from './handler.ts'
 
 /** Maximum number of characters of a response that a failure message contains. */
-const MAX_QUOTED = 500
+const MAX_QUOTED_LENGTH = 500
 /** Default maximum of the pause that a receiver may request, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 300_000
 
@@ -147,7 +147,7 @@ export function outcomeOf(
         )
       : { status: 'completed', ...carried }
   }
-  const said = body.toString('utf8').trim().slice(0, MAX_QUOTED)
+  const said = body.toString('utf8').trim().slice(0, MAX_QUOTED_LENGTH)
   const message =
     `The endpoint returned ${status}` +
     (status >= 300 && status < 400 ? '; redirects are not followed' : '') +

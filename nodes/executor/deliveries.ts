@@ -51,7 +51,7 @@ interface Without {
  * response.
  */
 const LIMITS = { timeout: 10_000, answer: 65_536 } as const
-const KEY = 32
+const KEY_BYTES = 32
 const sealedElsewhere: Without = {
   error: 'The query of the URL cannot be decrypted; set the URL with its values again.',
   passes: true,
@@ -130,7 +130,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     const entries =
       text && (JSON.parse(Buffer.from(text).toString('utf8')) as Readonly<Record<string, string>>)
     const key = Buffer.from((entries && getOwn(entries, SIGNING_KEY)) ?? '', 'base64')
-    if (!found || key.length !== KEY)
+    if (!found || key.length !== KEY_BYTES)
       return {
         error: `The secret ${to.secret_ref} is missing, or its ${SIGNING_KEY} is not 32 bytes long.`,
         passes: true,

@@ -1,6 +1,6 @@
 /**
  * Converts an e-mail message into the payload of `email.received`. The listener limits the size of
- * the raw message; this module limits the parts of the event. HTML is truncated at its limit, but
+ * the raw message. This module limits the parts of the event. HTML is truncated at its limit, but
  * otherwise left unchanged and never rendered.
  */
 import { type AddressObject, type ParsedMail, simpleParser } from 'mailparser'
@@ -97,7 +97,7 @@ const addressesOf = (given: AddressObject | readonly AddressObject[] | undefined
 
 /**
  * Converts HTML to plain text in one pass, for messages without a plain-text part. Tags become
- * white space; the contents of scripts and styles are left out.
+ * white space. The contents of scripts and styles are left out.
  */
 export function plainTextOf(html: string): string {
   const lower = html.toLowerCase()

@@ -36,7 +36,7 @@ export interface Metrics extends Counters, ResolverMeasure {
    * counted.
    */
   onLook(look: () => Promise<void> | void): void
-  /** Sets the gauges of the shards that this node owns now; those of other shards are removed. */
+  /** Sets the gauges of the shards that this node owns now. Those of other shards are removed. */
   shardGauges(shards: readonly ShardGauges[]): void
   /**
    * Sets the state of the installation as seen by this node: the number of live nodes per role,

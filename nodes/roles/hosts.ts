@@ -14,7 +14,7 @@ interface Role {
   readonly bus: Bus
   /** Id of the organization, which identifies the installation. */
   readonly installation: string
-  /** URL of the gateway of this node, if it has one. */
+  /** URL of the gateway of this node; absent when the node has no gateway. */
   readonly own_gateway?: string
 }
 

@@ -97,7 +97,7 @@ export function createDiskGauge(
  * Size in bytes of the cushion, a file that is deleted when other data has filled the disk. Its
  * space is for the small files that are written at startup, and for views that catch up.
  */
-const CUSHION = 4 * 2 ** 20
+const CUSHION_BYTES = 4 * 2 ** 20
 const cushion = (folder: string): string => join(folder, 'reserve')
 const freeOf = (folder: string): number => {
   const { bavail, bsize } = statfsSync(folder)
@@ -106,14 +106,14 @@ const freeOf = (folder: string): number => {
 /** Deletes the cushion when the disk is almost full. Creates the folder if it is missing. */
 export function releaseCushion(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  if (freeOf(folder) < CUSHION / 4) rmSync(cushion(folder), { force: true })
+  if (freeOf(folder) < CUSHION_BYTES / 4) rmSync(cushion(folder), { force: true })
 }
 /** Creates the cushion if it is missing and there is space for it. */
 export function keepCushion(folder: string): void {
   const file = cushion(folder)
   try {
-    if (!existsSync(file) && freeOf(folder) > 3 * CUSHION)
-      writeFileSync(file, Buffer.alloc(CUSHION), { mode: 0o600 })
+    if (!existsSync(file) && freeOf(folder) > 3 * CUSHION_BYTES)
+      writeFileSync(file, Buffer.alloc(CUSHION_BYTES), { mode: 0o600 })
   } catch {
     rmSync(file, { force: true })
   }

@@ -64,7 +64,7 @@ export interface Verification {
   stop(): Promise<void>
 }
 
-/** Starts the verification; the first step follows `STEP_MS` later. */
+/** Starts the verification. The first step follows `STEP_MS` later. */
 export function startVerifying(parts: VerifyParts): Verification {
   const { clock, log, metrics } = parts
   const all = new Map<number, Progress>()

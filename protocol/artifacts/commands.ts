@@ -173,7 +173,7 @@ export type ArtifactRunCommands = {
   }
 }
 
-/** Commands of an idempotency key of uploads. The key never expires. */
+/** Commands of the actor that stores the idempotency key of an upload. The key never expires. */
 export type ArtifactKeyCommands = {
   /**
    * Binds the key to an artifact id, unless the key is already bound. The reply is the bound id.

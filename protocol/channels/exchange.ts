@@ -14,8 +14,8 @@
  *     commit. The id of the turn is fixed when the exchange starts, so a repeat starts no second
  *     turn.
  * E3. An agent never wakes itself. An agent wakes another agent only by mentioning it, and only
- *     while the thread has fewer than `MAX_STREAK` consecutive messages of agents. Pending answers are
- *     included in this count, and a message of a person resets it.
+ *     while the thread has fewer than `MAX_STREAK` consecutive messages of agents. Pending answers
+ *     are included in this count, and a message of a person resets it.
  */
 import { type Static, Type } from 'typebox'
 import { Timestamp } from '../common.ts'
@@ -53,7 +53,7 @@ export interface Exchange extends Wake {
   readonly agent_id: string
   readonly after_seq: number
   readonly through_seq: number
-  /** The ids of the errand that looks up the data for the turn (`job_id`), and of the turn. */
+  /** Id of the errand that looks up the data for the turn. */
   readonly job_id: string
   readonly turn_id: string
 }

@@ -137,7 +137,7 @@ export interface Published {
 /**
  * The reply of an actor that cannot decide whether a key was used. At most one event is stored
  * under a key within a day, regardless of the number of keys. The actor remembers only the keys of
- * two generations; a view has all keys.
+ * two generations. A view has all keys.
  * K1. An actor that may have dropped keys of the last day stores nothing under a key that it does
  *     not remember. It returns `unsure` with the number of its current generation.
  * K2. The publisher then queries a view and repeats the command with the result (`Recalled`). The
@@ -186,7 +186,7 @@ export type SourceCommands = {
   /** Removes a wait that has ended. Sent by the run. */
   'wait.unwatch': { input: { run_id: string; wait_id: string }; reply: undefined }
   /**
-   * Sets the types and patterns to which a webhook listens; an empty list means all events. Without
+   * Sets the types and patterns to which a webhook listens. An empty list means all events. Without
    * `events`, the webhook stops listening. Sent by the project, in the commit that changes the
    * webhook.
    */

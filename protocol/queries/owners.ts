@@ -90,7 +90,7 @@ export interface OwnerQueries {
     }
     /** Whether a project sends email for interactions that do not specify a delivery. */
     email_notifications: { input: { readonly project: string }; reply: boolean }
-    /** The storage that artifacts use; the gateway adds the time. */
+    /** The storage that artifacts use. The gateway adds the time. */
     artifact_quota: { input: NoInput; reply: Omit<ArtifactQuota, 'generated_at'> }
   }
   project: {
@@ -206,7 +206,7 @@ export interface OwnerQueries {
      * remember the key.
      */
     published: { input: { readonly key: string }; reply: string | null }
-    /** Faults of the conditions of the triggers of a loop, by trigger id. */
+    /** Faults in the trigger conditions of a loop, by trigger id. */
     faults: {
       input: { readonly loop_id: string }
       reply: Readonly<Record<string, ConditionFaults>>

@@ -65,12 +65,13 @@ export const fileName = (project: string, artifact_id: string): string =>
 
 /**
  * Returns the name under which the object store contains the Markdown text of an Office file.
- * @param place name of the bytes of the file.
+ * @param place name under which the object store contains the file itself.
  */
 export const textName = (place: string): string => `${place}.md`
 /**
- * Returns the names of all objects that a file may have: its bytes and its Markdown text.
- * @param place name of the bytes of the file.
+ * Returns the names of all objects that may be stored for a file: the file itself and its Markdown
+ * text.
+ * @param place name under which the object store contains the file itself.
  */
 export const objectNames = (place: string): readonly string[] => [place, textName(place)]
 /** Whether a MIME type is the type of an Office file. */

@@ -148,7 +148,7 @@ export type TableNameCommands = {
   /**
    * Claims the name for a table. Sent by a gateway before it creates or renames the table. Refused
    * with `already_exists` if another table has or claims the name. A table may claim a name that it
-   * already has; the new claim then replaces the earlier one.
+   * already has. The new claim then replaces the earlier one.
    */
   'table_name.claim': {
     input: { readonly name: string; readonly table_id: string }

@@ -81,7 +81,7 @@ export interface AttemptOutcome {
   readonly error?: string
   readonly pause?: number
   readonly latency_ms?: number
-  /** The beginning of the receiver's answer. */
+  /** The beginning of the receiver's response. */
   readonly answer?: string
 }
 /** Data that the gateway adds to `webhook.resend`: the content of the delivery to send again. */

@@ -43,7 +43,7 @@ export const Webhook = Type.Object({
   updated_at: Timestamp,
 })
 export type Webhook = Static<typeof Webhook>
-/** Maximum number of characters of an answer that the record of an attempt shows. */
+/** Maximum number of characters of a response that the record of an attempt shows. */
 export const MAX_RESPONSE_CHARACTERS = 500
 const Attempt = Type.Object({
   attempt: Type.Integer({

@@ -14,7 +14,7 @@ import type { ClaimedJob } from './socket.ts'
 export type GatewayMessage =
   /**
    * Delivers a leased job to a worker session. The reply is `ok: false` when the session is not
-   * connected to the receiver or does not accept the job; the lease is then released.
+   * connected to the receiver or does not accept the job. The lease is then released.
    */
   | {
       readonly type: 'assign'

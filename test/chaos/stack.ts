@@ -50,7 +50,7 @@ export interface Stack {
 }
 interface Options {
   readonly net: Net
-  /** Folder for all files; the caller removes it. */
+  /** Folder for all files. The caller removes it. */
   readonly folder: string
   readonly binary: string
   readonly say: (line: string) => void

@@ -79,7 +79,7 @@ const values: [expression: string, value: unknown][] = [
   ['input["__proto__"]', null],
   ['input.toString', null],
   ['steps.constructor.output', null],
-  // Arithmetic follows JSON numbers.
+  // All numbers are JSON numbers; there is no separate integer type.
   ['input.n + 1', 3],
   ['1 / 2', 0.5],
   ['7 % 3', 1],

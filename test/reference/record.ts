@@ -1,4 +1,4 @@
-/** Records one request and its answer for every operation, from a real service. */
+/** Records one request and its response for every operation, from a real service. */
 import { DEVICE_GRANT, unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
 import { routeOf } from '../../protocol/contract.ts'
 import { integrationSecret } from '../../protocol/events/integrations.ts'
@@ -29,7 +29,7 @@ interface Request {
 }
 
 /**
- * Sends a request and records it with its answer.
+ * Sends a request and records it with its response.
  * @throws {Error} when the request is refused, except with 426 by the worker socket.
  */
 async function exampleOf(s: Service, request: Request): Promise<Example> {

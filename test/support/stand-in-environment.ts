@@ -131,6 +131,7 @@ const armsOf = (silence: number): Arms => ({
 })
 
 /**
+ * Returns an environment actor that has only the commands which a host sends.
  * @param seen is called with each new state of an environment.
  * @param silence milliseconds without progress after which another host may perform an operation.
  */

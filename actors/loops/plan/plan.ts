@@ -13,7 +13,7 @@ import { getOwn } from '../../../protocol/lookup.ts'
 import type { PlaceCommands, PlaceEvent, Wanting } from '../../../protocol/loops/places.ts'
 import type { Actor, Decided } from '../../actor.ts'
 
-/** Maximum number of slots that one commit grants; the rest follow in the next commit. */
+/** Maximum number of slots that one commit grants. The rest follow in the next commit. */
 const MAX_GRANTED = 50
 /**
  * Milliseconds between checks for free slots while runs wait, because the operator may have raised

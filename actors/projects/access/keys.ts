@@ -39,9 +39,9 @@ type Create = Input<Rows['key.create']> & KeyMaterial & Holds
 type Created = Reply<Rows['key.create']>
 
 /**
- * Returns the principal that the key acts as: the given one, the service principal with the key's
- * name, or a new principal. Refuses a person, and a principal without roles unless the request
- * allows it.
+ * Returns the principal that the key acts as: the principal of the request, the service principal
+ * with the key's name, or a new principal. Refuses a person, and a principal without roles unless
+ * the request allows it.
  */
 function holderOf(
   options: ProjectOptions,
@@ -104,7 +104,7 @@ export function keyRecord(
 }
 
 /**
- * Creates a project key. The project never receives the raw key; the gateway adds it to the reply.
+ * Creates a project key. The project never receives the raw key. The gateway adds it to the reply.
  */
 export function createKey(
   options: ProjectOptions,

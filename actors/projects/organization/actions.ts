@@ -41,7 +41,7 @@ const faultsOf = (
 }
 
 /**
- * Defines an action; its first secret is active. The organization never receives the raw secret;
+ * Defines an action. Its first secret is active. The organization never receives the raw secret;
  * the gateway adds it to the reply.
  */
 export function createAction(

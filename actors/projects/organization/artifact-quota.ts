@@ -49,12 +49,12 @@ export const noArtifacts = (): ArtifactStorage => ({
 })
 
 /** Bytes that artifacts may use by default: 10 GiB. */
-const STANDARD_QUOTA = 10 * 2 ** 30
+const DEFAULT_QUOTA_BYTES = 10 * 2 ** 30
 /** The options of the quota. `artifact_quota`: bytes, 10 GiB by default; 0: no limit. */
 export interface QuotaOptions {
   readonly artifact_quota?: number
 }
-const limitOf = ({ artifact_quota = STANDARD_QUOTA }: QuotaOptions): number =>
+const limitOf = ({ artifact_quota = DEFAULT_QUOTA_BYTES }: QuotaOptions): number =>
   artifact_quota === 0 ? Number.MAX_SAFE_INTEGER : artifact_quota
 
 type Done<N extends keyof QuotaCommands> = Decision<QuotaEvent, QuotaCommands[N]['reply']>

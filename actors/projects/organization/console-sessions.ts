@@ -262,7 +262,7 @@ export function createLink(
   }
 }
 
-const USED_EVERY = 60_000
+const USED_INTERVAL_MS = 60_000
 /** Records the last use of keys and console sessions, at most once a minute for each. */
 export function lastUsed(
   state: Holder,
@@ -271,7 +271,9 @@ export function lastUsed(
 ): Decided<ConsoleEvent | ReturnType<typeof keysLastUsed>['events'][number], undefined> {
   const sessions = [...new Set(input.ids)].filter((id) => {
     const session = getOwn(state.console_sessions, id)
-    return session && session.seen_at + USED_EVERY <= cause.at && consoleEnd(session) > cause.at
+    return (
+      session && session.seen_at + USED_INTERVAL_MS <= cause.at && consoleEnd(session) > cause.at
+    )
   })
   return {
     events: [

@@ -28,7 +28,7 @@ export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
 /** Work in one commit after which branches pause: the number of events, plus 4 for each tell. */
 const PAUSE_AFTER = 200
 /** Maximum total number of characters of the outputs of all branches, as JSON. */
-const MAX_SIZE = 786_432
+const MAX_OUTPUTS_LENGTH = 786_432
 const CONCURRENCY = 10
 
 /** Whether the commit is full, so that branches have to pause. */
@@ -158,10 +158,10 @@ function faultOf(
   { config }: JoinStep,
   { done, failed, size, count }: Join,
 ): RunFault | undefined {
-  if (size > MAX_SIZE)
+  if (size > MAX_OUTPUTS_LENGTH)
     return {
       error_type: 'output_too_large',
-      error: `The outputs have ${size} characters in total; at most ${MAX_SIZE} are allowed`,
+      error: `The outputs have ${size} characters in total; at most ${MAX_OUTPUTS_LENGTH} are allowed`,
     }
   if (failed === 0 || config.on_failure === 'continue' || (config.join === 'any' && done > 0))
     return undefined

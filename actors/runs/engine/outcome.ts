@@ -20,7 +20,7 @@ import { branchAt, type Wait } from '../state.ts'
 import { failRun, type RunFault } from './ending.ts'
 import { countedSize, tooMuch } from './retained.ts'
 
-/** Maximum number of attempts of a step; the service limits it to 10. */
+/** Maximum number of attempts of a step. The service limits it to 10. */
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
 
 /**
@@ -136,7 +136,9 @@ const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
  */
 const seqOf = ({ state: { engine, spec } }: Draft): number =>
   engine.ending ? spec.steps.length + engine.position : engine.position
-/** Returns the change to `running`, since a recovered run is `queued` until its next step begins. */
+/**
+ * Returns the change to `running`, since a recovered run is `queued` until its next step begins.
+ */
 const moving = (on: Draft) =>
   on.state.record.status === 'queued' && { run: { status: 'running' as const } }
 const past = (on: Draft): Parts => ({ place: { position: placeOf(on).position + 1, tries: 0 } })

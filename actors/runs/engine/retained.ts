@@ -10,12 +10,12 @@ import { type RunState, rowOf } from '../state.ts'
 import type { RunFault } from './ending.ts'
 
 /** Maximum number of characters, as JSON, of an output that is not counted. */
-const MAX_UNCOUNTED = 4096
+const MAX_UNCOUNTED_LENGTH = 4096
 
 /** Bytes of an output as JSON; 0 for an output that is not counted. */
 export function countedSize(output: JsonObject): number {
   const text = JSON.stringify(output)
-  return text.length <= MAX_UNCOUNTED ? 0 : sizeOf(text, 0)
+  return text.length <= MAX_UNCOUNTED_LENGTH ? 0 : sizeOf(text, 0)
 }
 
 /**

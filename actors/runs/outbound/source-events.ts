@@ -50,7 +50,7 @@ export const causeOf = ({ engine }: RunState): Causation => ({
  * Maximum number of characters of the record in a source event of a run that has not ended. The
  * limit is low because every item of a `for_each` step can publish several such events.
  */
-const MAX_RUNNING_RECORD = 16_384
+const MAX_RUNNING_RECORD_LENGTH = 16_384
 
 /**
  * Returns the facts about a run for the source events that it publishes.
@@ -66,7 +66,7 @@ export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
   return {
     ...causeOf(state),
     of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id },
-    record: reduced(record, changes ? undefined : MAX_RUNNING_RECORD),
+    record: reduced(record, changes ? undefined : MAX_RUNNING_RECORD_LENGTH),
   }
 }
 /** A record as clients see it, without its largest fields if it is too large for a source event. */

@@ -270,7 +270,7 @@ const boundsOf = ({
   ...(disable_tools && { disable_tools }),
   ...(max_turns !== undefined && { max_turns }),
 })
-/** The current step's wait for a turn, if it has one. */
+/** Returns the current step's wait for a turn; undefined if the step does not wait for a turn. */
 export const turnWait = (on: Draft): AgentWait | undefined => {
   const { wait } = placeOf(on)
   return wait?.kind === 'agent' ? wait : undefined

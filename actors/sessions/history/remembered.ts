@@ -5,7 +5,7 @@
  */
 import { getOwn } from '../../../protocol/lookup.ts'
 
-/** Buckets of values by key; the newest bucket is last. */
+/** Buckets of values by key. The newest bucket is last. */
 export type Remembered<T> = readonly Readonly<Record<string, T>>[]
 /** Maximum number of keys per bucket. */
 const MAX_BUCKET_KEYS = 128

@@ -90,7 +90,7 @@ function resolved(
   else
     settle(on, id, tool_call_id, {
       status: statusOf(interaction, call.asks),
-      content: JSON.stringify(told(interaction, call.asks)),
+      content: JSON.stringify(resultOf(interaction, call.asks)),
       fine: call.asks !== 'approval' || interaction.status === 'cancelled',
     })
   resume(on, id)
@@ -122,7 +122,7 @@ function resume(on: Draft, id: string): void {
 }
 
 /** The result of a question, as the model receives it. */
-function told(
+function resultOf(
   { status, outcome, responder, responses, resolving_response_id, cancel_reason }: Interaction,
   asks: 'person' | 'approval' | undefined,
 ): JsonObject {

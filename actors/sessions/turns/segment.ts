@@ -30,7 +30,7 @@ import { askApproval, askPerson } from './questions.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
 /** Number of characters beyond which the signature of a call is shortened. */
-const SIGNATURE = 200
+const MAX_SIGNATURE_LENGTH = 200
 /** Opens a segment for an answer that uses tools. */
 export function openSegment(on: Draft, id: string, given: readonly Block[]): Next {
   const { generation } = (turnOf(on, id) as Turn).work
@@ -120,9 +120,9 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
  */
 function signatureOf(name: string, input: JsonObject): string {
   const text = `${name} ${canonicalJson(input)}`
-  return text.length <= SIGNATURE
+  return text.length <= MAX_SIGNATURE_LENGTH
     ? text
-    : `${text.slice(0, SIGNATURE)} ${text.length} ${hashOf(text)}`
+    : `${text.slice(0, MAX_SIGNATURE_LENGTH)} ${text.length} ${hashOf(text)}`
 }
 
 /** Executes a tool that the session itself implements. */
@@ -305,7 +305,7 @@ function commit(on: Draft, id: string): Next {
   })
   write(on, { turn: { id, index: next_index }, role: 'user', content: results })
   note(on, id, { next_index: next_index + 1 })
-  const told = calls.flatMap(({ context = [] }) => context)
-  if (told.length > 0) writeContext(on, id, told)
+  const contexts = calls.flatMap(({ context = [] }) => context)
+  if (contexts.length > 0) writeContext(on, id, contexts)
   return output ? { end: { status: 'completed' } } : 'advance'
 }

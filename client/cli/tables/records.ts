@@ -17,7 +17,7 @@ export type FileFormat = 'csv' | 'jsonl'
 export const fileFormats: readonly FileFormat[] = ['csv', 'jsonl']
 
 export interface FileRecord {
-  /** The line on which the record ends; the first line is 1. */
+  /** The line on which the record ends. The first line is 1. */
   readonly line: number
   /** Values by column name. CSV values are strings, or undefined for empty fields. */
   readonly values: Readonly<Record<string, unknown>>
@@ -32,7 +32,7 @@ export function formatOf(file: string): FileFormat | undefined {
 /**
  * Reads the records of a file.
  * @param spreadsheet whether CSV was written for a spreadsheet program.
- * @throws Mistake if a record cannot be read; the message contains its line number.
+ * @throws Mistake if a record cannot be read. The message contains its line number.
  */
 export const readRecords = (
   from: Readable,

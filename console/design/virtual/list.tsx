@@ -14,7 +14,7 @@ import { BEYOND, visibleRange } from './visible-range.ts'
 /** Milliseconds until a line that was scrolled into view has been rendered. */
 const FOCUS_MS = 50
 /** Browsers limit the height of an element; beyond this, positions are scaled. */
-const TALLEST = 8_000_000
+const MAX_HEIGHT_PX = 8_000_000
 
 /**
  * A list that renders only the lines near its visible range.
@@ -58,7 +58,7 @@ export function VirtualList<T>({
   const frame = useRef<HTMLDivElement>(null)
   const { view, renderNext, renderSettled } = useScrolling(frame)
   const full = items.length * line
-  const shown = Math.min(full, TALLEST)
+  const shown = Math.min(full, MAX_HEIGHT_PX)
   const ratio = shown > view.height ? (full - view.height) / (shown - view.height) : 1
   const scrolled = view.scrolled * ratio
   const range = visibleRange(scrolled, view.height, line, items.length)

@@ -29,7 +29,7 @@ export const OIDC_CALLBACK = '/auth/oidc/callback'
 const PURPOSE = 'oidc sign-in'
 /** Seconds within which a person must finish signing in at the provider. */
 const SIGN_IN_TIMEOUT_S = 600
-const MAX_RETURN = 1024
+const MAX_RETURN_LENGTH = 1024
 
 /**
  * The reason why a sign-in failed, as the sign-in page shows it. `expired`: the callback came from
@@ -62,7 +62,7 @@ const failureOf = ({ refused }: Refusal): Failure =>
 
 /** Returns the text if it is a path of this service, with its query and fragment; otherwise `/`. */
 export function returnPath(text: string | null, origin: string): string {
-  if (text === null || text.length > MAX_RETURN || !/^\/(?![/\\])[\x21-\x7e]*$/.test(text))
+  if (text === null || text.length > MAX_RETURN_LENGTH || !/^\/(?![/\\])[\x21-\x7e]*$/.test(text))
     return '/'
   const url = URL.canParse(text, origin) ? new URL(text, origin) : undefined
   if (url?.origin !== origin || url.pathname.startsWith('//')) return '/'

@@ -80,7 +80,7 @@ function failureOf({ refused, message, details }: Refusal): Answer {
 
 /**
  * Reads the fields of a form.
- * @returns the fields that are not empty, or the answer that rejects the form.
+ * @returns the fields that are not empty, or the response that rejects the form.
  */
 function fieldsOf({ body, broken, header }: Form): ReadonlyMap<string, string> | Answer {
   if (broken) return failure('invalid_request', 'The body is too large, or is not UTF-8.')
@@ -110,7 +110,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const MAX_FIELD_LENGTH = 100
 /**
  * Reads the fields in which a device describes itself.
- * @returns the part of the command's input that the form provides, or the answer that rejects the
+ * @returns the part of the command's input that the form provides, or the response that rejects the
  * form.
  */
 function claimOf(
@@ -214,21 +214,21 @@ export const giveDeviceToken =
     const id = deviceId(world, device_code)
     const limited = await limits?.(`device:${id}`)
     if (limited?.refused) return failureOf(limited.refused)
-    const told = await deviceCommand(edge, incoming, 'device.poll', { id })
-    if (isRefusal(told)) {
-      if (told.refused !== 'not_found') return failureOf(told)
-      const refused = await charged(limits, incoming.ip, told)
+    const polled = await deviceCommand(edge, incoming, 'device.poll', { id })
+    if (isRefusal(polled)) {
+      if (polled.refused !== 'not_found') return failureOf(polled)
+      const refused = await charged(limits, incoming.ip, polled)
       return refused.refused === 'rate_limit_exceeded' ? failureOf(refused) : unknown
     }
-    if (told.status !== 'approved') return failure(told.status, messages[told.status])
-    const made = await makeToken(edge, incoming, id, told)
+    if (polled.status !== 'approved') return failure(polled.status, messages[polled.status])
+    const made = await makeToken(edge, incoming, id, polled)
     if (isRefusal(made)) {
       const { status, message } = errors[made.refused]
       return status >= 500 ? failureOf(made) : failure('access_denied', made.message ?? message)
     }
     const redeemed = await deviceCommand(edge, incoming, 'device.redeem', { id })
     if (isRefusal(redeemed)) return redeemed.refused === 'not_found' ? unknown : failureOf(redeemed)
-    const { project, project_handle } = told.approval
+    const { project, project_handle } = polled.approval
     return {
       status: 200,
       headers: NO_STORE,

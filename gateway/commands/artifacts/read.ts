@@ -114,7 +114,7 @@ async function send(
   }
 }
 async function* noBytes(): AsyncGenerator<Uint8Array, void> {}
-/** Yields the same bytes, and reports an error before it is thrown again. */
+/** Yields `bytes` unchanged. Calls `failed` with an error of `bytes` before throwing it again. */
 async function* reported(
   bytes: AsyncIterable<Uint8Array>,
   failed: (error: unknown) => void,

@@ -33,7 +33,7 @@ const TWO_FILES = refuseFields({ field: 'file', message: 'appears more than once
 
 /**
  * Receives an upload and answers with its artifact. The rest of a refused or repeated upload is
- * discarded before the answer.
+ * discarded before the response.
  */
 export async function receiveArtifact(edge: Edge, call: Call): Promise<Answer | Refusal> {
   const { upload } = call.incoming

@@ -7,7 +7,7 @@
  * I1. A body is parsed only after the request has been authenticated.
  * I2. A request that is not authenticated is counted against the rate limit of its IP address,
  *     never against the limit of the integration.
- * I3. The answer is the same for a project that does not exist and a project without a secret for
+ * I3. The response is the same for a project that does not exist and a project without a secret for
  *     the provider.
  */
 

@@ -19,7 +19,7 @@ import { type LinkClaim, readToken } from './token.ts'
 
 /** Maximum size of a form in bytes. */
 export const MAX_FORM_BYTES = 65_536
-const COMMENT = 16_384
+const MAX_COMMENT_LENGTH = 16_384
 
 interface Opened {
   readonly claim: LinkClaim
@@ -52,7 +52,7 @@ export const takeForm =
     if (value === undefined)
       return over(opened) ?? form(record, who, 'Please choose an answer.', fields)
     const comment = textOf(fields.get('comment'))?.trim()
-    if (comment !== undefined && comment.length > COMMENT)
+    if (comment !== undefined && comment.length > MAX_COMMENT_LENGTH)
       return form(record, who, 'The comment is too long.', fields)
     const { world } = edge
     const origin = originOf(world, opened, incoming)

@@ -19,7 +19,7 @@ interface Followed {
   close(): void
 }
 export interface FollowedSessions {
-  /** Returns the follower of a session; it exists until every caller has released it. */
+  /** Returns the follower of a session. It exists until every caller has released it. */
   hold(project: string, session_id: string): Hold<Followed>
   /** Ends the streams of all clients. */
   stop(): void

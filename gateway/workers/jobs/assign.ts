@@ -145,7 +145,7 @@ function withFiles(
   const request = job.spec['request'] as { readonly messages?: readonly ModelMessage[] } | undefined
   const { messages } = request ?? {}
   if (!messages || !refersToFiles(messages)) return job
-  const most = sizes.spec - Buffer.byteLength(JSON.stringify(job.spec)) - MARGIN
+  const most = sizes.spec - Buffer.byteLength(JSON.stringify(job.spec)) - MARGIN_BYTES
   const conversion = conversionsOf(world, project, job.session_id, CONVERSION_TIMEOUT_MS)
   return withBytes(world.files, project, messages, { most, reads: () => true, conversion }).then(
     (shown) => ({ ...job, spec: { ...job.spec, request: { ...request, messages: shown } } }),
@@ -164,7 +164,7 @@ function withFiles(
  */
 const CONVERSION_TIMEOUT_MS = 1500
 /** Number of bytes of a spec that are reserved for JSON escaping and syntax. */
-const MARGIN = 64 * 1024
+const MARGIN_BYTES = 64 * 1024
 
 /** Returns the agent session and the model of a generation; an empty object for other jobs. */
 const spoken = ({ kind, session_id, model }: ClaimedJob) =>

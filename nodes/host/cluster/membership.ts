@@ -58,8 +58,9 @@ export class Membership {
   /** Value of `#absences` at the start of the last ownership check. */
   #known = 0
   readonly #timers = new Set<() => void>()
-  /** The last renewal, and the next one if callers of `tell` wait for it. */
+  /** The last renewal. */
   #renewing: Promise<unknown> = Promise.resolve()
+  /** The next renewal, if callers of `tell` wait for it. */
   #announcing: Promise<void> | undefined
   #stopped = false
   #ended = 0

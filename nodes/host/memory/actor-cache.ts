@@ -68,9 +68,11 @@ export class ActorCache {
   readonly #ended: (key: string) => Promise<readonly number[]>
   readonly #wanted: () => boolean
   readonly #came: () => void
-  /** The last check for lost state, its start time, and the next check until it starts. */
+  /** The last check for lost state. */
   #look: Promise<unknown> = Promise.resolve()
+  /** Start time of the last check, in monotonic milliseconds. */
   #lookedAt = Number.NEGATIVE_INFINITY
+  /** The next check, until it starts. */
   #nextLook: Promise<void> | undefined
   #failed: unknown
 

@@ -46,21 +46,17 @@ export interface ActorInstance extends Address {
   taken: Map<string, readonly [number, number]> | undefined
   /** Sequence of the first envelope with entries that no stored snapshot covers; 0 when none. */
   dirty: number
-  /**
-   * Characters of the entries since the last snapshot, and the size of that snapshot in bytes; 0
-   * when there is none.
-   */
+  /** Number of characters of the entries since the last snapshot. */
   grown: number
+  /** Size of the last snapshot in bytes; 0 when there is no snapshot. */
   stored: number
   /** Number of entries since the last stored snapshot. */
   entries: number
   /** Last known revision of the stored snapshot; 0 when there is none. */
   revision: number
-  /**
-   * When the actor entered memory and when it was last used, in monotonic milliseconds
-   * (`Clock.elapsed`).
-   */
+  /** Time at which the actor entered memory, in monotonic milliseconds (`Clock.elapsed`). */
   readonly born: number
+  /** Time at which the actor was last used, in monotonic milliseconds. */
   used: number
   /** Whether a snapshot of the actor is being written. */
   saving: boolean

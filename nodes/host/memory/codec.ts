@@ -1,7 +1,7 @@
 /**
- * Encodes and decodes envelopes. If the JSON of an entry is longer than `MAX_INLINE_CHARACTERS`, its events and
- * reply are stored as a value in the object store. The entry then contains the name of the value
- * instead. The value is stored before the envelope that refers to it is appended.
+ * Encodes and decodes envelopes. If the JSON of an entry is longer than `MAX_INLINE_CHARACTERS`,
+ * its events and reply are stored as a value in the object store. The entry then contains the name
+ * of the value instead. The value is stored before the envelope that refers to it is appended.
  *
  * Format 1 is the JSON of the envelope. Format 2 is the byte `COMPRESSED`, which no JSON text
  * begins with, and the same JSON as raw DEFLATE data (RFC 1951). The entries of a commit repeat
@@ -30,12 +30,12 @@ const DEFLATE = { level: 1 } as const
  * Characters of JSON below which an envelope is not compressed. Preparing the compressor takes as
  * long as compressing 25 KB, and an idle shard commits one small envelope at a time.
  */
-const COMPRESSED_FROM = 16 * 1024
+const MIN_COMPRESSED_LENGTH = 16 * 1024
 /**
  * Characters of JSON above which the compression runs in libuv's threads, so that the event loop is
  * not blocked.
  */
-const COMPRESSED_APART_FROM = 96 * 1024
+const MIN_THREADED_LENGTH = 96 * 1024
 const deflateApart = promisify(deflateRaw)
 
 type Head = Pick<Envelope, 'epoch' | 'prev'>
@@ -128,9 +128,9 @@ export async function encode(
   json: string,
   format: EnvelopeFormat = NEWEST_FORMAT,
 ): Promise<Uint8Array> {
-  if (format === 1 || json.length < COMPRESSED_FROM) return Buffer.from(json)
+  if (format === 1 || json.length < MIN_COMPRESSED_LENGTH) return Buffer.from(json)
   const packed =
-    json.length < COMPRESSED_APART_FROM
+    json.length < MIN_THREADED_LENGTH
       ? deflateRawSync(json, DEFLATE)
       : await deflateApart(json, DEFLATE)
   const data = new Uint8Array(packed.length + 1)

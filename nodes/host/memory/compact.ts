@@ -72,11 +72,9 @@ function isHidden(kind: Kind, event: Event & Fields): boolean {
 
 /** Writes the entries of one envelope. */
 export class CompactWriter {
-  /**
-   * The JSON of each entry without the data that is hidden from views, and the JSON of the hidden
-   * data.
-   */
+  /** The JSON of each entry, without the data that is hidden from views. */
   readonly #entries: string[] = []
+  /** The JSON of the data of each entry that is hidden from views. */
   readonly #hidden: string[] = []
   readonly #projects: string[] = []
   readonly #actors: string[] = []

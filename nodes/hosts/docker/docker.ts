@@ -39,7 +39,7 @@ export interface DockerOptions extends ContainerSettings {
 /** Milliseconds without progress after which the download of an image fails. */
 const PULL_SILENCE_MS = 180_000
 /** Maximum number of characters of output that a fault contains. */
-const MAX_OUTPUT = 500
+const MAX_OUTPUT_LENGTH = 500
 
 interface Labelled {
   readonly Labels: Labels | null
@@ -175,7 +175,7 @@ function providerOf(
     const error = /"error":\s*("(?:[^"\\]|\\.)*")/.exec(output)?.[1]
     if (error !== undefined)
       throw new ProviderFault(
-        `The image ${image} cannot be downloaded: ${(JSON.parse(error) as string).slice(0, MAX_OUTPUT)}`,
+        `The image ${image} cannot be downloaded: ${(JSON.parse(error) as string).slice(0, MAX_OUTPUT_LENGTH)}`,
       )
   }
 
@@ -199,7 +199,7 @@ function providerOf(
         if (read<{ readonly StatusCode: number }>(waited).StatusCode === 0) return
         const { content } = await readLog(engine, container, 'stderr', {
           tail: 10,
-          max_bytes: MAX_OUTPUT,
+          max_bytes: MAX_OUTPUT_LENGTH,
         })
         throw new ProviderFault(`The image ${image} cannot be used: ${content.trim()}`)
       } finally {

@@ -56,8 +56,8 @@ const RETRY_MS = { first: 500, last: 10_000 } as const
 const PAUSE_MS = { default: 2000, min: 100, max: 30_000 } as const
 /** Maximum total of these pauses in one call, in milliseconds. */
 const MAX_PAUSES_MS = 30 * 60_000
-const MAX_ANSWER = 4 * 1024 * 1024
-const MAX_MESSAGE = 500
+const MAX_RESPONSE_BYTES = 4 * 1024 * 1024
+const MAX_MESSAGE_LENGTH = 500
 
 const Refused = Type.Object({ error: Type.Object({ message: Type.String() }) })
 
@@ -66,7 +66,7 @@ export function createClient({ name, url, secret, post, clock }: ClientOptions):
     new ProviderFault(`The provider ${name} ${conceal(sentence, [secret, ...secrets])}`)
   return {
     async call(operation, call) {
-      const { body, answer, key, signal, secrets = [], max_bytes = MAX_ANSWER } = call
+      const { body, answer, key, signal, secrets = [], max_bytes = MAX_RESPONSE_BYTES } = call
       const aborted = signal ?? new AbortController().signal
       const pause = (ms: number) => orAborted(sleep(clock, ms), aborted)
       const text = JSON.stringify(body)
@@ -141,7 +141,7 @@ function messageOf(got: Received | Failed): string {
   if ('failed' in got) return `${got.message}.`
   const value = parse(got.body)
   return Value.Check(Refused, value)
-    ? value.error.message.slice(0, MAX_MESSAGE)
+    ? value.error.message.slice(0, MAX_MESSAGE_LENGTH)
     : `status ${got.status}.`
 }
 function whereOf(schema: TSchema, value: unknown): string {

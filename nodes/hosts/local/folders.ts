@@ -31,10 +31,9 @@ export interface Control {
    * Id of the environment's own user and group. If absent, the user and group of the host are used.
    */
   readonly uid?: number
-  /**
-   * The number and the outermost process of the running worker; absent when no worker is running.
-   */
+  /** The number of the running worker; absent when no worker is running. */
   readonly generation?: number
+  /** The outermost process of the running worker; absent when no worker is running. */
   readonly supervisor?: ProcessId
 }
 export interface Folders {

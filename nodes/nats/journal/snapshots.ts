@@ -15,7 +15,7 @@ import { isMarker, newest } from './newest.ts'
 import { onlyAfter } from './publish.ts'
 
 /** Bytes above which a value is stored in the object store. */
-const LARGE = 256 * 1024
+const MAX_INLINE_BYTES = 256 * 1024
 /** First byte of a value that contains the data itself. */
 const INLINE = Buffer.of(0)
 /** First byte of a value that contains the name of an object. */
@@ -96,7 +96,7 @@ export function createSnapshots(nats: Nats): Snapshots {
           throw error
         }
       }
-      if (data.length <= LARGE) {
+      if (data.length <= MAX_INLINE_BYTES) {
         const stored = await write(Buffer.concat([INLINE, data]))
         if (stored !== undefined) forsake(at, previous)
         return stored

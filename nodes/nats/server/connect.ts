@@ -52,7 +52,7 @@ export interface Nats {
    */
   permitted<T>(work: Promise<T>): Promise<T>
   connected(): boolean
-  /** Registers a function that runs after every reconnection; the returned function removes it. */
+  /** Registers a function that runs after every reconnection. The returned function removes it. */
   onReconnect(run: () => void): () => void
   /** Sends buffered messages and closes the connection, which cannot be used afterwards. */
   close(): Promise<void>

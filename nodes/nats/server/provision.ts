@@ -177,7 +177,7 @@ export async function patiently<T>(
   within = RETRY_TIMEOUT_MS,
 ): Promise<T> {
   const started = Date.now()
-  let told = started
+  let loggedAt = started
   for (let attempt = 0; ; attempt++) {
     try {
       return await run()
@@ -196,8 +196,8 @@ export async function patiently<T>(
           'with JetStream and free space, and that there are at least BATON_REPLICAS of them.'
         throw new StartFault(`${what} cannot be set up: ${sentence(error)}. ${check}`)
       }
-      if (now - told > 3000) {
-        told = now
+      if (now - loggedAt > 3000) {
+        loggedAt = now
         nats.log.info(
           { event: 'nats_cluster_waiting', what, reason: sentence(error) },
           'waiting for the NATS cluster',

@@ -14,7 +14,7 @@ const MAX_GROUP_LENGTH = 256
 const MAX_NAME_LENGTH = 128
 /** Control and format characters could change how the text around an address is shown. */
 const ADDRESS = /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u
-const MAX_ADDRESS = 254
+const MAX_ADDRESS_LENGTH = 254
 
 const record = (value: unknown): Claims | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -51,7 +51,7 @@ export function personOf(
   const email =
     isVerified &&
     typeof address === 'string' &&
-    address.length <= MAX_ADDRESS &&
+    address.length <= MAX_ADDRESS_LENGTH &&
     ADDRESS.test(address)
       ? address
       : undefined

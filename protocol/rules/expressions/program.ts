@@ -41,7 +41,7 @@ export interface ProgramFault {
 }
 
 /** Maximum length of an expression, in UTF-16 units. */
-const MAX_SOURCE = 4096
+const MAX_SOURCE_LENGTH = 4096
 const REMEMBERED = 1024
 /** Roots that evaluate to null when the scope has no value for them. */
 const WELL_KNOWN: ReadonlySet<string> = new Set([
@@ -279,8 +279,8 @@ function parse(text: string): Program | ProgramFault {
 const remembered = new Map<string, Program | ProgramFault>()
 /** Returns the program of an expression without `${{ }}`, or its error. */
 export function programOf(text: string): Program | ProgramFault {
-  if (text.length > MAX_SOURCE)
-    return { message: `the expression is longer than ${MAX_SOURCE} characters` }
+  if (text.length > MAX_SOURCE_LENGTH)
+    return { message: `the expression is longer than ${MAX_SOURCE_LENGTH} characters` }
   const known = remembered.get(text)
   const program = known ?? parse(text)
   if (known) remembered.delete(text)

@@ -29,7 +29,7 @@ export const WORK_BUDGET = 3_000_000
 /** Maximum size of one result, or of all results in one document, as counted by `weigh`. */
 export const MAX_SIZE = 2_000_000
 /** Maximum length of a string that an operation may create, in UTF-16 units. */
-const MAX_TEXT = 1_048_576
+const MAX_TEXT_LENGTH = 1_048_576
 /** Maximum nesting of values that are compared, rendered or returned. */
 export const MAX_DEPTH = 64
 
@@ -168,11 +168,11 @@ export function weigh(value: unknown, sizeBudget: Budget, depth = 0): unknown {
 
 /**
  * Returns a string unchanged, and charges work in proportion to its length.
- * @throws ExpressionError if the string is longer than MAX_TEXT, or the budget is exhausted.
+ * @throws ExpressionError if the string is longer than MAX_TEXT_LENGTH, or the budget is exhausted.
  */
 export function bounded(text: string, budget: Budget): string {
   spend(budget, 1 + (text.length >> 6))
-  return text.length > MAX_TEXT
-    ? fail(`the text would be longer than ${MAX_TEXT} characters`)
+  return text.length > MAX_TEXT_LENGTH
+    ? fail(`the text would be longer than ${MAX_TEXT_LENGTH} characters`)
     : text
 }

@@ -24,7 +24,7 @@ interface Property {
   readonly test: RegExp
   readonly negated: boolean
 }
-/** A set of code points; the ranges are sorted and do not overlap. */
+/** A set of code points. The ranges are sorted and do not overlap. */
 interface CodePoints {
   readonly ranges: Ranges
   readonly properties: readonly Property[]

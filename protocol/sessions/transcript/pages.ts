@@ -57,8 +57,9 @@ export interface TranscriptPage {
   readonly interactions: readonly Changed<Interaction>[]
   /** Every turn that has not ended. */
   readonly active: readonly Changed<TurnUpsert>[]
-  /** All streaming rows, and all open interactions. Both are empty while `more` is true. */
+  /** All streaming rows; empty while `more` is true. */
   readonly live: readonly Changed<TranscriptMessage>[]
+  /** All open interactions; empty while `more` is true. */
   readonly pending: readonly Interaction[]
 }
 /** The streaming rows of a turn, as views return them. */

@@ -18,7 +18,7 @@ import {
 import { START } from '../../support/given.ts'
 
 const actor = eventsActor(defaultTriggerLimits)
-const DAY = 86_400_000
+const DAY_MS = 86_400_000
 
 /** The matcher of a project, and a stub of the view that stores its keys. */
 class Place {
@@ -152,7 +152,7 @@ t.test('few keys need no query, and a key is free again after a day', async (t) 
   t.match(idOf(await place.publish('k1')), { deduped: true })
   t.equal(place.questions, 0)
   for (let i = 0; i < 70_000; i++) place.send(`n${i}`)
-  place.now += DAY - 1
+  place.now += DAY_MS - 1
   t.match(idOf(await place.publish('k1')), { deduped: true }, 'a view remembers')
   place.now += 2
   t.notOk('deduped' in idOf(await place.publish('k1')))

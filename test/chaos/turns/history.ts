@@ -17,9 +17,9 @@ export interface Sent {
   readonly n: number
   readonly session: number
   readonly at: number
-  /** The turn id in the answer. */
+  /** The turn id in the response. */
   turn?: string
-  /** The turn ids in the answers to later repeats. */
+  /** The turn ids in the responses to later repeats. */
   readonly again: string[]
   /** The state at the moment when the follower of the session showed the end of the turn. */
   seen?: Shown & { readonly at: number }

@@ -243,12 +243,12 @@ async function play(crashAt: number): Promise<Played> {
   }
 }
 
-/**
- * The steps at which the node dies: every fourth one, with a different offset each day. `CRASH=all`
- * selects all steps, and `CRASH=n` only step n.
- */
 const chosen = process.env['CRASH']
 const STRIDE = 4
+/**
+ * Yields the steps at which the node dies: every fourth step, with a different offset each day.
+ * `CRASH=all` selects all steps, and `CRASH=n` only step n.
+ */
 function* positions(steps: number): Generator<number> {
   if (chosen !== undefined && chosen !== 'all') yield Number(chosen)
   else

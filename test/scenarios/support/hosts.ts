@@ -79,7 +79,7 @@ export async function startOwner(access: Access, log: Log = silent) {
 
 /**
  * The gateway's ports over a bus.
- * @param shards number of shards of the owners.
+ * @param shards number of shards of the installation.
  */
 export function worldOn(bus: Bus, node: string, clock: Clock, shards = 2): World {
   const parts: Partial<WorldParts> = {
@@ -99,7 +99,7 @@ export function worldOn(bus: Bus, node: string, clock: Clock, shards = 2): World
 
 /**
  * Starts a host of a place on a separate connection.
- * @param shards number of shards of the owners of environments.
+ * @param shards number of shards of the installation.
  */
 export async function startTestHost(
   access: Access,

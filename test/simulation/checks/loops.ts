@@ -28,11 +28,12 @@ interface Course {
   steady: boolean
   /** Runs that have started and not ended, each with its trigger. */
   readonly under: Map<string, string>
-  /**
-   * For each schedule, the last time for which it fired, and the anchor from which its times are
-   * computed. If a clock is set back, a changed schedule may get an earlier anchor.
-   */
+  /** For each schedule, the last time for which it fired. */
   readonly times: Map<string, string>
+  /**
+   * For each schedule, the anchor from which its times are computed. If a clock is set back, a
+   * changed schedule may get an earlier anchor.
+   */
   readonly anchors: Map<string, number | undefined>
 }
 const sorted = (ids: readonly string[]): string => JSON.stringify([...ids].sort())

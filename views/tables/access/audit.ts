@@ -108,7 +108,7 @@ export function applyAudit(store: Store, { cursor, entry }: Placed): void {
 }
 
 type Many = string | readonly string[]
-/** Filters of the audit log; all must match. */
+/** Filters of the audit log. All must match. */
 export interface AuditFilters extends Paging {
   readonly resource_type?: Many
   readonly project_id?: string

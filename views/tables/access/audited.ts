@@ -379,7 +379,7 @@ function readingOf(event: Event, entry: Entry): Omit<Told, 'index'> | undefined 
   const reading = rule?.read(event, entry)
   return rule && reading ? { action: rule.action, ...reading } : undefined
 }
-/** Returns the audited changes of an entry; all updates of one record are merged. */
+/** Returns the audited changes of an entry. All updates of one record are merged. */
 export function readEntry(entry: Entry): readonly Told[] {
   const all = new Map<string, Told>()
   for (const [index, event] of entry.events.entries()) {

@@ -18,7 +18,7 @@ const mapped = <T>(
 
 /**
  * Merges later changes of a record into earlier changes. An empty change, which contains no values,
- * is kept; a change whose values are all undefined is dropped.
+ * is kept. A change whose values are all undefined is dropped.
  */
 export function together(earlier: Changes, later: Changes): Changes {
   const all = { ...earlier }

@@ -61,7 +61,7 @@ export const agentGet = (
   { id }: { readonly id: string },
 ): Agent | Refusal => find(store, project, id) ?? missing
 
-/** Filters of the list of agents; all must match. */
+/** Filters of the list of agents. All must match. */
 export interface AgentFilters extends Paging {
   readonly name?: string
   readonly principal_id?: string

@@ -64,7 +64,7 @@ interface Row {
 }
 const read = ({ record }: Row): SourceEventRecord => JSON.parse(record) as SourceEventRecord
 
-/** Filters of the list; all must match. */
+/** Filters of the list. All must match. */
 export interface EventFilters extends Paging {
   readonly event_type?: string
   readonly source_kind?: string

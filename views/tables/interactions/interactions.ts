@@ -98,7 +98,7 @@ export const interactionGet = (
 
 type Many = string | readonly string[]
 /**
- * Filters of the list; all must match. `caller`: with `inbox`, the caller's id and the `role:`
+ * Filters of the list. All must match. `caller`: with `inbox`, the caller's id and the `role:`
  * targets that include the caller.
  */
 export interface InteractionFilters extends Paging {

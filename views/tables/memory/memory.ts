@@ -113,7 +113,7 @@ export function memoryGet(
 
 /** Maximum number of words in a search; further words are ignored. */
 const MAX_WORDS = 16
-/** Filters of the entries of an agent; all must match. */
+/** Filters of the entries of an agent. All must match. */
 export interface MemoryFilters extends Paging {
   readonly id: string
   readonly query?: string

@@ -29,8 +29,8 @@ const OTHER = 'other'
 /** The number of runs that failed in the same way, and the latest of these runs with its time. */
 export type FailureCount = readonly [count: number, run_id: string, at: number]
 /**
- * The key of failures with the same error, workflow or loop, and step. An empty string means that
- * there is none.
+ * The key of failures with the same error, workflow or loop, and step. An empty string stands for
+ * an absent part.
  */
 export type FailureKey = readonly [
   error_type: string,

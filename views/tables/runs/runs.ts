@@ -21,8 +21,10 @@ import { applyStep, stepCounts, stepsOf } from './steps.ts'
 import { applyTimeline } from './timeline.ts'
 import { type Watch, waitingOfRun } from './waiting.ts'
 
-// Runs of one workflow version share the text of their spec; a spec that was supplied with its run
-// is stored with the run.
+/**
+ * The text of a spec, which all runs of a workflow version share. A spec that was supplied with a
+ * run is stored with that run instead.
+ */
 interface SpecRow {
   readonly project: number
   readonly hash: string

@@ -23,12 +23,12 @@ function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void
 }
 
 /**
- * Maximum number of frames in a generation; its last batch may exceed it. A generation covers about
+ * Maximum number of frames in a generation. Its last batch may exceed it. A generation covers about
  * ten seconds of a busy project. A reader that falls further behind is answered from the table.
  * That costs several times as much, so the reader falls even further behind.
  */
 const MAX_FRAMES = 16_000
-/** Maximum number of characters in the payloads of a generation; its last batch may exceed it. */
+/** Maximum number of characters in the payloads of a generation. Its last batch may exceed it. */
 const MAX_CHARACTERS = 16_000_000
 /**
  * Maximum number of frames in a stored row. Frames of one event are never split, so a row may

@@ -101,13 +101,14 @@ function isSame(a: JsonObject, b: JsonObject): boolean {
 function learn(texts: string[], payload: JsonObject): void {
   for (const name in payload) {
     const value = payload[name]
-    if (typeof value !== 'string' || value.length < ID || texts.includes(value)) continue
+    if (typeof value !== 'string' || value.length < MIN_SHARED_LENGTH || texts.includes(value))
+      continue
     texts.splice(1, 0, value)
     if (texts.length > MAX_TEXTS) texts.pop()
   }
 }
 /** Minimum number of characters of a text that is stored once for an entry. */
-const ID = 20
+const MIN_SHARED_LENGTH = 20
 /** Maximum number of texts to which a payload may refer. */
 const MAX_TEXTS = 6
 

@@ -133,7 +133,7 @@ const list = (value: Many | undefined): readonly string[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly string[]) : [value as string]
 const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 /**
- * Filters of the list; all must match. `agent_id`: an id (the gateway resolves a name to an id);
+ * Filters of the list. All must match. `agent_id`: an id (the gateway resolves a name to an id);
  * `since`: the session was active after this time, in Unix milliseconds; `query`: a part of the
  * title or the key.
  */

@@ -357,7 +357,7 @@ const putNudge = (store: Store, n: number, nudge: SessionNudge): void =>
     JSON.stringify(nudge),
   )
 
-/** Deletes all content, outputs included; the session and its turns remain as a tombstone. */
+/** Deletes all content, outputs included. The session and its turns remain as a tombstone. */
 function prune(on: Applying): void {
   on.gone = 1
   for (const table of ['session_messages', 'session_interactions', 'session_nudges'])

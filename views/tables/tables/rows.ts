@@ -2,7 +2,7 @@
  * The rows of tables and their words. One SQLite table holds the rows of all tables, and one
  * full-text index their tokens.
  *
- * R1. The tokens of a row are the ones that the protocol defines (`rowTokens`). Each token is
+ * R1. The tokens of a row are the tokens that the protocol defines (`rowTokens`). Each token is
  *     preceded by the code of its table, so that a search reads no entries of other tables. The
  *     tokenizer of the index splits only at the spaces between tokens: `ascii` treats every
  *     character that is not ASCII as part of a token, and ASCII tokens consist of lower-case

@@ -151,7 +151,7 @@ interface Hit {
   readonly n: number
   readonly id: string
   readonly updated_at: number
-  /** As text, because it may exceed the safe integers of JavaScript. */
+  /** The stamp as text, because it may exceed `Number.MAX_SAFE_INTEGER`. */
   readonly stamp: string
 }
 /** Returns the index entries for an expression, latest change first. */

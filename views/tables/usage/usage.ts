@@ -105,7 +105,7 @@ function keep(
   )
 }
 
-/** Filters of the list; all must match. */
+/** Filters of the list. All must match. */
 export interface UsageFilters extends Paging {
   readonly period_start?: string
   readonly project_id?: readonly string[]
