@@ -195,7 +195,7 @@ export const madeOf = (
  * Refuses a key text that is in use, or that belonged to a revoked key in `spent`. Otherwise, a
  * holder of the revoked text could sign in again.
  */
-export const spentKey = (
+export const refuseUsedKey = (
   { keys, spent = [] }: KeyHolder,
   { hash }: KeyMaterial,
 ): Refusal | undefined =>

@@ -18,7 +18,7 @@ import type { Project } from '../protocol/projects/rows.ts'
 import type { Caller } from './auth/authenticate.ts'
 import { authorizeRow, enter } from './auth/authorize.ts'
 import { sessionCookieOf } from './auth/console/cookies.ts'
-import { charged } from './auth/rate.ts'
+import { countRefusal } from './auth/rate.ts'
 import { type Call, type Edge, factsOf, MAX_BODY_BYTES, type Routed } from './call.ts'
 import { readUpload, type Uploaded } from './files/form.ts'
 import { admitted } from './guard.ts'
@@ -109,7 +109,7 @@ const authenticate: Stage = (admission) => {
   return andThen(presentedBy(admission), (caller) => {
     if (isRefusal(caller))
       return caller.refused === 'unauthorized' && limits && exchange.open
-        ? charged(limits, incoming.sender(), caller)
+        ? countRefusal(limits, incoming.sender(), caller)
         : caller
     admission.caller = caller
     return undefined

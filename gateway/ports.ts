@@ -16,7 +16,7 @@ import type { KnownDefinition, TriggerKind } from '../protocol/resolver/callout.
 import type { KeptResolver } from '../protocol/resolver/schema.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import type { EmbeddingAnswer } from '../protocol/tables/semantic.ts'
-import type { GatewayMessage, Offer, Taking } from '../protocol/workers/messages.ts'
+import type { GatewayMessage, Offer, OfferReply } from '../protocol/workers/messages.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import type { SignInProvider } from './auth/console/provider.ts'
 import type { LogStore } from './logs/ports.ts'
@@ -187,7 +187,7 @@ export interface World {
     project: string,
     queue: string | undefined,
     capability: string | undefined,
-    handler: (offer: Offer) => MaybePromise<Taking | undefined>,
+    handler: (offer: Offer) => MaybePromise<OfferReply | undefined>,
   ): () => void
   /** Announces to the queues that a worker of the project has new free slots. */
   demand(project: string): void

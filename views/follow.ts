@@ -13,7 +13,7 @@
  * F3. Between two parts of a long query, other queries are answered and messages applied.
  */
 import { type Envelope, sequenceOf } from '../protocol/entry.ts'
-import { damaged } from './files/file.ts'
+import { isDamagedFile } from './files/file.ts'
 import { behind, JournalReplaced, type Message, type View } from './view.ts'
 
 /** The journal of one partition. */
@@ -190,7 +190,7 @@ export class ViewFollower {
       this.#tidyLater()
       return part.value
     } catch (error) {
-      if (!damaged(error)) throw error
+      if (!isDamagedFile(error)) throw error
       this.#failed(error)
       return behind
     }
@@ -345,7 +345,7 @@ export class ViewFollower {
   #failed(error: unknown): void {
     this.#attempt++
     this.#options.hooks.alarm?.(error)
-    if (error instanceof JournalReplaced || damaged(error)) this.#view.reset()
+    if (error instanceof JournalReplaced || isDamagedFile(error)) this.#view.reset()
     const stop = this.#stop
     this.#stop = () => undefined
     // Not awaited, to avoid a deadlock: this may run inside the callback of a batch, and the port

@@ -14,11 +14,11 @@ export interface Page<T> {
   readonly position?: readonly Value[]
 }
 /** The additions that a query requests (`protocol/additions.ts`). */
-export interface Including {
+export interface IncludeQuery {
   readonly include?: readonly string[]
 }
 /** Whether the query requests an addition. */
-export const wants = ({ include }: Including, name: string): boolean =>
+export const wants = ({ include }: IncludeQuery, name: string): boolean =>
   include?.includes(name) === true
 
 /**
@@ -44,7 +44,7 @@ export const MAX_PAGE_CHARACTERS = 1_000_000
  * Returns as many of the first items as fit in a page: at least one, at most `limit`.
  * @param size returns the size of an item in characters.
  */
-export function fitting<T>(
+export function itemsThatFit<T>(
   items: readonly T[],
   limit: number,
   size: (item: T) => number,
@@ -76,7 +76,7 @@ export function page<R extends object, T>(
   item: (row: R) => T,
   keys: (row: R) => readonly Value[],
 ): Page<T> {
-  const shown = fitting(rows, limitOf(input), sizeOf)
+  const shown = itemsThatFit(rows, limitOf(input), sizeOf)
   const last = shown.at(-1)
   return {
     items: shown.map(item),
@@ -89,7 +89,7 @@ export function page<R extends object, T>(
  * parameters. All `columns` are sorted in the same direction. The condition is empty if there is no
  * position, or if the position does not match `columns`.
  */
-export function beyond(
+export function positionCondition(
   columns: readonly string[],
   direction: 'ASC' | 'DESC',
   after: readonly Value[] | undefined,

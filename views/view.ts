@@ -24,7 +24,7 @@ import type { InParts } from './define-view.ts'
 import { openStore, remove } from './files/file.ts'
 import type { Store } from './store.ts'
 import type { DistanceEngine } from './tables/tables/vectors/distance.ts'
-import { armsOf, gathered, queryOf, upkeeps } from './views.ts'
+import { armsOf, bufferedKinds, queryOf, upkeeps } from './views.ts'
 
 /**
  * A journal message as a view receives it. `message_id`, if known, allows a view to detect that the
@@ -134,7 +134,7 @@ export class View {
     if (todo.length === 0) return 0
     const envelopes = todo.map(read)
     const gathers = envelopes.every(({ entries }) =>
-      entries.every(({ kind }) => gathered.has(kind)),
+      entries.every(({ kind }) => bufferedKinds.has(kind)),
     )
     const applied = () => this.#applyAll(todo, envelopes, first)
     const entries = gathers ? this.#gather(applied) : this.#settle(applied)

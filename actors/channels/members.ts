@@ -16,12 +16,12 @@ import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { confirm } from './confirmations.ts'
 import {
-  bornMember,
   type ChannelState,
   hasRoom,
   isOpen,
   isReadable,
   memberOf,
+  newMember,
   type OpenChannel,
 } from './state.ts'
 
@@ -94,7 +94,7 @@ export function add(
       { member_count: Object.keys(state.members).length },
       'The channel has the maximum number of members.',
     )
-  const member = bornMember(settings.id, person, role, cause)
+  const member = newMember(settings.id, person, role, cause)
   const { event, tell } = confirm(settings.id, [person.id], cause)
   return {
     events: [{ type: 'member.added', id: `${settings.id}:${person.id}`, member }, event],

@@ -57,7 +57,7 @@ export type OpenChannel = ChannelState & { readonly settings: ChannelSettings }
 export const isOpen = (state: ChannelState): state is OpenChannel => state.settings !== undefined
 
 /** The state of a channel before it is opened. */
-export const unopened = (): ChannelState => ({
+export const initialChannel = (): ChannelState => ({
   holder: '',
   members: {},
   pinned: {},
@@ -82,7 +82,7 @@ export const recordOf = ({
 })
 
 /** The record of a new member, which has read no messages yet. */
-export const bornMember = (
+export const newMember = (
   channel_id: string,
   { id, kind }: Person,
   role: ChannelMember['role'],
@@ -136,7 +136,7 @@ export function endTalks({ talks, heard }: ChannelState, id: string): void {
   for (const key in heard) if (key.startsWith(`${id} `)) delete heard[key]
 }
 /** Applies an event of an exchange. */
-export function talked(state: ChannelState, event: ExchangeEvent): ChannelState {
+export function evolveExchange(state: ChannelState, event: ExchangeEvent): ChannelState {
   if (event.type === 'exchange.begun') {
     const { exchange } = event
     const key = talkKey(exchange.agent_id, exchange.root)

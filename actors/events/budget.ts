@@ -47,7 +47,7 @@ export interface Budget {
   since: number
 }
 /** The budget of a project in which no trigger has fired. */
-export const unspent = (): Budget => ({ trees: {}, older: {}, count: 0, loops: {}, since: 0 })
+export const initialBudget = (): Budget => ({ trees: {}, older: {}, count: 0, loops: {}, since: 0 })
 
 const startedFor = (
   { trees, older }: Budget,

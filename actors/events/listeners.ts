@@ -219,4 +219,4 @@ export function listenersOf(state: SourcesState): Listeners {
  * Returns the index of a state if it has been built. A caller that changes listeners need not build
  * it, because an index that is built later includes the change.
  */
-export const arranged = (state: SourcesState): Listeners | undefined => known.get(state)
+export const builtListeners = (state: SourcesState): Listeners | undefined => known.get(state)

@@ -18,7 +18,7 @@ import type {
   Watch,
 } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { type Budget, unspent } from './budget.ts'
+import { type Budget, initialBudget } from './budget.ts'
 
 /** Maximum number of keys in a generation. */
 const MAX_KEYS = 30_000
@@ -59,13 +59,13 @@ export interface SourcesState {
 }
 
 /** The state of a matcher before its first command. */
-export const silent = (): SourcesState => ({
+export const initialSources = (): SourcesState => ({
   loops: {},
   waits: {},
   hooks: {},
   faults: {},
   keys: { generation: 0, from: 0, since: 0, count: 0, young: {}, old: {} },
-  budget: unspent(),
+  budget: initialBudget(),
 })
 
 /** Prefixes a key, so that it never equals an inherited property of an object. */

@@ -17,7 +17,7 @@ const SHUTDOWNS = 5
 const OVER_CAPACITY = 'WorkerOverCapacity'
 const CANCELLED = 'Cancelled'
 
-export type Judged = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lease_lost' }
+export type ReportDecision = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lease_lost' }
 
 /**
  * Decides the effect of a report on its job.
@@ -25,7 +25,7 @@ export type Judged = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lea
  * @returns the events, the messages to the owner, and whether the report was accepted, a duplicate,
  * or under a lost lease.
  */
-export function judge(state: QueueState, report: JobReport, at: number): Judged {
+export function judge(state: QueueState, report: JobReport, at: number): ReportDecision {
   const held = find(state, report.job_id)
   if (!held)
     return { outcome: isFinished(state, report.job_id) ? 'duplicate' : 'lease_lost', events: [] }

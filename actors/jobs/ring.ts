@@ -46,7 +46,7 @@ export function leave<T>(ring: Ring<T>, name: string): void {
 }
 
 /** Moves a member to the back after its turn. */
-export function toBack<T>(ring: Ring<T>, name: string): void {
+export function moveToBack<T>(ring: Ring<T>, name: string): void {
   const link = ring.members[name]
   if (!link || ring.last === name) return
   leave(ring, name)

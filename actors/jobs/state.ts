@@ -75,7 +75,7 @@ export interface QueueState {
   readonly finished: { readonly ids: Record<string, true>; readonly ring: string[]; next: number }
 }
 
-export const initial = (): QueueState => ({
+export const initialQueue = (): QueueState => ({
   jobs: {},
   arrivals: 0,
   levels: [],
@@ -119,12 +119,12 @@ export function lease(state: QueueState, id: string, grant: LeaseGrant): void {
   add(state.due, id, byDue, state)
 }
 /** Pauses a job until a time in Unix milliseconds. */
-export function rest(state: QueueState, id: string, until: number): void {
+export function pauseJob(state: QueueState, id: string, until: number): void {
   ;(state.jobs[id] as Held).rest = until
   add(state.due, id, byDue, state)
 }
 /** Ends the pause of a job. */
-export function unrest(state: QueueState, held: Held): void {
+export function endPause(state: QueueState, held: Held): void {
   removeAt(state.due, held.place, byDue, state)
   delete held.rest
 }

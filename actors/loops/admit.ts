@@ -180,7 +180,7 @@ export function goOnDisplacing(on: Draft): void {
  * Admits waiting runs in order while there is capacity. Runs beyond the limit of one commit follow
  * in the next commit.
  */
-export function letIn(on: Draft): void {
+export function admitWaiting(on: Draft): void {
   askAgain(on)
   const capacity = capacityOf(on.state)
   let count = 0

@@ -20,10 +20,10 @@ import {
 import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
-import { dismiss, letIn } from './admit.ts'
+import { admitWaiting, dismiss } from './admit.ts'
 import { decided, draft, emit, type LoopOptions, nothing } from './draft.ts'
-import { isLiving, type Living, type LoopState } from './state.ts'
-import { consequences, handlesOf, materialize } from './triggers.ts'
+import { type ExistingLoop, isExisting, type LoopState } from './state.ts'
+import { derivedEvents, handlesOf, materialize } from './triggers.ts'
 
 type Of<K extends string> = Partial<Record<K, unknown>>
 
@@ -99,7 +99,7 @@ export function create(
   input: CreateLoop & Saving,
   cause: Cause,
 ): Decision<LoopEvent, Loop> {
-  if (isLiving(state)) return { events: [], reply: state.record }
+  if (isExisting(state)) return { events: [], reply: state.record }
   // A deleted loop stays deleted; a new one needs another id.
   if (state.deleted) return refuse('conflict')
   const status = input.status ?? (hasSteps(input) ? 'active' : 'draft')
@@ -137,7 +137,7 @@ export function create(
     trigger_ids,
     secrets: secretsOf(input.secrets, {}) ?? {},
   })
-  for (const event of consequences(state, on.state, input.organization, cause)) emit(on, event)
+  for (const event of derivedEvents(state, on.state, input.organization, cause)) emit(on, event)
   return decided(on, loop)
 }
 
@@ -150,7 +150,7 @@ export function update(
   input: UpdateLoop & Saving,
   cause: Cause,
 ): Decision<LoopEvent, Loop> {
-  if (!isLiving(state)) return refuse('not_found')
+  if (!isExisting(state)) return refuse('not_found')
   if (input.status === 'deleted') {
     const removed = remove(options, state, input, cause)
     return 'refused' in removed
@@ -237,12 +237,12 @@ const auditedChanges = (
 
 function followUp(
   on: ReturnType<typeof draft>,
-  before: Living,
+  before: ExistingLoop,
   organization: string,
   cause: Cause,
 ): Decision<LoopEvent, Loop> {
-  for (const event of consequences(before, on.state, organization, cause)) emit(on, event)
-  letIn(on)
+  for (const event of derivedEvents(before, on.state, organization, cause)) emit(on, event)
+  admitWaiting(on)
   const { record } = on.state
   return record ? decided(on, record) : refuse('not_found')
 }
@@ -254,10 +254,10 @@ export function remove(
   { organization }: Pick<Saving, 'organization'>,
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
-  if (!isLiving(state)) return refuse('not_found')
+  if (!isExisting(state)) return refuse('not_found')
   const on = draft(state, cause, options)
   emit(on, { type: 'loop.deleted', id: cause.self.id, name: state.record.name })
-  for (const event of consequences(state, on.state, organization, cause)) emit(on, event)
+  for (const event of derivedEvents(state, on.state, organization, cause)) emit(on, event)
   dismiss(on)
   return decided(on, undefined)
 }
@@ -269,7 +269,7 @@ export const end = (
   input: LoopCommands['loop.end']['input'],
   cause: Cause,
 ): Decision<LoopEvent, undefined> =>
-  isLiving(state) ? remove(options, state, input, cause) : nothing
+  isExisting(state) ? remove(options, state, input, cause) : nothing
 
 /** Reports whether the loop uses a handle that was reserved for it. */
 export function settleHandle(
@@ -277,7 +277,7 @@ export function settleHandle(
   { handle, organization }: LoopCommands['handle.settle']['input'],
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
-  const trigger_id = isLiving(state)
+  const trigger_id = isExisting(state)
     ? handlesOf(state.record, state.trigger_ids).get(handle)
     : undefined
   return {

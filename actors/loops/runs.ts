@@ -9,13 +9,13 @@ import { getOwn } from '../../protocol/lookup.ts'
 import { creditsOf, milliOf } from '../../protocol/loops/credits.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { dismiss, goOnDisplacing, judge, letIn } from './admit.ts'
+import { admitWaiting, dismiss, goOnDisplacing, judge } from './admit.ts'
 import { decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
 import { askForPlace, givePlaceBack } from './places.ts'
-import { stands } from './standing.ts'
+import { standingEvents } from './standing.ts'
 import { fireSchedules } from './start.ts'
-import { isLiving, type LoopState, spentToday, WINDOW_MS } from './state.ts'
-import { consequences } from './triggers.ts'
+import { isExisting, type LoopState, spentToday, WINDOW_MS } from './state.ts'
+import { derivedEvents } from './triggers.ts'
 
 type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']
 
@@ -59,10 +59,10 @@ export function left(
       ...(chain && { chain }),
       ...(record && { record }),
     })
-    for (const event of consequences(state, on.state, '', cause)) emit(on, event)
+    for (const event of derivedEvents(state, on.state, '', cause)) emit(on, event)
   }
   if (status === 'failed') tellRun(on, run_id, 'run.end', { ...(paused && { paused }) })
-  letIn(on)
+  admitWaiting(on)
   return decided(on, undefined)
 }
 
@@ -77,7 +77,7 @@ export function returns(
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
-  const verdict = isLiving(state) ? judge(on, trigger_id, true) : { begins: true as const }
+  const verdict = isExisting(state) ? judge(on, trigger_id, true) : { begins: true as const }
   const of = {
     run_id,
     ...(trigger_id !== undefined && { trigger_id }),
@@ -131,12 +131,12 @@ export function wake(
     if (state.deleted) dismiss(on)
     else {
       goOnDisplacing(on)
-      letIn(on)
+      admitWaiting(on)
     }
   }
   // A loop that an older release saved may not have reported its summary to its project yet.
-  if (isLiving(state) && state.standing.version === 0)
-    for (const event of stands(state, on.state, cause.self.id, '')) emit(on, event)
+  if (isExisting(state) && state.standing.version === 0)
+    for (const event of standingEvents(state, on.state, cause.self.id, '')) emit(on, event)
   fireSchedules(on)
   return on.events.length > 0 ? decided(on, undefined) : nothing
 }

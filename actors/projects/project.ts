@@ -86,9 +86,9 @@ import { deleteHost, evolveHosts, hostList, hostOf, putHost } from './repository
 import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
 import { createSkill, deleteSkill, replaceSkill } from './skills.ts'
 import {
-  bare,
   definitionOf,
   directoryOf,
+  initialProject,
   type ProjectOptions,
   type ProjectState,
   recordsOf,
@@ -190,7 +190,7 @@ export function projectActor(
   const skills = { ...options, source: 'project' } as const
   return {
     kind: 'project',
-    initial: bare,
+    initial: initialProject,
     decide: {
       'workflow.create': managed(projectResources.workflow, 'create', bound(createWorkflow)),
       'workflow.update': managed(projectResources.workflow, 'change', bound(updateWorkflow)),
@@ -394,6 +394,6 @@ export function projectActor(
         isRemoval(state, input.job_id) ? { errand: 'remove_artifacts' } : partingOf(state, input),
     },
     // Snapshots of older releases lack newer fields.
-    recover: (state) => ({ ...bare(), ...state }),
+    recover: (state) => ({ ...initialProject(), ...state }),
   }
 }

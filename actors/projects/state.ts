@@ -75,7 +75,7 @@ export interface ProjectOptions extends AccessLimits {
 }
 
 /** The state of a project without any configuration. */
-export const bare = (): ProjectState => ({
+export const initialProject = (): ProjectState => ({
   workflows: {},
   keys: {},
   principals: {},

@@ -33,7 +33,7 @@ import type { AgentBundle } from '../../protocol/runs/turns.ts'
 import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 import type { Tell } from '../actor.ts'
 import { applyBranches, indexAt, rowIn } from './engine/branch-state.ts'
-import type { About } from './outbound/source-events.ts'
+import type { SourceEventFacts } from './outbound/source-events.ts'
 
 interface Waiting {
   /** Key of the step that waits. */
@@ -289,7 +289,7 @@ export interface Note {
   readonly place?: Patch<Branch> | null
   /** Changes to the join; null: the step no longer needs the join, and the outcomes are dropped. */
   readonly join?: Patch<Join> | null
-  readonly about?: About
+  readonly about?: SourceEventFacts
   /** A definition from the resolver that the run keeps. */
   readonly bundle?: AgentBundle
   /** The outcome of a branch. */

@@ -18,7 +18,7 @@ import { withVisibility } from '../../protocol/sessions/visibility.ts'
 import type { Actor } from '../actor.ts'
 import { evolveAttachments } from './files.ts'
 import { remember } from './history/remembered.ts'
-import { entered, summedUp } from './history/window.ts'
+import { entered, replaceWithSummary } from './history/window.ts'
 import type { SessionState, Turn } from './state.ts'
 import { callsOf, withCalls } from './turns/calls.ts'
 
@@ -57,7 +57,7 @@ function enter(before: SessionState, row: TranscriptMessage): SessionState {
   return {
     ...state,
     sequence,
-    ...summedUp(state, row, covered),
+    ...replaceWithSummary(state, row, covered),
     latest: { message_id: row.id, sequence, covers_through_sequence: covered },
   }
 }

@@ -29,10 +29,10 @@ import { openExchange } from './inbound/exchanges.ts'
 import { interactionChanged } from './inbound/interactions.ts'
 import { jobRetried, jobSettled } from './inbound/jobs.ts'
 import { openTurn, stopTurn } from './inbound/turns.ts'
-import { actionCall, detail, generation, jobSpec, results } from './reads.ts'
+import { actionCall, detail, generation, jobSpec, uncommittedResults } from './reads.ts'
 import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } from './settings.ts'
 import { tellMessage } from './source-events.ts'
-import { type SessionState, unborn } from './state.ts'
+import { initialSession, type SessionState } from './state.ts'
 import { tellChannel, tellEnd, tellSpending } from './turns/report.ts'
 
 type Extra = {
@@ -57,7 +57,7 @@ export function sessionActor({
   const brand = configured.toLowerCase()
   return {
     kind: 'session',
-    initial: unborn,
+    initial: initialSession,
     decide: {
       'agent.invoke': invoke(brand),
       'session.create': create(brand),
@@ -110,7 +110,7 @@ export function sessionActor({
       /** The progress of the compaction. */
       detail,
       /** Results of calls whose rows are not committed yet, for gateways that show them early. */
-      results,
+      results: uncommittedResults,
       /** The list of files. */
       attachments: listed,
       /** A single file. */

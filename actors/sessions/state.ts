@@ -99,7 +99,7 @@ export interface SessionState extends Window {
    */
   readonly tokens: number
 }
-export const unborn = (): SessionState => ({
+export const initialSession = (): SessionState => ({
   root: '',
   generation: 0,
   newest: 0,

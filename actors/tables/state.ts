@@ -30,7 +30,7 @@ export const isLive = (state: TableState): state is LiveTable =>
   state.table !== undefined && state.claim !== undefined
 
 /** The state of a table before it is created. */
-export const uncreated = (): TableState => ({
+export const initialTable = (): TableState => ({
   denied: {},
   rows: 0,
   change: 0,

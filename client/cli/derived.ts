@@ -20,7 +20,7 @@ import {
 } from './fields.ts'
 import { Mistake } from './mistake.ts'
 import { resolveNames } from './names.ts'
-import { type Format, formats, isFormat, itemsOf, shown } from './output.ts'
+import { type Format, formatReply, formats, isFormat, itemsOf } from './output.ts'
 import type { Shell } from './shell.ts'
 
 const read = (file: string, encoding: 'utf8' | 'base64' = 'utf8'): string => {
@@ -318,7 +318,7 @@ async function call(
   if (empty) shell.note(noneOf(name, command))
   // As JSON or YAML, even an empty list is printed, because programs read that output.
   if (!empty || used === 'json' || used === 'yaml')
-    shell.print(shown(reply, used, shell.columns ?? DEFAULT_COLUMNS))
+    shell.print(formatReply(reply, used, shell.columns ?? DEFAULT_COLUMNS))
   const next = (reply as { next_cursor?: unknown }).next_cursor
   if (typeof next === 'string' && shell.columns !== undefined && format === undefined)
     shell.note(`There are more results: repeat the command with --cursor ${next}`)

@@ -52,7 +52,7 @@ export function itemsOf(reply: unknown): readonly Record_[] | undefined {
  * @param zone time zone of times in tables.
  * @throws Mistake if the reply lacks the requested field.
  */
-export function shown(reply: unknown, format: Format, width: number, zone?: string): string {
+export function formatReply(reply: unknown, format: Format, width: number, zone?: string): string {
   if (format === 'json') return JSON.stringify(reply, null, 2)
   const items = itemsOf(reply)
   if (isFieldFormat(format)) {

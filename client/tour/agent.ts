@@ -150,7 +150,7 @@ export function scriptOf(tour: string): string {
  * Deletes agents and actions that interrupted tours left behind.
  * @param now Unix milliseconds.
  */
-export async function tidyAgents(at: Client, now: number): Promise<void> {
+export async function deleteLeftoverAgents(at: Client, now: number): Promise<void> {
   const left = ({
     tags,
     created_at,

@@ -9,7 +9,7 @@ import { type RunEventRecord, terminal } from '../../protocol/runs/schema.ts'
 import { lineOf } from '../cli/timeline.ts'
 import type { Client } from '../client.ts'
 import { Worker } from '../worker.ts'
-import { COMMITS, loopActions, loopOf, REVIEWED, tidy } from './loop.ts'
+import { COMMITS, deleteLeftoverLoops, loopActions, loopOf, REVIEWED } from './loop.ts'
 import { git, hasGit, type Repository, repository } from './repository.ts'
 import type { Show } from './show.ts'
 import { fromTools } from './verify.ts'
@@ -72,7 +72,7 @@ export async function tourOfCommits(tour: Commits): Promise<boolean> {
   }
   const name = randomUUID().slice(0, 6)
   const secret = randomBytes(32).toString('base64')
-  await tidy(at, Date.now())
+  await deleteLeftoverLoops(at, Date.now())
   const loop = await at.loop.create(loopOf(name, secret))
   const forget = async () => {
     await at.loop.delete({ id: loop.id })

@@ -110,7 +110,7 @@ export function loopActions(tour: string, folder: string): Readonly<Record<strin
  * Deletes the loops that interrupted tours left behind.
  * @param now Unix milliseconds.
  */
-export async function tidy(at: Client, now: number): Promise<void> {
+export async function deleteLeftoverLoops(at: Client, now: number): Promise<void> {
   let cursor: string | undefined
   do {
     const page: Reply<(typeof loops)['loop.list']> = await at.loop.list({

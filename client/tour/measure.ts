@@ -40,7 +40,7 @@ export async function measure(
 }
 
 /** Combines the measurements of several parts; checksums are sorted by path. */
-export function together(parts: readonly Measured[]): Measured {
+export function combineMeasurements(parts: readonly Measured[]): Measured {
   const all = parts
     .flatMap(({ sums }) => sums.split('\n').filter((line) => line !== ''))
     .sort((a, b) => byPath(pathOf(a), pathOf(b)))

@@ -18,11 +18,11 @@ import {
   actionsOf,
   agentActions,
   commonEnding,
+  deleteLeftoverAgents,
   instructionsOf,
   largestOf,
   questionOf,
   scriptOf,
-  tidyAgents,
   toolsOf,
 } from './agent.ts'
 import { listFiles } from './files.ts'
@@ -59,7 +59,7 @@ export async function tourOfQuestion(tour: Question): Promise<boolean> {
   const { path } = largestOf(files, ending) ?? { path: '' }
   const { default_model } = await at.catalog.models()
   const scripted = /\/scripted$/.test(default_model)
-  await tidyAgents(at, Date.now())
+  await deleteLeftoverAgents(at, Date.now())
   const notes = await mkdtemp(join(tmpdir(), 'baton-notes-'))
   const used: string[] = []
   const worker = new Worker({

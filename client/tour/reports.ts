@@ -13,7 +13,7 @@ import { getArtifact } from '../artifacts.ts'
 import type { Client } from '../client.ts'
 import type { Action } from '../worker/options.ts'
 import { Worker } from '../worker.ts'
-import { tidyAgents } from './agent.ts'
+import { deleteLeftoverAgents } from './agent.ts'
 import { brandOf } from './commits.ts'
 import { listFiles } from './files.ts'
 import { TAGS, TOUR_TIMEOUT_MS } from './loop.ts'
@@ -156,7 +156,7 @@ export async function tourOfReports(tour: Question): Promise<boolean> {
   const name = randomUUID().slice(0, 6)
   const brand = await brandOf(at)
   const base = `${url[0]}/v1/projects/${project}/artifacts/`
-  await tidyAgents(at, Date.now())
+  await deleteLeftoverAgents(at, Date.now())
   await tidyTables(at, Date.now())
   const worker = new Worker({
     url,

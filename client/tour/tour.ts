@@ -18,7 +18,7 @@ import { tourActions } from './actions.ts'
 import { tourOfCommits } from './commits.ts'
 import { byPath } from './files.ts'
 import { tourOfCoding } from './git/coding.ts'
-import { type Measured, together } from './measure.ts'
+import { combineMeasurements, type Measured } from './measure.ts'
 import { tourOfQuestion } from './question.ts'
 import { tourOfReports } from './reports.ts'
 import { type Out, type Show, show } from './show.ts'
@@ -174,7 +174,7 @@ async function measureAll(tour: Tour): Promise<boolean> {
     await at.run.cancel({ id: run.id, reason: 'a part was not measured' }).catch(() => {})
     throw error
   })
-  const whole = together(watched.map(({ part }) => part))
+  const whole = combineMeasurements(watched.map(({ part }) => part))
   if (lists.length > 0)
     await at.run.signal({
       id: run.id,

@@ -24,7 +24,7 @@ import {
   type WorkerState,
 } from './options.ts'
 import type { Cancel, Clock, Dial } from './ports.ts'
-import { fatal, hopeless, readFrame } from './read.ts'
+import { fatal, permanentErrors, readFrame } from './read.ts'
 import { ReconnectingSocket } from './reconnecting-socket.ts'
 import { Reports } from './reports.ts'
 import { Terminals } from './terminals.ts'
@@ -325,7 +325,7 @@ export class Core {
     if (!this.#registered || code === 'not_registered')
       return void this.#line.drop(`${code}: ${message}`)
     this.#log(`${code}: ${message}`)
-    if (hopeless.has(code) && this.#reports.hopeless(message_id)) return
+    if (permanentErrors.has(code) && this.#reports.hopeless(message_id)) return
     if (message_id !== undefined) this.#claims.answered(message_id)
   }
 

@@ -98,18 +98,18 @@ export const randomKey = (): string =>
 
 let onSignedOut: () => void = () => {}
 /** Sets the function that is called when the service responds with 401: the session has ended. */
-export function whenSignedOut(run: () => void): void {
+export function setSignedOutHandler(run: () => void): void {
   onSignedOut = run
 }
 
 let onForbidden: () => void = () => {}
 /** Sets the function that is called when the service responds with 403: a permission is missing. */
-export function whenForbidden(run: () => void): void {
+export function setForbiddenHandler(run: () => void): void {
   onForbidden = run
 }
 let onUnknown: () => void = () => {}
 /** Sets the function that is called when the outcome of a change is unknown. */
-export function whenUnknown(run: () => void): void {
+export function setUnknownOutcomeHandler(run: () => void): void {
   onUnknown = run
 }
 

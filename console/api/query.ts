@@ -17,7 +17,7 @@ import {
   type CallName,
   type CallReply,
   call,
-  whenUnknown,
+  setUnknownOutcomeHandler,
 } from './client.ts'
 import { Growing } from './growing.ts'
 import type { Packing } from './packed.ts'
@@ -64,7 +64,7 @@ const PAUSE_MS = 1000
 const entries = new Map<string, Entry>()
 
 /** Removes all responses and ends the subscriptions to changes, on sign-out. */
-export function forgetAnswers(): void {
+export function forgetResponses(): void {
   forgetChanges()
   for (const { request } of entries.values()) request?.abort()
   entries.clear()
@@ -132,7 +132,7 @@ function scheduleLoad(entry: Entry): void {
 }
 
 // The outcome of a change is not known, so any response may be out of date.
-whenUnknown(() => {
+setUnknownOutcomeHandler(() => {
   for (const entry of entries.values()) if (entry.users > 0) scheduleLoad(entry)
 })
 

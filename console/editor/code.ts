@@ -49,7 +49,7 @@ const colours = HighlightStyle.define([
 ])
 
 /** Extensions of every code view, including read-only ones. */
-export const look = (language: Language | 'text'): Extension => [
+export const codeViewExtensions = (language: Language | 'text'): Extension => [
   EditorView.cspNonce.of(document.documentElement.dataset['nonce'] ?? ''),
   language === 'json' ? json() : language === 'yaml' ? yaml() : [],
   syntaxHighlighting(colours),
@@ -152,7 +152,7 @@ export function openCode(options: CodeOptions): CodeEditor {
     parent,
     doc: text,
     extensions: [
-      look(language),
+      codeViewExtensions(language),
       EditorView.contentAttributes.of({
         'aria-label': label,
         spellcheck: 'false',

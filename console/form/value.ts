@@ -61,7 +61,7 @@ const isBelow = (field: string, path: string): boolean =>
   path === '' || field.startsWith(`${path}.`) || field.startsWith(`${path}[`)
 
 /** Returns the faults that no control of the form shows. */
-export function elsewhere(
+export function unshownFaults(
   faults: readonly FieldFault[],
   plan: Plan,
   value: unknown,

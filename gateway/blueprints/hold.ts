@@ -118,7 +118,7 @@ export async function takeHold(
  * Prepares a command while the blueprint is held. The command ends the hold. If the preparation is
  * refused, fails or needs no command, the hold is released immediately.
  */
-export async function holding(
+export async function prepareWhileHeld(
   edge: Pick<Edge, 'world'>,
   project: string,
   identity: Identity,

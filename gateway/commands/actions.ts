@@ -143,7 +143,7 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
  * @param ms maximum wait in milliseconds.
  */
 async function resultOf(edge: Edge, project: string, run: string, ms: number): Promise<unknown> {
-  await ended(edge, project, run, ms)
+  await waitForRunEnd(edge, project, run, ms)
   const result = await edge.world.ask({ project, kind: 'run', id: run }, 'invoked', {})
   if (!result) return refuse('not_found')
   return isRefusal(result)
@@ -152,7 +152,7 @@ async function resultOf(edge: Edge, project: string, run: string, ms: number): P
 }
 
 /** Waits for the end of a run by following its timeline, at most `ms` milliseconds. */
-export async function ended(
+export async function waitForRunEnd(
   { world, followers }: Edge,
   project: string,
   run: string,

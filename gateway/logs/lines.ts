@@ -5,7 +5,7 @@
  */
 import { type JsonObject, parseTimestamp, timestamp } from '../../protocol/common.ts'
 import { type LogFrame, type LogLine, logLimits } from '../../protocol/jobs/logs.ts'
-import { unsafe } from '../http/validate.ts'
+import { unsafeValueFault } from '../http/validate.ts'
 
 /** Replaces credentials in a text. */
 type Mask = (text: string) => string
@@ -57,7 +57,7 @@ function shortened(text: string, mask: Mask): { readonly text: string; readonly 
 }
 
 function fitting(fields: JsonObject, mask: Mask): JsonObject | undefined {
-  if (unsafe(fields)) return undefined
+  if (unsafeValueFault(fields)) return undefined
   const masked = masking(fields, mask) as JsonObject
   return Buffer.byteLength(JSON.stringify(masked)) <= logLimits.fields ? masked : undefined
 }

@@ -11,7 +11,13 @@
  * M3. The progress number counts the events of the run, and continues after a reconnection.
  */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
-import { answered, faulty, notice, PRIMED, type RpcId } from '../../protocol/mcp/messages.ts'
+import {
+  answered,
+  EMPTY_EVENTS_SINCE,
+  faulty,
+  notice,
+  type RpcId,
+} from '../../protocol/mcp/messages.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { guardOf } from '../guard.ts'
 import { type Binding, openCursor, sealCursor } from '../http/cursor.ts'
@@ -49,7 +55,7 @@ export const frameOf = (message: object, id?: string): string =>
 export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
 /** Returns whether the client supports frames with empty data. */
 export const reads = ({ incoming }: Call): boolean =>
-  (incoming.header('mcp-protocol-version') ?? '') >= PRIMED
+  (incoming.header('mcp-protocol-version') ?? '') >= EMPTY_EVENTS_SINCE
 /**
  * Returns the binding with which frame ids are sealed: the caller, the project and the kind of
  * stream.

@@ -38,7 +38,7 @@ const framed: Spelling = {
  * The format with the model output of the run. The output is sent once, while it is generated, and
  * has no cursor.
  */
-export const aloud: Spelling = {
+export const withModelOutput: Spelling = {
   ...framed,
   name: 'run aloud',
   preview: ({ delta, run_id, session_id, turn_id, job_id, sequence, at, worker_id, model }) =>

@@ -21,7 +21,7 @@ import { openPreviews, type Previews } from '../sessions/transcript/previews.ts'
 import type { Connection } from './connection.ts'
 import { openWorkerTerminals, type WorkerTerminals } from './environments/terminals.ts'
 import { type Answers, answers } from './jobs/answers.ts'
-import { sharedWants, type Wants } from './jobs/eligible.ts'
+import { type PreparedFilters, sharedWants } from './jobs/eligible.ts'
 import type { OfferSubscription } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 import { TimerWheel } from './timer-wheel.ts'
@@ -114,7 +114,7 @@ export interface Edge {
   readonly connections: Set<Connection>
   readonly timerWheel: TimerWheel
   /** Prepares filters for matching. Equal filters usually share one object. */
-  readonly wants: (filters: Filters) => Wants
+  readonly wants: (filters: Filters) => PreparedFilters
   /** The current `Session` object of each session, by session id. */
   readonly sessions: Map<string, Session>
   readonly markets: Map<string, OfferSubscription>

@@ -14,7 +14,7 @@
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Connection } from './connection.ts'
-import { eligible, type Wants } from './jobs/eligible.ts'
+import { eligible, type PreparedFilters } from './jobs/eligible.ts'
 import type { Task } from './timer-wheel.ts'
 
 /**
@@ -62,7 +62,7 @@ export interface Listened {
 /** An open claim. It is due at the end of its poll time. */
 export interface Claim extends Task {
   readonly message_id: string | undefined
-  wants: Wants
+  wants: PreparedFilters
   slots: number
 }
 /**
@@ -70,7 +70,7 @@ export interface Claim extends Task {
  * it has just reported a job. `since` is the time of this event in Unix milliseconds.
  */
 interface Expected {
-  readonly wants: Wants
+  readonly wants: PreparedFilters
   readonly slots: number
   readonly since: number
 }
@@ -82,7 +82,7 @@ interface Registered {
   readonly worker: string
   readonly connection: Connection
   readonly concurrency: number
-  readonly wants: Wants
+  readonly wants: PreparedFilters
   /**
    * Whether the leases from before this connection have been counted. Until then, the session takes
    * no jobs.
@@ -104,7 +104,7 @@ export class Session {
   readonly connection: Connection
   readonly concurrency: number
   readonly hasTerminals: boolean
-  wants: Wants
+  wants: PreparedFilters
   /**
    * Maximum number of jobs that the session may execute concurrently: the concurrency limit, or
    * less after a `worker.ready` with fewer slots.
@@ -119,7 +119,7 @@ export class Session {
   next: Expected | undefined
   prompt = false
   /** The filters for which this session listens to offers. */
-  listening: readonly Wants[] = []
+  listening: readonly PreparedFilters[] = []
   /** The subscriptions of these filters. */
   listened: readonly Listened[] = []
   /** Whether the session is among the claimants of these subscriptions. */
@@ -131,7 +131,7 @@ export class Session {
    * `told` are the filters that the registry has stored. `notifying` is true while they are being
    * updated.
    */
-  told: Wants
+  told: PreparedFilters
   notifying = false
   /**
    * The value of the project's counter (`served` in `jobs/offers.ts`) when this session was last
@@ -226,22 +226,33 @@ export class Session {
 const PROMPT_MS = 50
 
 /** Returns the number of free slots, as this gateway counts them. It can be negative. */
-export const free = (session: Session): number => session.limit - session.busy - session.promised
+export const unusedSlots = (session: Session): number =>
+  session.limit - session.busy - session.promised
 
 /** Records that a claim with the given number of slots is expected. */
-export function expect(session: Session, wants: Wants, slots: number, since: number): void {
+export function expectClaim(
+  session: Session,
+  wants: PreparedFilters,
+  slots: number,
+  since: number,
+): void {
   session.next = { wants, slots, since }
 }
 /**
  * Records that a claim arrived. If it was prompt, jobs may be taken for the next expected claim
  * before that claim arrives.
  */
-export function met(session: Session, now: number): void {
+export function recordClaim(session: Session, now: number): void {
   if (session.next) session.prompt = now - session.next.since <= PROMPT_MS
   session.next = undefined
 }
 /** Records that the connection received a frame about a job, so the worker still has the job. */
-export function hear(session: Session, job_id: string, lease_token: string, now: number): void {
+export function recordFrame(
+  session: Session,
+  job_id: string,
+  lease_token: string,
+  now: number,
+): void {
   const held = session.held.get(job_id)
   if (held && (held.token ?? lease_token) === lease_token) held.heard = now
 }
@@ -250,11 +261,16 @@ export function hear(session: Session, job_id: string, lease_token: string, now:
  * Records that the worker reported a job that it holds. The slot of the job is then free. If no
  * claim is open, a claim is expected.
  */
-export function reported(session: Session, job_id: string, lease_token: string, now: number): void {
+export function recordReport(
+  session: Session,
+  job_id: string,
+  lease_token: string,
+  now: number,
+): void {
   if (session.held.get(job_id)?.token !== lease_token || session.reported.has(job_id)) return
   session.reported.add(job_id)
   if (session.claims.length === 0)
-    expect(session, session.next?.wants ?? session.wants, (session.next?.slots ?? 0) + 1, now)
+    expectClaim(session, session.next?.wants ?? session.wants, (session.next?.slots ?? 0) + 1, now)
 }
 
 /**
@@ -265,20 +281,20 @@ export function freeSlots(session: Session, now: number): number {
   const { next, prompt } = session
   const claim =
     session.claims.at(-1) ?? (prompt && next && now - next.since <= PROMPT_MS ? next : undefined)
-  if (!claim || !takes(session)) return 0
-  return Math.min(claim.slots - session.ready.length - session.promised, free(session))
+  if (!claim || !takesJobs(session)) return 0
+  return Math.min(claim.slots - session.ready.length - session.promised, unusedSlots(session))
 }
 /**
  * Returns whether a job matches an open claim of the session or, without an open claim, its
  * expected claim.
  */
-export const claims = ({ claims, next }: Session, job: JobHeader, queue: string): boolean =>
+export const matchesClaim = ({ claims, next }: Session, job: JobHeader, queue: string): boolean =>
   claims.length > 0
     ? claims.some(({ wants }) => eligible(job, queue, wants))
     : next !== undefined && eligible(job, queue, next.wants)
 
 /** Returns whether the session currently takes jobs. */
-export const takes = (session: Session): boolean =>
+export const takesJobs = (session: Session): boolean =>
   session.counted &&
   !session.draining &&
   !session.closed &&
@@ -289,4 +305,6 @@ export const takes = (session: Session): boolean =>
  * has a free slot or a ready job.
  */
 export const idle = (session: Session): boolean =>
-  takes(session) && session.claims.length === 0 && (free(session) > 0 || session.ready.length > 0)
+  takesJobs(session) &&
+  session.claims.length === 0 &&
+  (unusedSlots(session) > 0 || session.ready.length > 0)

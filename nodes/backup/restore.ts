@@ -22,8 +22,8 @@ import type { Nats } from '../nats/server/connect.ts'
 import {
   ELECTION_TIMEOUT_MS,
   ensureConfig,
-  patiently,
   RESTORING,
+  retryOperation,
 } from '../nats/server/provision.ts'
 import { StartFault } from '../process/fault.ts'
 import type { Installation } from '../storage/installation.ts'
@@ -69,10 +69,10 @@ export async function restoreBackup(
   const registry = createRegistry(nats, names.config)
 
   // Servers that have just started may still be electing a leader.
-  await patiently(nats, 'A restore', () => empty(nats, again), ELECTION_TIMEOUT_MS)
+  await retryOperation(nats, 'A restore', () => empty(nats, again), ELECTION_TIMEOUT_MS)
   await ensureConfig(nats, copies, ELECTION_TIMEOUT_MS)
   const began = new Date().toISOString()
-  await patiently(nats, 'A restore', () => mark(registry, began), ELECTION_TIMEOUT_MS)
+  await retryOperation(nats, 'A restore', () => mark(registry, began), ELECTION_TIMEOUT_MS)
   for (const stream of manifest.streams) {
     progress.begin(stream.stream, stream.bytes)
     try {

@@ -62,7 +62,7 @@ export const each =
  * Parses a switch. Returns the parameter `on` if the switch is on, an empty text if it is off, and
  * any text that matches the pattern unchanged.
  */
-export const switched =
+export const parseSwitch =
   (on: string, pattern: RegExp): Parse<string> =>
   (text) =>
     /^(on|true|1|yes)$/i.test(text)

@@ -3,7 +3,7 @@
  * whether another attempt may help.
  */
 
-import { unsafe } from '../../gateway/http/validate.ts'
+import { unsafeValueFault } from '../../gateway/http/validate.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { checkContext } from '../../protocol/sessions/check.ts'
 import type { AppContext } from '../../protocol/sessions/turns/context.ts'
@@ -87,7 +87,7 @@ export function pauseOf(
 }
 
 /** Whether a status indicates a temporary failure. */
-export const passing = (status: number): boolean =>
+export const isTemporaryFailure = (status: number): boolean =>
   status === 408 || status === 429 || status >= 500
 const failed = (
   error_type: string,
@@ -138,7 +138,7 @@ export function outcomeOf(
         `The endpoint returned a result of more than ${sizes.result} bytes.`,
         { final: true },
       )
-    const fault = unsafe(carried.result)
+    const fault = unsafeValueFault(carried.result)
     return fault
       ? failed(
           'invalid_response',
@@ -155,6 +155,8 @@ export function outcomeOf(
   return failed(
     `http_${status}`,
     message,
-    passing(status) ? again(Math.max(delay, pauseOf(retry_after, now))) : { final: true },
+    isTemporaryFailure(status)
+      ? again(Math.max(delay, pauseOf(retry_after, now)))
+      : { final: true },
   )
 }

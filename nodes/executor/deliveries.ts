@@ -20,7 +20,7 @@ import {
 import { MAX_RESPONSE_CHARACTERS } from '../../protocol/webhooks/rows.ts'
 import type { Failed, Post, Received } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
-import { passing, pauseOf } from './answer.ts'
+import { isTemporaryFailure, pauseOf } from './answer.ts'
 import type { Handler, Outcome } from './handler.ts'
 import { openedUrl } from './open-url.ts'
 import { systemOrigin } from './system-origin.ts'
@@ -262,7 +262,7 @@ function resultOf(
     delivered: false,
     response_code: status,
     error,
-    ...(passing(status) && {
+    ...(isTemporaryFailure(status) && {
       pause: pauseAfter(attempt, chance, pauseOf(retry_after, now, Infinity)),
     }),
   }

@@ -19,7 +19,7 @@ const names: Readonly<Partial<Record<Code, string>>> = {
 }
 
 /** Creates the handler of jobs that look up the data for turns of runs. */
-export function openings(asking: CapabilityReader): Handler {
+export function createOpeningHandler(asking: CapabilityReader): Handler {
   const { world } = asking
   return {
     takes: () => ({}),

@@ -17,7 +17,7 @@ import { atMost, every } from '../../gateway/timing.ts'
 import type { HostRequest, HostTask } from '../../protocol/environments/commands.ts'
 import { environmentLimits } from '../../protocol/environments/schema.ts'
 import { isRefusal } from '../../protocol/errors.ts'
-import type { Actors, Of } from './actors.ts'
+import type { Actors, EnvironmentAddress } from './actors.ts'
 import { type LaunchSettings, launchOf, type ProjectFacts } from './launch.ts'
 import { type Provider, ProviderFault } from './provider.ts'
 
@@ -44,7 +44,7 @@ export interface OperationParts {
   /** Returns the number of environments of this host. */
   environments(): number
   /** Called when an operation has ended. */
-  ended(provider: Provider, of: Of, how: Ended): void
+  ended(provider: Provider, of: EnvironmentAddress, how: Ended): void
   /** Called whenever the number of running operations or environments may have changed. */
   changed(): void
 }
@@ -76,7 +76,7 @@ export interface Operations {
    * Removes an environment that does not belong to the place, unless an operation of the
    * environment is running.
    */
-  remove(provider: Provider, of: Of): void
+  remove(provider: Provider, of: EnvironmentAddress): void
   /** Whether the host has capacity for another operation and another environment. */
   hasRoom(): boolean
   /** Accepts no more requests. Waits a limited time for running operations, then aborts them. */
@@ -101,7 +101,7 @@ export function createOperations(parts: OperationParts): Operations {
   /** Runs `work` as the only operation of an environment. */
   function run(
     provider: Provider,
-    of: Of,
+    of: EnvironmentAddress,
     request: HostRequest | undefined,
     work: (signal: AbortSignal) => Promise<Ended>,
   ): void {

@@ -23,7 +23,7 @@ const MAX_REPLY_MS = 1000
  * yet. A partitioned server still acts as the leader, but lacks newer messages.
  * @param took milliseconds from the request to the answer.
  */
-export function leads(cluster: StreamInfo['cluster'], took: number): boolean {
+export function wasLeader(cluster: StreamInfo['cluster'], took: number): boolean {
   const replicas = cluster?.replicas ?? []
   if (replicas.length > 0 && took > MAX_REPLY_MS) return false
   const near = replicas.filter(

@@ -99,7 +99,7 @@ export interface PrincipalSummary {
  * An active person with an email address who is included in the targets of an interaction. `target`
  * is the target that includes the person: the person's own id, or a role.
  */
-export interface Reached {
+export interface ReachablePerson {
   readonly target: string
   readonly id: string
   readonly name: string

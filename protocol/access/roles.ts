@@ -102,7 +102,7 @@ export function readPermissions(
  * permission.
  * @param brand the configured brand, in any letter case.
  */
-export function lacking(
+export function refuseMissingPermission(
   holds: readonly string[],
   wanted: Iterable<string>,
   brand: string,

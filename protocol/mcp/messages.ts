@@ -16,7 +16,7 @@ export const versions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
  * The first protocol version whose clients accept a Server-Sent Event without data. Such an event
  * gives a client an event id from which it can resume.
  */
-export const PRIMED = '2025-11-25'
+export const EMPTY_EVENTS_SINCE = '2025-11-25'
 /**
  * JSON-RPC error codes (https://www.jsonrpc.org/specification#error_object). All other failures are
  * HTTP statuses, or results with `isError`.

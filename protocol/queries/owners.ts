@@ -15,7 +15,7 @@ import type {
   Definition,
   OrganizationDirectory,
   ProjectDirectory,
-  Reached,
+  ReachablePerson,
 } from '../access/directory.ts'
 import type { FoundSecret, Secret } from '../access/secret-rows.ts'
 import type { ActionCall } from '../actions/invocation.ts'
@@ -96,7 +96,7 @@ export interface OwnerQueries {
   project: {
     directory: { input: { readonly id: string }; reply: ProjectDirectory }
     definition: { input: { readonly id: string }; reply: Optional<Definition> }
-    reach: { input: { readonly targets: readonly string[] }; reply: readonly Reached[] }
+    reach: { input: { readonly targets: readonly string[] }; reply: readonly ReachablePerson[] }
     unknown_targets: { input: { readonly targets: readonly string[] }; reply: readonly string[] }
     equipment: { input: { readonly id: string }; reply: Optional<Equipped> }
     bindings: { input: { readonly id: string }; reply: Optional<{ items: MessagingBinding[] }> }

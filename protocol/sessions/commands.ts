@@ -14,7 +14,7 @@ import type { TurnWork } from './bookkeeping.ts'
 import type { SessionSeed } from './rows.ts'
 import type { CompactionProgress, Session } from './schema.ts'
 import type { Block, ToolResultBlock } from './turns/blocks.ts'
-import type { Defined, TurnDefinition, Unfit } from './turns/definition.ts'
+import type { Defined, TurnDefinition, UnresolvedDefinition } from './turns/definition.ts'
 
 /**
  * Internal commands of a session. Unless stated otherwise, they are never refused: late and
@@ -191,7 +191,7 @@ export type { Defined }
  * The data that the gateway adds to nudges, and to requests with an idempotency key: the
  * definition, or the reason why no turn can start.
  */
-export type Keyed = Defined | Unfit
+export type Keyed = Defined | UnresolvedDefinition
 /** The data that the gateway adds to a nudge: the SHA-256 of its content, in hex. */
 export interface Hashed {
   readonly content_hash: string

@@ -77,7 +77,7 @@ export interface Offer {
 }
 
 /** The answer of a gateway or executor to an offer: the jobs that it accepts. */
-export interface Taking {
+export interface OfferReply {
   readonly gateway: string
   readonly takes: readonly Take[]
   /**

@@ -71,7 +71,7 @@ import {
   requestDevice,
 } from './devices.ts'
 import { holderOf, nextQuestion, question, release, reserve } from './handles.ts'
-import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
+import { createOrganizationKey, newKey, revokeOrganizationKey } from './keys.ts'
 import { born, createProject, deleteProject, updateProject } from './projects.ts'
 import { evolveResolver, putOrigins, putResolver } from './resolver.ts'
 import {
@@ -84,7 +84,7 @@ import {
 } from './skills.ts'
 import {
   directoryOf,
-  nobody,
+  initialOrganization,
   type OrganizationOptions,
   type OrganizationState,
   QUERY_AFTER_MS,
@@ -121,7 +121,7 @@ function init(
   cause: Cause,
 ): Decision<OrganizationEvent, undefined> {
   if (state.id !== '') return { events: [], reply: undefined }
-  const key = bornKey(root_key.id, root_key.key_prefix, { name: 'root', role: 'Owner' }, cause)
+  const key = newKey(root_key.id, root_key.key_prefix, { name: 'root', role: 'Owner' }, cause)
   return {
     events: [
       { type: 'organization.created', id: cause.self.id, name },
@@ -152,7 +152,7 @@ export const organizationActor = (
   Extra
 > => ({
   kind: 'organization',
-  initial: nobody,
+  initial: initialOrganization,
   decide: {
     'organization.init': init,
     'project.create': (state, input, cause) => createProject(options, state, input, cause),
@@ -307,5 +307,5 @@ export const organizationActor = (
     return times.length === 0 ? undefined : Math.min(...times)
   },
   // Snapshots of older releases lack newer fields.
-  recover: (state) => ({ ...nobody(), ...state }),
+  recover: (state) => ({ ...initialOrganization(), ...state }),
 })

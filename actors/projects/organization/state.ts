@@ -65,7 +65,7 @@ export interface OrganizationOptions extends AccessLimits, QuotaOptions {
 export const QUERY_AFTER_MS = 60_000
 
 /** The state of the organization before `organization.init`. */
-export const nobody = (): OrganizationState => ({
+export const initialOrganization = (): OrganizationState => ({
   id: '',
   name: '',
   keys: {},

@@ -150,7 +150,7 @@ const startedPayload = ({ state: { record } }: Draft): JsonObject => {
 }
 
 /** Begins a held run, or continues it after a recovery. Other runs do not change. */
-export function turnCame(
+export function beginHeldRun(
   state: RunState | null,
   { later }: Told<'run.begin'>,
   cause: Cause,

@@ -37,7 +37,7 @@ export const MAX_STORED = 1000
 const MAX_SIGNALS_LENGTH = 16 * 1024 * 1024
 
 /** A signal in its stored form. */
-export const storing = (
+export const storedSignal = (
   cause: Cause,
   name: string,
   payload: JsonObject,
@@ -100,7 +100,7 @@ function send(
       `The signals that wait to be consumed are larger than ${MAX_SIGNALS_LENGTH} characters; ` +
         `the run accepts no more until a step consumes one.`,
     )
-  const stored = storing(cause, name, payload, key)
+  const stored = storedSignal(cause, name, payload, key)
   const on = draft(state, cause)
   emit(on, 'signal.stored', { note: { store: stored } })
   on.why = { reason: 'signal', signal_name: name }

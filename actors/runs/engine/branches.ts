@@ -19,7 +19,7 @@ import { yieldOf } from './branch-state.ts'
 import type { RunFault } from './ending.ts'
 import { expressionScope, outputsAt } from './expression-scope.ts'
 import { leaveBranches } from './leave-branches.ts'
-import { attempting, completeStep, failStep } from './outcome.ts'
+import { catchExpressionFault, completeStep, failStep } from './outcome.ts'
 import { bodyOf, mainStep, prefixBelow } from './places.ts'
 import { endWait, resumeStep } from './resume.ts'
 
@@ -91,7 +91,7 @@ function move(on: Draft, take: (on: Draft, step: Step) => void): void {
   const { fault } = placeOf(on) as Branch
   const at = current(on)
   if (fault) close(on, { fault })
-  else if (at) attempting(on, () => take(on, at.step))
+  else if (at) catchExpressionFault(on, () => take(on, at.step))
   else close(on, given(on))
 }
 
@@ -103,7 +103,7 @@ function given(on: Draft): Yield {
   const at = on.at ?? ''
   const output = bodyOf(on.state, at)?.output
   let what: Yield = { output: {} }
-  attempting(
+  catchExpressionFault(
     on,
     () => {
       what = {

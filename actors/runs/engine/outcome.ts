@@ -18,7 +18,7 @@ import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft, emit, now, type Parts, placeOf } from '../draft.ts'
 import { branchAt, type Wait } from '../state.ts'
 import { failRun, type RunFault } from './ending.ts'
-import { countedSize, tooMuch } from './retained.ts'
+import { countedSize, outputSizeFault } from './retained.ts'
 
 /** Maximum number of attempts of a step. The service limits it to 10. */
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
@@ -27,7 +27,7 @@ export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attem
  * Runs `work` for the current step. If an expression cannot be evaluated, calls `otherwise` with
  * the fault or, without `otherwise`, fails the attempt.
  */
-export function attempting(
+export function catchExpressionFault(
   on: Draft,
   work: () => void,
   otherwise?: (fault: RunFault) => void,
@@ -179,7 +179,7 @@ function counting(on: Draft, key: string, size: number, { place }: Parts): Parts
 export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void {
   const key = current(on)?.key ?? ''
   const size = countedSize(output)
-  const fault = tooMuch(on, key, size)
+  const fault = outputSizeFault(on, key, size)
   if (fault) {
     failStep(on, fault, true)
     return

@@ -34,7 +34,7 @@ function retained(state: RunState): number {
  * The fault of an output that does not fit within the limit, or undefined if it fits.
  * @param size bytes of the output; 0 if it is not counted.
  */
-export function tooMuch({ state }: Draft, key: string, size: number): RunFault | undefined {
+export function outputSizeFault({ state }: Draft, key: string, size: number): RunFault | undefined {
   const before = size === 0 ? 0 : retained(state)
   return before + size <= sizes.outputs
     ? undefined

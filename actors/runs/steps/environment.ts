@@ -13,8 +13,8 @@ import type { TurnWanted } from '../../../protocol/runs/turns.ts'
 import type { TurnEnvironment } from '../../../protocol/sessions/turns/definition.ts'
 import {
   type EnvironmentPolicy,
+  environmentSettings,
   needsEnvironment,
-  wishes,
 } from '../../../protocol/workflows/environment.ts'
 import type { Tell } from '../../actor.ts'
 import type { Draft } from '../draft.ts'
@@ -50,7 +50,7 @@ function owned(state: RunState, mode: 'run' | 'agent' | 'loop', owner_id: string
     use: useOf(state, {
       mode,
       owner_id,
-      ...wishes(policyOf(state)),
+      ...environmentSettings(policyOf(state)),
       ...(mode === 'run' && engine.actor && { owned_by: engine.actor.principal_id }),
       ...(repositories.length > 0 && { repositories }),
     }),

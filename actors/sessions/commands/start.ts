@@ -18,7 +18,7 @@ import type { Cause, Decision } from '../../actor.ts'
 import { answering, change, type Draft, draft, live, recordOf, turnOf } from '../draft.ts'
 import { bound } from '../files.ts'
 import { place } from '../find-or-create.ts'
-import { crowded } from '../history/context.ts'
+import { refuseExcessContexts } from '../history/context.ts'
 import { recall } from '../history/remembered.ts'
 import { directTurn, isFull, type SessionState, type Turn } from '../state.ts'
 import { admit } from '../turns/admit.ts'
@@ -105,7 +105,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   const { definition, config } = given
   const content = isDropped(asked.content) ? undefined : bound(on.state, asked.content, asked.path)
   if (isRefusal(content)) return content
-  const refused = blocked(on) ?? crowded(on.state, asked.context)
+  const refused = blocked(on) ?? refuseExcessContexts(on.state, asked.context)
   if (refused) return refused
   if (on.state.record.status === 'archived') change(on, { status: 'active' })
   configure(on, config)

@@ -28,7 +28,7 @@ import { openSegment } from './segment.ts'
  * generation began, and the rows of the turn come last. The input of a queued turn can precede the
  * answer of an earlier turn, but the model must see it last.
  */
-export function shownTo(
+export function generationRows(
   { window }: SessionState,
   turn_id: string,
   through: number,
@@ -59,7 +59,7 @@ export function generate(on: Draft, id: string): Next {
   if (definition.memory_fault !== undefined)
     return failed('memory_context_too_large', definition.memory_fault)
   const { sequence } = on.state
-  const fault = conversationFault(shownTo(on.state, id, sequence))
+  const fault = conversationFault(generationRows(on.state, id, sequence))
   if (fault !== undefined) return failed('invalid_conversation_state', fault)
   const [message_id, job_id] = [on.cause.mint('session_message'), on.cause.mint('job')]
   note(on, id, {

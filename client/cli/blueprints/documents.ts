@@ -25,7 +25,7 @@ import {
   placeAt,
   placeText,
   segmentsOf,
-  without,
+  withoutMembers,
 } from './located.ts'
 
 /** A document with the folder of its file, and the folder that bounds the search for a header. */
@@ -68,7 +68,7 @@ interface Part {
 function resourceOf(located: Located, faults: Fault[]): FileResource[] {
   const kind = located.members?.get('kind')?.located
   const type = resourceTypes.find((one) => one === kind?.value)
-  if (type) return [{ type, located: without(located, ['kind', '$schema']) }]
+  if (type) return [{ type, located: withoutMembers(located, ['kind', '$schema']) }]
   const near = closest(String(kind?.value), resourceTypes)
   faults.push({
     place: placeAt(located, ['kind']),
@@ -177,7 +177,7 @@ function common(
 }
 
 /** Merges documents into blueprints. Adds faults to `faults`. */
-export function merged(
+export function mergeDocuments(
   documents: readonly FileDocument[],
   overrides: Overrides,
   faults: Fault[],

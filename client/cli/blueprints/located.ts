@@ -82,7 +82,7 @@ export function placeAt(root: Located, path: readonly (string | number)[]): Plac
 }
 
 /** Returns a located object without the given members. */
-export function without(located: Located, names: readonly string[]): Located {
+export function withoutMembers(located: Located, names: readonly string[]): Located {
   const members = new Map([...(located.members ?? [])].filter(([name]) => !names.includes(name)))
   return {
     ...located,

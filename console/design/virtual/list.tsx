@@ -9,7 +9,7 @@ import { RenderBudget } from './budget.ts'
 import { Line, type LineContent } from './line.tsx'
 import { useScrolling } from './scrolling.ts'
 import { type Slots, shownSlots, slotsOf } from './slots.ts'
-import { BEYOND, visibleRange } from './visible-range.ts'
+import { OVERSCAN_LINES, visibleRange } from './visible-range.ts'
 
 /** Milliseconds until a line that was scrolled into view has been rendered. */
 const FOCUS_MS = 50
@@ -94,7 +94,8 @@ export function VirtualList<T>({
   const budget = useMemo(() => new RenderBudget(), [])
   const lastView = useRef(view)
   // A long scroll step skips the lines beyond the visible ones, so only short steps prepare them.
-  const isLongStep = view !== lastView.current && Math.abs(view.moved) * ratio > BEYOND * line
+  const isLongStep =
+    view !== lastView.current && Math.abs(view.moved) * ratio > OVERSCAN_LINES * line
   const visible = {
     first: Math.floor(scrolled / line),
     end: Math.ceil((scrolled + view.height) / line),

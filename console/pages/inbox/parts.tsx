@@ -8,7 +8,15 @@ import { now, Time } from '../../design/time.tsx'
 import { Tree } from '../../design/tree.tsx'
 import { Who } from '../../people/who.tsx'
 import { formatDuration, formatExact } from '../../text/format.ts'
-import { answersOf, inWords, isOpen, progressOf, questionOf, safeUrl, sessionOf } from './asked.ts'
+import {
+  answersOf,
+  answerText,
+  isOpen,
+  progressOf,
+  questionOf,
+  safeUrl,
+  sessionOf,
+} from './asked.ts'
 import { inboxText as text } from './text.ts'
 
 interface Props {
@@ -49,7 +57,7 @@ export function Answered({
   readonly interaction: Interaction
   readonly value: unknown
 }) {
-  const words = inWords(questionOf(interaction), value, text)
+  const words = answerText(questionOf(interaction), value, text)
   return words === undefined ? <Tree value={value} /> : <p class="answer-text user-text">{words}</p>
 }
 

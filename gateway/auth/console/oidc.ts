@@ -20,7 +20,7 @@ import { openToken, sealToken } from '../../http/sealed-token.ts'
 import type { World } from '../../ports.ts'
 import type { Handler } from '../../serve.ts'
 import { cookieIn, cookieName, ownOrigin, setCookie } from './cookies.ts'
-import { ALIGNING, alignPerson, isOfDomain } from './people.ts'
+import { alignPerson, isOfDomain, ROLE_ALIGNER } from './people.ts'
 import type { SignInFailure, SignInProvider, SignInSecrets } from './provider.ts'
 import { SIGN_IN_PAGE } from './rows.ts'
 import { openSession } from './sign-in.ts'
@@ -152,11 +152,22 @@ export const finishOidc =
     if (typeof person === 'string') return failed(person)
     if (!isOfDomain(provider, person)) return failed('wrong_domain')
     if (!(await edge.becomesFresh())) return failed('busy')
-    const aligned = await alignPerson(edge, provider, person, originOf(world, ALIGNING, incoming))
+    const aligned = await alignPerson(
+      edge,
+      provider,
+      person,
+      originOf(world, ROLE_ALIGNER, incoming),
+    )
     if (!aligned) return failed('no_access')
     if (isRefusal(aligned)) return failed(failureOf(aligned))
     // Gateways may have cached the users of the account together with its other sessions.
     if (aligned.changed) await world.forget(world.organization())
-    const opened = await openSession(edge, incoming, origin, { account: aligned.account }, ALIGNING)
+    const opened = await openSession(
+      edge,
+      incoming,
+      origin,
+      { account: aligned.account },
+      ROLE_ALIGNER,
+    )
     return isRefusal(opened) ? failed(failureOf(opened)) : redirect(begun.back, opened.headers)
   }

@@ -10,7 +10,7 @@ import type { Edge } from '../../call.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
 import type { Caller } from '../authenticate.ts'
 import { enter } from '../authorize.ts'
-import { charged } from '../rate.ts'
+import { countRefusal } from '../rate.ts'
 import { readUserCode } from './codes.ts'
 
 /**
@@ -35,7 +35,7 @@ export async function findDevice(
   if (request && isRefusal(request)) return request
   return user_code !== undefined && request
     ? { user_code, request }
-    : charged(
+    : countRefusal(
         limits,
         address,
         refuse(

@@ -26,7 +26,7 @@ import type { Answer } from '../../http/respond.ts'
 import { organizationAt, sendNew } from '../../http/send.ts'
 import type { Handler } from '../../serve.ts'
 import { newKey } from '../keys.ts'
-import { charged } from '../rate.ts'
+import { countRefusal } from '../rate.ts'
 import { deviceId, newDeviceCode, newUserCode } from './codes.ts'
 
 /** Maximum size of a form in bytes. */
@@ -217,7 +217,7 @@ export const giveDeviceToken =
     const polled = await deviceCommand(edge, incoming, 'device.poll', { id })
     if (isRefusal(polled)) {
       if (polled.refused !== 'not_found') return failureOf(polled)
-      const refused = await charged(limits, incoming.ip, polled)
+      const refused = await countRefusal(limits, incoming.ip, polled)
       return refused.refused === 'rate_limit_exceeded' ? failureOf(refused) : unknown
     }
     if (polled.status !== 'approved') return failure(polled.status, messages[polled.status])

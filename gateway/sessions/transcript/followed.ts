@@ -33,7 +33,7 @@ const BEHIND = [10, 50, 200, 500, 1000]
  * ahead after all attempts has a cursor from before the restore of a backup, and receives the page
  * as it is.
  */
-export async function patient(
+export async function queryUntilCurrent(
   ask: () => Promise<TranscriptPage | Refusal>,
   pause: (ms: number) => Promise<void>,
 ): Promise<TranscriptPage | Refusal> {
@@ -54,7 +54,7 @@ export const askPage = (
   question: TranscriptQuestion,
   fresh?: number,
 ): Promise<TranscriptPage | Refusal> =>
-  patient(
+  queryUntilCurrent(
     () => world.view(project, 'session.transcript', question, fresh),
     (ms) => sleep(world, ms),
   )

@@ -13,12 +13,12 @@ import { conversionsOf } from '../../sessions/conversions.ts'
 import { refersToFiles, withBytes } from '../../sessions/inline.ts'
 import { drain } from '../drain.ts'
 import { command, type Edge, limits, queueOf } from '../edge.ts'
-import { free, type Ready, type Session, takes } from '../session.ts'
+import { type Ready, type Session, takesJobs, unusedSlots } from '../session.ts'
 import { arrived } from './claim.ts'
-import type { Wants } from './eligible.ts'
-import { ended, leaseUntil, release, withdraw } from './held-leases.ts'
+import type { PreparedFilters } from './eligible.ts'
+import { leaseUntil, release, removeEndedLease, withdraw } from './held-leases.ts'
 import { remind } from './hint.ts'
-import { gained, settle, unreserve } from './offers.ts'
+import { handleCapacityGain, settle, unreserve } from './offers.ts'
 
 type Message = Exclude<GatewayMessage, { type: 'forget' }>
 
@@ -79,12 +79,13 @@ export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolea
  * environment.
  */
 function attach(edge: Edge, session: Session, environment_id: string): void {
-  const pinned = (wants: Wants): Wants => edge.wants({ ...wants.filters, environment_id })
+  const pinned = (wants: PreparedFilters): PreparedFilters =>
+    edge.wants({ ...wants.filters, environment_id })
   session.wants = pinned(session.wants)
   session.told = pinned(session.told)
   for (const claim of session.claims) claim.wants = pinned(claim.wants)
   if (session.next) session.next = { ...session.next, wants: pinned(session.next.wants) }
-  gained(edge, session)
+  handleCapacityGain(edge, session)
   edge.terminals.serve(session)
 }
 
@@ -92,7 +93,12 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
   const held = session.held.get(job.id)
   const promised = unreserve(edge, session, job.id)
   const known = held?.token === job.lease_token
-  if (known || !takes(session) || edge.stopping || (!promised && !held && free(session) <= 0)) {
+  if (
+    known ||
+    !takesJobs(session) ||
+    edge.stopping ||
+    (!promised && !held && unusedSlots(session) <= 0)
+  ) {
     settle(edge, session)
     return known
   }
@@ -206,7 +212,7 @@ function finish(
   job: ClaimedJob,
   outcome: { status: 'failed' | 'cancelled'; error_type?: string; error_message?: string },
 ): void {
-  ended(edge, session, job.id, job.lease_token)
+  removeEndedLease(edge, session, job.id, job.lease_token)
   const to = queueOf(edge, session.project, job.id, job.lease_token)
   if (to)
     void command(edge, session.connection.grant, to, 'queue.report', {

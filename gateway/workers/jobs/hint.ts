@@ -32,7 +32,7 @@ export function remind(edge: Edge, session: Session): void {
 }
 
 /** Stops the reminders, because the worker has claimed, is draining, or has disconnected. */
-export function calm(session: Session): void {
+export function stopReminders(session: Session): void {
   session.reminder?.()
   session.reminder = undefined
 }

@@ -14,13 +14,20 @@ import { isRefusal } from '../../../protocol/errors.ts'
 import type { Take } from '../../../protocol/internal.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { lineOf } from '../../../protocol/subjects.ts'
-import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
+import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
 import { type Edge, limits, type Served } from '../edge.ts'
-import { free, freeSlots, type Session, takes } from '../session.ts'
+import { freeSlots, type Session, takesJobs, unusedSlots } from '../session.ts'
 import type { Task } from '../timer-wheel.ts'
-import { type Candidates, choose, hasRoom, lineOfJob, listenedFor, openSince } from './choice.ts'
-import { eligible, type Interest, keyOf, type Wants } from './eligible.ts'
+import {
+  type Candidates,
+  choose,
+  groupOfJob,
+  hasRoom,
+  matchingSubscriptions,
+  openSince,
+} from './choice.ts'
+import { eligible, type Interest, keyOf, type PreparedFilters } from './eligible.ts'
 import { remind } from './hint.ts'
 import { Order } from './order.ts'
 
@@ -49,7 +56,7 @@ export interface OfferSubscription extends Candidates {
  */
 export function settle(edge: Edge, session: Session): void {
   const now = edge.world.now()
-  const listens = !edge.stopping && takes(session) && free(session) > 0
+  const listens = !edge.stopping && takesJobs(session) && unusedSlots(session) > 0
   const changed = !settled(session, listens)
   if (changed)
     listenTo(
@@ -79,7 +86,7 @@ const settled = ({ listening, wants, claims }: Session, listens: boolean): boole
       claims.every((claim) => claim.wants === wants)
     : listening.length === 0
 
-function listenTo(edge: Edge, session: Session, wanted: readonly Wants[]): void {
+function listenTo(edge: Edge, session: Session, wanted: readonly PreparedFilters[]): void {
   const subscription = subscriptionOf(edge, session.project)
   for (const wants of wanted)
     if (!session.listening.includes(wants))
@@ -117,7 +124,7 @@ function demand(edge: Edge, project: string): void {
  * Handles a change after which a session may have more slots or claims: updates its subscriptions,
  * and announces demand if jobs may be taken for it.
  */
-export function gained(edge: Edge, session: Session): void {
+export function handleCapacityGain(edge: Edge, session: Session): void {
   settle(edge, session)
   if (session.claimant) demand(edge, session.project)
 }
@@ -127,7 +134,7 @@ export function gained(edge: Edge, session: Session): void {
  * workers or by the service itself. Returns undefined when this cannot be determined, or when the
  * offer is empty.
  */
-function take(edge: Edge, offer: Offer): MaybePromise<Taking | undefined> {
+function take(edge: Edge, offer: Offer): MaybePromise<OfferReply | undefined> {
   const [first] = offer.jobs
   if (!first) return undefined
   return andThen(edge.serves(offer.project, first), (served) => {
@@ -147,7 +154,7 @@ function takeSome(
   offer: Offer,
   first: JobHeader,
   { losses }: Served,
-): MaybePromise<Taking> {
+): MaybePromise<OfferReply> {
   const subscription = subscriptionOf(edge, offer.project)
   const order = orderOf(edge, subscription, offer.queue, first)
   return andThen(order.offer(offer.source, offer.jobs, offer.ahead), ({ taken, left }) => {
@@ -174,7 +181,7 @@ function orderOf(
   if (subscription.orders.size >= limits.orders)
     for (const [other, { idle }] of subscription.orders) if (idle) subscription.orders.delete(other)
   const { now, later } = edge.world
-  const line = lineOfJob(queue, first)
+  const line = groupOfJob(queue, first)
   const order = new Order<JobHeader, Promised>({
     fits: (job) => subscription.promised.has(job.id) || hasRoom(subscription, line, job, now()),
     take: (job, again) => {
@@ -202,7 +209,7 @@ function remindIdle(
 ): void {
   const [first] = left
   if (!first) return
-  for (const { sessions } of listenedFor(subscription, lineOfJob(queue, first))) {
+  for (const { sessions } of matchingSubscriptions(subscription, groupOfJob(queue, first))) {
     for (const session of sessions.keys())
       if (session.claims.length === 0 && left.some((job) => eligible(job, queue, session.wants)))
         remind(edge, session)
@@ -232,7 +239,7 @@ function reserve(
   const reservation: Task = {
     due: () => {
       unreserve(edge, session, job_id)
-      gained(edge, session)
+      handleCapacityGain(edge, session)
     },
     round: undefined,
   }

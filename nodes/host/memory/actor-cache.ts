@@ -23,7 +23,7 @@ import {
   relive,
   restore,
 } from './actor-instance.ts'
-import { Past } from './past.ts'
+import { ActorHistory } from './past.ts'
 
 /** Assumed maximum delay of a message in milliseconds: twice the default `BATON_DEADLINE`. */
 const MAX_MESSAGE_DELAY_MS = 30_000
@@ -53,7 +53,7 @@ export class Unreadable extends Error {}
 export class ActorCache {
   readonly #deps: HostDeps
   readonly #partition: number
-  readonly #journal: Past
+  readonly #journal: ActorHistory
   #since = Number.NEGATIVE_INFINITY
   readonly #instances = new TransientMap<string, ActorInstance>()
   /**
@@ -92,7 +92,7 @@ export class ActorCache {
   ) {
     this.#deps = deps
     this.#partition = partition
-    this.#journal = new Past(deps, partition)
+    this.#journal = new ActorHistory(deps, partition)
     this.#confirm = confirm
     this.#ended = ended
     this.#wanted = wanted

@@ -22,7 +22,7 @@ const MAX_REMEMBERED = 10_000
 const LOOK_EVERY = 64
 
 /** Placeholder for a reply that is computed again when its command is repeated. */
-export const ANEW = '\u0000anew'
+export const RECOMPUTED_REPLY = '\u0000anew'
 
 interface Remembered {
   readonly reply: unknown
@@ -95,10 +95,10 @@ export const newInstance = (address: Address, actor: AnyActor, now: number): Act
  * @param computed whether the reply was computed from the state.
  */
 export const kept = ({ actor }: ActorInstance, reply: unknown, computed: boolean): unknown =>
-  actor.naturallyIdempotent ? undefined : computed && actor.replayReply ? ANEW : reply
+  actor.naturallyIdempotent ? undefined : computed && actor.replayReply ? RECOMPUTED_REPLY : reply
 /** Returns the reply to a repeat of a remembered command. */
 export const repeated = ({ actor, state }: ActorInstance, { reply }: Remembered): unknown =>
-  reply === ANEW ? actor.replayReply?.(state as never) : (reply ?? undefined)
+  reply === RECOMPUTED_REPLY ? actor.replayReply?.(state as never) : (reply ?? undefined)
 
 /** Remembers a command's reply, and forgets the oldest commands beyond the limits. */
 function remember(

@@ -18,7 +18,7 @@ import {
   sentence,
 } from '../failures.ts'
 import { follow } from '../follow.ts'
-import { createSuccession, leads } from '../leader.ts'
+import { createSuccession, wasLeader } from '../leader.ts'
 import { createLeaderStepDown } from '../leader-stepdown.ts'
 import { type Nats, REQUEST_TIMEOUT_MS } from '../server/connect.ts'
 import { messageAt, newest } from './newest.ts'
@@ -194,7 +194,7 @@ export function createJournal(
     position: async (partition) => {
       const asked = performance.now()
       const { state, cluster } = await nats.manager.streams.info(streamOf(partition))
-      if (!leads(cluster, performance.now() - asked) || !succession(partition, cluster))
+      if (!wasLeader(cluster, performance.now() - asked) || !succession(partition, cluster))
         throw new Error(
           `the server that reported the end of ${streamOf(partition)} may no longer lead it`,
         )

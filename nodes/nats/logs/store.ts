@@ -11,7 +11,7 @@ import { type LogBatch, positionOf, type StoredBatch } from '../../../protocol/j
 import { names, subjects } from '../../../protocol/subjects.ts'
 import type { Bus } from '../../host/ports.ts'
 import { type Nats, REQUEST_TIMEOUT_MS, WRITE_TIMEOUT_MS } from '../server/connect.ts'
-import { patiently } from '../server/provision.ts'
+import { retryOperation } from '../server/provision.ts'
 import { directGet, type Message } from './direct-get.ts'
 import { ensureLogs, type LogRetention } from './stream.ts'
 
@@ -30,7 +30,7 @@ export async function openLogs(
   retention: LogRetention,
   replicas: number,
 ): Promise<LogStore> {
-  await patiently(nats, names.logs, () => ensureLogs(nats, retention, replicas))
+  await retryOperation(nats, names.logs, () => ensureLogs(nats, retention, replicas))
   return createLogStore(nats, bus)
 }
 

@@ -170,7 +170,7 @@ export const ELECTION_TIMEOUT_MS = 30_000
  *   or cannot succeed at all.
  * @throws ClosedConnectionError when the connection is closed.
  */
-export async function patiently<T>(
+export async function retryOperation<T>(
   nats: Pick<Nats, 'log'>,
   what: string,
   run: () => Promise<T>,
@@ -218,7 +218,7 @@ export const RESTORING = 'restoring'
  * @throws StartFault when the servers do not provide it in time.
  */
 export const ensureConfig = (nats: Nats, replicas: number, within: number): Promise<void> =>
-  patiently(
+  retryOperation(
     nats,
     `KV_${names.config}`,
     () =>
@@ -315,17 +315,17 @@ export async function provision(
 ): Promise<void> {
   const { partitions, replicas } = layout
   const make = (config: Configured) =>
-    patiently(nats, config.name, () => ensureStream(nats, config), within)
+    retryOperation(nats, config.name, () => ensureStream(nats, config), within)
   await ensureConfig(nats, replicas, within)
-  await patiently(nats, 'the stored layout', () => settleLayout(nats, layout), within)
-  await patiently(nats, 'the journals', () => requireJournals(nats, partitions), within)
+  await retryOperation(nats, 'the stored layout', () => settleLayout(nats, layout), within)
+  await retryOperation(nats, 'the journals', () => requireJournals(nats, partitions), within)
   for (let partition = 0; partition < partitions; partition++) {
     await make(journalConfig(nats.space, partition, replicas))
     await make(stateConfig(nats.space, partition, replicas))
   }
   await make(bucketConfig(nats.space.bucket(names.definitions), StorageType.File, replicas))
-  await patiently(nats, names.cluster, () => ensureCluster(nats, replicas), within)
-  await patiently(
+  await retryOperation(nats, names.cluster, () => ensureCluster(nats, replicas), within)
+  await retryOperation(
     nats,
     names.blobs,
     async () => {

@@ -41,7 +41,7 @@ export const negate = (value: unknown): number =>
   typeof value === 'number' ? 0 - value : fail(`cannot negate ${typeName(value)}`)
 
 /** Returns the truth value of a condition; null is false. */
-export const truth = (value: unknown): boolean =>
+export const truthValue = (value: unknown): boolean =>
   typeof value === 'boolean'
     ? value
     : (value ?? null) === null

@@ -12,7 +12,15 @@
 import { type ASTNode, Environment, ParseError } from '@marcbachmann/cel-js'
 import { compilePattern } from '../regex/pattern.ts'
 import { type Guard, guardOf } from './guard.ts'
-import { add, arithmetic, functions, isIn, matchesPattern, negate, truth } from './operations.ts'
+import {
+  add,
+  arithmetic,
+  functions,
+  isIn,
+  matchesPattern,
+  negate,
+  truthValue,
+} from './operations.ts'
 import { type Budget, ExpressionError, equal, fail, member, order } from './values.ts'
 import { LOOP, type Rewritten, rewriteWords } from './words.ts'
 
@@ -188,11 +196,11 @@ function build(source: Rewritten, root: ASTNode) {
       }
       case '?:': {
         const [condition, yes, no] = node.args.map(compile) as [Code, Code, Code]
-        return (scope) => (truth(condition(scope)) ? yes(scope) : no(scope))
+        return (scope) => (truthValue(condition(scope)) ? yes(scope) : no(scope))
       }
       case '!_': {
         const value = compile(node.args)
-        return (scope) => !truth(value(scope))
+        return (scope) => !truthValue(value(scope))
       }
       case '-_': {
         const value = compile(node.args)
@@ -233,9 +241,9 @@ function binary(
 ): Code {
   switch (op) {
     case '&&':
-      return (scope) => truth(a(scope)) && truth(b(scope))
+      return (scope) => truthValue(a(scope)) && truthValue(b(scope))
     case '||':
-      return (scope) => truth(a(scope)) || truth(b(scope))
+      return (scope) => truthValue(a(scope)) || truthValue(b(scope))
     case '==':
       return (scope) => equal(a(scope), b(scope), scope)
     case '!=':

@@ -26,7 +26,7 @@ export interface Budget {
 }
 /** Work budget of one evaluation, or of one rendered document. */
 export const WORK_BUDGET = 3_000_000
-/** Maximum size of one result, or of all results in one document, as counted by `weigh`. */
+/** Maximum size of one result, or of all results in one document, as counted by `chargeSize`. */
 export const MAX_SIZE = 2_000_000
 /** Maximum length of a string that an operation may create, in UTF-16 units. */
 const MAX_TEXT_LENGTH = 1_048_576
@@ -155,14 +155,14 @@ export function textOf(value: unknown, budget: Budget): string {
  * @returns the value, with null for undefined.
  * @throws ExpressionError when the result is too large or nested too deeply.
  */
-export function weigh(value: unknown, sizeBudget: Budget, depth = 0): unknown {
+export function chargeSize(value: unknown, sizeBudget: Budget, depth = 0): unknown {
   spend(sizeBudget, typeof value === 'string' ? 1 + value.length : 1, 'the result is too large')
   if (typeof value !== 'object' || value === null) return value ?? null
   if (depth >= MAX_DEPTH) fail(`the result is nested deeper than ${MAX_DEPTH} levels`)
-  if (Array.isArray(value)) for (const item of value) weigh(item, sizeBudget, depth + 1)
+  if (Array.isArray(value)) for (const item of value) chargeSize(item, sizeBudget, depth + 1)
   else
     for (const name of Object.keys(value))
-      weigh((value as Record<string, unknown>)[name], sizeBudget, depth + 1)
+      chargeSize((value as Record<string, unknown>)[name], sizeBudget, depth + 1)
   return value
 }
 

@@ -33,7 +33,7 @@ export interface Changed<T> {
   readonly record: T
 }
 /** The fields of a compaction that the numbered stream adds to the row of its summary. */
-export type Summing = Pick<Pass, 'trigger' | 'message_count' | 'summary_model'>
+export type SummaryFields = Pick<Pass, 'trigger' | 'message_count' | 'summary_model'>
 export interface TranscriptPage {
   /** The revision after which the page begins; −1 for the newest part of the transcript. */
   readonly after: number
@@ -52,7 +52,7 @@ export interface TranscriptPage {
   readonly revision: number
   readonly last: number
   /** Final rows, ordered by revision, which is also the order of their sequences. */
-  readonly messages: readonly (Changed<TranscriptMessage> & { readonly summing?: Summing })[]
+  readonly messages: readonly (Changed<TranscriptMessage> & { readonly summing?: SummaryFields })[]
   readonly turns: readonly Changed<TurnUpsert>[]
   readonly interactions: readonly Changed<Interaction>[]
   /** Every turn that has not ended. */

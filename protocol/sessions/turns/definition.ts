@@ -98,6 +98,6 @@ export interface Defined {
  * idempotency key or may join a turn. The session then still returns a turn or nudge that it stores
  * under the key, and a running turn still receives the input. No new turn starts.
  */
-export interface Unfit {
+export interface UnresolvedDefinition {
   readonly unfit: Refusal
 }

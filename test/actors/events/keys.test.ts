@@ -6,7 +6,7 @@ import t from 'tap'
 import type { Cause } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import { publish } from '../../../actors/events/publish.ts'
-import { silent } from '../../../actors/events/state.ts'
+import { initialSources } from '../../../actors/events/state.ts'
 import { publishIdempotently } from '../../../gateway/commands/publish-idempotently.ts'
 import type { Outcome } from '../../../gateway/ports.ts'
 import {
@@ -22,7 +22,7 @@ const DAY_MS = 86_400_000
 
 /** The matcher of a project, and a stub of the view that stores its keys. */
 class Place {
-  state = silent()
+  state = initialSources()
   now = START
   questions = 0
   #count = 0

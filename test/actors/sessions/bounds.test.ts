@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { type Change, spell } from '../../../gateway/sessions/transcript/change.ts'
-import { told } from '../../../gateway/sessions/transcript/notes.ts'
+import { toOlderEvent } from '../../../gateway/sessions/transcript/notes.ts'
 import { numberedDialect } from '../../../gateway/sessions/transcript/v1.ts'
 import { transcriptDialect } from '../../../gateway/sessions/transcript/v2.ts'
 import { isFrame, rowIn, type SessionEvent } from '../../../protocol/sessions/events.ts'
@@ -38,7 +38,7 @@ function longest(log: readonly SessionEvent[]): number {
 }
 function linesOf(event: SessionEvent): string[] {
   if (!isFrame(event)) {
-    const note = told(event, 0, undefined)
+    const note = toOlderEvent(event, 0, undefined)
     return note ? [spell(note.type, note.data)] : []
   }
   const changes: Change[] = [

@@ -4,7 +4,7 @@
  */
 import type { QueueState } from '../../../actors/jobs/state.ts'
 import { waitingJobs } from '../../../actors/jobs/waiting-jobs.ts'
-import { ANEW, actorKey } from '../../../nodes/host/memory/actor-instance.ts'
+import { actorKey, RECOMPUTED_REPLY } from '../../../nodes/host/memory/actor-instance.ts'
 import type { Address, Command, Kind } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { Published } from '../../../protocol/events/sources.ts'
@@ -64,7 +64,7 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
         entry: { reply },
       } = stored.place
       const said =
-        reply === ANEW
+        reply === RECOMPUTED_REPLY
           ? (past?.entries ?? []).flatMap(({ place, at: then, record }) =>
               place.cursor >= cursor && then <= at ? [record] : [],
             )

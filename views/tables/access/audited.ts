@@ -32,7 +32,7 @@ import type { ToolkitEvent } from '../../../protocol/toolkits/schema.ts'
 import type { WebhookEvent } from '../../../protocol/webhooks/rows.ts'
 import type { WorkflowEvent } from '../../../protocol/workflows/rows.ts'
 import { type Details, type Reading, type Rule, rule } from './audit-rule.ts'
-import { together } from './changes.ts'
+import { mergeChanges } from './changes.ts'
 import { furtherAudit } from './further-audit.ts'
 
 type Configuration =
@@ -392,7 +392,7 @@ export function readEntry(entry: Entry): readonly Told[] {
       ...reading,
       index: before?.index ?? index,
       name: reading.name ?? before?.name,
-      changes: together(before?.changes ?? {}, reading.changes ?? {}),
+      changes: mergeChanges(before?.changes ?? {}, reading.changes ?? {}),
     })
   }
   return [...all.values()]

@@ -4,12 +4,12 @@ import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import type { ActionLogEntry } from '../../../protocol/jobs/rows.ts'
 import {
-  beyond,
   limitOf,
   MAX_PAGE_CHARACTERS,
   type Page,
   type Paging,
   page,
+  positionCondition,
   sizeOf,
 } from '../../page.ts'
 import type { Store } from '../../store.ts'
@@ -67,7 +67,7 @@ export function actionLog(
 ): Page<ActionLogEntry> | Refusal {
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
-  const after = beyond(['cursor'], 'ASC', input.after)
+  const after = positionCondition(['cursor'], 'ASC', input.after)
   // All calls in the first row may be at or before the position; each further row contains at least
   // one call after the position.
   const rows = store.upToPage<TimelineRow>(

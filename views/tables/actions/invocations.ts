@@ -11,7 +11,7 @@ import {
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Job, QueueEvent } from '../../../protocol/jobs/rows.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import type { Known, Packed } from '../../shapes.ts'
 import type { Store, Value } from '../../store.ts'
 import { stepOf } from '../runs/steps.ts'
@@ -178,7 +178,7 @@ export function invocationList(
     conditions.push(notClosedTo('invocations'))
     values.push(...viewerValues(input.viewer))
   }
-  const after = beyond(['cursor'], 'DESC', input.after)
+  const after = positionCondition(['cursor'], 'DESC', input.after)
   const rows = store.upToPage<PackedInvocation>(
     `SELECT cursor, run, job, action_name, status, record
      FROM invocations

@@ -4,7 +4,7 @@ import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
-import { equalling, newest, recordWith } from '../../newest.ts'
+import { equalityConditions, newest, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import type { Store } from '../../store.ts'
 
@@ -73,6 +73,6 @@ export const agentList = (store: Store, project: number, input: AgentFilters): P
     store,
     'agents',
     project,
-    equalling({ name: input.name, id: input.principal_id, status: input.status }),
+    equalityConditions({ name: input.name, id: input.principal_id, status: input.status }),
     input,
   )

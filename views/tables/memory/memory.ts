@@ -13,7 +13,15 @@ import {
   type MemoryEntry,
   type MemoryEvent,
 } from '../../../protocol/memory/schema.ts'
-import { beyond, fitting, limitOf, type Page, type Paging, page, sizeOf } from '../../page.ts'
+import {
+  itemsThatFit,
+  limitOf,
+  type Page,
+  type Paging,
+  page,
+  positionCondition,
+  sizeOf,
+} from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { hasAgent } from '../agents/agents.ts'
 
@@ -140,7 +148,11 @@ export function memoryEntries(
     conditions.push(' AND kind = ?')
     values.push(input.kind)
   }
-  const after = beyond(['pinned', 'importance', 'updated_at', 'key'], 'DESC', input.after)
+  const after = positionCondition(
+    ['pinned', 'importance', 'updated_at', 'key'],
+    'DESC',
+    input.after,
+  )
   const rows = store.upToPage<{
     key: string
     pinned: number
@@ -194,7 +206,7 @@ export function memoryChanges(
     from,
     limit + 1,
   )
-  const shown = fitting(rows, limit, sizeOf)
+  const shown = itemsThatFit(rows, limit, sizeOf)
   return {
     items: shown.map(({ record }) => JSON.parse(record) as MemoryChange),
     last: shown.at(-1)?.cursor ?? from,

@@ -11,7 +11,7 @@ import { amend, begin } from '../../../protocol/patch.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { LoopRunDetail, WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
-import { type Including, wants } from '../../page.ts'
+import { type IncludeQuery, wants } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
 import { applyResult, jobsById } from '../jobs/jobs.ts'
 import { addRunFlow } from '../overview/flow.ts'
@@ -130,7 +130,7 @@ function specOf(store: Store, { project, spec }: RunRow): Spec {
 export function runDetail(
   store: Store,
   project: number,
-  input: Including & { readonly id: string },
+  input: IncludeQuery & { readonly id: string },
   watch: Watch,
 ): WorkflowRunDetail | LoopRunDetail | Refusal {
   const row = runRow(store, project, input.id)

@@ -11,7 +11,7 @@ import { runStatuses } from '../../../protocol/loops/run.ts'
 import { COUNT_LIMIT, type RunCount } from '../../../protocol/runs/filters.ts'
 import { type Run, terminal } from '../../../protocol/runs/schema.ts'
 import type { InParts } from '../../define-view.ts'
-import { beyond, limitOf, MAX_PAGE_CHARACTERS, type Page, page } from '../../page.ts'
+import { limitOf, MAX_PAGE_CHARACTERS, type Page, page, positionCondition } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { jobsById } from '../jobs/jobs.ts'
 import { watch } from '../workers/workers.ts'
@@ -209,7 +209,7 @@ class Lane {
   read(): number {
     const { condition, column, direction, accepts } = this.#search
     const { sql, values } = this.#scan
-    const after = beyond([column, 'id'], direction, this.#after)
+    const after = positionCondition([column, 'id'], direction, this.#after)
     const record = this.#counts && !accepts ? "''" : 'record'
     const found = `CASE WHEN ${condition.sql} THEN ${record} END AS record`
     this.#rows = []

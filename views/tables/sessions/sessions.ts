@@ -22,7 +22,7 @@ import type {
   TurnUpsert,
 } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
-import type { Summing } from '../../../protocol/sessions/transcript/pages.ts'
+import type { SummaryFields } from '../../../protocol/sessions/transcript/pages.ts'
 import { isPrivate, withVisibility } from '../../../protocol/sessions/visibility.ts'
 import type { Store } from '../../store.ts'
 import { addCost, addExtra } from './turn-extras.ts'
@@ -328,7 +328,7 @@ function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
       } = event
       store.run(
         'UPDATE session_messages SET summing = ? WHERE session = ? AND id = ?',
-        JSON.stringify({ trigger, message_count, summary_model } satisfies Summing),
+        JSON.stringify({ trigger, message_count, summary_model } satisfies SummaryFields),
         n,
         message_id,
       )

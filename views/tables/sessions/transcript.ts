@@ -10,7 +10,7 @@ import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type {
   Changed,
   LiveRowsOfTurn,
-  Summing,
+  SummaryFields,
   TranscriptPage,
   TranscriptQuestion,
 } from '../../../protocol/sessions/transcript/pages.ts'
@@ -41,7 +41,7 @@ const messagesOf = (found: readonly Found[]): TranscriptPage['messages'] =>
     .filter(({ kind }) => kind === 'messages')
     .map((row) => ({
       ...parsed<TranscriptMessage>(row),
-      ...(typeof row.summing === 'string' && { summing: JSON.parse(row.summing) as Summing }),
+      ...(typeof row.summing === 'string' && { summing: JSON.parse(row.summing) as SummaryFields }),
     }))
 const of = <T>(found: readonly Found[], kind: Kind): Changed<T>[] =>
   found.filter((one) => one.kind === kind).map(parsed<T>)

@@ -2,7 +2,7 @@
 import { timestamp } from '../../../protocol/common.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { Table, TableSchema, TableStats } from '../../../protocol/tables/schema.ts'
-import { equalling, newest } from '../../newest.ts'
+import { equalityConditions, newest } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
 import { everything } from './keys.ts'
@@ -114,7 +114,7 @@ export const tableList = (
   store: Store,
   project: number,
   input: Paging & { readonly name?: string },
-): Page<Table> => newest(store, 'tables', project, equalling({ name: input.name }), input)
+): Page<Table> => newest(store, 'tables', project, equalityConditions({ name: input.name }), input)
 
 /** Approximate bytes per row that the key of the row uses in one order. */
 const KEY_BYTES = 80

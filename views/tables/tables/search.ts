@@ -17,7 +17,7 @@ import { limitOf, MAX_PAGE_CHARACTERS, type Page, type Paging, page } from '../.
 import type { Store } from '../../store.ts'
 import { type Defined, missingTable, tableOf } from './definitions.ts'
 import { ordersOf, rowsThrough } from './orders.ts'
-import { accepts } from './ranges.ts'
+import { satisfiesAll } from './ranges.ts'
 import {
   COLUMNS,
   codeOf,
@@ -27,7 +27,7 @@ import {
   readerOf,
   rowRecord,
 } from './rows.ts'
-import { lookedUp, narrowest } from './selection.ts'
+import { narrowest, rowsByKey } from './selection.ts'
 
 /**
  * Maximum number of words that are looked up in the index; the other words are compared in the rows
@@ -100,7 +100,7 @@ function placeOf([hits, updated_at, id]: NonNullable<Paging['after']> = []): Pla
 function* find(search: Search): InParts<readonly Found[]> {
   const { store, defined, words, conditions } = search
   const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
-  const known = lookedUp(store, defined, conditions)
+  const known = rowsByKey(store, defined, conditions)
   const narrow = known ? undefined : narrowest(store, orders, conditions)
   if (known) return ranked(search, [], known)
   if (narrow && narrow.rows <= MAX_COMPARED) {
@@ -233,7 +233,7 @@ const isFull = (found: readonly Found[], count: number): boolean =>
 function judged({ defined, words, conditions, after }: Search, row: RowRecord): Found | undefined {
   const { table } = defined
   const reader = readerOf(table.schema, row)
-  if (!accepts(conditions, reader)) return undefined
+  if (!satisfiesAll(conditions, reader)) return undefined
   const hits = exactHits(words, rowTokens(rowRecord(table.id, table.schema, row).data))
   if (hits === undefined) return undefined
   const found = { ...row, hits }

@@ -20,13 +20,13 @@ import { after, everything, type KeyRange, keyOf, within } from './keys.ts'
 import { isNewestFirst, readNewest } from './newest.ts'
 import { countIn, creation, type Order, ordersOf, rowsIn } from './orders.ts'
 import {
-  accepts,
   equalities,
   keyFor,
   prefixOf,
   rangeOf,
   type Selected,
   type Selection,
+  satisfiesAll,
 } from './ranges.ts'
 import { type RowRecord, readerOf, rowById, rowByIdentity } from './rows.ts'
 
@@ -55,7 +55,7 @@ export function* select(
     after,
     count,
   }
-  const found = lookedUp(store, defined, conditions)
+  const found = rowsByKey(store, defined, conditions)
   if (found) return chosen(selection, found)
   const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
   const sorted = sortedBy(orders, selection.sort, equal)
@@ -77,7 +77,7 @@ export function* select(
  * Returns the rows that a condition identifies by id or identity; undefined if no condition
  * identifies rows in this way.
  */
-export function lookedUp(
+export function rowsByKey(
   store: Store,
   { n, table: { schema } }: Defined,
   conditions: readonly Condition[],
@@ -169,7 +169,7 @@ class Best {
   offer(row: RowRecord): void {
     const { defined, conditions, sort, after, count } = this.#of
     const reader = readerOf(defined.table.schema, row)
-    if (!accepts(conditions, reader)) return
+    if (!satisfiesAll(conditions, reader)) return
     const key = keyOf(sort, reader)
     if (after && key.compare(after) <= 0) return
     const last = this.rows.at(-1)
@@ -219,7 +219,7 @@ class Filling {
   add(row: RowRecord, sort: Buffer): boolean {
     const { defined, conditions, count } = this.#of
     this.read++
-    if (!accepts(conditions, readerOf(defined.table.schema, row))) return false
+    if (!satisfiesAll(conditions, readerOf(defined.table.schema, row))) return false
     this.rows.push({ ...row, sort })
     this.#size += row.record.length
     return this.rows.length === count || (this.#size > MAX_PAGE_CHARACTERS && this.rows.length > 1)

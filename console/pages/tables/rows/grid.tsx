@@ -14,7 +14,7 @@ import { tablesText as text } from '../text.ts'
 import { editedText, isLong, shownText, widthOf } from '../values.ts'
 import { type After, CellEditor } from './cell.tsx'
 import type { Sort } from './filter.ts'
-import { type CellPlace, movedTo, nextCell } from './moves.ts'
+import { type CellPlace, cellAfterKey, nextCell } from './moves.ts'
 import type { TableRow } from './rows.ts'
 
 const LINE_PX = 34
@@ -158,7 +158,11 @@ export function Grid({
     const column = columns[active.col - 1]
     const ctrl = event.ctrlKey || event.metaKey
     const screen = Math.max(1, Math.floor((view.height - LINE_PX) / LINE_PX) - 1)
-    const moved = movedTo(active, { key: event.key, ctrl }, { rows: rows.length, cols, screen })
+    const moved = cellAfterKey(
+      active,
+      { key: event.key, ctrl },
+      { rows: rows.length, cols, screen },
+    )
     const done = (): void => {
       event.preventDefault()
       event.stopPropagation()

@@ -14,7 +14,7 @@ export interface PressedKey {
  * Returns the cell that a key leads to; undefined for other keys.
  * @param size numbers of rows and of columns, and the number of rows on one screen.
  */
-export function movedTo(
+export function cellAfterKey(
   { row, col }: CellPlace,
   { key, ctrl }: PressedKey,
   { rows, cols, screen }: { readonly rows: number; readonly cols: number; readonly screen: number },

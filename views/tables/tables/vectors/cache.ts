@@ -6,7 +6,7 @@
  */
 import { closeSync, openSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { damaged } from '../../../files/file.ts'
+import { isDamagedFile } from '../../../files/file.ts'
 
 /** Default maximum size in bytes: about 600,000 vectors of 384 dimensions. */
 const MAX_BYTES = 1_073_741_824
@@ -42,7 +42,7 @@ export class VectorCache {
         return new VectorCache(db, max)
       } catch (error) {
         db.close()
-        if (!damaged(error) || !again) throw error
+        if (!isDamagedFile(error) || !again) throw error
         for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
       }
     }

@@ -13,7 +13,7 @@ import { anyHits, semanticLimits } from '../../../../protocol/tables/semantic.ts
 import type { InParts } from '../../../define-view.ts'
 import type { Store } from '../../../store.ts'
 import type { Defined } from '../definitions.ts'
-import { accepts } from '../ranges.ts'
+import { satisfiesAll } from '../ranges.ts'
 import { COLUMNS, codeOf, dataOf, type RowRecord, readerOf } from '../rows.ts'
 
 interface Search {
@@ -105,6 +105,6 @@ function judged(
   row: RowRecord,
 ): ReturnType<typeof anyHits> {
   const { schema } = defined.table
-  if (conditions.length > 0 && !accepts(conditions, readerOf(schema, row))) return undefined
+  if (conditions.length > 0 && !satisfiesAll(conditions, readerOf(schema, row))) return undefined
   return anyHits(words, rowTokens(visibleData(schema, dataOf(row))))
 }
