@@ -52,6 +52,7 @@ export interface AccessLimits {
    */
   readonly max_principals?: number
 }
+/** Default maximum number of keys, and of principals, of a project. */
 const DEFAULT_LIMIT = 10_000
 /** Maximum number of keys of one principal, whether expired or not. */
 const MAX_KEYS_OF_PRINCIPAL = 100
@@ -231,6 +232,7 @@ export function sketchOf({
   }
 }
 
+/** Minimum milliseconds between two updates of the `last_used_at` of a key. */
 const TOUCH_INTERVAL_MS = 60_000
 /**
  * Records the last use of keys. Several gateways may report the same key within a minute; only one

@@ -143,6 +143,7 @@ export async function timeline(
   }
   return items
 }
+/** Number of events in one request. */
 const PAGE = 100
 const page = async (client: Client, id: string, after_sequence: number, limit: number) =>
   (await client.transport.call(api['run.events'], { id, after_sequence, limit })) as {

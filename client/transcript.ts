@@ -66,6 +66,7 @@ export interface TranscriptStep {
 }
 
 const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
+/** Milliseconds before a broken connection is opened again. */
 const RECONNECT_DELAY_MS = 1000
 
 /**

@@ -51,6 +51,7 @@ export class BatonError extends Error {
   }
 }
 
+/** HTTP statuses of responses after which a request may be repeated. */
 const RETRIED = new Set([429, 500, 502, 503, 504])
 /**
  * Milliseconds: `first` is the wait before the second attempt, doubled for each further one up to

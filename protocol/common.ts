@@ -56,6 +56,7 @@ export function parseTimestamp(text: string): number | undefined {
   return Number.isNaN(at) ? undefined : at
 }
 
+/** Number of milliseconds in each unit of duration. */
 const UNITS: Readonly<Record<string, number>> = {
   ns: 1e-6,
   us: 1e-3,

@@ -29,6 +29,7 @@ export interface Paging {
   readonly after?: readonly Value[]
 }
 
+/** Default number of items of a page. */
 const DEFAULT_LIMIT = 20
 
 /** Returns the maximum number of items on the requested page. */

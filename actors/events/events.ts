@@ -30,7 +30,7 @@ import { charge } from './budget.ts'
 import { openingOf } from './hooks.ts'
 import { builtListeners } from './listeners.ts'
 import { publish, publishMany, publishOne, publishRoots } from './publish.ts'
-import { blame, initialSources, publishedBy, remember, type SourcesState } from './state.ts'
+import { countFault, initialSources, publishedBy, remember, type SourcesState } from './state.ts'
 
 const LOOP = 'loop' as string as Kind
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
@@ -173,7 +173,7 @@ export const eventsActor = (
   evolve: {
     'source.published': (state, event, at) => {
       if (event.dedup_key !== undefined) remember(state, event.dedup_key, event.id, at)
-      blame(state, event)
+      countFault(state, event)
       charge(state.budget, event, at)
       return state
     },

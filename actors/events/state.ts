@@ -114,7 +114,7 @@ export function remember({ keys }: SourcesState, key: string, id: string, at: nu
 }
 
 /** Counts the condition faults of triggers, but not of waits. */
-export function blame(
+export function countFault(
   state: SourcesState,
   {
     id: source_event_id,

@@ -138,7 +138,7 @@ const requeue = (
  * Puts the job back in the queue without counting the attempt. A job whose cancellation was
  * requested ends instead.
  */
-export const giveBack = (
+export const requeueUncounted = (
   held: Held,
   counted: 'release' | 'none',
   reason: string,

@@ -28,13 +28,12 @@ import { add, inOrder } from '../heap.ts'
 import { leaseOf, publishArtifact } from './artifacts.ts'
 import { deliveries, isObsolete, nameOf } from './deliveries.ts'
 import { admit, unavailable } from './environments.ts'
-import { cancelled, giveBack, loseLease, mergeEnded, reasons, rested } from './outcomes.ts'
+import { cancelled, loseLease, mergeEnded, reasons, requeueUncounted, rested } from './outcomes.ts'
 import { judge } from './report.ts'
 import {
   attemptsOf,
   byDue,
   dueAt,
-  dueMoved,
   endPause,
   find,
   finish,
@@ -44,6 +43,7 @@ import {
   lease,
   pauseJob,
   type QueueState,
+  restoreDueOrder,
   unlease,
 } from './state.ts'
 import { enter, leave, waitingJobs } from './waiting-jobs.ts'
@@ -183,7 +183,7 @@ export function queueActor(
         const undelivered = held?.lease?.token === lease_token && !held.lease.heard
         return {
           ...(undelivered
-            ? giveBack(held, 'release', reasons.undelivered, cause.at)
+            ? requeueUncounted(held, 'release', reasons.undelivered, cause.at)
             : { events: [] }),
           reply: undefined,
         }
@@ -272,7 +272,7 @@ export function queueActor(
         const held = find(state, id)
         if (!held?.lease) return state
         held.cancel = { at, until: at + duration, ...(reason !== undefined && { reason }) }
-        dueMoved(state, held)
+        restoreDueOrder(state, held)
         return state
       },
       'job.completed': end,
@@ -283,7 +283,7 @@ export function queueActor(
         if (!held?.lease) return state
         Object.assign(held.lease, { expires_at, gateway, heard: true })
         delete held.lease.assumed
-        dueMoved(state, held)
+        restoreDueOrder(state, held)
         return state
       },
     },

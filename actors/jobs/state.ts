@@ -4,7 +4,7 @@
  * form a heap by deadline. The rules are in queue.ts, outcomes.ts and report.ts.
  */
 import type { JobHeader, LeaseGrant } from '../../protocol/jobs/rows.ts'
-import { add, moved, type Order, removeAt } from '../heap.ts'
+import { add, type Order, removeAt, restoreOrder } from '../heap.ts'
 import type { Level } from './waiting-jobs.ts'
 
 /**
@@ -129,8 +129,8 @@ export function endPause(state: QueueState, held: Held): void {
   delete held.rest
 }
 /** Restores the order of `due` after the deadline of a job has changed. */
-export const dueMoved = (state: QueueState, held: Held): void =>
-  moved(state.due, held.place, byDue, state)
+export const restoreDueOrder = (state: QueueState, held: Held): void =>
+  restoreOrder(state.due, held.place, byDue, state)
 /**
  * Ends the lease of a job.
  * @param reported whether the outcome of the lease is known.

@@ -165,7 +165,7 @@ export const dismiss = (on: Draft): void => displace(on, () => true, Infinity)
  * Continues to displace active runs in favor of waiting runs, for each rule with the policy
  * `replace`.
  */
-export function goOnDisplacing(on: Draft): void {
+export function continueDisplacing(on: Draft): void {
   const { record, line } = on.state
   if (!record || line.length === 0) return
   if (record.concurrency === 'replace') displace(on, () => true, 0, false)

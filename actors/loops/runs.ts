@@ -9,7 +9,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import { creditsOf, milliOf } from '../../protocol/loops/credits.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { admitWaiting, dismiss, goOnDisplacing, judge } from './admit.ts'
+import { admitWaiting, continueDisplacing, dismiss, judge } from './admit.ts'
 import { decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
 import { askForPlace, givePlaceBack } from './places.ts'
 import { standingEvents } from './standing.ts'
@@ -130,7 +130,7 @@ export function wake(
     emit(on, { type: 'loop.busy', more_at: null })
     if (state.deleted) dismiss(on)
     else {
-      goOnDisplacing(on)
+      continueDisplacing(on)
       admitWaiting(on)
     }
   }

@@ -242,7 +242,7 @@ export const eraseAll = (on: Draft): void =>
     idsOf(filesOf(on.state), () => true),
   )
 /** Abandons uploads that did not arrive in time. */
-export const giveUp = (on: Draft): void =>
+export const abandonLateUploads = (on: Draft): void =>
   erase(
     on,
     idsOf(filesOf(on.state), ({ until }) => until !== undefined && until <= on.cause.at),

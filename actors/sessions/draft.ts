@@ -11,7 +11,11 @@ import { MAX_CHAIN_DEPTH } from '../../protocol/events/sources.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
 import type { Call, TurnWork } from '../../protocol/sessions/bookkeeping.ts'
-import type { BlockPatch, Said, SessionEvent } from '../../protocol/sessions/events.ts'
+import type {
+  BlockPatch,
+  MessageSourceFacts,
+  SessionEvent,
+} from '../../protocol/sessions/events.ts'
 import {
   type AgentTurn,
   agentTurn,
@@ -174,7 +178,7 @@ export const depthOf = ({ work: { depth, owner } }: Turn): number =>
 function saidIn(
   { state, change: changed }: Draft,
   { role, turn_id }: TranscriptMessage,
-): { said?: Said } {
+): { said?: MessageSourceFacts } {
   if (role !== 'user' && role !== 'assistant') return {}
   const turn = turn_id === undefined ? undefined : state.turns[turn_id]
   const session = patch(state.record, changed)

@@ -14,7 +14,7 @@ import type {
   Defined,
   Hashed,
   Keyed,
-  Placing,
+  PlaceInput,
   SessionCommands,
 } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
@@ -36,8 +36,8 @@ import { initialSession, type SessionState } from './state.ts'
 import { tellChannel, tellEnd, tellSpending } from './turns/report.ts'
 
 type Extra = {
-  'agent.invoke': Placing & Keyed
-  'session.create': Placing
+  'agent.invoke': PlaceInput & Keyed
+  'session.create': PlaceInput
   'session.start_turn': Keyed
   'session.nudge': Keyed & Hashed
   'session.append': Partial<Defined>

@@ -14,7 +14,7 @@ import type { Appended, Defined } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import { type AgentTurn, publicSession, type Session } from '../../protocol/sessions/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { eraseAll, giveUp } from './attachments.ts'
+import { abandonLateUploads, eraseAll } from './attachments.ts'
 import {
   answering,
   change,
@@ -226,7 +226,7 @@ export const wake =
       return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
     }
     expirePass(on)
-    giveUp(on)
+    abandonLateUploads(on)
     for (const turn of turnsOf(state)) {
       if (budgetEnds(turn) > cause.at) continue
       const { timeout_seconds } = turn.work.definition

@@ -23,7 +23,7 @@ import {
   type DeliveryOutcome,
   MAX_ATTEMPTS,
   pauseAfter,
-  type Resent,
+  type ResendInput,
   START_TIMEOUT_MS,
 } from '../../protocol/webhooks/delivery.ts'
 import type { Attempt, DeliveryRecord } from '../../protocol/webhooks/rows.ts'
@@ -67,7 +67,7 @@ function open(state: State, opening: Input<'delivery.open'>, cause: Cause): Done
 /** Sends the content of another delivery again. The gateway has checked that delivery. */
 const resend = (
   state: State,
-  { opening, delivery_id }: Resent & { readonly delivery_id: string },
+  { opening, delivery_id }: ResendInput & { readonly delivery_id: string },
   cause: Cause,
 ): Decided<DeliveryEvent, DeliveryRecord> => ({
   ...(state ? nothing : opened(opening, cause, delivery_id)),
@@ -214,7 +214,7 @@ const actor: Actor<
   Api,
   'delivery',
   DeliveryCommands,
-  { 'webhook.resend': Resent }
+  { 'webhook.resend': ResendInput }
 > = {
   kind: 'delivery',
   initial: () => null,

@@ -40,6 +40,7 @@ export interface Settings {
 const SUFFIX = '_WORKER_ENVIRONMENT_ID'
 /** Default number of concurrent jobs. */
 const CONCURRENCY = 4
+/** Maximum number of concurrent jobs that can be configured. */
 const MAX_CONCURRENCY = 256
 const quietLevels: ReadonlySet<string> = new Set(['warn', 'error', 'fatal', 'silent'])
 

@@ -5,6 +5,7 @@
 import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 import type { Transcript } from '../transcript.ts'
 
+/** Maximum length of a printed line in characters. */
 const MAX_LINE_LENGTH = 130
 const clipped = (text: string): string =>
   text.length > MAX_LINE_LENGTH ? `${text.slice(0, MAX_LINE_LENGTH - 1)}…` : text

@@ -45,8 +45,11 @@ interface MemberPlan {
   readonly plan: Plan
 }
 
+/** Nesting in levels from which a value is edited as JSON. */
 const MAX_DEPTH = 5
+/** Maximum number of options of a selection. */
 const MAX_CHOICES = 500
+/** Maximum length in characters of a text that is edited in one line. */
 const MAX_SHORT_LENGTH = 160
 
 const isSchema = (value: unknown): value is FormSchema =>

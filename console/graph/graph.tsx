@@ -27,6 +27,7 @@ interface Drag {
   readonly y: number
   readonly moved: boolean
 }
+/** Pixels by which an arrow key moves the graph. */
 const STEP_PX = 60
 
 /**

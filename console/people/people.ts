@@ -34,6 +34,7 @@ export interface People {
 }
 
 const ROLE = 'role:'
+/** Maximum number of principals, agents and roles, each, that are loaded. */
 const LIMIT = 200
 
 /** Loads the people of a project. All components share the requests. */

@@ -34,12 +34,14 @@ export interface FileStart {
 export type LoadFile = (most: number, signal: AbortSignal) => Promise<FileStart>
 
 const MIB = 1_048_576
+/** Number of bytes of a text file that are loaded for the preview. */
 const MAX_TEXT_BYTES = 2 * MIB
 /**
  * Number of characters above which Markdown is shown as plain text, because it is laid out as a
  * whole.
  */
 const MAX_MARKDOWN_LENGTH = 200_000
+/** Maximum size in bytes of an image, audio or video file that is loaded for the preview. */
 const MAX_MEDIA_BYTES = 64 * MIB
 const asMedia: ReadonlySet<PreviewKind> = new Set(['image', 'audio', 'video', 'pdf'])
 const hasTwoViews: ReadonlySet<PreviewKind> = new Set(['markdown', 'json', 'csv', 'html'])
@@ -250,8 +252,11 @@ function HtmlFrame({ value }: { readonly value: string }) {
   )
 }
 
+/** Maximum number of shown records of a CSV file. */
 const MAX_RECORDS = 20_000
+/** Maximum number of shown columns of a CSV file. */
 const MAX_COLUMNS = 60
+/** Maximum number of shown characters of a CSV field. */
 const MAX_CELL_LENGTH = 300
 function CsvTable({ value }: { readonly value: string }) {
   const records = useMemo(() => readCsv(value, undefined, MAX_RECORDS + 1), [value])

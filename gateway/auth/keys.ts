@@ -27,6 +27,7 @@ export interface Presented {
   readonly handle?: string
 }
 
+/** Length in characters of the tag that connects a key with its project, and of a key prefix. */
 const TAG_LENGTH = 8
 /**
  * Returns the tag of a project in its keys. Two projects may share a tag, so a tag only narrows the

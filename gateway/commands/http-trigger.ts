@@ -33,6 +33,7 @@ const NOBODY: HandleOwner = {
   loop_id: 'loop_00000000000000000000000000',
   trigger_id: 'trig_00000000000000000000000000',
 }
+/** Maximum length of an idempotency key in characters. */
 const MAX_KEY_LENGTH = 255
 const missing = (): Refusal => refuse('not_found', undefined, 'There is no such trigger.')
 

@@ -20,6 +20,7 @@ export interface Binding {
   readonly filters: Readonly<Record<string, unknown>>
 }
 
+/** Size of the signature of a cursor in bytes. */
 const SEAL_BYTES = 16
 
 /** Returns JSON with sorted keys, so that equal values have the same text. */

@@ -21,6 +21,7 @@ export interface Identity {
   readonly fingerprint?: string
 }
 
+/** Maximum length of an idempotency key in characters. */
 const MAX_KEY_LENGTH = 255
 
 /**

@@ -7,7 +7,9 @@ import type { World } from '../ports.ts'
 
 export type Sealer = Pick<World, 'seal'>
 
+/** Size of the signature of a token in bytes. */
 const SEAL_BYTES = 20
+/** Maximum length of a token in characters. Longer tokens are invalid. */
 const MAX_TOKEN_LENGTH = 2048
 const sealOf = (world: Sealer, purpose: string, text: string): Uint8Array =>
   world.seal(`${purpose}\n${text}`).subarray(0, SEAL_BYTES)

@@ -21,7 +21,7 @@ import { openPreviews, type Previews } from '../sessions/transcript/previews.ts'
 import type { Connection } from './connection.ts'
 import { openWorkerTerminals, type WorkerTerminals } from './environments/terminals.ts'
 import { type Answers, answers } from './jobs/answers.ts'
-import { type PreparedFilters, sharedWants } from './jobs/eligible.ts'
+import { createFilterCache, type PreparedFilters } from './jobs/eligible.ts'
 import type { OfferSubscription } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 import { TimerWheel } from './timer-wheel.ts'
@@ -137,7 +137,7 @@ export const openEdge = (world: World, serves: Serves): Edge => ({
   serves,
   connections: new Set(),
   timerWheel: new TimerWheel(world),
-  wants: sharedWants(),
+  wants: createFilterCache(),
   sessions: new Map(),
   markets: new Map(),
   answers: answers(() => world.now()),

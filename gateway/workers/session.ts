@@ -6,7 +6,7 @@
  * S1. `held` contains the leases of this session that the gateway has learned of, including the
  *     leases of the jobs in `ready`.
  * S2. The gateway takes a job only if `limit` exceeds the number of held, unreported jobs plus the
- *     number of reserved slots. `freeSlots` is checked before a slot is reserved, and a job that
+ *     number of reserved slots. `takeableJobs` is checked before a slot is reserved, and a job that
  *     arrives without a reservation is refused when no slot is free.
  * S3. Leases survive the connection. When a session is closed, only jobs that were never written to
  *     the socket return to their queues.
@@ -277,7 +277,7 @@ export function recordReport(
  * Returns the number of further jobs that may be taken for the session: the remaining slots of its
  * latest claim or, after a prompt claim, of the expected claim, but at most the free slots.
  */
-export function freeSlots(session: Session, now: number): number {
+export function takeableJobs(session: Session, now: number): number {
   const { next, prompt } = session
   const claim =
     session.claims.at(-1) ?? (prompt && next && now - next.since <= PROMPT_MS ? next : undefined)

@@ -89,6 +89,7 @@ export const sync: Parse<string> = (text) =>
   text === 'always' || (parseDuration(text) ?? 0) >= 1000
     ? text
     : wrong('must be `always` or a duration of at least 1s, such as 2m')
+/** Number of bytes in each unit of size. */
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
   KiB: 2 ** 10,

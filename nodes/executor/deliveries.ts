@@ -51,6 +51,7 @@ interface Without {
  * response.
  */
 const LIMITS = { timeout: 10_000, answer: 65_536 } as const
+/** Size of a signing key in bytes. */
 const KEY_BYTES = 32
 const sealedElsewhere: Without = {
   error: 'The query of the URL cannot be decrypted; set the URL with its values again.',

@@ -5,7 +5,7 @@ import type { WorkerLaunch } from './provider.ts'
 const MIN_SECRET_LENGTH = 16
 
 /** Returns a text without the given secrets. Values shorter than `MIN_SECRET_LENGTH` remain. */
-export const conceal = (text: string, secrets: readonly string[]): string =>
+export const redactSecrets = (text: string, secrets: readonly string[]): string =>
   secrets
     .filter((secret) => secret.length >= MIN_SECRET_LENGTH)
     .reduce((shown, secret) => shown.replaceAll(secret, '[redacted]'), text)

@@ -45,12 +45,15 @@ type Needs = Pick<
   'ask' | 'command' | 'everywhere' | 'id' | 'later' | 'log' | 'now' | 'organization' | 'view'
 >
 
+/** Maximum number of concurrent connections. */
 const MAX_CLIENTS = 100
+/** Maximum number of recipients of a message. */
 const MAX_RECIPIENTS = 20
 /** Milliseconds of inactivity after which a connection ends. */
 const IDLE_MS = 60_000
 /** Milliseconds after which a connection ends in any case. */
 const SESSION_MS = 600_000
+/** Milliseconds that open connections have to end when the listener closes. */
 const CLOSE_MS = 5000
 
 interface Recipient {

@@ -18,9 +18,11 @@ import { sentence } from './failures.ts'
 import { type Pulling, pull } from './journal/pull.ts'
 import type { Nats } from './server/connect.ts'
 
+/** Approximate maximum number of received messages that wait for the handler. */
 const AHEAD = 512
 /** Milliseconds between two checks of the stream's last sequence. */
 const CHECK_EVERY_MS = 3000
+/** Maximum milliseconds between two attempts after failures. */
 const MAX_PAUSE_MS = 10_000
 
 /** Creates a signal that one task waits for and another task sends. */

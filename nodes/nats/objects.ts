@@ -30,6 +30,7 @@ import type { Nats } from './server/connect.ts'
 
 /** Size in bytes of all chunks except the last. It must be below the servers' `max_payload`. */
 const CHUNK_BYTES = 262_144
+/** Maximum number of chunks of a write that are in flight. */
 const WINDOW = 4
 /** Maximum number of bytes of one fetch. */
 const AHEAD_BYTES = 4 * CHUNK_BYTES

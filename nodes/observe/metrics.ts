@@ -8,6 +8,7 @@ import type { ShardGauges } from '../host/host.ts'
 import type { ResolverMeasure } from '../resolver/resolver.ts'
 import { createResolverMetrics } from './resolver-metrics.ts'
 
+/** Bucket bounds in seconds for operations that take milliseconds. */
 const FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 
 /**

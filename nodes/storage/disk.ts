@@ -19,6 +19,7 @@ export interface DiskUse {
  * `RESERVE_BYTES`, but never more than the share `RESERVE` of the whole disk.
  */
 const RESERVE = 0.1
+/** Minimum size of the reserve in bytes. */
 const RESERVE_BYTES = 8 * 2 ** 20
 /** Milliseconds between two measurements of the store, each of which inspects all of its files. */
 const MEASURE_EVERY_MS = 30_000

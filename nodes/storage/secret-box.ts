@@ -8,7 +8,9 @@ import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
 import type { World } from '../../gateway/ports.ts'
 import type { Random } from '../host/ports.ts'
 
+/** Size of the nonce before the ciphertext, in bytes. */
 const NONCE_BYTES = 12
+/** Size of the authentication tag after the ciphertext, in bytes. */
 const TAG_BYTES = 16
 
 /**

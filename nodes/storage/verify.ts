@@ -16,7 +16,9 @@ import type { Clock, Journal } from '../host/ports.ts'
 import type { Scan } from '../nats/journal/scan.ts'
 
 const DAY_MS = 86_400_000
+/** Milliseconds between two steps. */
 const STEP_MS = 10_000
+/** Minimum number of entries that a step reads. */
 const MIN_ENTRIES = 64
 /**
  * Number of attempts to read an entry before it counts as damaged because it is not delivered. One

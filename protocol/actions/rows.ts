@@ -212,6 +212,7 @@ export type CatalogEntry = Static<typeof CatalogEntry>
 const P = '/projects/:project'
 const tag = 'actions'
 const mine = { kind: 'project' } as const
+/** Maximum size in bytes of the body of a request that defines an action. */
 const LIMIT = 131_072
 
 export const actions = {

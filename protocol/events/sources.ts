@@ -132,7 +132,7 @@ export interface Awaited {
 export interface Published {
   readonly source_event_id: string
   readonly deduped?: true
-  readonly unsure?: Unsure
+  readonly unsure?: UnsureReply
 }
 /**
  * The reply of an actor that cannot decide whether a key was used. At most one event is stored
@@ -145,7 +145,7 @@ export interface Published {
  *     in that generation or the next one, which the actor remembers. If the actor has advanced
  *     further, it returns `unsure` again.
  */
-export interface Unsure {
+export interface UnsureReply {
   readonly generation: number
   readonly keys: readonly string[]
 }

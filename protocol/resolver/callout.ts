@@ -21,6 +21,7 @@ import type { ResolverSettings } from './schema.ts'
 
 /** Maximum size of the body of a response, in bytes. */
 export const MAX_ANSWER_BYTES = 1_048_576
+/** Maximum length of a digest, and of an error code, in characters. */
 const MAX_DIGEST_LENGTH = 256
 
 /** The origin of the turn or run that needs a definition. */

@@ -182,7 +182,7 @@ export interface Place {
   readonly of_run?: true
 }
 /** The data that the gateway adds to an invocation and to the creation of a session. */
-export interface Placing {
+export interface PlaceInput {
   readonly place: Place
 }
 /** The data that the gateway adds to requests that may start a turn. */

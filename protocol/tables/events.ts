@@ -7,7 +7,7 @@
  * about rows contains facts from a view as of a change. The actor applies the later changes in its
  * window to these facts, and so decides on the current rows:
  *
- *     gateway:  table_facts of a view → command with the facts → `Stale`: repeat with later facts
+ *     gateway:  table_facts of a view → command with facts → `StaleReply`: repeat with later facts
  *     actor:    facts (as of change n) + window (changes after n) = current rows
  */
 import type { JsonObject } from '../common.ts'
@@ -217,7 +217,7 @@ export type AddedTableInputs = {
  * meantime. Nothing was stored, so the gateway repeats the command under the same id, with facts of
  * a view that has applied the change `stale`.
  */
-export interface Stale {
+export interface StaleReply {
   readonly stale: number
 }
 /**
@@ -241,15 +241,15 @@ export interface Updated {
 }
 /** The replies of tables that the gateway completes before it answers the client. */
 export type TableReplies = {
-  'row.insert': Inserted | Stale
-  'row.bulk': Inserted | Stale
+  'row.insert': Inserted | StaleReply
+  'row.bulk': Inserted | StaleReply
   'row.upsert':
     | (Inserted & { readonly created: true })
     | (Updated & { readonly created: false })
-    | Stale
-  'row.update': Updated | Stale
-  'row.delete': Stale | undefined
+    | StaleReply
+  'row.update': Updated | StaleReply
+  'row.delete': StaleReply | undefined
 }
 /** Whether a reply requests later facts. */
-export const isStale = (reply: unknown): reply is Stale =>
+export const isStale = (reply: unknown): reply is StaleReply =>
   typeof reply === 'object' && reply !== null && 'stale' in reply

@@ -6,7 +6,7 @@ import { repositoriesOf, tagLines, tagsOf } from '../../console/pages/environmen
 import { linesOf } from '../../console/pages/tables/files/export.ts'
 import {
   bulksOf,
-  NEW,
+  NEW_COLUMN,
   newColumns,
   planImport,
   readFile,
@@ -189,7 +189,7 @@ t.test('an import maps columns, converts values and names the lines of faults', 
   t.strictSame(suggested(file, schema), ['number', 'amount', 'paid', ''])
   const added = newColumns(file, schema)
   t.strictSame(added.get(3), { name: '_2nd_note', type: 'string' })
-  const { rows, faults } = planImport(file, ['number', 'amount', 'paid', NEW], schema, added)
+  const { rows, faults } = planImport(file, ['number', 'amount', 'paid', NEW_COLUMN], schema, added)
   t.strictSame(rows, [{ line: 2, data: { number: 'A', amount: 1, paid: true, _2nd_note: 'x' } }])
   t.strictSame(
     faults.map(({ line }) => line),

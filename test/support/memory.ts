@@ -269,4 +269,4 @@ export function seeded(seed: number): Random {
   }
   return { bytes: (length) => Uint8Array.from({ length }, () => next() & 255) }
 }
-export const silent = { debug() {}, info() {}, warn() {}, error() {} }
+export const silentLog = { debug() {}, info() {}, warn() {}, error() {} }

@@ -21,7 +21,7 @@ import { api, type RowName } from '../../protocol/api.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
 import { undescribed } from './frames.ts'
 import { send } from './http.ts'
-import { silent } from './memory.ts'
+import { silentLog } from './memory.ts'
 import { openWorkerSocket } from './worker-socket.ts'
 
 interface Answer<T = Record<string, unknown>> {
@@ -203,7 +203,7 @@ interface Found {
  */
 export async function service(
   settings: Record<string, string> = {},
-  { found, log = silent }: { readonly found?: Found; readonly log?: Log } = {},
+  { found, log = silentLog }: { readonly found?: Found; readonly log?: Log } = {},
 ): Promise<Service> {
   const data = mkdtempSync(join(tmpdir(), 'baton-test-'))
   const { path } = await findServer(process.env)

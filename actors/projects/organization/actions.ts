@@ -23,6 +23,7 @@ import type { OrganizationOptions, OrganizationState } from './state.ts'
 
 type Rows = typeof organizationActions
 type Decided = Decision<OrganizationActionEvent, OrganizationAction>
+/** Maximum number of actions of an organization. */
 const MAX_ACTIONS = 1000
 
 const named = ({ actions }: OrganizationState, name: string): KeptOrganizationAction | undefined =>

@@ -33,9 +33,13 @@ import type { ConsoleHolder } from './console-state.ts'
 type Holder = ConsoleHolder & KeyHolder
 type In<N extends keyof ConsoleCommands> = ConsoleCommands[N]['input']
 
+/** Maximum number of console sessions of the organization. */
 const MAX_SESSIONS = 10_000
+/** Maximum number of console sessions of one principal. A new session replaces the oldest one. */
 const MAX_OF_PRINCIPAL = 50
+/** Maximum number of unused sign-in links. */
 const MAX_LINKS = 100
+/** Milliseconds after which a sign-in link expires. */
 const LINK_MS = 3_600_000
 
 const withHash = (
@@ -262,6 +266,7 @@ export function createLink(
   }
 }
 
+/** Minimum milliseconds between two updates of the time at which a session was last used. */
 const USED_INTERVAL_MS = 60_000
 /** Records the last use of keys and console sessions, at most once a minute for each. */
 export function lastUsed(

@@ -29,6 +29,7 @@ export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
 const PAUSE_AFTER = 200
 /** Maximum total number of characters of the outputs of all branches, as JSON. */
 const MAX_OUTPUTS_LENGTH = 786_432
+/** Default maximum number of concurrent branches of a step. */
 const CONCURRENCY = 10
 
 /** Whether the commit is full, so that branches have to pause. */

@@ -20,7 +20,7 @@ import {
 } from '../draft.ts'
 import type { Live, SessionState, Turn } from '../state.ts'
 import { callOf, openQuestions, settle, waitOf } from '../turns/call-results.ts'
-import { conclude, goOn, pump, requeue } from '../turns/turns.ts'
+import { conclude, continueTurn, pump, requeue } from '../turns/turns.ts'
 
 /** Handles a change to one of this session's questions. The transcript shows every change. */
 export const interactionChanged =
@@ -49,7 +49,7 @@ function opened(on: Draft, id: string, tool_call_id: string): void {
     progress: { interaction_id: call.interaction_id },
   })
   noteCall(on, id, call.id, { state: 'waiting' })
-  goOn(on, id)
+  continueTurn(on, id)
 }
 
 /**
@@ -109,7 +109,7 @@ const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefin
 function resume(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   if (!turn) return
-  if (turn.record.status !== 'waiting') return void goOn(on, id)
+  if (turn.record.status !== 'waiting') return void continueTurn(on, id)
   const calls = Object.values(turn.work.segment?.calls ?? {})
   const waiting = calls.find(({ state }) => state === 'waiting')
   if (waiting && !calls.some(({ state }) => state === 'ready')) {

@@ -25,14 +25,14 @@ import type { Turn } from '../state.ts'
 import { callOf, refusedFor, settle, waitOf } from './call-results.ts'
 import { callsOf } from './calls.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
-import { failed, type Next } from './next.ts'
+import { failed, type TurnStep } from './next.ts'
 import { askApproval, askPerson } from './questions.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
 /** Number of characters beyond which the signature of a call is shortened. */
 const MAX_SIGNATURE_LENGTH = 200
 /** Opens a segment for an answer that uses tools. */
-export function openSegment(on: Draft, id: string, given: readonly Block[]): Next {
+export function openSegment(on: Draft, id: string, given: readonly Block[]): TurnStep {
   const { generation } = (turnOf(on, id) as Turn).work
   if (!generation) return undefined
   const content = unique(on, given)
@@ -87,7 +87,7 @@ function unique(on: Draft, content: readonly Block[]): Block[] {
  * asks people for an answer or an approval, or leaves the call ready.
  * @returns the end of the turn if the turn repeats the call too often.
  */
-function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): Next {
+function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): TurnStep {
   const signature = signatureOf(name, input)
   emit(on, { type: 'call.counted', id, signature })
   const { definition, output_schema, repeats, skills } = (turnOf(on, id) as Turn).work
@@ -191,7 +191,7 @@ function act(
  * Advances the calls of a running turn: dispatches ready calls, suspends the turn when only
  * questions are open, and commits the rows when all calls are settled.
  */
-export function advanceSegment(on: Draft, id: string): Next {
+export function advanceSegment(on: Draft, id: string): TurnStep {
   const calls = () => Object.values(turnOf(on, id)?.work.segment?.calls ?? {})
   for (const call of calls()) if (call.state === 'ready') dispatch(on, id, call)
   const states = new Set(calls().map(({ state }) => state))
@@ -280,7 +280,7 @@ function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[
 }
 
 /** Commits the row and its results when all calls are settled. */
-function commit(on: Draft, id: string): Next {
+function commit(on: Draft, id: string): TurnStep {
   const { segment, next_index, output } = (turnOf(on, id) as Turn).work
   if (!segment) return undefined
   const calls = Object.values(segment.calls).sort((a, b) => a.index - b.index)

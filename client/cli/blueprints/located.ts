@@ -48,6 +48,7 @@ export class FileFaults extends Mistake {
     this.faults = faults
   }
 }
+/** Maximum number of faults in one message. */
 const MAX_SHOWN = 200
 const more = (count: number): string[] => (count > 0 ? [`… and ${count} more`] : [])
 

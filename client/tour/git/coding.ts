@@ -24,6 +24,7 @@ const OPEN = 'tour/sums'
 const CLOSED = 'tour/terms'
 /** Milliseconds within which a host must prepare the environment. */
 const PREPARE_MS = 15_000
+/** Milliseconds between two checks of the state of the environment. */
 const LOOK_MS = 200
 
 /** The program with a mistake, its test, and the correction. */

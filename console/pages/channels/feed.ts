@@ -89,6 +89,7 @@ export type Line =
       readonly head: boolean
     }
 
+/** Maximum milliseconds between consecutive messages of one author that share a heading. */
 const GROUP_MS = 5 * 60_000
 const dayOf = (at: string): string => new Date(at).toDateString()
 

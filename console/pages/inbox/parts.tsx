@@ -24,6 +24,7 @@ interface Props {
   readonly interaction: Interaction
 }
 
+/** Milliseconds before a deadline from which it is highlighted. */
 const NEAR_DEADLINE_MS = 3_600_000
 /** Shows the remaining time in which a question can be answered. */
 export function Deadline({ at }: { readonly at: string }) {

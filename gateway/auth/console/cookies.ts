@@ -30,6 +30,7 @@ export type CookieUse = 'session' | 'sign_in'
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const PURPOSE = 'console session'
+/** Maximum length of a `Cookie` header in characters. Longer headers are ignored. */
 const MAX_HEADER_LENGTH = 16_384
 
 /**

@@ -29,6 +29,7 @@ export const OIDC_CALLBACK = '/auth/oidc/callback'
 const PURPOSE = 'oidc sign-in'
 /** Seconds within which a person must finish signing in at the provider. */
 const SIGN_IN_TIMEOUT_S = 600
+/** Maximum length in characters of the path to which a sign-in returns. */
 const MAX_RETURN_LENGTH = 1024
 
 /**

@@ -79,6 +79,7 @@ export interface ConsoleSessions {
   endOf(caller: Caller): number | undefined
 }
 
+/** Maximum number of cached sessions. */
 const REMEMBERED = 10_000
 const nameOf = ({ project = '', people }: Preference): string =>
   `${people ? 'people' : ''} ${project}`

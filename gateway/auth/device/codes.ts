@@ -11,9 +11,11 @@ import type { World } from '../../ports.ts'
  * form no words.
  */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
+/** Number of letters of a user code. */
 const CODE_LENGTH = 8
 /** Random bytes from this value upwards are discarded, so that every letter is equally likely. */
 const FAIR = 256 - (256 % LETTERS.length)
+/** Number of random bytes of a device code. */
 const DEVICE_CODE_BYTES = 32
 
 /** Returns a new random device code, as hex. */

@@ -107,6 +107,7 @@ const formOf = (incoming: Incoming) =>
   })
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+/** Maximum length of a form field in characters. */
 const MAX_FIELD_LENGTH = 100
 /**
  * Reads the fields in which a device describes itself.

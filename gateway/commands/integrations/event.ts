@@ -43,6 +43,7 @@ const verbs: Readonly<Record<ProviderName, Readonly<Record<string, string>>>> = 
   },
 }
 const SEGMENT = /^[A-Za-z0-9_-]{1,48}$/
+/** Maximum length of a delivery id in characters. */
 const MAX_DELIVERY_ID_LENGTH = 255
 
 const memberOf = (value: unknown, name: string): unknown =>

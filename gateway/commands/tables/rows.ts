@@ -10,7 +10,7 @@ import type { CommandReply } from '../../../protocol/queries/commands.ts'
 import {
   type Inserted,
   isStale,
-  type Stale,
+  type StaleReply,
   type TableFacts,
   type Updated,
 } from '../../../protocol/tables/events.ts'
@@ -32,7 +32,7 @@ export interface RowChange<R> {
 type Changes<R> = Promise<RowChange<R> | Refusal>
 
 type RowCommand = 'row.insert' | 'row.bulk' | 'row.upsert' | 'row.update' | 'row.delete'
-type Finished<N extends RowCommand> = Exclude<CommandReply<'table', N>, Stale>
+type Finished<N extends RowCommand> = Exclude<CommandReply<'table', N>, StaleReply>
 
 /**
  * Adds facts to a command, and repeats it with later facts while the table requests them. After

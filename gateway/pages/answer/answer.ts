@@ -19,6 +19,7 @@ import { type LinkClaim, readToken } from './token.ts'
 
 /** Maximum size of a form in bytes. */
 export const MAX_FORM_BYTES = 65_536
+/** Maximum length of a comment in characters. */
 const MAX_COMMENT_LENGTH = 16_384
 
 interface Opened {

@@ -8,7 +8,7 @@
  */
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { offerCapability } from '../../../protocol/subjects.ts'
-import { freeSlots, type Listened, matchesClaim, type Session } from '../session.ts'
+import { type Listened, matchesClaim, type Session, takeableJobs } from '../session.ts'
 import { keyOf } from './eligible.ts'
 
 /** The sessions of one project by interest, and how often they were chosen. */
@@ -28,13 +28,13 @@ export interface JobGroup {
   readonly keys: readonly string[]
 }
 
-/** Returns the line of a job. */
+/** Returns the group of a job. */
 export function groupOfJob(queue: string, job: JobHeader): JobGroup {
   const capability = offerCapability(job)
   return { queue, keys: [{ queue, capability }, { queue }, { capability }, {}].map(keyOf) }
 }
 
-/** Returns the subscriptions that match the jobs of a line. */
+/** Returns the subscriptions that match the jobs of a group. */
 export function matchingSubscriptions({ interests }: Candidates, { keys }: JobGroup): Listened[] {
   const found: Listened[] = []
   for (const key of keys) {
@@ -45,26 +45,26 @@ export function matchingSubscriptions({ interests }: Candidates, { keys }: JobGr
 }
 
 /**
- * Returns the earliest `since` of the interests that match a line and have claimants, or Infinity
+ * Returns the earliest `since` of the interests that match a group and have claimants, or Infinity
  * when there are none.
  */
-export function openSince(candidates: Candidates, line: JobGroup): number {
+export function openSince(candidates: Candidates, group: JobGroup): number {
   let first = Number.POSITIVE_INFINITY
-  for (const { claimants, since } of matchingSubscriptions(candidates, line))
+  for (const { claimants, since } of matchingSubscriptions(candidates, group))
     if (claimants.size > 0 && since < first) first = since
   return first
 }
 
-/** Returns whether a job of a line may be taken for at least one session. */
+/** Returns whether a job of a group may be taken for at least one session. */
 export function hasRoom(
   candidates: Candidates,
-  line: JobGroup,
+  group: JobGroup,
   job: JobHeader,
   now: number,
 ): boolean {
-  for (const { claimants } of matchingSubscriptions(candidates, line))
+  for (const { claimants } of matchingSubscriptions(candidates, group))
     for (const session of claimants)
-      if (freeSlots(session, now) > 0 && matchesClaim(session, job, line.queue)) return true
+      if (takeableJobs(session, now) > 0 && matchesClaim(session, job, group.queue)) return true
   return false
 }
 
@@ -74,15 +74,15 @@ export function hasRoom(
  */
 export function choose(
   candidates: Candidates,
-  line: JobGroup,
+  group: JobGroup,
   job: JobHeader,
   now: number,
 ): Session | undefined {
   let first: Session | undefined
-  for (const { claimants } of matchingSubscriptions(candidates, line)) {
+  for (const { claimants } of matchingSubscriptions(candidates, group)) {
     for (const session of claimants) {
       if (first && session.served >= first.served) break
-      if (freeSlots(session, now) <= 0 || !matchesClaim(session, job, line.queue)) continue
+      if (takeableJobs(session, now) <= 0 || !matchesClaim(session, job, group.queue)) continue
       first = session
       break
     }

@@ -18,7 +18,7 @@ import { sizes } from '../../../protocol/workers/socket.ts'
 import { type Edge, limits } from '../edge.ts'
 import { claimedFrame } from '../frames.ts'
 import { type Claim, expectClaim, type Ready, recordClaim, type Session } from '../session.ts'
-import { eligible, narrowed, type PreparedFilters } from './eligible.ts'
+import { claimFilters, eligible, type PreparedFilters } from './eligible.ts'
 import { withdraw } from './held-leases.ts'
 import { hint, remind, stopReminders } from './hint.ts'
 import { handleCapacityGain, settle } from './offers.ts'
@@ -51,7 +51,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   if (slots !== undefined) session.limit = session.concurrency
   const wants =
     frame.queues || frame.action_names || frame.models
-      ? edge.wants(narrowed(session.wants.filters, frame))
+      ? edge.wants(claimFilters(session.wants.filters, frame))
       : session.wants
   const made = new OpenClaim(edge, session, message_id, wants, slots ?? session.concurrency)
   edge.timerWheel.add(edge.world.settings.timing.poll * 1000, made)

@@ -57,10 +57,10 @@ export function prepareFilters(filters: Filters): PreparedFilters {
 const MAX_CACHED = 1000
 
 /**
- * Creates a `prepareFilters` with a cache: equal filters share one object, until the cache is full and is
- * cleared.
+ * Creates a `prepareFilters` with a cache: equal filters share one object, until the cache is full
+ * and is cleared.
  */
-export function sharedWants(): (filters: Filters) => PreparedFilters {
+export function createFilterCache(): (filters: Filters) => PreparedFilters {
   const known = new Map<string, PreparedFilters>()
   return (filters) => {
     const key = JSON.stringify([
@@ -80,7 +80,7 @@ export function sharedWants(): (filters: Filters) => PreparedFilters {
 }
 
 /** Returns the filters of one claim. The lists in the claim replace the registered lists. */
-export const narrowed = (registered: Filters, claim: Filters): Filters => ({
+export const claimFilters = (registered: Filters, claim: Filters): Filters => ({
   ...registered,
   ...(claim.queues && { queues: claim.queues }),
   ...(claim.action_names && { action_names: claim.action_names }),

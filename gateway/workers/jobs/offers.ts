@@ -17,7 +17,7 @@ import { lineOf } from '../../../protocol/subjects.ts'
 import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
 import { type Edge, limits, type Served } from '../edge.ts'
-import { freeSlots, type Session, takesJobs, unusedSlots } from '../session.ts'
+import { type Session, takeableJobs, takesJobs, unusedSlots } from '../session.ts'
 import type { Task } from '../timer-wheel.ts'
 import {
   type Candidates,
@@ -64,7 +64,7 @@ export function settle(edge: Edge, session: Session): void {
       session,
       listens ? [...new Set([session.wants, ...session.claims.map((claim) => claim.wants)])] : [],
     )
-  const open = freeSlots(session, now) > 0
+  const open = takeableJobs(session, now) > 0
   if (!changed && open === session.claimant) return
   session.claimant = open
   for (const listened of session.listened) {
@@ -181,13 +181,13 @@ function orderOf(
   if (subscription.orders.size >= limits.orders)
     for (const [other, { idle }] of subscription.orders) if (idle) subscription.orders.delete(other)
   const { now, later } = edge.world
-  const line = groupOfJob(queue, first)
+  const group = groupOfJob(queue, first)
   const order = new Order<JobHeader, Promised>({
-    fits: (job) => subscription.promised.has(job.id) || hasRoom(subscription, line, job, now()),
+    fits: (job) => subscription.promised.has(job.id) || hasRoom(subscription, group, job, now()),
     take: (job, again) => {
       const session =
         subscription.promised.get(job.id) ??
-        (again ? undefined : choose(subscription, line, job, now()))
+        (again ? undefined : choose(subscription, group, job, now()))
       if (!session) return undefined
       reserve(edge, subscription, session, job.id)
       return { job_id: job.id, session }
@@ -195,7 +195,7 @@ function orderOf(
     now,
     later,
     shards: edge.world.settings.shards,
-    since: () => openSince(subscription, line),
+    since: () => openSince(subscription, group),
   })
   subscription.orders.set(key, order)
   return order

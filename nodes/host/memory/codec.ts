@@ -12,7 +12,7 @@ import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Entry, Envelope, Event } from '../../../protocol/entry.ts'
 import type { Blobs } from '../ports.ts'
-import { CompactWriter, isCompact, type Outside, restore } from './compact.ts'
+import { CompactWriter, type EventsReference, isCompact, restore } from './compact.ts'
 
 /** Characters of JSON above which the content of an entry is stored outside the journal. */
 export const MAX_INLINE_CHARACTERS = 256 * 1024
@@ -44,7 +44,7 @@ export interface EnvelopeWriter {
   /** Adds an entry. Returns the number of characters of its JSON. */
   add(entry: Entry): number
   /** Replaces the content of an entry by the name of the value that contains it. */
-  moveOut(index: number, entry: Entry, outside: Outside): void
+  moveOut(index: number, entry: Entry, outside: EventsReference): void
   /** Returns the JSON of an entry, if the JSON of the envelope contains it. */
   part(index: number): string | undefined
   /** Returns the JSON of the envelope. */
@@ -59,7 +59,7 @@ class PlainWriter implements EnvelopeWriter {
     this.#parts.push(part)
     return part.length
   }
-  moveOut(index: number, { events: _, reply: __, ...rest }: Entry, outside: Outside): void {
+  moveOut(index: number, { events: _, reply: __, ...rest }: Entry, outside: EventsReference): void {
     this.#parts[index] = JSON.stringify({ ...rest, events: outside })
   }
   part(index: number): string | undefined {
@@ -85,6 +85,7 @@ export const formatOf = (
   FORMATS.find(
     (format) => format <= limit && !(announced && format > ANNOUNCED_FORMAT) && allRead(format),
   ) ?? 1
+/** The formats of envelopes above 1, newest first. */
 const FORMATS: readonly EnvelopeFormat[] = [3, 2]
 
 /** Returns the writer of an envelope in a format. */
@@ -192,7 +193,7 @@ export async function decode(
   const entries = await Promise.all(
     envelope.entries.map(async (entry): Promise<Entry> => {
       if (Array.isArray(entry.events)) return entry
-      const { blob } = entry.events as unknown as Outside
+      const { blob } = entry.events as unknown as EventsReference
       const value = await blobs.get(blob)
       if (!value)
         throw new Error(`journal: the large value ${blob} is missing from the object store`)

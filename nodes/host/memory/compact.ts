@@ -29,7 +29,7 @@ type Fields = Readonly<Record<string, unknown>>
  * Replaces the events of an entry in its JSON, if the events are stored as a value in the object
  * store.
  */
-export interface Outside {
+export interface EventsReference {
   readonly blob: string
   readonly count: number
 }
@@ -41,7 +41,7 @@ type CompactEntry = readonly [
   name: string,
   origin: number,
   prev: number,
-  events: readonly Event[] | Outside,
+  events: readonly Event[] | EventsReference,
   fingerprint?: string,
 ]
 /**
@@ -96,7 +96,7 @@ export class CompactWriter {
     this.#hidden.push(rest)
     return text.length + rest.length
   }
-  moveOut(index: number, entry: Entry, outside: Outside): void {
+  moveOut(index: number, entry: Entry, outside: EventsReference): void {
     this.#entries[index] = this.#textOf(entry, outside)
     this.#hidden[index] = '0'
   }
@@ -109,7 +109,7 @@ export class CompactWriter {
     )
   }
 
-  #textOf(entry: Entry, events: readonly Event[] | Outside): string {
+  #textOf(entry: Entry, events: readonly Event[] | EventsReference): string {
     const { project, kind, id, command, origin, prev } = entry
     const fields: CompactEntry = [
       this.#project(project),

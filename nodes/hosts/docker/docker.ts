@@ -10,7 +10,7 @@
  */
 import type { HostTask } from '../../../protocol/environments/commands.ts'
 import type { Clock } from '../../host/ports.ts'
-import { conceal, secretsOf } from '../conceal.ts'
+import { redactSecrets, secretsOf } from '../conceal.ts'
 import { isLoopback } from '../loopback.ts'
 import { type Presence, type Provider, ProviderFault, type WorkerLaunch } from '../provider.ts'
 import {
@@ -154,7 +154,7 @@ function providerOf(
       return await run(nameOf(task.environment_id), container, signal)
     } catch (error) {
       if (!(error instanceof ProviderFault)) throw error
-      throw new ProviderFault(conceal(error.message, secretsOf(launch)))
+      throw new ProviderFault(redactSecrets(error.message, secretsOf(launch)))
     }
   }
 

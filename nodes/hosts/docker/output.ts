@@ -4,6 +4,7 @@
  * content.
  */
 
+/** Size of the header of a frame in bytes. */
 const HEADER_BYTES = 8
 
 /** Returns a function that receives bytes as they arrive and forwards the content of the frames. */

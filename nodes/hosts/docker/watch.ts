@@ -13,6 +13,9 @@ import type { WorkerExit } from '../provider.ts'
 import { label } from './container.ts'
 import { type Engine, filters, read } from './engine.ts'
 
+/**
+ * First and maximum back-off in milliseconds before the connection to the engine is opened again.
+ */
 const RETRY = { first: 500, last: 10_000 } as const
 /** Maximum length of a line of events. */
 const MAX_LINE_LENGTH = 1024 * 1024

@@ -13,7 +13,7 @@ import { orAborted } from '../../../client/watchdog.ts'
 import { backoffMs, sleep } from '../../../gateway/timing.ts'
 import type { Clock } from '../../host/ports.ts'
 import type { Failed, Post, Received } from '../../outbound/post.ts'
-import { conceal } from '../conceal.ts'
+import { redactSecrets } from '../conceal.ts'
 import { ProviderFault } from '../provider.ts'
 
 type Operation = 'create' | 'wake' | 'exec' | 'destroy' | 'logs' | 'inspect'
@@ -56,14 +56,16 @@ const RETRY_MS = { first: 500, last: 10_000 } as const
 const PAUSE_MS = { default: 2000, min: 100, max: 30_000 } as const
 /** Maximum total of these pauses in one call, in milliseconds. */
 const MAX_PAUSES_MS = 30 * 60_000
+/** Default maximum size of a response in bytes. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024
+/** Maximum length in characters of an error message of the provider. */
 const MAX_MESSAGE_LENGTH = 500
 
 const Refused = Type.Object({ error: Type.Object({ message: Type.String() }) })
 
 export function createClient({ name, url, secret, post, clock }: ClientOptions): Client {
   const fault = (sentence: string, secrets: readonly string[]) =>
-    new ProviderFault(`The provider ${name} ${conceal(sentence, [secret, ...secrets])}`)
+    new ProviderFault(`The provider ${name} ${redactSecrets(sentence, [secret, ...secrets])}`)
   return {
     async call(operation, call) {
       const { body, answer, key, signal, secrets = [], max_bytes = MAX_RESPONSE_BYTES } = call

@@ -55,6 +55,7 @@ const UID_RANGES: readonly UidRange[] = [
   { first: 1_900_000_000, count: 200_000_000 },
   { first: 30_000, count: 30_000 },
 ]
+/** Maximum duration in milliseconds of a check for an isolation method. */
 const PROBE_TIMEOUT_MS = 20_000
 
 /** Returns the path of a program; undefined when it is not installed. */

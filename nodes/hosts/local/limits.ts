@@ -41,8 +41,11 @@ export interface Hierarchy {
   readonly folders: Readonly<Partial<Record<Controller, string>>>
 }
 
+/** Period in microseconds for which the CPU quota of a control group applies. */
 const PERIOD_US = 100_000
+/** Number of attempts to remove a control group that is still in use. */
 const REMOVE_TRIES = 100
+/** Milliseconds between two of these attempts. */
 const REMOVE_WAIT_MS = 10
 
 const read = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')

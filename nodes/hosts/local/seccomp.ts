@@ -144,7 +144,9 @@ const result = {
   /** @param errno number of the error, such as `EPERM`. */
   fail: (errno: number) => 0x00050000 | errno,
 } as const
+/** Linux error number for an operation that is not permitted. */
 const EPERM = 1
+/** Linux error number for a system call that does not exist. */
 const ENOSYS = 38
 
 /** An instruction: code, relative jumps when true and when false, and operand. */

@@ -32,6 +32,7 @@ interface Ended {
   /** Absent when a signal ended the process. */
   readonly code?: number
 }
+/** Milliseconds within which a worker process must start. */
 const START_TIMEOUT_MS = 30_000
 /** Milliseconds to wait for the rest of the output, which an unkillable process may keep open. */
 const DRAIN_TIMEOUT_MS = 5000

@@ -75,7 +75,9 @@ export interface Server {
   readonly exited: Promise<Ended>
 }
 
+/** Milliseconds within which a started server must be ready. */
 const READY_TIMEOUT_MS = 60_000
+/** Milliseconds after which a server that does not stop is killed. */
 const STOP_TIMEOUT_MS = 10_000
 
 /** Returns a TCP port that is currently free. */

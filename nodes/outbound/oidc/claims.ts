@@ -14,6 +14,7 @@ const MAX_GROUP_LENGTH = 256
 const MAX_NAME_LENGTH = 128
 /** Control and format characters could change how the text around an address is shown. */
 const ADDRESS = /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u
+/** Maximum length of an email address in characters. */
 const MAX_ADDRESS_LENGTH = 254
 
 const record = (value: unknown): Claims | undefined =>

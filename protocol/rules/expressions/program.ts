@@ -50,6 +50,7 @@ export interface ProgramFault {
 
 /** Maximum length of an expression, in UTF-16 units. */
 const MAX_SOURCE_LENGTH = 4096
+/** Maximum number of cached programs and faults. */
 const REMEMBERED = 1024
 /** Roots that evaluate to null when the scope has no value for them. */
 const WELL_KNOWN: ReadonlySet<string> = new Set([

@@ -15,6 +15,7 @@ import { checkEnvironments, type LoopFacts } from './environments.ts'
 import { checkConfig } from './kinds.ts'
 import { below } from './path.ts'
 
+/** Maximum number of reported faults of a workflow. */
 const MAX_FAULTS = 50
 /** Ids of steps must not begin with this text. */
 const RESERVED = 'prepare_repository'

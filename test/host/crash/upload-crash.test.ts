@@ -15,7 +15,7 @@ import { isRefusal } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
-import { MemoryBus, settleAll, silent } from '../../support/memory.ts'
+import { MemoryBus, settleAll, silentLog } from '../../support/memory.ts'
 import { ToyWorld } from '../support/toy.ts'
 import { dieAtEach, dying, handedTo, Told } from './dying.ts'
 import { type Failure, failingGateway, MemoryFiles, type Sent } from './upload-edge.ts'
@@ -75,7 +75,7 @@ async function play({ who, leased, repeats }: Plan, at: number): Promise<Played>
     bus,
     clock: world.clock,
     random: world.random,
-    log: silent,
+    log: silentLog,
   } as unknown as WorldParts)
 
   /** Advances the time until the promise settles or its gateway is dead, by at most 20 s. */

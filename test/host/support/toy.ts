@@ -18,7 +18,7 @@ import {
   MemoryJournal,
   MemorySnapshots,
   seeded,
-  silent,
+  silentLog,
   type Tick,
 } from '../../support/memory.ts'
 
@@ -167,7 +167,7 @@ export class ToyWorld {
       bus,
       clock: this.clock,
       random: this.random,
-      log: silent,
+      log: silentLog,
       measure: { commit() {}, command() {}, offer() {} },
       fresh: () => true,
     }

@@ -17,7 +17,7 @@ import type { EnvironmentStanding } from '../../../protocol/environments/events.
 import { makeId } from '../../../protocol/ids.ts'
 import { shardOf } from '../../../protocol/subjects.ts'
 import { kinds, ToyWorld } from '../../host/support/toy.ts'
-import { MemoryBus, settleAll, silent } from '../../support/memory.ts'
+import { MemoryBus, settleAll, silentLog } from '../../support/memory.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
 
 const PROJECT = 'prj_1'
@@ -84,7 +84,7 @@ async function stage(delays: readonly number[]) {
       later: clock.later,
       random: (bytes: number) => toy.random.bytes(bytes),
       hash: (text: string) => text.slice(-8),
-      log: silent,
+      log: silentLog,
       command: async (command: Command) => {
         if (killed) return never
         const answer = await submit(command)

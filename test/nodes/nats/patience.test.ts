@@ -5,9 +5,9 @@
 import t from 'tap'
 import { retryOperation } from '../../../nodes/nats/server/provision.ts'
 import { StartFault } from '../../../nodes/process/fault.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 
-const nats = { log: silent }
+const nats = { log: silentLog }
 
 t.test('a temporary failure is retried', async (t) => {
   let tries = 0

@@ -16,7 +16,7 @@ import { findServer } from '../../../nodes/nats/server/install.ts'
 import { provision } from '../../../nodes/nats/server/provision.ts'
 import { startServer } from '../../../nodes/nats/server/server.ts'
 import { startVerifying } from '../../../nodes/storage/verify.ts'
-import { ManualClock, silent } from '../../support/memory.ts'
+import { ManualClock, silentLog } from '../../support/memory.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -32,7 +32,7 @@ function setting(last: number, begin = 0) {
     partitions: 1,
     journal: { position: async () => ({ ...position }) },
     clock,
-    log: silent,
+    log: silentLog,
     metrics: { journalDamaged: (_, damaged) => void gauge.push(damaged) },
     begin,
     owns: () => owned,
@@ -116,7 +116,7 @@ t.test('a truncated block in the middle of a journal is detected', async (t) => 
   const identity = createIdentity()
   const start = (port: number) => startServer({ binary, data: folder, port, sync: '2m', identity })
   let server = await start(0)
-  const nats = await connectNats({ access: server.access, name: 'x', log: silent, role: 'test' })
+  const nats = await connectNats({ access: server.access, name: 'x', log: silentLog, role: 'test' })
   t.teardown(async () => {
     await nats.close()
     await server.stop()
@@ -144,7 +144,7 @@ t.test('a truncated block in the middle of a journal is detected', async (t) => 
     partitions: 1,
     journal,
     clock,
-    log: silent,
+    log: silentLog,
     metrics: { journalDamaged() {} },
     begin: 0,
     owns: () => true,

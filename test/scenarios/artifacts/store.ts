@@ -3,13 +3,13 @@
 import type { Access } from '../../../nodes/nats/server/access.ts'
 import { connectNats, type Nats } from '../../../nodes/nats/server/connect.ts'
 import { names } from '../../../protocol/subjects.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 
 /** Size in bytes of every chunk of a file except the last. */
 const CHUNK_BYTES = 262_144
 
 export const connectTo = (access: Access): Promise<Nats> =>
-  connectNats({ access, name: 'test', log: silent, role: 'test' })
+  connectNats({ access, name: 'test', log: silentLog, role: 'test' })
 const subjectsOf = async (nats: Nats, kind: 'C' | 'M'): Promise<Readonly<Record<string, number>>> =>
   (
     await nats.manager.streams.info(`OBJ_${names.blobs}`, {

@@ -14,7 +14,7 @@ import { createWorld, type WorldParts } from '../../../nodes/world.ts'
 import { blobName } from '../../../protocol/artifacts/commands.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { textName } from '../../../protocol/sessions/attachments.ts'
-import { ManualClock, silent } from '../../support/memory.ts'
+import { ManualClock, silentLog } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
 import { until } from '../support/given.ts'
 import { artifactClient } from './client.ts'
@@ -48,7 +48,7 @@ const world = createWorld({
   bus: createBus(nats, () => false),
   clock,
   random: { bytes: randomBytes },
-  log: silent,
+  log: silentLog,
 } as unknown as WorldParts)
 /** The ports of `world` two hours later, when all present files exceed the minimum age. */
 const later: World = { ...world, now: () => Date.now() + 2 * HOUR_MS }

@@ -5,6 +5,7 @@
 
 /** Number of durations in each bucket. */
 export type Durations = number[]
+/** Number of buckets between a duration and its double. */
 const PER_DOUBLING = 4
 /** The last bucket has all durations of more than about 25 years. */
 const BUCKETS = 160

@@ -121,6 +121,7 @@ function nextStamp(store: Store, at: number): Stamp {
  * index stores prefixes of fixed lengths: the code and up to `PREFIX_LENGTH` more characters.
  */
 export const codeOf = (table: number): string => table.toString(36).padStart(CODE_LENGTH, '0')
+/** Length of the code of a table in characters. */
 export const CODE_LENGTH = 6
 /**
  * Maximum length in characters of the word prefixes that the full-text index stores. For a longer

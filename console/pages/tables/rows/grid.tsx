@@ -17,7 +17,9 @@ import type { Sort } from './filter.ts'
 import { type CellPlace, cellAfterKey, nextCell } from './moves.ts'
 import type { TableRow } from './rows.ts'
 
+/** Height of a row in pixels. */
 const LINE_PX = 34
+/** Width of the column of row numbers in pixels. */
 const NUMBERS_PX = 64
 /** Distance from the visible part within which columns are rendered as well. */
 const OVERSCAN_PX = 300

@@ -18,7 +18,7 @@ export interface Place {
   readonly distance: number
   readonly id: string
 }
-export type Near = Place & RowRecord
+export type RankedRow = Place & RowRecord
 export interface Nearest {
   readonly store: Store
   readonly defined: Defined
@@ -40,7 +40,7 @@ const MAX_LOOKED_UP = 500
 const DISTANCE = 'ifnull(vec_distance_cosine(v.vector, ?), 1.0)'
 
 /** Returns the first `count` rows after `beyond`. Rows without a vector are not ranked. */
-export function* nearest(search: Nearest): InParts<readonly Near[]> {
+export function* nearest(search: Nearest): InParts<readonly RankedRow[]> {
   const { store, defined, conditions, vector } = search
   const best = new Best(search)
   const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
@@ -87,7 +87,7 @@ const allIn = (
 
 /** Keeps the first rows in the order of the results. */
 class Best {
-  readonly rows: Near[] = []
+  readonly rows: RankedRow[] = []
   readonly #of: Nearest
   constructor(search: Nearest) {
     this.#of = search
