@@ -66,7 +66,7 @@ export class Worker {
     )
   }
 
-  /** Resolves when the worker has ended, for any reason; never rejects. */
+  /** Resolves when the worker has ended, for any reason. Never rejects. */
   get ended(): Promise<WorkerEnd> {
     return this.#core.ended
   }

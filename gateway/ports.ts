@@ -88,7 +88,7 @@ export interface World {
   /**
    * Generates an id. Equal `prefix`, `from` and `slot` yield the same id, for example for an
    * idempotency key. Without `from`, the id contains the time and random bits. `slot` is the slot
-   * of the id (0 to 1023), which determines its shard; without it, the slot is random or derived
+   * of the id (0 to 1023), which determines its shard. Without it, the slot is random or derived
    * from `from`.
    */
   id(prefix: Prefix, from?: string, slot?: number): string
@@ -367,7 +367,7 @@ export interface GatewaySettings {
   }
   readonly version: string
   /**
-   * Console sessions. `origin` is the public origin of the gateways; without it, the console is
+   * Console sessions. `origin` is the public origin of the gateways. Without it, the console is
    * used on loopback only. A session ends after `idle` milliseconds without use, and after
    * `lifetime` milliseconds in any case. Without these settings, `idle` is 12 hours and `lifetime`
    * is 7 days.

@@ -84,7 +84,7 @@ export interface ProviderAccess
 }
 /** The model that embeds table rows and the queries of semantic searches. */
 export interface EmbeddingSettings {
-  /** Id of the model; vectors of models with different ids are not comparable. */
+  /** Id of the model. Vectors of models with different ids are not comparable. */
   readonly id: string
   readonly access: ProviderAccess
   /** Name of the model at the provider. */

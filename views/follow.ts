@@ -27,7 +27,7 @@ export interface ViewJournal {
     on: (batch: readonly Message[]) => Promise<void> | void,
   ): () => Promise<void> | void
   /**
-   * The first retained and the last sequence, as the stream's leader reports them; an empty journal
+   * The first retained and the last sequence, as the stream's leader reports them. An empty journal
    * has `last` 0 or `first` > `last`.
    */
   position(): Promise<{ readonly first: number; readonly last: number }>

@@ -97,7 +97,7 @@ export class Kept<V> implements Buffered {
     if (loaded !== undefined) this.#rows.set(key, loaded)
     return loaded
   }
-  /** Returns the value if it is cached; nothing is loaded. */
+  /** Returns the value if it is cached. Nothing is loaded. */
   peek(key: string): V | undefined {
     return this.#rows.get(key)
   }

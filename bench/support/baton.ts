@@ -34,7 +34,7 @@ export interface Baton extends Target {
 export interface BatonOptions {
   /** When the NATS server syncs to disk: `always`, or an interval. */
   readonly sync: string
-  /** Existing data folder, which is not deleted; by default, a new folder is used. */
+  /** Existing data folder, which is not deleted. By default, a new folder is used. */
   readonly data?: string
   /** Folder for a CPU profile of the server. */
   readonly profile?: string | undefined

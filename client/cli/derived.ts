@@ -105,7 +105,7 @@ function addConditions(command: Command, row: Row): void {
 const NULL = Symbol('null')
 
 /**
- * The attribute under which commander stores a field's flag; the prefix avoids conflicts with the
+ * The attribute under which commander stores a field's flag. The prefix avoids conflicts with the
  * flags that every command has.
  */
 const keyOf = ({ name }: Field): string => `field_${name}`

@@ -225,7 +225,7 @@ export class Upload {
     while (!this.#over && !enough()) await this.#arrival()
   }
   /**
-   * Pauses the client. uWS starts its timeout after this callback; pausing again stops the timeout.
+   * Pauses the client. uWS starts its timeout after this callback. Pausing again stops the timeout.
    */
   #pause(): void {
     this.#paused = true

@@ -4,7 +4,7 @@
  *
  * Invariants:
  * O1. At most one operation of an environment runs, and at most `limits.operations` altogether. A
- *     request that cannot start yet waits; a later request for the same environment replaces it.
+ *     request that cannot start yet waits. A later request for the same environment replaces it.
  * O2. The host performs only operations that it has claimed. When the environment answers that an
  *     operation is no longer current, the operation is aborted and its outcome is not reported.
  * O3. The abort of an operation removes nothing, because another host of the same place may already

@@ -55,7 +55,7 @@ export type SessionCommands = {
    * has ended or stores too many files, or when the idempotency key belongs to another upload or to
    * an erased file. The reply to a repeated upload contains the stored file. `expires_at`: the
    * deadline of the upload in Unix milliseconds. If present, the gateway next reserves the bytes in
-   * the quota; files of earlier releases are not counted.
+   * the quota. Files of earlier releases are not counted.
    */
   'attachment.reserve': {
     input: Reserving

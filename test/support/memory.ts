@@ -31,7 +31,7 @@ export class ManualClock implements Clock {
       this.#timers = this.#timers.filter((other) => other !== timer)
     }
   }
-  /** Advances the time and runs due timers; pending promises settle after each timer. */
+  /** Advances the time and runs due timers. Pending promises settle after each timer. */
   async advance(ms: number): Promise<void> {
     const until = this.#elapsed + ms
     await settleAll()

@@ -23,7 +23,7 @@ export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): Jso
   const run = runRoot(record, engine.attempt)
   const done = outputs(state)
   const system = engine.repositories?.length ?? 0
-  // The id of a step may equal the index of another step; ids take precedence.
+  // The id of a step may equal the index of another step. Ids take precedence.
   const steps = [
     ...done.flatMap(([, output, index]) =>
       index < system ? [] : [[String(index - system), { output }] as const],

@@ -6,7 +6,7 @@
  *        └──── waiting
  *
  * Invariants:
- * L1. At most one turn runs; queued turns start oldest first. While a turn waits for people, other
+ * L1. At most one turn runs. Queued turns start oldest first. While a turn waits for people, other
  *     turns can run.
  * L2. A turn ends once, together with everything that it has in progress. Its questions are
  *     withdrawn before it ends, and its jobs are cancelled. Its nudges are cancelled or become new

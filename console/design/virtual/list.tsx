@@ -13,7 +13,7 @@ import { BEYOND, visibleRange } from './visible-range.ts'
 
 /** Milliseconds until a line that was scrolled into view has been rendered. */
 const FOCUS_MS = 50
-/** Browsers limit the height of an element; beyond this, positions are scaled. */
+/** Browsers limit the height of an element. Beyond this, positions are scaled. */
 const MAX_HEIGHT_PX = 8_000_000
 
 /**

@@ -180,7 +180,7 @@ function shown(job: ClaimedJob): object {
 
 /**
  * Cancels a job. An undelivered job is reported as cancelled. Otherwise the worker receives
- * `job.cancel`; the queue also includes the cancel request in its answers to later heartbeats of
+ * `job.cancel`. The queue also includes the cancel request in its answers to later heartbeats of
  * the job.
  */
 function cancel(

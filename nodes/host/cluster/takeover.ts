@@ -4,7 +4,7 @@
  *
  * Invariants:
  * T0. A shard whose fence cannot be stored, or whose journal lacks entries, serves reads only
- *     (`WriteGate`); if its state could not be read either, it serves no reads.
+ *     (`WriteGate`). If its state could not be read either, it serves no reads.
  * T1. The fence has a higher epoch than any envelope before it. A replay applies only envelopes
  *     before the fence.
  * T2. After the replay, every actor that changed since the `state` of the checkpoint is in memory;

@@ -39,7 +39,7 @@ export interface TranscriptPage {
   readonly after: number
   /**
    * The page contains all changes with revisions greater than `after`, up to and including
-   * `through`; a page of the newest part omits older messages.
+   * `through`. A page of the newest part omits older messages.
    */
   readonly through: number
   /** The revision at which the last page of the query ends. */
