@@ -71,8 +71,8 @@ export class Worker {
     return this.#core.ended
   }
   /**
-   * Connects and starts to claim jobs. Resolves when registered; retries while the service is
-   * unavailable.
+   * Connects and starts to claim jobs. Resolves when the worker is registered. Retries while the
+   * service is unavailable.
    * @throws WorkerError if the service rejects the worker permanently; Error if the worker was
    * started before, or is drained or stopped before it is registered.
    */

@@ -292,7 +292,10 @@ export interface Counters {
   open(what: 'sse' | 'worker_sockets' | 'followers', change: 1 | -1): void
   /** Counts a request that was refused with this code. */
   refused?(code: Code): void
-  /** @param by the increment, 1 by default. */
+  /**
+   * Increases a counter.
+   * @param by the increment, 1 by default.
+   */
   inc(
     name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited',
     by?: number,

@@ -216,7 +216,10 @@ export function readModels(
   }
 }
 
-/** Finds the provider of the embedding model, which the setting names as `<provider>/<model>`. */
+/**
+ * Returns the settings of the embedding model, which is configured as `<provider>/<model>`, or a
+ * description of the fault (`wrong`).
+ */
 function embeddingOf(
   { model: full, dimensions, max_characters }: Static<typeof Embedding>,
   providers: readonly ProviderAccess[],

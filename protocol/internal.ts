@@ -141,7 +141,10 @@ export type RunCommands = ArtifactRunCommands & {
     }
     reply: undefined
   }
-  /** An attempt has failed or lost its lease, and the job waits for its next attempt. */
+  /**
+   * Reports that an attempt has failed or lost its lease, and that the job waits for its next
+   * attempt.
+   */
   'job.retried': {
     input: {
       job_id: string

@@ -49,7 +49,10 @@ export interface Buffered {
   keep(): void
   /** Reverts the changes since the last `keep`. */
   undo(): void
-  /** @param all whether changes of values that will probably change soon are written too. */
+  /**
+   * Writes the waiting rows.
+   * @param all whether changes of values that will probably change soon are written too.
+   */
   flush(all: boolean): void
   /** Discards everything that is not written. */
   forget(): void

@@ -148,7 +148,7 @@ export const isLive = (state: SessionState, at: number): state is Live =>
 /** Turns in the order in which they were admitted. */
 export const turnsOf = ({ turns }: SessionState): Turn[] =>
   Object.values(turns).sort((a, b) => (a.record.seq ?? 0) - (b.record.seq ?? 0))
-/** The running turn; at most one runs. */
+/** The running turn. At most one turn of a session runs at a time. */
 export const runningTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ record }) => record.status === 'running')
 /** The direct turn that has not ended. */

@@ -84,8 +84,8 @@ interface Registered {
   readonly concurrency: number
   readonly wants: Wants
   /**
-   * Whether the leases from before this connection have been counted. Until then, the session takes
-   * no jobs.
+   * Whether the leases from before this connection have been counted. Until then, the session
+   * accepts no jobs.
    */
   readonly counted: boolean
   readonly draining: boolean
@@ -277,7 +277,7 @@ export const claims = ({ claims, next }: Session, job: JobHeader, queue: string)
     ? claims.some(({ wants }) => eligible(job, queue, wants))
     : next !== undefined && eligible(job, queue, next.wants)
 
-/** Returns whether the session currently takes jobs. */
+/** Returns whether the session currently accepts jobs. */
 export const takes = (session: Session): boolean =>
   session.counted &&
   !session.draining &&
@@ -285,8 +285,8 @@ export const takes = (session: Session): boolean =>
   session.connection.grant.asleep?.() !== true
 
 /**
- * Returns whether the worker should receive `work.available`: it takes jobs, has no open claim, and
- * has a free slot or a ready job.
+ * Returns whether the worker should receive `work.available`: it accepts jobs, has no open claim,
+ * and has a free slot or a ready job.
  */
 export const idle = (session: Session): boolean =>
   takes(session) && session.claims.length === 0 && (free(session) > 0 || session.ready.length > 0)

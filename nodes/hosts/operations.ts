@@ -27,7 +27,7 @@ const MAX_WAITING = 1000
 const STOP_TIMEOUT_MS = { work: 5000, aborted: 3000 } as const
 
 export interface HostLimits {
-  /** Maximum number of environments. */
+  /** Maximum number of environments on this host. */
   readonly environments: number
   /** Maximum number of concurrent operations. */
   readonly operations: number

@@ -308,7 +308,7 @@ export interface Registration {
   readonly connected_at: number
 }
 
-/** A worker session and the environment whose jobs it takes. */
+/** A worker session and the environment whose jobs it accepts. */
 export interface ServedEnvironment {
   readonly session: string
   readonly environment_id: string

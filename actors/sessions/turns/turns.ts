@@ -71,7 +71,7 @@ export function goOn(on: Draft, id: string): void {
     follow(on, id, generate(on, id))
   }
 }
-/** Acts on the `Next` that a generation or a segment has returned. */
+/** Advances, ends or suspends the turn, as the result of a generation or a segment requires. */
 export function follow(on: Draft, id: string, next: Next): void {
   if (next === undefined) return
   if (next === 'advance') goOn(on, id)

@@ -47,7 +47,7 @@ const members = [
 
 /**
  * Handles a message for a session. `ok` is false when the session is not connected here, or cannot
- * take the assigned job.
+ * accept the assigned job.
  */
 export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolean }> {
   const session = edge.sessions.get(message.session)

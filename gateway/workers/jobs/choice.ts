@@ -28,7 +28,7 @@ export interface Line {
   readonly keys: readonly string[]
 }
 
-/** Returns the line of a job. */
+/** Returns the line to which a job belongs. */
 export function lineOfJob(queue: string, job: JobHeader): Line {
   const capability = offerCapability(job)
   return { queue, keys: [{ queue, capability }, { queue }, { capability }, {}].map(keyOf) }

@@ -193,7 +193,7 @@ function orderOf(
   subscription.orders.set(key, order)
   return order
 }
-/** Sends `work.available` to the sessions without open claims that could take one of the jobs. */
+/** Sends `work.available` to the sessions without open claims that could accept one of the jobs. */
 function remindIdle(
   edge: Edge,
   subscription: OfferSubscription,

@@ -25,7 +25,7 @@ interface ApiAnswer {
   readonly error?: { readonly code: number; readonly description: string }
 }
 
-/** Size of one chunk. */
+/** Size of the chunks in which a snapshot is transferred. */
 const CHUNK_BYTES = 256 * 1024
 /** Maximum number of chunks in flight during a restore. */
 const MAX_IN_FLIGHT = 16
