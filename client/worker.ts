@@ -83,7 +83,7 @@ export class Worker {
   drain(): Promise<WorkerEnd> {
     return this.#core.drain()
   }
-  /** Signals running jobs to stop and returns them to their queues; ends within 5 seconds. */
+  /** Signals running jobs to stop and returns them to their queues. Ends within 5 seconds. */
   stop(): Promise<WorkerEnd> {
     return this.#core.stop()
   }

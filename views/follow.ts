@@ -197,7 +197,7 @@ export class ViewFollower {
   }
 
   /**
-   * Waits until the view is fresh enough; returns false on a timeout. One timeout covers both
+   * Waits until the view is fresh enough. Returns false on a timeout. One timeout covers both
    * reading the journal's end and waiting until the view has reached that end.
    */
   async #reached(fresh: number | undefined, within: number): Promise<boolean> {

@@ -27,7 +27,7 @@ type Bound = Value | Uint8Array
 /** Options of a table's cache. */
 interface Keeping<V> {
   /**
-   * Maximum number of records that stay cached after a flush; if there are more, all that are
+   * Maximum number of records that stay cached after a flush. If there are more, all that are
    * written are dropped.
    */
   readonly most?: number

@@ -109,7 +109,7 @@ export class View {
   }
 
   /**
-   * Applies messages in journal order; messages that were applied before are skipped.
+   * Applies messages in journal order. Messages that were applied before are skipped.
    * @param first the first sequence that the journal still has. It grows when an operator trims the
    *   journal.
    * @returns the number of applied entries.

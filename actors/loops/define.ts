@@ -1,7 +1,7 @@
 /**
  * Creation, change and deletion of loops. A field that the request contains replaces the whole
- * stored field. A change to the loop's behavior creates the next version, which later starts use;
- * existing runs keep the version with which they were opened.
+ * stored field. A change to the loop's behavior creates the next version, which later starts use.
+ * Existing runs keep the version with which they were opened.
  */
 
 import { timestamp } from '../../protocol/common.ts'

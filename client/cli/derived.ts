@@ -233,7 +233,7 @@ function settings(name: string, row: Row): string {
     .join('')
 }
 
-/** Lists the operations with their summaries; rows that are variants of others are omitted. */
+/** Lists the operations with their summaries. Rows that are variants of others are omitted. */
 export function catalog(): string {
   const shown = callable.filter(([, row]) => !isOld(row))
   const width = Math.max(...shown.map(([name]) => name.length))

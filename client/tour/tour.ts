@@ -43,7 +43,7 @@ export interface TourOptions {
   readonly tables?: boolean
   /** Whether to run the fifth part, an agent with a workspace; true by default. */
   readonly coding?: boolean
-  /** Ends the tour early; the cleanup still runs. */
+  /** Ends the tour early. The cleanup still runs. */
   readonly signal?: AbortSignal
 }
 /** Milliseconds after which a tour is aborted. */

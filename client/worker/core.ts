@@ -141,7 +141,7 @@ export class Core {
     })
   }
 
-  /** Connects. Resolves after the first registration; rejects if the worker ends before that. */
+  /** Connects. Resolves after the first registration. Rejects if the worker ends before that. */
   start(): Promise<void> {
     if (this.#state !== 'idle')
       return Promise.reject(new Error('A worker can be started only once.'))

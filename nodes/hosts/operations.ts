@@ -21,7 +21,7 @@ import type { Actors, Of } from './actors.ts'
 import { type LaunchSettings, launchOf, type ProjectFacts } from './launch.ts'
 import { type Provider, ProviderFault } from './provider.ts'
 
-/** Maximum number of waiting requests. Further requests are dropped; environments repeat them. */
+/** Maximum number of waiting requests. Further requests are dropped. Environments repeat them. */
 const MAX_WAITING = 1000
 /** Milliseconds for which `stop` waits for running operations, and then for aborted ones. */
 const STOP_TIMEOUT_MS = { work: 5000, aborted: 3000 } as const

@@ -48,7 +48,7 @@ export function diskUse(
 }
 
 /**
- * Returns the disk space of the files below a folder, in bytes; files that vanish during the
+ * Returns the disk space of the files below a folder, in bytes. Files that vanish during the
  * measurement count as 0.
  */
 async function bytesBelow(folder: string): Promise<number> {

@@ -54,7 +54,7 @@ export const settleAll = async (): Promise<void> => {
 }
 
 /**
- * Receives the name of a step before or after an operation of a port; may throw to simulate a crash
+ * Receives the name of a step before or after an operation of a port. May throw to simulate a crash
  * of the caller at that point.
  */
 export type Tick = (step: string) => void | Promise<void>

@@ -1,6 +1,6 @@
 /**
- * Users and their personal tokens. An e-mail address belongs to at most one user of the project;
- * its letter case is ignored.
+ * Users and their personal tokens. An e-mail address belongs to at most one user of the project.
+ * Its letter case is ignored.
  */
 
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'

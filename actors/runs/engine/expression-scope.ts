@@ -10,7 +10,7 @@ import { keyBelow, stepsAt } from './places.ts'
 
 /**
  * Returns the roots `input` and `event` (the same value), `config`, `meta`, `run` (`runRoot`) and
- * `steps`. `steps` contains the completed steps by key and by index; system steps that prepare
+ * `steps`. `steps` contains the completed steps by key and by index. System steps that prepare
  * repositories have no index. A skipped step is undefined, like a step that has not run. In a
  * branch, `steps` also contains the branch's own steps, and an item has the roots `item` and
  * `index`.

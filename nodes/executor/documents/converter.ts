@@ -49,7 +49,7 @@ const program = here.endsWith('.mjs')
 
 /**
  * Creates a converter.
- * @param later calls a function after a delay; returns a function that cancels the call.
+ * @param later calls a function after a delay. Returns a function that cancels the call.
  */
 export function createConverter(
   later: (ms: number, run: () => void) => () => void,

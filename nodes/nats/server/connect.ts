@@ -249,8 +249,8 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
 }
 
 /**
- * Whether JetStream answers in the domain. Any error except "no responders" counts as an answer;
- * the next request reports it.
+ * Whether JetStream answers in the domain. Any error except "no responders" counts as an answer.
+ * The next request reports it.
  */
 async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<boolean> {
   for (const started = performance.now(); ; await sleep(100)) {

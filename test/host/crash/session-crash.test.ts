@@ -1,6 +1,6 @@
 /**
- * A turn with tools, a question and a nudge, on a node that dies at each of its steps in turn;
- * another node continues from the last commit. Invariants: each action is executed once; each job
+ * A turn with tools, a question and a nudge, on a node that dies at each of its steps in turn.
+ * Another node continues from the last commit. Invariants: each action is executed once; each job
  * ends once. The conversation is the same as without a crash.
  */
 import t from 'tap'

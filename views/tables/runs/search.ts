@@ -205,7 +205,7 @@ class Lane {
   take(): void {
     this.#at++
   }
-  /** Reads the next part; returns the number of rows that were read. */
+  /** Reads the next part. Returns the number of rows that were read. */
   read(): number {
     const { condition, column, direction, accepts } = this.#search
     const { sql, values } = this.#scan

@@ -3,7 +3,7 @@
  * the key of the last row of the previous page.
  *
  * `fulfils` of the protocol decides whether a row matches. The orders of the table (`orders.ts`)
- * only reduce the number of rows that are read; they never exclude a row that `fulfils` would
+ * only reduce the number of rows that are read. They never exclude a row that `fulfils` would
  * accept. There are four strategies, from cheap to expensive:
  * 1. Rows that a condition identifies by id or identity are looked up.
  * 2. If conditions on the first fields of an order leave few rows, these rows are read and sorted.

@@ -86,7 +86,7 @@ interface WorkerRow {
 }
 
 /**
- * A worker that was draining and then closed its connection without holding a lease has ended; any
+ * A worker that was draining and then closed its connection without holding a lease has ended. Any
  * other worker that is gone is stale.
  */
 const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['state'] =>
