@@ -64,11 +64,9 @@ export interface SessionState extends Window {
   readonly record?: Session
   /** Set if the request that created the session specified its visibility. */
   readonly visibility_requested?: true
-  /**
-   * Id of the first session of the same key. `generation` is the number of sessions of the key
-   * before this session.
-   */
+  /** Id of the first session of the same key. */
   readonly root: string
+  /** Number of sessions of the key before this session. */
   readonly generation: number
   /**
    * In the first session of a key: the generation of the key's newest session, as that session

@@ -112,11 +112,9 @@ export class Session {
   limit: number
   readonly ready: Ready[] = []
   readonly claims: Claim[] = []
-  /**
-   * `next` is the claim that is expected while none is open. `prompt` is true if the last expected
-   * claim arrived within `PROMPT_MS`.
-   */
+  /** The claim that is expected while none is open. */
   next: Expected | undefined
+  /** Whether the last expected claim arrived within `PROMPT_MS`. */
   prompt = false
   /** The filters for which this session listens to offers. */
   listening: readonly Wants[] = []
@@ -127,22 +125,18 @@ export class Session {
   counted: boolean
   draining: boolean
   closed = false
-  /**
-   * `told` are the filters that the registry has stored. `notifying` is true while they are being
-   * updated.
-   */
+  /** The filters that the registry has stored. */
   told: Wants
+  /** Whether the filters in the registry are being updated. */
   notifying = false
   /**
    * The value of the project's counter (`served` in `jobs/offers.ts`) when this session was last
    * chosen for a job.
    */
   served = 0
-  /**
-   * `hinted` is the time at which `work.available` was last sent. `reminder` cancels its next
-   * repetition.
-   */
+  /** Time at which `work.available` was last sent. */
   hinted = 0
+  /** Cancels the next repetition of `work.available`. */
   reminder: (() => void) | undefined
   /** Cancels the timer that batches jobs into one answer. */
   flushing: (() => void) | undefined

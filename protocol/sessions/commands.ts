@@ -127,10 +127,9 @@ export interface TurnReport {
   readonly run_id: string
   readonly turn_id: string
   readonly status: 'completed' | 'failed' | 'cancelled'
-  /**
-   * `output` satisfies the output schema. Without an output, `text` is the last text of the agent.
-   */
+  /** The output, which satisfies the output schema. */
   readonly output?: JsonObject
+  /** The last text of the agent, if there is no output. */
   readonly text?: string
   readonly error_type?: string
   readonly error?: string
