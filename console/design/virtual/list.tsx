@@ -11,9 +11,9 @@ import { useScrolling } from './scrolling.ts'
 import { type Slots, shownSlots, slotsOf } from './slots.ts'
 import { BEYOND, visibleRange } from './visible-range.ts'
 
-/** Milliseconds until a line that was scrolled into view has been rendered. */
+/** Milliseconds between two attempts to focus a line that was scrolled into view. */
 const FOCUS_MS = 50
-/** Maximum number of attempts to focus such a line. */
+/** Maximum number of such attempts. */
 const MAX_FOCUS_ATTEMPTS = 10
 /** Browsers limit the height of an element; beyond this, positions are scaled. */
 const MAX_HEIGHT_PX = 8_000_000
