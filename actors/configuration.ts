@@ -109,7 +109,7 @@ export interface Change<T> {
 }
 /**
  * Computes the change of a record that results from the requested values (`wish`). Undefined fields
- * and equal values are ignored; empty strings, maps and lists remove the field. Returns undefined
+ * and equal values are ignored. Empty strings, maps and lists remove the field. Returns undefined
  * if nothing would change, so a repeated PATCH appends nothing.
  */
 export function changeOf<T extends { updated_at: string }>(
@@ -235,7 +235,7 @@ export function sketchOf({
 /** Minimum milliseconds between two updates of the `last_used_at` of a key. */
 const TOUCH_INTERVAL_MS = 60_000
 /**
- * Records the last use of keys. Several gateways may report the same key within a minute; only one
+ * Records the last use of keys. Several gateways may report the same key within a minute. Only one
  * report is recorded.
  */
 export function keysLastUsed(
@@ -285,7 +285,7 @@ export const evolveKeys = {
 /**
  * Wraps a decision that creates a secret, so that its reply contains the sealed secret if the
  * gateway requests it (`returned`). While the reply is stored, a repeat of the request returns the
- * same secret; later, a repeat is a new request.
+ * same secret. Later, a repeat is a new request.
  */
 export const returningSecret =
   <S, I extends NewSecret, E, R extends object>(

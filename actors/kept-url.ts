@@ -34,7 +34,7 @@ export const partsOf = ({ parts }: Partial<KeptUrl>): UrlParts =>
   parts ? { url_parts: parts } : {}
 /**
  * The sealed values of a URL after an event.
- * @param set the new values; null removes them, and undefined leaves them unchanged.
+ * @param set the new values. Null removes them, and undefined leaves them unchanged.
  */
 export const partsAfter = (
   before: readonly SealedPart[] | undefined,

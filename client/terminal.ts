@@ -14,7 +14,7 @@ import { BatonError } from './transport.ts'
 import { dial } from './worker/socket.ts'
 
 export interface TerminalOptions {
-  /** Base address of the service; if several are given, the first that accepts is used. */
+  /** Base address of the service. If several are given, the first that accepts is used. */
   readonly url: string | readonly string[]
   readonly key: string
   readonly project: string

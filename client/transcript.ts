@@ -13,7 +13,7 @@ export { Transcript, type TranscriptFrame } from './transcript/fold.ts'
 /** Identifies the session, the service and the credentials. */
 export interface TranscriptSource {
   /**
-   * Base address, such as `http://127.0.0.1:8080`; if several are given, the next one is tried when
+   * Base address, such as `http://127.0.0.1:8080`. If several are given, the next one is tried when
    * one is unavailable.
    */
   readonly url: string | readonly string[]
@@ -29,7 +29,7 @@ export interface TranscriptSource {
 export interface FollowTranscript extends TranscriptSource {
   /** The transcript to continue; a new one by default. */
   readonly transcript?: Transcript
-  /** Continues after the session becomes idle; by default the iteration ends then. */
+  /** Continues after the session becomes idle. By default the iteration ends then. */
   readonly forever?: boolean
   /** Called with every new cursor, so that the caller can store it and continue from it later. */
   readonly onCursor?: (cursor: string) => void

@@ -10,7 +10,7 @@ import type { Code } from '../protocol/errors.ts'
 
 export interface ClientOptions {
   /**
-   * Base address, such as `http://127.0.0.1:8080`; if several are given, the next one is tried when
+   * Base address, such as `http://127.0.0.1:8080`. If several are given, the next one is tried when
    * one is unavailable.
    */
   readonly url: string | readonly string[]
@@ -27,7 +27,7 @@ export interface ClientOptions {
 }
 
 /**
- * The error of a failed request. `code` is stable and intended for branching; if it is
+ * The error of a failed request. `code` is stable and intended for branching. If it is
  * `unreachable`, no complete response arrived, so the effect of the request is unknown.
  */
 export class BatonError extends Error {
@@ -135,7 +135,7 @@ export class Transport {
 
   /**
    * Calls a command or query of the API table. By default the call requests all additions of the
-   * row; a field `include` in the input overrides this.
+   * row. A field `include` in the input overrides this.
    * @throws BatonError if the service refuses the request or does not respond; Error if a path
    * parameter is missing.
    */
@@ -241,7 +241,7 @@ export class Transport {
   /**
    * Sends a request and reads the response. After a temporary failure, the request is repeated, at
    * the next address unless the status is 429.
-   * @param make creates the request of each attempt; its exceptions propagate.
+   * @param make creates the request of each attempt. Its exceptions propagate.
    * @param accepts whether a response is a success; by default, one with a 2xx status.
    * @throws BatonError if the service refuses the request or does not respond.
    */

@@ -88,7 +88,7 @@ export interface World {
   /**
    * Generates an id. Equal `prefix`, `from` and `slot` yield the same id, for example for an
    * idempotency key. Without `from`, the id contains the time and random bits. `slot` is the slot
-   * of the id (0 to 1023), which determines its shard; without it, the slot is random or derived
+   * of the id (0 to 1023), which determines its shard. Without it, the slot is random or derived
    * from `from`.
    */
   id(prefix: Prefix, from?: string, slot?: number): string
@@ -292,7 +292,10 @@ export interface Counters {
   open(what: 'sse' | 'worker_sockets' | 'followers', change: 1 | -1): void
   /** Counts a request that was refused with this code. */
   refused?(code: Code): void
-  /** @param by the increment, 1 by default. */
+  /**
+   * Increases a counter.
+   * @param by the increment, 1 by default.
+   */
   inc(
     name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited',
     by?: number,
@@ -367,7 +370,7 @@ export interface GatewaySettings {
   }
   readonly version: string
   /**
-   * Console sessions. `origin` is the public origin of the gateways; without it, the console is
+   * Console sessions. `origin` is the public origin of the gateways. Without it, the console is
    * used on loopback only. A session ends after `idle` milliseconds without use, and after
    * `lifetime` milliseconds in any case. Without these settings, `idle` is 12 hours and `lifetime`
    * is 7 days.

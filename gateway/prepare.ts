@@ -1,7 +1,7 @@
 /**
  * Preparations: the lookups and generated values that command rows need before their command is
  * sent, one function for each row. Rows without such a function send their input unchanged. The
- * preparations of a resource are in `commands/`, `sessions/` and `auth/`; this file has the table
+ * preparations of a resource are in `commands/`, `sessions/` and `auth/`. This file has the table
  * of all preparations and the short ones. `command.ts` sends the command.
  */
 
@@ -192,7 +192,7 @@ async function runUnder(
 
 /**
  * Reserves a handle at the organization for a workflow with a new id. If the request is repeated,
- * the handle is reserved again; an unused reservation expires.
+ * the handle is reserved again. An unused reservation expires.
  */
 async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Prepared | Refusal> {
   const { world } = edge

@@ -266,6 +266,7 @@ export function createGateway(
   route(...downloadRoute(edge), true)
   for (const [path, one] of consoleRoutes(edge)) route(path, one, false)
   const page = { operation: DEVICE_PAGE, slots: 0 } as const
+  const limit = MAX_DEVICE_FORM_BYTES
   route(
     DEVICE_PAGE,
     { ...page, purpose: 'query', method: 'GET', limit: 0, handler: showDevice(edge) },
@@ -273,29 +274,17 @@ export function createGateway(
   )
   route(
     DEVICE_PAGE,
-    {
-      ...page,
-      purpose: 'command',
-      method: 'POST',
-      limit: MAX_DEVICE_FORM_BYTES,
-      handler: takeDevice(edge),
-    },
+    { ...page, purpose: 'command', method: 'POST', limit, handler: takeDevice(edge) },
     false,
   )
+  const login = { purpose: 'login', method: 'POST', slots: 0, limit } as const
   for (const [operation, handler] of Object.entries({
     'device.code': giveDeviceCode(edge),
     'device.token': giveDeviceToken(edge),
   } as const))
     route(
       `/v1${routeOf(unauthenticated[operation as 'device.code']).path}`,
-      {
-        operation,
-        purpose: 'login',
-        method: 'POST',
-        slots: 0,
-        limit: MAX_DEVICE_FORM_BYTES,
-        handler,
-      },
+      { ...login, operation, handler },
       false,
     )
   for (const { pattern, allowed } of methods.values())

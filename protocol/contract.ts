@@ -141,7 +141,7 @@ export interface Shape {
    * it has no entity tag (`conditional.ts`).
    */
   readonly untagged?: true
-  /** Arguments of the example for the command line; by default, the example is derived. */
+  /** Arguments of the example for the command line. By default, the example is derived. */
   readonly cliExample?: string
   /** The row is an endpoint of the Model Context Protocol (MCP). */
   readonly mcp?: true

@@ -106,7 +106,7 @@ export interface Origin {
   readonly user_agent?: string
 }
 
-/** An event. `type` is in the past tense; the other fields depend on the type. */
+/** An event. `type` is in the past tense. The other fields depend on the type. */
 export interface Event {
   readonly type: string
 }

@@ -27,7 +27,7 @@ export type QueueCommands = ArtifactQueueCommands &
   EnvironmentQueueCommands & {
     /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
     'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-    /** Cancels jobs. Waiting jobs end immediately; workers are requested to stop leased jobs. */
+    /** Cancels jobs. Waiting jobs end immediately. Workers are requested to stop leased jobs. */
     'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
     /** Assigns jobs to the workers of a gateway, or to an executor, in response to an offer. */
     'queue.claim': {
@@ -141,7 +141,10 @@ export type RunCommands = ArtifactRunCommands & {
     }
     reply: undefined
   }
-  /** An attempt has failed or lost its lease, and the job waits for its next attempt. */
+  /**
+   * Reports that an attempt has failed or lost its lease, and that the job waits for its next
+   * attempt.
+   */
   'job.retried': {
     input: {
       job_id: string

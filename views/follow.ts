@@ -27,7 +27,7 @@ export interface ViewJournal {
     on: (batch: readonly Message[]) => Promise<void> | void,
   ): () => Promise<void> | void
   /**
-   * The first retained and the last sequence, as the stream's leader reports them; an empty journal
+   * The first retained and the last sequence, as the stream's leader reports them. An empty journal
    * has `last` 0 or `first` > `last`.
    */
   position(): Promise<{ readonly first: number; readonly last: number }>
@@ -197,7 +197,7 @@ export class ViewFollower {
   }
 
   /**
-   * Waits until the view is fresh enough; returns false on a timeout. One timeout covers both
+   * Waits until the view is fresh enough. Returns false on a timeout. One timeout covers both
    * reading the journal's end and waiting until the view has reached that end.
    */
   async #reached(fresh: number | undefined, within: number): Promise<boolean> {

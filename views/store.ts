@@ -27,7 +27,7 @@ type Bound = Value | Uint8Array
 /** Options of a table's cache. */
 interface Keeping<V> {
   /**
-   * Maximum number of records that stay cached after a flush; if there are more, all that are
+   * Maximum number of records that stay cached after a flush. If there are more, all that are
    * written are dropped.
    */
   readonly most?: number
@@ -49,7 +49,10 @@ export interface Buffered {
   keep(): void
   /** Reverts the changes since the last `keep`. */
   undo(): void
-  /** @param all whether changes of values that will probably change soon are written too. */
+  /**
+   * Writes the waiting rows.
+   * @param all whether changes of values that will probably change soon are written too.
+   */
   flush(all: boolean): void
   /** Discards everything that is not written. */
   forget(): void
@@ -97,7 +100,7 @@ export class Kept<V> implements Buffered {
     if (loaded !== undefined) this.#rows.set(key, loaded)
     return loaded
   }
-  /** Returns the value if it is cached; nothing is loaded. */
+  /** Returns the value if it is cached. Nothing is loaded. */
   peek(key: string): V | undefined {
     return this.#rows.get(key)
   }

@@ -4,7 +4,7 @@
  *
  * V1. Rows and position are committed together: the file always equals the journal up to some
  *     position. Changes collect in memory until there are many, or until a query or another entry
- *     needs the tables; then they are written in one open transaction, which `save` commits. If
+ *     needs the tables. Then they are written in one open transaction, which `save` commits. If
  *     there are many, records that will probably change soon stay in memory.
  *     `position()` and every answer include the changes in memory and in the open transaction. If
  *     the process dies or a write fails, those changes are lost: `position()` then returns the
@@ -109,7 +109,7 @@ export class View {
   }
 
   /**
-   * Applies messages in journal order; messages that were applied before are skipped.
+   * Applies messages in journal order. Messages that were applied before are skipped.
    * @param first the first sequence that the journal still has. It grows when an operator trims the
    *   journal.
    * @returns the number of applied entries.

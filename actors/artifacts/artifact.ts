@@ -1,6 +1,6 @@
 /**
  * The artifact actor: one uploaded file, from its announcement to its deletion. Gateways store the
- * bytes; the actor decides which uploads are visible. The actor's effects erase bytes and settle
+ * bytes. The actor decides which uploads are visible. The actor's effects erase bytes and settle
  * the organization's quota, even if the gateway has stopped.
  *
  *     pending → ready → deleted
@@ -58,7 +58,7 @@ type Decided<N extends keyof Internal> = Decision<ArtifactEvent, Internal[N]['re
 const isPending = (state: State): state is Reserved & { readonly state: 'pending' } =>
   state?.state === 'pending'
 /**
- * Whether the upload ends at the artifact's own deadline; a session ends the upload of an
+ * Whether the upload ends at the artifact's own deadline. A session ends the upload of an
  * attachment.
  */
 const isTimed = (state: State): state is Reserved & { readonly state: 'pending' } =>

@@ -204,7 +204,7 @@ function close(
   // An agent that is no longer a member posts nothing, and no agent posts in an archived channel.
   if (!memberOf(state, exchange.agent_id) || state.settings.archived_at !== undefined)
     return { events: [ended], reply: undefined }
-  // A turn that failed or was cancelled posts nothing; the record of the exchange contains the
+  // A turn that failed or was cancelled posts nothing. The record of the exchange contains the
   // error.
   const content = status === 'completed' ? outcome.text : undefined
   const said =

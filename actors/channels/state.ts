@@ -112,7 +112,7 @@ export const hasRoom = ({ members }: ChannelState, kind: Person['kind']): boolea
 /** The key shared by all exchanges with one agent in one thread, or outside of threads. */
 export const talkKey = (agent_id: string, root: string | undefined): string =>
   `${agent_id} ${root ?? ''}`
-/** Sets a number in a map that keeps only the most recently set keys; undefined removes the key. */
+/** Sets a number in a map that keeps only the most recently set keys. Undefined removes the key. */
 function remember(numbers: Record<string, number>, key: string, value: number | undefined): void {
   delete numbers[key]
   if (value === undefined) return

@@ -53,7 +53,7 @@ export interface Matched {
   readonly faulty: Record<string, string>
 }
 
-/** The value that a listener requires at a path; events with another value cannot match. */
+/** The value that a listener requires at a path. Events with another value cannot match. */
 function guardOf({
   match = {},
   condition,

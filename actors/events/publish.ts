@@ -34,7 +34,7 @@ const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 
 /**
  * Returns the event that stores a publication, or undefined if it need not be stored.
- * @param given id of the event; if absent, an id is generated.
+ * @param given id of the event. If absent, an id is generated.
  */
 function store(
   state: SourcesState,

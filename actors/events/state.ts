@@ -32,11 +32,9 @@ const DAY_MS = 24 * 3_600_000
 interface Keys {
   /** The number of the current generation. */
   generation: number
-  /**
-   * `from`: the time since which all used keys are stored. `since`: the time at which the current
-   * generation began. Both are Unix milliseconds.
-   */
+  /** Time since which all used keys are stored, in Unix milliseconds. */
   from: number
+  /** Time at which the current generation began, in Unix milliseconds. */
   since: number
   count: number
   young: Record<string, string>

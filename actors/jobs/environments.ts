@@ -1,6 +1,6 @@
 /**
- * Jobs that are pinned to a managed environment. The environment decides when they may be claimed;
- * until then, the queue offers them to no worker. The effects of a queue (deliveries.ts) notify the
+ * Jobs that are pinned to a managed environment. The environment decides when they may be claimed.
+ * Until then, the queue offers them to no worker. The effects of a queue (deliveries.ts) notify the
  * environment when a job arrives and when it ends.
  */
 import { timestamp } from '../../protocol/common.ts'

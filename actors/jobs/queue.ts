@@ -12,8 +12,8 @@
  *     fairness key.
  * Q4. The state alone makes every command idempotent, so no command ids are stored.
  * Q5. Lease renewals are soft events, so a new owner assumes that every lease has its full duration
- *     left. If ownership changes repeatedly within that duration, leases are extended repeatedly;
- *     the worker's gateway may therefore report that an assumed lease has expired.
+ *     left. If ownership changes repeatedly within that duration, leases are extended repeatedly.
+ *     The worker's gateway may therefore report that an assumed lease has expired.
  */
 
 import { timestamp } from '../../protocol/common.ts'

@@ -75,8 +75,8 @@ export function enter(state: QueueState, id: string): void {
 
 /**
  * Removes a job from the queue of waiting jobs.
- * @param served whether the job was claimed, so that its key and its capability have had their
- * turn.
+ * @param served whether the job was claimed. If so, its fairness key and its capability move to the
+ * back of the round-robin order.
  */
 export function leave(state: QueueState, id: string, served: boolean): void {
   const { header, capability, place } = state.jobs[id] as Held

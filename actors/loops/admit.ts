@@ -1,6 +1,6 @@
 /**
- * Admission of runs. Two rules apply, first the rule of the trigger, then the rule of the loop;
- * both use the active runs and the queue of waiting runs. Slots of the organization are requested
+ * Admission of runs. Two rules apply, first the rule of the trigger, then the rule of the loop.
+ * Both use the active runs and the queue of waiting runs. Slots of the organization are requested
  * afterwards (places.ts).
  *
  * Invariants:

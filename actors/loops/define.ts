@@ -1,7 +1,7 @@
 /**
  * Creation, change and deletion of loops. A field that the request contains replaces the whole
- * stored field. A change to the loop's behavior creates the next version, which later starts use;
- * existing runs keep the version with which they were opened.
+ * stored field. A change to the loop's behavior creates the next version, which later starts use.
+ * Existing runs keep the version with which they were opened.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -78,7 +78,7 @@ function unreserved(
       )
     : undefined
 }
-/** The sealed secrets after a change; secrets of removed triggers are dropped. */
+/** The sealed secrets after a change. Secrets of removed triggers are dropped. */
 function secretsOf(
   given: Saving['secrets'],
   before: LoopState['secrets'],
@@ -100,7 +100,7 @@ export function create(
   cause: Cause,
 ): Decision<LoopEvent, Loop> {
   if (isExisting(state)) return { events: [], reply: state.record }
-  // A deleted loop stays deleted; a new one needs another id.
+  // A deleted loop stays deleted. A new one needs another id.
   if (state.deleted) return refuse('conflict')
   const status = input.status ?? (hasSteps(input) ? 'active' : 'draft')
   const faults = [
@@ -142,7 +142,7 @@ export function create(
 }
 
 /**
- * Changes a loop; the status `deleted` deletes it. Activation of a loop without steps is refused.
+ * Changes a loop. The status `deleted` deletes it. Activation of a loop without steps is refused.
  */
 export function update(
   options: LoopOptions,
@@ -247,7 +247,7 @@ function followUp(
   return record ? decided(on, record) : refuse('not_found')
 }
 
-/** Deletes the loop. Active runs continue; waiting runs are displaced. */
+/** Deletes the loop. Active runs continue. Waiting runs are displaced. */
 export function remove(
   options: LoopOptions,
   state: LoopState,

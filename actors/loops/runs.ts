@@ -21,7 +21,7 @@ type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']
 
 /**
  * Handles a run that has ended, or that has failed and will end when it receives `run.end`. A
- * completed run resets the count of consecutive failures; a cancelled run does not change it.
+ * completed run resets the count of consecutive failures. A cancelled run does not change it.
  */
 export function left(
   options: LoopOptions,

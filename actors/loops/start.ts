@@ -190,7 +190,7 @@ export function fire(
   skipped(on, trigger_id, key, outcome, source.id)
   return decided(on, undefined)
 }
-/** Maximum number of loops that a stored chain contains; only the latest loops are kept. */
+/** Maximum number of loops that a stored chain contains. Only the latest loops are kept. */
 const MAX_CHAIN_LOOPS = 2 * MAX_CHAIN_DEPTH
 const extended = ({ root, loops }: Chain, loop_id: string): Chain => ({
   root,

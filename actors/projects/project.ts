@@ -1,7 +1,7 @@
 /**
  * The project actor: the single writer of a project's workflows, keys, principals, roles, agents,
  * toolkits, skills, bindings, actions, webhooks, secrets and repository hosts. It also tracks the
- * loops of the project. This file contains the actor's tables; the decisions are in the other files
+ * loops of the project. This file contains the actor's tables. The decisions are in the other files
  * of this folder.
  */
 import type { RoleEvent } from '../../protocol/access/role-rows.ts'

@@ -93,7 +93,7 @@ export function createWebhook(
 }
 
 /**
- * Changes a webhook. Empty tags remove the field; an empty URL and an empty event list are stored
+ * Changes a webhook. Empty tags remove the field. An empty URL and an empty event list are stored
  * as empty values.
  */
 export function updateWebhook(

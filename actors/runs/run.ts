@@ -46,7 +46,7 @@ import { halt, recordUsage } from './outbound/usage.ts'
 import { apply, created, hasEnded, type RunState } from './state.ts'
 import { turnWanted } from './steps/agent.ts'
 
-/** The run actor; its state is null before `run.created`. */
+/** The run actor. Its state is null before `run.created`. */
 export const run: Actor<
   RunState | null,
   RunEvent,

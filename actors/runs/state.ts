@@ -10,7 +10,7 @@
  *     `suspended`. There are two exceptions. A run that pauses, or waits for an event that the
  *     matcher has not confirmed, is `running`. A run that its loop holds (`held`) is `queued` and
  *     has no wait.
- * S3. `engine.position` is the index of the current step; after the last step, it is the number of
+ * S3. `engine.position` is the index of the current step. After the last step, it is the number of
  *     steps. While `engine.ending` is present, it is an index into the cleanup steps, and
  *     `engine.ending` contains the position at which the run ended.
  * S4. The engine keeps no copy of the output of a step, which is in the `result` of its record.

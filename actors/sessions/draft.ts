@@ -219,7 +219,7 @@ export const note = (on: Draft, id: string, work: Patch<TurnWork>, tokens?: numb
   emit(on, { type: 'turn.noted', id, work, ...(tokens !== undefined && { tokens }) })
 export const noteCall = (on: Draft, turn_id: string, id: string, call: Patch<Call>): void =>
   emit(on, { type: 'call.noted', turn_id, id, call })
-/** Patches a block of the turn's open segment; does nothing if no segment is open. */
+/** Patches a block of the turn's open segment. Does nothing if no segment is open. */
 export function patchCall(on: Draft, turn_id: string, index: number, change: BlockPatch): void {
   const message_id = turnOf(on, turn_id)?.work.segment?.message_id
   if (message_id !== undefined)

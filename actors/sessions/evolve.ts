@@ -1,6 +1,6 @@
 /**
- * How each event changes the state of a session; events are not checked here. Frames, which clients
- * receive, increment the revision; other events do not.
+ * How each event changes the state of a session. Events are not checked here. Frames, which clients
+ * receive, increment the revision. Other events do not.
  */
 
 import { patch } from '../../protocol/patch.ts'
@@ -47,7 +47,7 @@ const newest = <T>(
     : Object.fromEntries(keys.slice(keys.length - most).map((key) => [key, record[key] as T]))
 }
 
-/** Adds a final row to the window; a summary replaces the rows that it covers. */
+/** Adds a final row to the window. A summary replaces the rows that it covers. */
 function enter(before: SessionState, row: TranscriptMessage): SessionState {
   const state = { ...before, calls: withCalls(callsOf(before), [row]) }
   const sequence = row.sequence ?? state.sequence

@@ -47,7 +47,7 @@ export function place(
       )
     return draft(state, cause, brand)
   }
-  // The session ended after the gateway had looked it up; the next lookup finds the next
+  // The session ended after the gateway had looked it up. The next lookup finds the next
   // generation.
   if (state.record)
     return refuse(

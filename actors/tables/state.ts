@@ -1,6 +1,6 @@
 /**
  * The state of a table: its definition, its claim on its name, counters, and the window of recent
- * changes. Rows are not stored here; a command contains the facts about the rows that it concerns.
+ * changes. Rows are not stored here. A command contains the facts about the rows that it concerns.
  */
 import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
 import type { NameClaim } from '../../protocol/tables/events.ts'

@@ -1,13 +1,13 @@
 /**
  * The delivery actor: one message to one receiver, until it is accepted or has failed permanently.
- * The actor limits and schedules the attempts. Each attempt is a job of a queue in the same shard;
- * the queue handles leases and detects lost leases. Executors send the message.
+ * The actor limits and schedules the attempts. Each attempt is a job of a queue in the same shard.
+ * The queue handles leases and detects lost leases. Executors send the message.
  *
  * Invariants:
  * D1. The id and the body never change. No attempt follows `delivered` or `failed`.
  * D2. At most one job is in progress. The end of any other job changes nothing. `begin` counts the
  *     attempt before anything is sent.
- * D3. An attempt whose sender was lost counts; an attempt that never began does not.
+ * D3. An attempt whose sender was lost counts. An attempt that never began does not.
  */
 
 import type { Api } from '../../protocol/api.ts'

@@ -12,7 +12,7 @@ export interface Terms {
   readonly quick: boolean
   /** The size of the measured data, for a benchmark with a choice of sizes. */
   readonly size?: number
-  /** Folder for CPU profiles of the server; without it, none are written. */
+  /** Folder for CPU profiles of the server. Without it, none are written. */
   readonly profile?: string
   /** Commit with which this tree is compared, in benchmarks that compare trees. */
   readonly against?: string

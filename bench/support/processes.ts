@@ -14,7 +14,7 @@ const TICKS_PER_SECOND = 100
 
 function ticksOf(pid: number): number {
   try {
-    // The program name may contain spaces and parentheses; user and system time are the 12th and
+    // The program name may contain spaces and parentheses. User and system time are the 12th and
     // 13th fields after it.
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
       .replace(/^.*\) /s, '')

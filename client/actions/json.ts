@@ -12,7 +12,7 @@ const operations: Readonly<Record<string, Operation>> = {
   stringify: ({ data }) => JSON.stringify(data ?? null),
   /** Returns the part of a value at the given path. */
   query: ({ data, query }) => find(meant(data, 'data'), query),
-  /** Merges two objects recursively; returns the second value unless both are objects. */
+  /** Merges two objects recursively. Returns the second value unless both are objects. */
   merge: ({ data, merge_with }) => merge(meant(data, 'data'), meant(merge_with, 'merge_with')),
   /** Reports whether a string is valid JSON, and if not, the error. */
   validate: ({ data }) => {

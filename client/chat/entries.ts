@@ -6,7 +6,7 @@
  * N1. An entry keeps its key while it is shown. The streaming form of a message has the key of its
  *     final form.
  * N2. The order is that of `Transcript.messages()`. A question follows the message with its tool
- *     use, and the end of a turn follows the turn's last message; other pending questions come
+ *     use, and the end of a turn follows the turn's last message. Other pending questions come
  *     last.
  */
 import type { Interaction } from '../../protocol/interactions/schema.ts'

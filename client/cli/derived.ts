@@ -105,7 +105,7 @@ function addConditions(command: Command, row: Row): void {
 const NULL = Symbol('null')
 
 /**
- * The attribute under which commander stores a field's flag; the prefix avoids conflicts with the
+ * The attribute under which commander stores a field's flag. The prefix avoids conflicts with the
  * flags that every command has.
  */
 const keyOf = ({ name }: Field): string => `field_${name}`
@@ -233,7 +233,7 @@ function settings(name: string, row: Row): string {
     .join('')
 }
 
-/** Lists the operations with their summaries; rows that are variants of others are omitted. */
+/** Lists the operations with their summaries. Rows that are variants of others are omitted. */
 export function catalog(): string {
   const shown = callable.filter(([, row]) => !isOld(row))
   const width = Math.max(...shown.map(([name]) => name.length))

@@ -6,7 +6,7 @@
 import { dirname, join, resolve, sep } from 'node:path'
 import { type KeepWarm, keepWarmOf } from './keep-warm.ts'
 
-/** The environment variables of a process; unset variables are undefined or absent. */
+/** The environment variables of a process. Unset variables are undefined or absent. */
 export type Variables = Readonly<Record<string, string | undefined>>
 /** Reports missing or invalid variables. The message is shown to users. */
 export class SettingsFault extends Error {
@@ -21,9 +21,9 @@ export interface Settings {
   readonly project: string
   readonly environment_id: string
   readonly workspace: string
-  /** Folder of the logs; if absent, the log is written to standard error. */
+  /** Folder of the logs. If absent, the log is written to standard error. */
   readonly logs?: string
-  /** File that preserves the fence across restarts; if absent, the fence is kept in memory. */
+  /** File that preserves the fence across restarts. If absent, the fence is kept in memory. */
   readonly fence?: string
   /** Queues to serve; all by default. */
   readonly queues?: readonly string[]

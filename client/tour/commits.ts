@@ -59,7 +59,7 @@ const changes = [
 ] as const
 
 /**
- * Runs this part of the tour; returns whether all checks passed.
+ * Runs this part of the tour. Returns whether all checks passed.
  * @throws BatonError if the service refuses a request; Error on a timeout.
  */
 export async function tourOfCommits(tour: Commits): Promise<boolean> {
@@ -138,7 +138,7 @@ async function show(
       ids.every((id) => ended.some(({ event }) => event?.commit === id)) &&
       ended.some(({ result }) => result?.commits === ids.length),
   )
-  // The loop is deleted first; otherwise, the schedule could start runs that no worker executes.
+  // The loop is deleted first. Otherwise, the schedule could start runs that no worker executes.
   await forget()
   const all = await runs.all()
   const watched = await Promise.all(all.map(({ watched }) => watched))

@@ -39,7 +39,7 @@ export async function measure(
   return { files: paths.length, lines, sums }
 }
 
-/** Combines the measurements of several parts; checksums are sorted by path. */
+/** Combines the measurements of several parts. Checksums are sorted by path. */
 export function combineMeasurements(parts: readonly Measured[]): Measured {
   const all = parts
     .flatMap(({ sums }) => sums.split('\n').filter((line) => line !== ''))

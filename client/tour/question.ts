@@ -1,6 +1,6 @@
 /**
  * The third part of the tour: an agent answers a question about the folder. A worker executes its
- * tools, and the calls of one tool need the approval of a user; the tour approves them. The tour
+ * tools, and the calls of one tool need the approval of a user. The tour approves them. The tour
  * follows the transcript and finally compares it with the stored one. Afterwards, even after a
  * failure, it deletes the agent and its actions. The session is retained for inspection.
  */
@@ -48,7 +48,7 @@ interface Expected {
 }
 
 /**
- * Runs this part of the tour; returns whether all checks passed.
+ * Runs this part of the tour. Returns whether all checks passed.
  * @throws BatonError or TranscriptRefused if the service refuses a request; Error on a timeout.
  */
 export async function tourOfQuestion(tour: Question): Promise<boolean> {
@@ -160,7 +160,7 @@ export async function follow(
       forever: true,
       onReconnect,
     })) {
-      // A step without a frame means that pages were read; pages contain each row once.
+      // A step without a frame means that pages were read. Pages contain each row once.
       if (!frame)
         for (const { sequence } of transcript.messages())
           if (sequence !== null) heard.push(sequence)

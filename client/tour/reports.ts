@@ -147,7 +147,7 @@ async function tidyTables(at: Client, now: number): Promise<void> {
 }
 
 /**
- * Runs this part of the tour; returns whether all checks passed.
+ * Runs this part of the tour. Returns whether all checks passed.
  * @throws BatonError or TranscriptRefused if the service refuses a request; Error on a timeout.
  */
 export async function tourOfReports(tour: Question): Promise<boolean> {

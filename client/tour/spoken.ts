@@ -1,6 +1,6 @@
 /**
  * Prints the items of a session as lines of text. Texts and results are printed once, when they are
- * complete; turns, questions and tool uses are printed whenever their status changes.
+ * complete. Turns, questions and tool uses are printed whenever their status changes.
  */
 import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 import type { Transcript } from '../transcript.ts'

@@ -3,7 +3,7 @@
  * through ports.
  *
  * Invariants:
- * W1. Registration is the first frame of every connection; no other frame is sent before its
+ * W1. Registration is the first frame of every connection. No other frame is sent before its
  *     response.
  * W2. Running jobs, their leases and unacknowledged reports survive a lost connection: with the
  *     session token, the worker keeps its identity on the next connection.
@@ -141,7 +141,7 @@ export class Core {
     })
   }
 
-  /** Connects. Resolves after the first registration; rejects if the worker ends before that. */
+  /** Connects. Resolves after the first registration. Rejects if the worker ends before that. */
   start(): Promise<void> {
     if (this.#state !== 'idle')
       return Promise.reject(new Error('A worker can be started only once.'))

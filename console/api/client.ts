@@ -206,7 +206,7 @@ export async function call<N extends CallName>(
 /**
  * Sends a request and returns its successful response, with retries after temporary failures.
  * `path` begins with `/`, because requests go only to the service itself.
- * @param options `type` is the media type of the body; a form has none. `accept` is the requested
+ * @param options `type` is the media type of the body. A form has none. `accept` is the requested
  * media type, such as `text/event-stream`.
  * @throws the same errors as `call`.
  */

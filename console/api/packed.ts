@@ -1,6 +1,6 @@
 /**
  * Keeps the items of a long list as text. A list of 100,000 objects has a million values, which
- * each garbage collection visits or copies; their text is one value for a block of items.
+ * each garbage collection visits or copies. Their text is one value for a block of items.
  *
  * Invariant: an item is the same object each time it is read, while its block is among the last
  * `MAX_READ` blocks that were read.

@@ -26,10 +26,10 @@ export interface FormState {
   setValue(value: unknown): void
   setSource(source: string): void
   setJson(asJson: boolean): void
-  /** Sets the fault of a part whose JSON text cannot be parsed; undefined clears it. */
+  /** Sets the fault of a part whose JSON text cannot be parsed. Undefined clears it. */
   setBroken(path: string, message: string | undefined): void
   /**
-   * Returns the value if it matches the schema; otherwise shows the faults and returns undefined.
+   * Returns the value if it matches the schema. Otherwise shows the faults and returns undefined.
    */
   take(): { readonly value: unknown } | undefined
   /** Shows the faults of the service that belong to the value at `root` of the request. */

@@ -111,7 +111,7 @@ const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => 
 
 /**
  * Creates the authentication of a gateway.
- * @param touches records the uses of keys; without it, they are not recorded.
+ * @param touches records the uses of keys. Without it, they are not recorded.
  */
 export function openAuthentication(
   world: World,

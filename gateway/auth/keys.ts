@@ -35,7 +35,7 @@ const TAG_LENGTH = 8
  */
 export const tagOf = (project: string): string => project.slice(-TAG_LENGTH)
 /**
- * Returns the project tag in a key's text. An organization key has no tag; if its last characters
+ * Returns the project tag in a key's text. An organization key has no tag. If its last characters
  * equal the tag of a project by chance, the search in that project finds no key.
  */
 export const tagIn = (text: string): string => text.slice(-TAG_LENGTH)

@@ -50,7 +50,7 @@ const nameOf = ({ type, record }: KnownResource): string =>
 
 /**
  * Returns the input of a resource. References to resources outside of the export use ids.
- * @param isGone returns whether a referenced resource was deleted; such a reference is omitted.
+ * @param isGone returns whether a referenced resource was deleted. Such a reference is omitted.
  */
 function inputOf(
   known: KnownResource,

@@ -49,7 +49,7 @@ export const blueprintId = (
 ): string => world.id('blueprint', `${project}/${namespace}\n${blueprint_key}`)
 
 /**
- * Acquires the hold of a blueprint; waits while another request has it. Refused with
+ * Acquires the hold of a blueprint. Waits while another request has it. Refused with
  * `blueprint_busy` after `MAX_WAIT_MS`.
  */
 export async function takeHold(

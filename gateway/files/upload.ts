@@ -4,8 +4,8 @@
  *
  * Invariants:
  * U1. The listener for data is added in the turn of the event loop in which the request arrives,
- *     because otherwise the first chunk is lost. Data that arrives before the body is read is kept;
- *     this is at most the data that uWS had received before the body was paused.
+ *     because otherwise the first chunk is lost. Data that arrives before the body is read is kept.
+ *     This is at most the data that uWS had received before the body was paused.
  * U2. After the exchange has ended, the response is never touched again.
  * U3. A refusal waits until the rest of the body has been discarded, because a client that is still
  *     sending might not read the response. At most `MAX_DRAINED_BYTES` above the limit are
@@ -225,7 +225,7 @@ export class Upload {
     while (!this.#over && !enough()) await this.#arrival()
   }
   /**
-   * Pauses the client. uWS starts its timeout after this callback; pausing again stops the timeout.
+   * Pauses the client. uWS starts its timeout after this callback. Pausing again stops the timeout.
    */
   #pause(): void {
     this.#paused = true

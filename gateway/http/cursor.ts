@@ -87,7 +87,7 @@ interface Paging {
 /**
  * Reads a page of a list, from the position in a cursor or from the beginning, and seals the cursor
  * of the next page.
- * @param cursor the cursor in the request; without one, the list is read from the beginning.
+ * @param cursor the cursor in the request. Without one, the list is read from the beginning.
  * @param ask reads the page after a position. The `position` of the page is the position of its
  * last item, and is present only if more items follow.
  */

@@ -98,11 +98,9 @@ export class Incoming {
   readonly slots: readonly string[]
   /** The client's IP address. Empty for purposes that do not need it. */
   readonly ip: string
-  /**
-   * The body, valid once `receive` has called `ready`. `broken` is the reason why the body is
-   * unreadable.
-   */
+  /** The body, valid once `receive` has called `ready`. */
   body = ''
+  /** The reason why the body is unreadable. */
   broken: 'too_large' | 'not_utf8' | undefined
   /** The body of an upload, which is read only on demand. */
   readonly upload: Upload | undefined

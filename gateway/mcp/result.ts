@@ -26,7 +26,7 @@ const failed = (why: string, meta?: JsonObject): McpResult => ({
 
 /**
  * Converts a refusal to a failed result, so that the model can react to it. Refusals for missing
- * permissions, and those with a status of 500 or more, are returned unchanged; they become the
+ * permissions, and those with a status of 500 or more, are returned unchanged. They become the
  * answer to the HTTP request.
  */
 export function refusedCall(refusal: Refusal, brand: string): McpResult | Refusal {

@@ -1,6 +1,6 @@
 /**
  * Serves the console: one empty document for all its addresses, and the files of its program. The
- * document is the same for all users; the program signs in and sends its own requests.
+ * document is the same for all users. The program signs in and sends its own requests.
  *
  * Invariants:
  * C1. Only scripts with the nonce of the document, and the scripts that they load, are executed.

@@ -183,7 +183,7 @@ function ofWorkflow({
 /**
  * Returns the catalog entries sorted by name. An action of the project replaces an action of the
  * organization with the same name, and both replace a built-in action.
- * @param name limits the entries to this name; without it, all entries are returned.
+ * @param name limits the entries to this name. Without it, all entries are returned.
  */
 export async function entriesOf(
   world: Asking,

@@ -143,7 +143,7 @@ const live = (known: OrganizationDirectory, id = ''): Project | undefined => {
 
 /**
  * Calls `use` with all roles: the system roles, weakest first, then the roles of the project,
- * newest first. `rank` returns the position of a system role; the roles of the project share the
+ * newest first. `rank` returns the position of a system role. The roles of the project share the
  * last rank.
  */
 async function everyRole<T>(

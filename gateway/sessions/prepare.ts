@@ -248,7 +248,7 @@ const turning =
   }
 /**
  * Prepares an append. Appended messages may trigger a compaction if the definition of the session's
- * agent is valid; the answer then waits for the end of the compaction.
+ * agent is valid. The answer then waits for the end of the compaction.
  */
 const append: Prepare = async (edge, call) => {
   const session = await sessionOf(edge, call)

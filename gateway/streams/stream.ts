@@ -149,7 +149,7 @@ export interface OpenedSequence<Cursor = number> {
    * @param revoked called instead of ending the sink after the event that revokes access.
    */
   join(sink: Sink, revoked?: () => void): void
-  /** Releases the follower; must be called once the client has left. */
+  /** Releases the follower. Must be called once the client has left. */
   release(): void
 }
 /**

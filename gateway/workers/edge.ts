@@ -69,11 +69,9 @@ export const limits = {
    * two announcements of demand.
    */
   batch: 5,
-  /**
-   * `remind` is the time between repetitions of `work.available`. `hint` is the minimum time
-   * between a `work.available` and the first reminder after it.
-   */
+  /** Time between repetitions of `work.available`. */
   remind: 5000,
+  /** Minimum time between a `work.available` and the first reminder after it. */
   hint: 1000,
   /** Time between checks that credentials are still valid. */
   recheck: 5000,

@@ -23,7 +23,7 @@ export interface Hub {
   connect(grant: Grant, pipe: Pipe): Connection
   /**
    * Handles a message to this gateway's mailbox. `ok` is false when the message is for a session
-   * that is not connected here, or for a job that the session cannot take.
+   * that is not connected here, or for a job that the session cannot accept.
    */
   receive(message: GatewayMessage): MaybePromise<{ ok: boolean }>
   /**

@@ -1,6 +1,6 @@
 /**
  * Serves the worker socket with uWebSockets.js. This is the only file of the folder that uses the
- * library; the decisions are in `upgrade.ts` and `hub.ts`.
+ * library. The decisions are in `upgrade.ts` and `hub.ts`.
  *
  * Invariants:
  * M1. A request is copied before the first asynchronous step, and a response is never used after it

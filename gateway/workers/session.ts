@@ -84,8 +84,8 @@ interface Registered {
   readonly concurrency: number
   readonly wants: PreparedFilters
   /**
-   * Whether the leases from before this connection have been counted. Until then, the session takes
-   * no jobs.
+   * Whether the leases from before this connection have been counted. Until then, the session
+   * accepts no jobs.
    */
   readonly counted: boolean
   readonly draining: boolean
@@ -112,11 +112,9 @@ export class Session {
   limit: number
   readonly ready: Ready[] = []
   readonly claims: Claim[] = []
-  /**
-   * `next` is the claim that is expected while none is open. `prompt` is true if the last expected
-   * claim arrived within `PROMPT_MS`.
-   */
+  /** The claim that is expected while none is open. */
   next: Expected | undefined
+  /** Whether the last expected claim arrived within `PROMPT_MS`. */
   prompt = false
   /** The filters for which this session listens to offers. */
   listening: readonly PreparedFilters[] = []
@@ -127,22 +125,18 @@ export class Session {
   counted: boolean
   draining: boolean
   closed = false
-  /**
-   * `told` are the filters that the registry has stored. `notifying` is true while they are being
-   * updated.
-   */
+  /** The filters that the registry has stored. */
   told: PreparedFilters
+  /** Whether the filters in the registry are being updated. */
   notifying = false
   /**
    * The value of the project's counter (`served` in `jobs/offers.ts`) when this session was last
    * chosen for a job.
    */
   served = 0
-  /**
-   * `hinted` is the time at which `work.available` was last sent. `reminder` cancels its next
-   * repetition.
-   */
+  /** Time at which `work.available` was last sent. */
   hinted = 0
+  /** Cancels the next repetition of `work.available`. */
   reminder: (() => void) | undefined
   /** Cancels the timer that batches jobs into one answer. */
   flushing: (() => void) | undefined
@@ -293,7 +287,7 @@ export const matchesClaim = ({ claims, next }: Session, job: JobHeader, queue: s
     ? claims.some(({ wants }) => eligible(job, queue, wants))
     : next !== undefined && eligible(job, queue, next.wants)
 
-/** Returns whether the session currently takes jobs. */
+/** Returns whether the session currently accepts jobs. */
 export const takesJobs = (session: Session): boolean =>
   session.counted &&
   !session.draining &&
@@ -301,8 +295,8 @@ export const takesJobs = (session: Session): boolean =>
   session.connection.grant.asleep?.() !== true
 
 /**
- * Returns whether the worker should receive `work.available`: it takes jobs, has no open claim, and
- * has a free slot or a ready job.
+ * Returns whether the worker should receive `work.available`: it accepts jobs, has no open claim,
+ * and has a free slot or a ready job.
  */
 export const idle = (session: Session): boolean =>
   takesJobs(session) &&

@@ -94,7 +94,7 @@ export async function takeBackup(nats: Nats, to: string, progress: Progress): Pr
 }
 
 /**
- * Copies everything once; returns undefined when the copies of the partitions are inconsistent with
+ * Copies everything once. Returns undefined when the copies of the partitions are inconsistent with
  * each other.
  */
 async function copy(

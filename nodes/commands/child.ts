@@ -15,7 +15,7 @@ export const source = (file: string): readonly string[] => sourceOf(file, loader
 
 export interface Child {
   readonly pid: number
-  /** Resolves when the child is ready; rejects if it ends first. */
+  /** Resolves when the child is ready. Rejects if it ends first. */
   readonly ready: Promise<void>
   /** Resolves with the exit code, the signal that ended the child, or the error of its start. */
   readonly exited: Promise<string>

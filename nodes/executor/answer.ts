@@ -97,7 +97,7 @@ const failed = (
 
 /**
  * Returns the outcome of an attempt. A temporary failure (no connection, no response in time, a
- * stopped attempt, 408, 429, 5xx) may be retried; any other failure is final.
+ * stopped attempt, 408, 429, 5xx) may be retried. Any other failure is final.
  * @param answer the response, or the failure of the request.
  * @param options `envelope`: media type of envelopes; `delay`: milliseconds between attempts;
  *   `now`: Unix milliseconds.

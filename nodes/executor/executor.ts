@@ -78,7 +78,7 @@ interface Running {
 }
 
 /**
- * Replaces an outcome whose result exceeds the limit with a failure; the same limit applies to
+ * Replaces an outcome whose result exceeds the limit with a failure. The same limit applies to
  * workers. The failure is final, because another attempt would not make the result smaller.
  */
 const kept = (outcome: Outcome): Outcome =>

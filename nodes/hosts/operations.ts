@@ -4,7 +4,7 @@
  *
  * Invariants:
  * O1. At most one operation of an environment runs, and at most `limits.operations` altogether. A
- *     request that cannot start yet waits; a later request for the same environment replaces it.
+ *     request that cannot start yet waits. A later request for the same environment replaces it.
  * O2. The host performs only operations that it has claimed. When the environment answers that an
  *     operation is no longer current, the operation is aborted and its outcome is not reported.
  * O3. The abort of an operation removes nothing, because another host of the same place may already
@@ -21,13 +21,13 @@ import type { Actors, EnvironmentAddress } from './actors.ts'
 import { type LaunchSettings, launchOf, type ProjectFacts } from './launch.ts'
 import { type Provider, ProviderFault } from './provider.ts'
 
-/** Maximum number of waiting requests. Further requests are dropped; environments repeat them. */
+/** Maximum number of waiting requests. Further requests are dropped. Environments repeat them. */
 const MAX_WAITING = 1000
 /** Milliseconds for which `stop` waits for running operations, and then for aborted ones. */
 const STOP_TIMEOUT_MS = { work: 5000, aborted: 3000 } as const
 
 export interface HostLimits {
-  /** Maximum number of environments. */
+  /** Maximum number of environments on this host. */
   readonly environments: number
   /** Maximum number of concurrent operations. */
   readonly operations: number

@@ -160,7 +160,7 @@ async function recipientOf(
 
 /**
  * Returns the agent id in the local part of an address. Mail servers may change the case of the
- * local part; ids are upper-case after their prefix.
+ * local part. Ids are upper-case after their prefix.
  */
 const agentIdOf = (local: string): string | undefined => {
   const match = /^(agt)_([0-9a-z]{26})$/i.exec(local)

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../protocol/common.ts'
 import type { Authenticity } from './authenticity.ts'
 
 /**
- * Limits on the parts of a message in an event. `text`, `html` and `header` are in characters; the
+ * Limits on the parts of a message in an event. `text`, `html` and `header` are in characters. The
  * others are numbers of entries.
  */
 const MAX = {
@@ -52,7 +52,7 @@ export const messageIdOf = ({ messageId }: ParsedMail): string | undefined => {
 
 /**
  * Returns the payload of the event.
- * @param message_id identifies the message; the caller derives it from the content if the message
+ * @param message_id identifies the message. The caller derives it from the content if the message
  *   has no `Message-ID`.
  */
 export function eventOf(

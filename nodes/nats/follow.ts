@@ -6,7 +6,7 @@
  * Invariants:
  * F1. Messages are passed to the handler in order, beginning with the sequence `from`. A message is
  *     not passed again once its batch has succeeded.
- * F2. The handler processes one batch at a time; meanwhile, up to about `AHEAD` messages are
+ * F2. The handler processes one batch at a time. Meanwhile, up to about `AHEAD` messages are
  *     buffered.
  * F3. Failures are retried with exponential back-off. The back-off after failed reads is jittered,
  *     so that many followers do not resume at the same moment.

@@ -39,7 +39,7 @@ export function wasLeader(cluster: StreamInfo['cluster'], took: number): boolean
 const LEADER_TTL_MS = 2000
 /**
  * Remembers the last leader of each stream. A predecessor that has just resumed may answer before
- * its successor does; its earlier election time reveals this. The memory is short because server
+ * its successor does. Its earlier election time reveals this. The memory is short because server
  * clocks differ: a successor with a slow clock may report an earlier time than its predecessor.
  * Such a successor must be trusted once the predecessor has not answered for a while.
  * @param now returns monotonic time in milliseconds.

@@ -6,7 +6,7 @@
  *
  * Invariants:
  * O1. A file is visible only after all of its chunks are stored. A write that fails removes the
- *     chunks that it has stored; if that fails too, the sweep of the node removes them
+ *     chunks that it has stored. If that fails too, the sweep of the node removes them
  *     (`../roles/sweep.ts`).
  * O2. A write has at most `WINDOW` chunks in flight, and a read fetches at most `AHEAD_BYTES` at a
  *     time. Memory therefore does not depend on the size of the file. All writes of a process share

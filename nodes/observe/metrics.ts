@@ -1,5 +1,5 @@
 /**
- * The metrics of a node, for Prometheus. Every node has a separate registry; the number of label
+ * The metrics of a node, for Prometheus. Every node has a separate registry. The number of label
  * values is bounded.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'

@@ -20,7 +20,7 @@ interface Role {
 
 /**
  * Returns the URL at which a process on this machine reaches its gateway. `0.0.0.0` and `[::]` are
- * not valid destinations.
+ * not valid destinations, so they are replaced with the loopback address.
  */
 const reachable = (url: string): string =>
   url.replace(/^(http:\/\/)(0\.0\.0\.0|\[::\])(:\d+)$/, '$1127.0.0.1$3')

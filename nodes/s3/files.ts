@@ -54,7 +54,10 @@ const MAX_SOCKETS = 1000
 
 /** A store of files in S3. */
 export interface S3Files extends Files, FileList {
-  /** @throws Error when the bucket cannot be reached with the credentials. */
+  /**
+   * Checks the connection to the store.
+   * @throws Error when the bucket cannot be reached with the credentials.
+   */
   check(): Promise<void>
   close(): void
 }

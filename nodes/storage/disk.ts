@@ -15,11 +15,11 @@ export interface DiskUse {
 }
 
 /**
- * The reserve that stays free: the share `RESERVE` of the sum of store and free space, at least
- * `RESERVE_BYTES`, but never more than the share `RESERVE` of the whole disk.
+ * Share of the sum of store and free space that stays free. The reserve never exceeds this share of
+ * the whole disk.
  */
 const RESERVE = 0.1
-/** Minimum size of the reserve in bytes. */
+/** Minimum size of the reserve in bytes, if the disk is large enough. */
 const RESERVE_BYTES = 8 * 2 ** 20
 /** Milliseconds between two measurements of the store, each of which inspects all of its files. */
 const MEASURE_EVERY_MS = 30_000
@@ -48,7 +48,7 @@ export function diskUse(
 }
 
 /**
- * Returns the disk space of the files below a folder, in bytes; files that vanish during the
+ * Returns the disk space of the files below a folder, in bytes. Files that vanish during the
  * measurement count as 0.
  */
 async function bytesBelow(folder: string): Promise<number> {

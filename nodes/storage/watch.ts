@@ -95,7 +95,7 @@ const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} 
 const usageText = ({ used, limit }: { used: number; limit: number }): string =>
   `${mebibytes(used)} of ${mebibytes(limit)}`
 
-/** Starts watching; resolves after the first check. */
+/** Starts watching. Resolves after the first check. */
 export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
   const { partitions, journal, clock, log, metrics, embedded } = parts
   let disk: DiskUse | undefined

@@ -22,7 +22,7 @@ export interface OrganizationDirectory {
   readonly id: string
   /** Organization keys that are not revoked, by SHA-256 of the key (hex). */
   readonly keys: Readonly<Record<string, ApiKey>>
-  /** Projects by id; deleted projects are retained, so that history remains readable. */
+  /** Projects by id. Deleted projects are retained, so that history remains readable. */
   readonly projects: Readonly<Record<string, Project & { readonly deleted?: true }>>
   /** Project ids by handle, without deleted projects. */
   readonly handles: Readonly<Record<string, string>>

@@ -334,7 +334,7 @@ export interface SealedSecret {
 export interface NewSecret extends SealedSecret {
   readonly returned?: true
 }
-/** A project action with the secret that signs its calls; actions of workers have no secret. */
+/** A project action with the secret that signs its calls. Actions of workers have no secret. */
 export interface KeptAction extends UrlParts {
   readonly action: Action
   readonly secret?: SealedSecret & { readonly version: number }

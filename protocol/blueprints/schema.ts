@@ -1,6 +1,6 @@
 /**
  * Blueprints: descriptions of the resources of a project that are applied as a whole. This file
- * contains the schemas of requests and responses; the schemas of resources are in `resources.ts`.
+ * contains the schemas of requests and responses. The schemas of resources are in `resources.ts`.
  *
  * Published clients decode these responses strictly. The responses therefore contain members and
  * resource types beyond the published contract only when `include` lists them, or when the request

@@ -92,7 +92,7 @@ export type ExchangeRecord = Static<typeof ExchangeRecord>
 /** Events of a channel about its exchanges. */
 export type ExchangeEvent =
   | (Event & { readonly type: 'exchange.begun'; readonly id: string; readonly exchange: Exchange })
-  /** The agent was woken again during the exchange `id`; the next exchange answers `wake`. */
+  /** The agent was woken again during the exchange `id`. The next exchange answers `wake`. */
   | (Event & { readonly type: 'exchange.deferred'; readonly id: string; readonly wake: Wake })
   /**
    * `unheard`: the agent was not shown the messages of this exchange, so the next exchange includes

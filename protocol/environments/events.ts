@@ -33,7 +33,7 @@ export interface Operation {
   readonly since: number
   /** Time of the last request. */
   readonly asked: number
-  /** Number of requests. */
+  /** Number of times that the operation was requested. */
   readonly requests: number
   /** Id of the host that claimed the operation. */
   readonly host?: string

@@ -50,7 +50,7 @@ export interface Publication {
   readonly meta: JsonObject
   /**
    * The record that the event is about, in its state at the time of the event. Deliveries to
-   * webhooks contain it; triggers and waits cannot read it. Absent when the payload is complete,
+   * webhooks contain it. Triggers and waits cannot read it. Absent when the payload is complete,
    * and in events of earlier releases.
    */
   readonly record?: JsonObject
@@ -179,7 +179,7 @@ export type SourceCommands = {
     reply: undefined
   }
   /**
-   * Registers a wait of a run. Sent by the run. The actor confirms with `event.watched`; from then
+   * Registers a wait of a run. Sent by the run. The actor confirms with `event.watched`. From then
    * on, matching events reach the run.
    */
   'wait.watch': { input: { run_id: string; wait: Awaited }; reply: undefined }

@@ -1,7 +1,7 @@
 /**
  * The log lines that workers print for their jobs: the frame of the worker socket, the stored form,
  * and the row. Lines are kept outside of the journal, for a limited time and in limited amounts.
- * They may be lost in a crash; no decision depends on them.
+ * They may be lost in a crash. No decision depends on them.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, JsonObject, paging, Timestamp } from '../common.ts'

@@ -136,7 +136,7 @@ export interface JobHeader {
   readonly owner?: { readonly kind: Kind; readonly id: string }
   readonly priority: number
   readonly fairness_key: string
-  /** Time of enqueueing in Unix milliseconds; retries do not change it. */
+  /** Time of enqueueing in Unix milliseconds. Retries do not change it. */
   readonly enqueued_at: number
   /**
    * Number of reported failures after which the job fails. For an action step, this is the number

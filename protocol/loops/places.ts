@@ -26,8 +26,9 @@ export type PlaceEvent =
  * commands are never refused.
  */
 export type PlaceCommands = {
+  /** Requests a slot for a run. */
   'place.ask': { input: SlotRequest; reply: undefined }
-  /** The run has ended, or its loop currently declines the slot. */
+  /** Returns the slot of a run that has ended, or whose loop currently declines the slot. */
   'place.return': { input: { run_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

@@ -1,7 +1,7 @@
 /**
  * The part of the Model Context Protocol (https://modelcontextprotocol.io/specification/2025-06-18)
  * that this service supports. Its messages are JSON-RPC 2.0, one per request. This file defines
- * only names and shapes; the gateway implements the methods (`gateway/mcp/`).
+ * only names and shapes. The gateway implements the methods (`gateway/mcp/`).
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject } from '../common.ts'

@@ -1,6 +1,6 @@
 /**
  * Preferences of principals, and saved views of lists: schemas, limits, events and internal
- * commands. Both are for programs with a user interface, such as the console; the service itself
+ * commands. Both are for programs with a user interface, such as the console. The service itself
  * uses neither.
  */
 import { type Static, Type } from 'typebox'
@@ -85,7 +85,7 @@ export interface PreferencesReplies {
 }
 
 /**
- * The lists for which views can be saved; each is returned by the row `<resource>.list`. A view can
+ * The lists for which views can be saved. Each is returned by the row `<resource>.list`. A view can
  * also be about the rows of a table (`rows`).
  */
 const viewedResources = {

@@ -47,10 +47,11 @@ export interface KeptAttachment {
   /** Time in Unix milliseconds at which an unfinished upload is abandoned. */
   readonly until?: number
   /**
-   * `key`: id of the caller and idempotency key. `hash`: digest of bytes, name and type hint. An
-   * upload with the same key and another hash is refused.
+   * Id of the caller and idempotency key. An upload with the same key and another `hash` is
+   * refused.
    */
   readonly key?: string
+  /** Digest of bytes, name and type hint. */
   readonly hash: string
   /**
    * The file has an artifact actor, so it is listed as an artifact and counts toward the quota.

@@ -55,7 +55,7 @@ export type SessionCommands = {
    * has ended or stores too many files, or when the idempotency key belongs to another upload or to
    * an erased file. The reply to a repeated upload contains the stored file. `expires_at`: the
    * deadline of the upload in Unix milliseconds. If present, the gateway next reserves the bytes in
-   * the quota; files of earlier releases are not counted.
+   * the quota. Files of earlier releases are not counted.
    */
   'attachment.reserve': {
     input: Reserving
@@ -127,10 +127,9 @@ export interface TurnReport {
   readonly run_id: string
   readonly turn_id: string
   readonly status: 'completed' | 'failed' | 'cancelled'
-  /**
-   * `output` satisfies the output schema. Without an output, `text` is the last text of the agent.
-   */
+  /** The output, which satisfies the output schema. */
   readonly output?: JsonObject
+  /** The last text of the agent, if there is no output. */
   readonly text?: string
   readonly error_type?: string
   readonly error?: string

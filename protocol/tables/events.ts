@@ -2,7 +2,7 @@
  * The events and internal commands of tables, and the data that gateways and actors exchange in
  * addition to the rows of the API.
  *
- * The rows of a table are stored in the journal and in views; the actor holds only the definition
+ * The rows of a table are stored in the journal and in views. The actor holds only the definition
  * and a window of recent changes. Every change of rows has a number, 1, 2, 3 … per table. A command
  * about rows contains facts from a view as of a change. The actor applies the later changes in its
  * window to these facts, and so decides on the current rows:
@@ -233,7 +233,7 @@ export interface Inserted {
 export const MAX_REPLY_DATA_LENGTH = 16_384
 /**
  * The reply to an update: the row as readers see it. `data` is absent if it is longer than
- * `MAX_REPLY_DATA_LENGTH`; the gateway then reads the row from a view that has applied `change`.
+ * `MAX_REPLY_DATA_LENGTH`. The gateway then reads the row from a view that has applied `change`.
  */
 export interface Updated {
   readonly row: Omit<TableRow, 'data'> & { readonly data?: JsonObject }

@@ -41,7 +41,9 @@ export type GatewayMessage =
       readonly generation: number
     }
   | { readonly type: 'drain'; readonly project: string; readonly session: string }
-  /** The session has attached an environment, and takes the jobs of the environment from now on. */
+  /**
+   * The session has attached an environment, and accepts the jobs of the environment from now on.
+   */
   | {
       readonly type: 'attach'
       readonly project: string

@@ -69,7 +69,7 @@ const rules: readonly Rule[] = [
 
 /**
  * The times at which a rule fires: every minute whose wall clock matches. A rule with a single time
- * of day fires once a day; on a day that lacks this time, it fires after the gap.
+ * of day fires once a day. On a day that lacks this time, it fires after the gap.
  */
 function expected({ minutes, hours, day = () => true }: Rule, zone: Int16Array): number[] {
   const once = minutes.length === 1 && hours.length === 1

@@ -88,8 +88,8 @@ async function firstFrames(answer: Response, abort: AbortController): Promise<st
 }
 
 /**
- * Records one example of every operation. Returns the examples in the order of the table;
- * operations without authentication come last. Rows that delete or revoke records, and rows that
+ * Records one example of every operation. Returns the examples in the order of the table.
+ * Operations without authentication come last. Rows that delete or revoke records, and rows that
  * need only authentication, have separate projects, because other rows need the records.
  */
 export async function recordExamples(s: Service): Promise<Examples> {

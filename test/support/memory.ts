@@ -31,7 +31,7 @@ export class ManualClock implements Clock {
       this.#timers = this.#timers.filter((other) => other !== timer)
     }
   }
-  /** Advances the time and runs due timers; pending promises settle after each timer. */
+  /** Advances the time and runs due timers. Pending promises settle after each timer. */
   async advance(ms: number): Promise<void> {
     const until = this.#elapsed + ms
     await settleAll()
@@ -54,7 +54,7 @@ export const settleAll = async (): Promise<void> => {
 }
 
 /**
- * Receives the name of a step before or after an operation of a port; may throw to simulate a crash
+ * Receives the name of a step before or after an operation of a port. May throw to simulate a crash
  * of the caller at that point.
  */
 export type Tick = (step: string) => void | Promise<void>

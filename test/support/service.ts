@@ -30,7 +30,7 @@ interface Answer<T = Record<string, unknown>> {
   readonly body: T
 }
 export interface CallOptions {
-  /** The root key by default; null sends no credential. */
+  /** The root key by default. Null sends no credential. */
   readonly key?: string | null
   readonly headers?: Readonly<Record<string, string>>
   /** Base URL of the gateway; the first node's by default. */
@@ -390,7 +390,7 @@ export async function service(
 
 /**
  * Connects a worker over a real socket.
- * @param frame fields of the registration; with `type: null`, the worker does not register.
+ * @param frame fields of the registration. With `type: null`, the worker does not register.
  */
 export async function testWorker(
   url: string,

@@ -62,7 +62,7 @@ const without = <K extends keyof StandIn>(state: StandIn, name: K): StandIn => {
   return rest as StandIn
 }
 const armsOf = (silence: number): Arms => ({
-  // The first use creates the environment; a later one starts its worker.
+  // The first use creates the environment. A later one starts its worker.
   'environment.use': (state, _, at) => {
     if (state.status === 'none')
       return { next: begin({ ...state, status: 'provisioning' }, 'provision', at) }

@@ -105,7 +105,7 @@ export function newPrincipal(
 
 /**
  * Creates the principal of a new agent, without roles. The principal's id is also the agent's id.
- * @param given the id; by default, a new one is generated.
+ * @param given the id. By default, a new one is generated.
  */
 export function newAgent(
   state: ProjectState,

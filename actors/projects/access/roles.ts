@@ -1,6 +1,6 @@
 /**
  * Custom roles and their assignments. Names never change and are unique among all roles of the
- * project, ignoring case; system roles cannot be changed.
+ * project, ignoring case. System roles cannot be changed.
  */
 
 import type {

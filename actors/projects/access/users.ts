@@ -1,6 +1,6 @@
 /**
- * Users and their personal tokens. An e-mail address belongs to at most one user of the project;
- * its letter case is ignored.
+ * Users and their personal tokens. An e-mail address belongs to at most one user of the project.
+ * Its letter case is ignored.
  */
 
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
@@ -117,7 +117,7 @@ const tokensOf = ({ keys }: ProjectState, person: string): ApiKey[] =>
     .filter((key) => isPersonal(key) && key.principal_id === person)
 
 /**
- * Creates a token for a user. The project never receives the raw token; the gateway adds it to the
+ * Creates a token for a user. The project never receives the raw token. The gateway adds it to the
  * reply.
  */
 export function createToken(

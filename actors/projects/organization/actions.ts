@@ -42,8 +42,8 @@ const faultsOf = (
 }
 
 /**
- * Defines an action. Its first secret is active. The organization never receives the raw secret;
- * the gateway adds it to the reply.
+ * Defines an action. Its first secret is active. The organization never receives the raw secret.
+ * The gateway adds it to the reply.
  */
 export function createAction(
   { brand }: OrganizationOptions,

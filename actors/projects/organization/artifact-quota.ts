@@ -1,6 +1,6 @@
 /**
  * The storage that the artifacts of all projects use, and its limit. A gateway sends each change
- * directly, and the artifact actor sends it again; the two messages can arrive in either order
+ * directly, and the artifact actor sends it again. The two messages can arrive in either order
  * (protocol/artifacts/commands.ts).
  *
  * Invariants:

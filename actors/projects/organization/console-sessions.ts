@@ -5,7 +5,7 @@
  * Invariants:
  * C1. A session is identified by the hash of its cookie. It ends when it is signed out or revoked,
  *     when it has been unused for its idle time, or at its absolute expiry. Its rights depend on
- *     keys and users that may become invalid earlier; gateways check them on every request.
+ *     keys and users that may become invalid earlier. Gateways check them on every request.
  * C2. A link is used at most once, expires after an hour, and acts as one organization key, which
  *     must still be valid when the link is used.
  * C3. At most 10,000 sessions are stored. At most 50 sessions act as one principal: when another

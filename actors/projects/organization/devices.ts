@@ -128,7 +128,7 @@ export function pollDevice(
 }
 
 /**
- * Approves or denies a request. A repeat of the same answer changes nothing; a different answer is
+ * Approves or denies a request. A repeat of the same answer changes nothing. A different answer is
  * refused.
  */
 export function answerDevice(

@@ -82,7 +82,7 @@ export function newKey(
 }
 
 /**
- * Creates an organization key. The organization never receives the raw key; the gateway adds it to
+ * Creates an organization key. The organization never receives the raw key. The gateway adds it to
  * the reply.
  */
 export function createOrganizationKey(

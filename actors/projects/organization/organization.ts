@@ -2,7 +2,7 @@
  * The organization actor: the single writer of the organization's configuration. This comprises
  * keys, projects and their handles, claims on workflow handles, skills, actions, device sign-ins,
  * console sessions, artifact storage and the definition resolver. There is exactly one
- * organization, which exists after `organization.init`. This file contains the actor's tables; the
+ * organization, which exists after `organization.init`. This file contains the actor's tables. The
  * decisions are in the other files of this folder.
  */
 

@@ -131,7 +131,7 @@ const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
   parameters: { ...(step.kind === 'action' ? step.config.parameters : step.config) },
 })
 /**
- * Sequence number of a step. A step of a branch has the number of its parent step; cleanup steps
+ * Sequence number of a step. A step of a branch has the number of its parent step. Cleanup steps
  * come after all other steps.
  */
 const seqOf = ({ state: { engine, spec } }: Draft): number =>

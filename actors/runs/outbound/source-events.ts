@@ -31,7 +31,7 @@ export interface SourceEventFacts {
   /** Fields for the payload and `meta`: the id of the run's definition or loop. */
   readonly of: JsonObject
   /**
-   * Further fields of the payload, only in journals of earlier releases; otherwise `record`
+   * Further fields of the payload, only in journals of earlier releases. Otherwise `record`
    * provides them.
    */
   readonly more?: JsonObject

@@ -112,7 +112,9 @@ function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject
       null,
       2,
     )
-    return `## ${id}\n\n${text.length > MAX_PROMPT_OUTPUT_LENGTH ? `${text.slice(0, MAX_PROMPT_OUTPUT_LENGTH)}\n(truncated)` : text}`
+    const isTruncated = text.length > MAX_PROMPT_OUTPUT_LENGTH
+    const shown = isTruncated ? `${text.slice(0, MAX_PROMPT_OUTPUT_LENGTH)}\n(truncated)` : text
+    return `## ${id}\n\n${shown}`
   })
   return [
     String(renderText(prompt, roots)),

@@ -27,7 +27,7 @@ const invalid = (error: string): RunFault => ({ error_type: 'environment_invalid
 
 /**
  * Returns the holder for which the run's jobs use an environment. For a direct call, this is the
- * caller, who may have leased the environment; for any other run, it is the run itself.
+ * caller, who may have leased the environment. For any other run, it is the run itself.
  */
 const holderOf = ({ record, engine }: RunState): JobEnvironment['holder'] =>
   engine.invoked && engine.actor

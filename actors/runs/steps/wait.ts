@@ -1,5 +1,5 @@
 /**
- * A step that waits for a signal or for a source event. An early signal is stored; a step consumes
+ * A step that waits for a signal or for a source event. An early signal is stored. A step consumes
  * the oldest stored signal that matches, and leaves the other signals for later steps. A signal
  * whose mapping fails is still consumed: a retry waits for the next signal instead of failing on
  * the same signal forever.

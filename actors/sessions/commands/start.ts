@@ -28,7 +28,7 @@ type Invoke = Input<Api['agent.invoke']> & PlaceInput & Keyed
 type Start = Input<Api['session.start_turn']> & Keyed
 
 const askerOf = ({ principal: { id, type } }: Cause): TurnWork['asker'] => ({ id, type })
-/** Stores the inline config of the request in the session; null clears the stored config. */
+/** Stores the inline config of the request in the session. Null clears the stored config. */
 function configure(on: Draft, config: Defined['config']): void {
   if (config !== undefined) change(on, { config })
 }
@@ -88,7 +88,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   const known = key === undefined ? undefined : recall(on.state.keys, key)
   if (known) {
     const turn = turnOf(on, known.turn_id)
-    // The record of a turn that has ended is no longer in the state; the gateway adds it.
+    // The record of a turn that has ended is no longer in the state. The gateway adds it.
     const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
     return {
       events: [],
@@ -121,7 +121,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   })
   const turn = recordOf(turnOf(on, turn_id) as Turn)
   pump(on)
-  // The actor remembers replies for repeats, so the reply omits the sent content; the gateway adds
+  // The actor remembers replies for repeats, so the reply omits the sent content. The gateway adds
   // it again.
   return answering(on, ({ record }) => ({
     session: publicSession(record),

@@ -15,7 +15,7 @@ const beyond = ({ contexts }: Live, names: readonly string[]): string[] =>
   names
     .filter((name) => !(name in contexts))
     .slice(limits.context.names - Object.keys(contexts).length)
-/** Refuses context with too many new names; known names are always accepted. */
+/** Refuses context with too many new names. Known names are always accepted. */
 export const refuseExcessContexts = (
   state: Live,
   given: readonly AppContext[] = [],

@@ -103,7 +103,7 @@ const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefin
   status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'
 /**
  * Continues a turn after one of its questions has been settled. A running turn is advanced. A
- * waiting turn is queued again if a call is ready or no question is open; otherwise it continues to
+ * waiting turn is queued again if a call is ready or no question is open. Otherwise it continues to
  * wait, and its record shows the next open question.
  */
 function resume(on: Draft, id: string): void {

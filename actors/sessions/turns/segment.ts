@@ -115,7 +115,7 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
 }
 
 /**
- * The signature of a call, from its name and arguments; a long signature is shortened to its
+ * The signature of a call, from its name and arguments. A long signature is shortened to its
  * beginning, its length and a hash.
  */
 function signatureOf(name: string, input: JsonObject): string {
@@ -211,7 +211,7 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   const queue = tool.queue ?? queueOf(turn.work.definition)
   noteCall(on, id, call, { state: 'job', job_id, queue })
   patchCall(on, id, index, { status: 'running' })
-  // Built-in tools, and tools that are declared safe to repeat, get several attempts; all other
+  // Built-in tools, and tools that are declared safe to repeat, get several attempts. All other
   // tools get one attempt.
   const attempts =
     tool.annotations.idempotent || tool.annotations.read_only || tool.kind === 'builtin'

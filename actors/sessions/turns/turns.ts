@@ -6,7 +6,7 @@
  *        └──── waiting
  *
  * Invariants:
- * L1. At most one turn runs; queued turns start oldest first. While a turn waits for people, other
+ * L1. At most one turn runs. Queued turns start oldest first. While a turn waits for people, other
  *     turns can run.
  * L2. A turn ends once, together with everything that it has in progress. Its questions are
  *     withdrawn before it ends, and its jobs are cancelled. Its nudges are cancelled or become new
@@ -71,7 +71,7 @@ export function continueTurn(on: Draft, id: string): void {
     follow(on, id, generate(on, id))
   }
 }
-/** Acts on the `TurnStep` that a generation or a segment has returned. */
+/** Advances, ends or suspends the turn, as the result of a generation or a segment requires. */
 export function follow(on: Draft, id: string, next: TurnStep): void {
   if (next === undefined) return
   if (next === 'advance') continueTurn(on, id)

@@ -35,7 +35,7 @@ export interface FileDocument {
   readonly folder: string
   readonly root: string
 }
-/** Members that apply to all documents; they take precedence over those of the files. */
+/** Members that apply to all documents. They take precedence over those of the files. */
 export interface Overrides {
   readonly namespace?: string
   readonly blueprint_key?: string
@@ -155,7 +155,7 @@ function blueprintOf(
   return found[0]?.identity ?? {}
 }
 
-/** Returns the value of a member that all headers of a blueprint must share; reports conflicts. */
+/** Returns the value of a member that all headers of a blueprint must share. Reports conflicts. */
 function common(
   headers: readonly Header[],
   name: 'blueprint_version' | 'protect_resources',

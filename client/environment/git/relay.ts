@@ -1,6 +1,6 @@
 /**
  * Provides git with the credentials of repositories. Git runs a small helper that requests them
- * from the worker over a socket; the worker requests them from the service.
+ * from the worker over a socket. The worker requests them from the service.
  *
  * Invariants:
  * G1. Credentials are never written to disk, and never appear in a URL, an argument or a

@@ -70,7 +70,7 @@ export class Capture {
   }
 
   /**
-   * Decodes bytes. Replacement characters can make the text too long; the text is then shortened
+   * Decodes bytes. Replacement characters can make the text too long. The text is then shortened
    * again.
    */
   #clean(bytes: Buffer, omitted: number): string {

@@ -104,7 +104,7 @@ async function fill(
 
 type Undo = () => Promise<unknown>
 /**
- * Runs this part of the tour; returns whether all checks passed. The part is skipped if git is
+ * Runs this part of the tour. Returns whether all checks passed. The part is skipped if git is
  * missing, the service refuses the repository host, or no host prepares the environment.
  * @throws BatonError or TranscriptRefused if the service refuses a request; Error on a timeout.
  */

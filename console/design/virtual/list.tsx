@@ -11,9 +11,11 @@ import { useScrolling } from './scrolling.ts'
 import { type Slots, shownSlots, slotsOf } from './slots.ts'
 import { OVERSCAN_LINES, visibleRange } from './visible-range.ts'
 
-/** Milliseconds until a line that was scrolled into view has been rendered. */
+/** Milliseconds between two attempts to focus a line that was scrolled into view. */
 const FOCUS_MS = 50
-/** Browsers limit the height of an element; beyond this, positions are scaled. */
+/** Maximum number of attempts to focus the line. */
+const MAX_FOCUS_ATTEMPTS = 10
+/** Browsers limit the height of an element. Beyond this, positions are scaled. */
 const MAX_HEIGHT_PX = 8_000_000
 
 /**
@@ -79,12 +81,15 @@ export function VirtualList<T>({
     const from = element.scrollTop * ratio
     if (top < from) element.scrollTop = top / ratio
     else if (top + line > from + seen) element.scrollTop = (top + line - seen) / ratio
-    // The line is rendered after the next measurement.
-    const timer = setTimeout(
-      () => element.querySelector<HTMLElement>('.line.current a')?.focus({ preventScroll: true }),
-      FOCUS_MS,
-    )
-    return () => clearTimeout(timer)
+    // The line is rendered after the next measurement, or later in a slow browser.
+    const link = `.line.current[aria-rowindex="${current + 1}"] a`
+    let left = MAX_FOCUS_ATTEMPTS
+    const timer = setInterval(() => {
+      const found = element.querySelector<HTMLElement>(link)
+      found?.focus({ preventScroll: true })
+      if (found || --left === 0) clearInterval(timer)
+    }, FOCUS_MS)
+    return () => clearInterval(timer)
   }, [key])
   // Zero unless positions are scaled, so that scrolling changes nothing in lines that stay.
   const shift = ratio === 1 ? 0 : view.scrolled - scrolled

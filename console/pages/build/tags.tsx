@@ -5,7 +5,7 @@ import { TextField } from '../../design/field.tsx'
 import { faultAt } from '../../form/value.ts'
 import { tagsText as text } from './tags-text.ts'
 
-/** A tag as typed; its key may still be empty. */
+/** A tag as typed. Its key may still be empty. */
 export interface WrittenTag {
   readonly key: string
   readonly value: string

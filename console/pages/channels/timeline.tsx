@@ -1,6 +1,6 @@
 /**
  * The timeline of a channel. It shows the newest messages and grows upwards while the person
- * scrolls up. At the bottom, it follows new messages; elsewhere, the visible messages keep their
+ * scrolls up. At the bottom, it follows new messages. Elsewhere, the visible messages keep their
  * position.
  */
 import { useSignal } from '@preact/signals'

@@ -15,7 +15,7 @@ import { readUserCode } from './codes.ts'
 
 /**
  * Finds the device request with the given user code, as the person typed it. Refused with
- * `not_found` when there is none; such an attempt is counted against the rate limit of `address`.
+ * `not_found` when there is none. Such an attempt is counted against the rate limit of `address`.
  */
 export async function findDevice(
   { world, limits }: Edge,

@@ -1,6 +1,6 @@
 /**
  * Reads artifacts: their records, their bytes, signed URLs and the used storage. A private artifact
- * is readable only by its owner; other principals receive `not_found`. Lists are answered by a
+ * is readable only by its owner. Other principals receive `not_found`. Lists are answered by a
  * view.
  */
 import type { KeptArtifact } from '../../../protocol/artifacts/commands.ts'

@@ -47,7 +47,7 @@ const members = [
 
 /**
  * Handles a message for a session. `ok` is false when the session is not connected here, or cannot
- * take the assigned job.
+ * accept the assigned job.
  */
 export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolean }> {
   const session = edge.sessions.get(message.session)
@@ -186,7 +186,7 @@ function shown(job: ClaimedJob): object {
 
 /**
  * Cancels a job. An undelivered job is reported as cancelled. Otherwise the worker receives
- * `job.cancel`; the queue also includes the cancel request in its answers to later heartbeats of
+ * `job.cancel`. The queue also includes the cancel request in its answers to later heartbeats of
  * the job.
  */
 function cancel(

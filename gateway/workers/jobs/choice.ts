@@ -28,7 +28,7 @@ export interface JobGroup {
   readonly keys: readonly string[]
 }
 
-/** Returns the group of a job. */
+/** Returns the group to which a job belongs. */
 export function groupOfJob(queue: string, job: JobHeader): JobGroup {
   const capability = offerCapability(job)
   return { queue, keys: [{ queue, capability }, { queue }, { capability }, {}].map(keyOf) }

@@ -11,7 +11,7 @@
  *     the latest claim.
  * C3. After an answer that leaves slots free or jobs undelivered, the worker receives
  *     `work.available`, because many workers do not claim again on their own. No such frame is sent
- *     if the worker takes no jobs or has another open claim, or if the gateway is stopping.
+ *     if the worker accepts no jobs or has another open claim, or if the gateway is stopping.
  */
 import type { ClaimedJob, Filters } from '../../../protocol/workers/socket.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'

@@ -1,5 +1,5 @@
 /**
- * Determines which jobs a worker may take, and to which offers its gateway must subscribe. A
+ * Determines which jobs a worker may receive, and to which offers its gateway must subscribe. A
  * subject cannot express every filter, so the subscriptions can match more jobs than the filters.
  * Every job is therefore also checked by `eligible`.
  */
@@ -88,7 +88,7 @@ export const claimFilters = (registered: Filters, claim: Filters): Filters => ({
 })
 
 /**
- * Returns whether a worker with these filters may take a job of a queue.
+ * Returns whether a worker with these filters may receive a job of a queue.
  * - The job must be for workers (`customer_worker`).
  * - A pinned job matches only workers of its environment. With `pinned_only`, no other job matches.
  * - A generation matches only workers that list its model. Its queue is ignored.

@@ -7,7 +7,7 @@
 import { type Edge, limits } from '../edge.ts'
 import { idle, type Session } from '../session.ts'
 
-/** Sends the hint immediately, if the worker has no open claim and could take a job. */
+/** Sends the hint immediately, if the worker has no open claim and could accept a job. */
 export function hint(edge: Edge, session: Session): void {
   if (edge.stopping || !idle(session)) return
   session.hinted = edge.world.now()

@@ -42,11 +42,9 @@ export interface OfferSubscription extends Candidates {
   readonly promised: Map<string, Session>
   /** The orders that merge the offers of several shards, by queue and capability. */
   readonly orders: Map<string, Order<JobHeader, Promised>>
-  /**
-   * `announced` is the time of the last announcement of demand. `again` is true while another
-   * announcement is scheduled.
-   */
+  /** Time of the last announcement of demand. */
   announced: number
+  /** Whether another announcement is scheduled. */
   again: boolean
 }
 
@@ -200,7 +198,7 @@ function orderOf(
   subscription.orders.set(key, order)
   return order
 }
-/** Sends `work.available` to the sessions without open claims that could take one of the jobs. */
+/** Sends `work.available` to the sessions without open claims that could accept one of the jobs. */
 function remindIdle(
   edge: Edge,
   subscription: OfferSubscription,

@@ -28,7 +28,7 @@ export class Deadlines {
   get(key: string): number | undefined {
     return this.#pending.get(key)?.at ?? this.#handed.get(key)
   }
-  /** Sets the deadline of an actor; undefined clears it. */
+  /** Sets the deadline of an actor. Undefined clears it. */
   set(key: string, at: number | undefined): void {
     this.#handed.delete(key)
     const pending = this.#pending.get(key)

@@ -247,7 +247,7 @@ export class Offers {
     return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : undefined
   }
   /**
-   * Offers jobs of one capability. Returns true if all of them were taken; the queue may then have
+   * Offers jobs of one capability. Returns true if all of them were taken. The queue may then have
    * more.
    */
   async #offer({ address, queue }: Matching, { capability, jobs }: Group): Promise<boolean> {

@@ -27,7 +27,7 @@ const MAX_LENGTH = 512 * 1024
 const ANSWER_TIMEOUT_MS = 3000
 
 interface OutboxCallbacks {
-  /** Whether the shard is given up; nothing more is sent then. */
+  /** Whether the shard is given up. Nothing more is sent then. */
   isStopped(): boolean
   /** Called when a tell was decided, or sending was abandoned. */
   done(planned: Planned): void

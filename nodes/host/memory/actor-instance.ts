@@ -13,7 +13,10 @@ import { type Address, lastCursor, type Placed } from '../../../protocol/entry.t
 const MAX_UNKEYED = 256
 /** Milliseconds for which commands with a client's idempotency key are remembered. */
 const KEYED_MS = 24 * 3_600_000
-/** Number of remembered commands above which the oldest commands with a key are dropped sooner. */
+/**
+ * Maximum number of remembered commands. Beyond it, the oldest commands with a key are dropped
+ * before `KEYED_MS` has passed.
+ */
 const MAX_REMEMBERED = 10_000
 /**
  * Number of commands between two searches for commands to forget. Searches are infrequent, because

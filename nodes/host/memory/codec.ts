@@ -24,7 +24,7 @@ const ANNOUNCED_FORMAT = 2
 
 /** First byte of an envelope of format 2. */
 const COMPRESSED = 2
-/** Level 1 is the fastest; higher levels save few bytes, because most matches are long. */
+/** Level 1 is the fastest. Higher levels save few bytes, because most matches are long. */
 const DEFLATE = { level: 1 } as const
 /**
  * Characters of JSON below which an envelope is not compressed. Preparing the compressor takes as

@@ -1,7 +1,7 @@
 /**
  * A client of a container engine, Docker or Podman, over its Unix socket. The client uses Docker's
  * API, which Podman also supports. Requests contain no API version, so each engine uses its own
- * version. This module handles only HTTP; the caller interprets the responses.
+ * version. This module handles only HTTP. The caller interprets the responses.
  */
 import { type IncomingMessage, request } from 'node:http'
 import { watchdog } from '../../../client/watchdog.ts'

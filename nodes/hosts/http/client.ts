@@ -32,6 +32,7 @@ interface Call<S extends TSchema> {
 }
 export interface Client {
   /**
+   * Sends a request to the service, and returns its response.
    * @returns undefined when the service responds with 404 and the call allows it.
    * @throws ProviderFault when the service refuses or does not complete the request, or when the
    *   call is aborted.

@@ -111,7 +111,7 @@ export function createJournal(
           refused(sentence(error))
           return 'refused'
         }
-        // The message is larger than the server accepts; a retry cannot help.
+        // The message is larger than the server accepts. A retry cannot help.
         if (error instanceof InvalidArgumentError) throw error
         // The stream has no leader, so the append was not stored. It is retried until a leader is
         // elected or the timeout has passed.

@@ -15,8 +15,8 @@ const untoken = (key: string): string =>
   key === '=' ? '' : decodeURIComponent(key.replaceAll('=', '%'))
 
 /**
- * Creates the registry over one bucket. All its functions throw when the leader cannot be reached;
- * the outcome of a `put` is then unknown.
+ * Creates the registry over one bucket. All its functions throw when the leader cannot be reached.
+ * The outcome of a `put` is then unknown.
  * @param name name of the bucket.
  * @param restore recreates the bucket when the servers have lost it: a restart of all servers
  *   deletes a bucket in memory.

@@ -1,5 +1,5 @@
 /**
- * The process's single connection to NATS. It reconnects indefinitely; the modules that use it
+ * The process's single connection to NATS. It reconnects indefinitely. The modules that use it
  * recover from messages lost in the meantime. The server does not echo, because messages that this
  * process publishes reach its own listeners directly (bus.ts).
  */
@@ -35,7 +35,7 @@ export interface Nats {
   /** Maps the program's subjects, streams and buckets to their names on the servers. */
   readonly space: Namespace
   /**
-   * Sends a request through the request mux; frequent traffic must not use `connection.request`.
+   * Sends a request through the request mux. Frequent traffic must not use `connection.request`.
    */
   readonly ask: RequestMux['ask']
   readonly tell: RequestMux['tell']
@@ -249,8 +249,8 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
 }
 
 /**
- * Whether JetStream answers in the domain. Any error except "no responders" counts as an answer;
- * the next request reports it.
+ * Whether JetStream answers in the domain. Any error except "no responders" counts as an answer.
+ * The next request reports it.
  */
 async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<boolean> {
   for (const started = performance.now(); ; await sleep(100)) {

@@ -65,7 +65,7 @@ const journalConfig = (space: Namespace, partition: number, replicas: number): C
 /**
  * Returns the configuration of a KV bucket with one value per key. Reads go to the leader
  * (`allow_direct: false`).
- * @param first first revision; a bucket in memory is empty after a restart and must not reuse a
+ * @param first first revision. A bucket in memory is empty after a restart and must not reuse a
  *   revision.
  */
 const bucketConfig = (
@@ -104,8 +104,8 @@ const stateConfig = (space: Namespace, partition: number, replicas: number): Con
 })
 
 /**
- * Creates a stream when it is absent; otherwise raises its number of replicas and adapts its
- * compression and its limits, if needed. Stored blocks keep their compression; the new setting
+ * Creates a stream when it is absent. Otherwise raises its number of replicas and adapts its
+ * compression and its limits, if needed. Stored blocks keep their compression. The new setting
  * applies to blocks that are filled later. Several processes may call this function at the same
  * time.
  */

@@ -59,7 +59,7 @@ export interface Server {
   /** Address and credential with which this process connects to the server. */
   readonly access: Access
   /**
-   * Environment variables with which a node process of the same user connects to the server; the
+   * Environment variables with which a node process of the same user connects to the server. The
    * credential is in a file.
    */
   readonly settings: { readonly BATON_NATS: string; readonly BATON_NATS_NKEY: string }

@@ -6,7 +6,7 @@ import type { SignedInPerson } from '../../../gateway/auth/console/provider.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
-/** Maximum number of groups. */
+/** Maximum number of groups of a person. Further groups are ignored. */
 const MAX_GROUPS = 1000
 /** Maximum length of a group. Longer groups are ignored. */
 const MAX_GROUP_LENGTH = 256

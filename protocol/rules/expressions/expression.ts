@@ -100,7 +100,7 @@ function runProgram(program: Program | ProgramFault, source: string, scope: Scop
 export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK_BUDGET })
 
 /**
- * Evaluates an expression, with or without `${{ }}`. Returns a JSON value; unknown fields are null.
+ * Evaluates an expression, with or without `${{ }}`. Returns a JSON value. Unknown fields are null.
  * The value may be part of the roots, so callers must not modify it.
  * @throws ExpressionError if it does not compile, cannot be evaluated or exceeds its bounds.
  */

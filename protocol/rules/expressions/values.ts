@@ -1,6 +1,6 @@
 /**
  * The values of expressions: JSON values only. Numbers are JSON numbers (IEEE 754 doubles, so
- * `1 / 2` is 0.5); null represents every unknown value.
+ * `1 / 2` is 0.5). Null represents every unknown value.
  *
  * Invariants:
  * V1. Only own properties exist: `constructor` and `__proto__` are unknown names like any other.

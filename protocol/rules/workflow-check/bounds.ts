@@ -12,7 +12,7 @@ const MAX_DEPTH = 48
 const MAX_VALUES = 20_000
 /**
  * Maximum number of interpolations in a document. All of them are compiled before the request is
- * answered; meanwhile, the process handles no other request.
+ * answered. Meanwhile, the process handles no other request.
  */
 const MAX_INTERPOLATIONS = 4000
 

@@ -132,7 +132,7 @@ function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldEr
  * @param path path of the spec in the request, such as `spec`.
  * @param input name of the field that declares the inputs.
  * @param loop facts about the loop, for the spec of a loop. Its agent is the default for steps.
- * @returns the faults, at most 50; none means that the spec is valid.
+ * @returns the faults, at most 50. None means that the spec is valid.
  */
 export function checkSpec(
   spec: Spec,

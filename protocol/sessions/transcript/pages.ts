@@ -39,17 +39,15 @@ export interface TranscriptPage {
   readonly after: number
   /**
    * The page contains all changes with revisions greater than `after`, up to and including
-   * `through`; a page of the newest part omits older messages.
+   * `through`. A page of the newest part omits older messages.
    */
   readonly through: number
   /** The revision at which the last page of the query ends. */
   readonly cut: number
   readonly more: boolean
-  /**
-   * `revision`: revision of the session at the time of the query. `last`: cursor of the last entry
-   * of the session.
-   */
+  /** Revision of the session at the time of the query. */
   readonly revision: number
+  /** Cursor of the last entry of the session. */
   readonly last: number
   /** Final rows, ordered by revision, which is also the order of their sequences. */
   readonly messages: readonly (Changed<TranscriptMessage> & { readonly summing?: SummaryFields })[]

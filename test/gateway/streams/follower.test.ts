@@ -28,7 +28,7 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 t.test(
   'a client that waits for the text of a row does not join while the head is between two pages',
   async (t) => {
-    // Revision 1 is a streaming row. The rows of revisions 2 and 3 follow in one entry; a page
+    // Revision 1 is a streaming row. The rows of revisions 2 and 3 follow in one entry. A page
     // holds one row.
     const page = (revision: number, after: number): TranscriptPage => {
       const beyond = [2, 3].filter((of) => of > after && of <= revision)

@@ -1,4 +1,4 @@
-/** Workers of environments on the worker socket: registration, and the jobs that they take. */
+/** Workers of environments on the worker socket: registration, and the jobs that they accept. */
 import t from 'tap'
 import { eligible, prepareFilters } from '../../../gateway/workers/jobs/eligible.ts'
 import { makeId } from '../../../protocol/ids.ts'

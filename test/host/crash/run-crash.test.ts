@@ -1,7 +1,7 @@
 /**
- * A run with every kind of step except `agent`, on a node that dies at any of its steps; another
+ * A run with every kind of step except `agent`, on a node that dies at any of its steps. Another
  * node continues from the last commit. Invariants: each job is executed as often as without a
- * crash; no step completes twice; the timelines of the run and of its child runs are the same.
+ * crash; no step completes twice. The timelines of the run and of its child runs are the same.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'

@@ -2,7 +2,7 @@
  * An upload of an artifact whose gateway, or the owner of one of its shards, fails at each step in
  * turn. Afterwards the client repeats the upload under the same idempotency key at another gateway.
  * Invariants: there is one record, with the sent bytes; the object store has no other file; the
- * quota is exact and nothing is pending; the artifact is published once.
+ * quota is exact and nothing is pending. The artifact is published once.
  */
 import { createHash } from 'node:crypto'
 import t from 'tap'

@@ -23,7 +23,7 @@ import { MemoryPlace } from '../../support/memory-provider.ts'
 const PROJECT = 'prj_1'
 const never = new Promise<never>(() => {})
 
-/** Hosts 0 and 1 share a place; host 2 has its own. */
+/** Hosts 0 and 1 share a place. Host 2 has its own. */
 async function stage(delays: readonly number[]) {
   const actor = environmentActor({
     environments: {

@@ -1,7 +1,7 @@
 /**
  * Runs of a loop are queued, and schedules fire, while shard nodes are killed repeatedly. Every
  * start becomes one run, the runs execute one at a time, and no schedule fires twice for the same
- * time. Of the scheduled times within an outage, all but the latest may be skipped; the schedule
+ * time. Of the scheduled times within an outage, all but the latest may be skipped. The schedule
  * fires for all other times.
  */
 import t from 'tap'

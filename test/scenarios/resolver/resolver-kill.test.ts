@@ -310,7 +310,7 @@ t.test('500 starts at once over two gateways make one call for each agent', asyn
     const resolved = { [ref?.selector ?? '']: { digest: 'm', value: {} } }
     waiting.push(() => json({ protocol_version: 1, resolved })(delivery, res))
   })
-  // A busy machine refuses some of these requests with `service_unavailable`; clients repeat them.
+  // A busy machine refuses some of these requests with `service_unavailable`. Clients repeat them.
   const start = async (index: number): Promise<number> => {
     for (;;) {
       const answer = await invoke(agents[index % 2] ?? '', {}, index % 4 < 2 ? front : side)

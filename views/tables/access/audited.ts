@@ -1,6 +1,6 @@
 /**
  * The audit rules: one for each type of event that changes configuration, for all kinds of actors.
- * To audit another event type, add it to `Configuration`; the compiler then requires a rule for it.
+ * To audit another event type, add it to `Configuration`. The compiler then requires a rule for it.
  * `null` marks an event that is not audited. Kinds other than `organization` and `project` also
  * need `applyAudit` in the `view.ts` of their resource.
  */
@@ -74,7 +74,7 @@ type BlueprintAuditEvent = Extract<
   { readonly type: 'blueprint.applied' | 'blueprint.protection_set' | 'blueprint.deleted' }
 >
 
-/** Events of an environment that may be audited; only these events have an `id`. */
+/** Events of an environment that may be audited. Only these events have an `id`. */
 type EnvironmentAuditEvent = Extract<EnvironmentEvent, { readonly id: string }>
 
 /** Events that change the definition of a table. Its data is not audited. */

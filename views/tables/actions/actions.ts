@@ -68,7 +68,7 @@ export function actionLog(
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const after = positionCondition(['cursor'], 'ASC', input.after)
-  // All calls in the first row may be at or before the position; each further row contains at least
+  // All calls in the first row may be at or before the position. Each further row contains at least
   // one call after the position.
   const rows = store.upToPage<TimelineRow>(
     `SELECT cursor, at, events

@@ -28,7 +28,7 @@ export interface Places {
 }
 /**
  * Returns the scope of the messages that a principal may read. The index records whether a
- * message's channel was public when the message was indexed; channels that have been both public
+ * message's channel was public when the message was indexed. Channels that have been both public
  * and private (`mixed`) are therefore listed individually.
  */
 function placesFor(store: Store, project: number, viewer: string): Places {

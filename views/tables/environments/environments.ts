@@ -54,7 +54,7 @@ interface Listing extends Paging {
   readonly status?: string
   readonly run_id?: string
   readonly include_destroyed?: boolean
-  /** A timestamp; environments that were destroyed before it are excluded. */
+  /** A timestamp. Environments that were destroyed before it are excluded. */
   readonly destroyed_since?: string
 }
 const EXISTING: Condition = ["status != 'destroyed'"]

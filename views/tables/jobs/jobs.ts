@@ -223,7 +223,7 @@ export const jobsById =
 
 /**
  * Returns the jobs of a run, oldest first; on request, each with the reason why it waits. Jobs of a
- * session that the viewer may not read are omitted; without a viewer, the caller is the service
+ * session that the viewer may not read are omitted. Without a viewer, the caller is the service
  * itself.
  */
 export function runJobs(

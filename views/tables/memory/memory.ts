@@ -119,7 +119,7 @@ export function memoryGet(
   }
 }
 
-/** Maximum number of words in a search; further words are ignored. */
+/** Maximum number of words in a search. Further words are ignored. */
 const MAX_WORDS = 16
 /** Filters of the entries of an agent. All must match. */
 export interface MemoryFilters extends Paging {
@@ -179,7 +179,7 @@ export function memoryEntries(
 }
 
 /**
- * Returns the changes after a position, oldest first; without a position, all retained changes. The
+ * Returns the changes after a position, oldest first. Without a position, all retained changes. The
  * next page begins after `last`. Refuses if changes after the position have expired.
  * @param now Unix milliseconds.
  */

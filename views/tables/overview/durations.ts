@@ -11,7 +11,7 @@ const PER_DOUBLING = 4
 const BUCKETS = 160
 
 export const noDurations = (): Durations => new Array<number>(BUCKETS).fill(0)
-/** Adds a duration in milliseconds. */
+/** Adds a duration in milliseconds to a histogram. */
 export function addDuration(durations: Durations, ms: number): void {
   const bucket = ms <= 1 ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log2(ms) * PER_DOUBLING))
   durations[bucket] = (durations[bucket] ?? 0) + 1

@@ -21,7 +21,7 @@ export const PERIODS = [1, 15, 60] as const
 export type Period = (typeof PERIODS)[number]
 /** Minutes for which rows are stored. */
 const RETENTION_MINUTES = 30 * 24 * 60
-/** Maximum number of different failures in a row; further failures are counted as `OTHER`. */
+/** Maximum number of different failures in a row. Further failures are counted as `OTHER`. */
 const MAX_DISTINCT = 24
 /** The error type under which failures beyond `MAX_DISTINCT` are counted. */
 const OTHER = 'other'

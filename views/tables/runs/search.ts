@@ -1,7 +1,7 @@
 /**
  * Searches of runs: filters and orders that no index supports. The rows of an index are read in the
  * order of the list, in parts, and each row is compared with the filters. A page ends after
- * `MAX_ROWS.page` rows even if it is not full; its position is then the position of the last row
+ * `MAX_ROWS.page` rows even if it is not full. Its position is then the position of the last row
  * that was read.
  */
 
@@ -205,7 +205,7 @@ class Lane {
   take(): void {
     this.#at++
   }
-  /** Reads the next part; returns the number of rows that were read. */
+  /** Reads the next part. Returns the number of rows that were read. */
   read(): number {
     const { condition, column, direction, accepts } = this.#search
     const { sql, values } = this.#scan

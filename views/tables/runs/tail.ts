@@ -1,7 +1,7 @@
 /**
  * Keeps the frames that wait to be stored, and the newest frames of the feed, in memory. A follower
  * at the end of the feed is therefore answered without reading a table. The frames are divided into
- * two generations; when the younger one is full, the older one is dropped.
+ * two generations. When the younger one is full, the older one is dropped.
  */
 import { type Frame, packFrames } from './frames.ts'
 

@@ -294,7 +294,7 @@ const turnRecord = ({ record, extra }: TurnRow): AgentTurn =>
   agentTurn(JSON.parse(record) as TurnUpsert, JSON.parse(extra) as TurnExtra)
 /**
  * Returns turns of a session; with `ids`, only these turns. `order` decides whether the first page
- * has the oldest or the newest turns; within a page, turns are always ordered by creation.
+ * has the oldest or the newest turns. Within a page, turns are always ordered by creation.
  */
 export function turnList(
   store: Store,

@@ -15,7 +15,7 @@
  *     it. Dead stamps are removed from the index later, in ascending batches. A deletion between
  *     two insertions took 1.5 ms, because the index flushes its pending entries before it deletes.
  * R4. Insertions use `VALUES` without `RETURNING`. Other forms begin a savepoint, at which the
- *     full-text index flushes its pending entries; an insertion then took five times as long.
+ *     full-text index flushes its pending entries. An insertion then took five times as long.
  */
 import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { StoredRow } from '../../../protocol/tables/events.ts'

@@ -30,7 +30,7 @@ import {
 import { narrowest, rowsByKey } from './selection.ts'
 
 /**
- * Maximum number of words that are looked up in the index; the other words are compared in the rows
+ * Maximum number of words that are looked up in the index. The other words are compared in the rows
  * that are found.
  */
 const MAX_WORDS = 24
@@ -183,7 +183,7 @@ function* byLevel(search: Search, levels: readonly string[]): InParts<readonly F
   for (let level = best; level >= 0; level--) {
     const continues = after?.hits === level
     let before = continues ? stampAfter(store, after.updated_at) : undefined
-    // The entries with the same time as the last entry; the index does not sort them by id.
+    // The entries with the same time as the last entry. The index does not sort them by id.
     let same: Hit[] = []
     for (let limit = 2 * search.count; ; limit = Math.min(4 * limit, MAX_HITS)) {
       const hits = hitsOf(store, levels[level] ?? '', before, limit)

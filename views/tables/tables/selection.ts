@@ -2,9 +2,9 @@
  * Selects the rows of a page: the rows that satisfy all conditions, in the order of the sort, after
  * the key of the last row of the previous page.
  *
- * `satisfiesCondition` of the protocol decides whether a row matches. The orders of the table (`orders.ts`)
- * only reduce the number of rows that are read; they never exclude a row that `satisfiesCondition` would
- * accept. There are four strategies, from cheap to expensive:
+ * `satisfiesCondition` of the protocol decides whether a row matches. The orders of the table
+ * (`orders.ts`) only reduce the number of rows that are read. They never exclude a row that
+ * `satisfiesCondition` would accept. There are four strategies, from cheap to expensive:
  * 1. Rows that a condition identifies by id or identity are looked up.
  * 2. If conditions on the first fields of an order leave few rows, these rows are read and sorted.
  * 3. If an order has the rows in the order of the sort, or the newest rows at its end, rows are

@@ -86,7 +86,7 @@ interface WorkerRow {
 }
 
 /**
- * A worker that was draining and then closed its connection without holding a lease has ended; any
+ * A worker that was draining and then closed its connection without holding a lease has ended. Any
  * other worker that is gone is stale.
  */
 const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['state'] =>
@@ -135,7 +135,7 @@ const COLUMNS = `session, connected, draining, gone_at, last_seen, registration,
  * stale.
  * @param now Unix milliseconds.
  * @param lasting milliseconds for which workers that are no longer connected are still listed.
- * @param input `include` lists the additions; the addition `jobs` requires a viewer.
+ * @param input `include` lists the additions. The addition `jobs` requires a viewer.
  */
 export function workerList(
   store: Store,

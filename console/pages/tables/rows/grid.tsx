@@ -32,7 +32,7 @@ interface Editing {
 
 /**
  * Shows the grid.
- * @param props.store stores a value of a cell; it throws an `ApiError` when the service refuses.
+ * @param props.store stores a value of a cell. It throws an `ApiError` when the service refuses.
  */
 export function Grid({
   label,

@@ -1,6 +1,6 @@
 /** Movement by keys in a grid, as in a spreadsheet. The functions are pure. */
 
-/** A cell. Row -1 is the header; column 0 has the numbers of the rows. */
+/** A cell. Row -1 is the header. Column 0 has the numbers of the rows. */
 export interface CellPlace {
   readonly row: number
   readonly col: number

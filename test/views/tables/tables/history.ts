@@ -163,7 +163,7 @@ export class History {
     this.rows.delete(id)
     this.apply({ type: 'table.row_deleted', row, table_name: 'alerts', change: ++this.change })
   }
-  /** Inserts, updates or deletes rows; other steps change nothing. */
+  /** Inserts, updates or deletes rows. Other steps change nothing. */
   perform(step: Step): void {
     const ids = [...this.rows.keys()]
     const chosen = 'row' in step ? ids[step.row % ids.length] : undefined

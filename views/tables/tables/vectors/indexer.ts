@@ -98,7 +98,7 @@ export class VectorIndexer {
   #faulty = true
   /** Number of further batches that contain only one row, because the provider refused a batch. */
   #single = 0
-  /** The table of the last batch; tables take turns. */
+  /** The table of the last batch. Tables take turns. */
   #table = -1
   #stopped = false
   #working = false

@@ -35,7 +35,7 @@ const compare = (a: Found, b: Found): number =>
   (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
 /**
- * Maximum number of words that are looked up in the index; the other words only affect the order.
+ * Maximum number of words that are looked up in the index. The other words only affect the order.
  */
 const MAX_WORDS = 24
 /** Number of rows that are read in one part. */
