@@ -1,6 +1,7 @@
 /**
- * Text of programs of others, for terminals and pages. Control sequences could otherwise change a
- * terminal: its title, its clipboard, and what its links open. Uses no Node modules.
+ * Makes text from other programs safe to show in terminals and pages, by removing control
+ * sequences. Such sequences could change the title, the clipboard or the link targets of a
+ * terminal. Uses no Node modules.
  */
 
 /**

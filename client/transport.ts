@@ -190,8 +190,8 @@ export class Transport {
   }
 
   /**
-   * Returns the run of the earlier start if a start was rejected because its idempotency key is in
-   * use.
+   * Returns the run of the earlier start if a start was rejected because an earlier start has used
+   * its idempotency key.
    * @throws the given error in all other cases.
    */
   #startedRun(path: string, error: unknown): Promise<Exchanged> {

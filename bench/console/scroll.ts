@@ -28,7 +28,7 @@ const FIXED_FRAMES = 3000
 /** Number of frames until V8 has compiled the fixed work. */
 const WARM_UP_FRAMES = 200
 
-/** The measurements of scrolling through the list once. */
+/** The measurements of one pass: by the wheel, by the scroll bar, and of the fixed work. */
 export interface Scrolled {
   readonly wheel: Frames
   readonly bar: Frames

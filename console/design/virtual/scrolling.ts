@@ -15,7 +15,7 @@ interface View {
   /** Distance that was scrolled in the last step. */
   readonly moved: number
 }
-/** The scroll position of an element. */
+/** The scroll position of an element, and functions that render its component again. */
 interface Scrolling {
   readonly view: View
   /** Renders the component again in the next frame, if no scroll step does it before. */

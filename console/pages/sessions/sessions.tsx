@@ -48,7 +48,10 @@ const PAGE_SIZE = 50
 export const nameOf = ({ title, session_key }: Pick<Session, 'title' | 'session_key'>): string =>
   title || session_key
 
-/** Returns the filters in the URL, and the request of the list for them. */
+/**
+ * Returns the filters in the URL, the input of `session.list` for them, and whether any filter is
+ * set.
+ */
 function useFilters(project: string) {
   const { query } = place.value
   const value = (name: (typeof FILTERS)[number]): string => query.get(name) ?? ''

@@ -44,9 +44,11 @@ export function rolesByProject(
   return found
 }
 
-/** A person who may enter at least one project, as an account. */
+/** The account of a person who may enter at least one project. */
 interface SignedIn {
+  /** The id of the account. */
   readonly account: string
+  /** Whether the sign-in changed the users of the account. */
   readonly changed: boolean
 }
 

@@ -47,8 +47,8 @@ export async function findDevice(
 }
 
 /**
- * Returns the data about the answering caller for the organization's command: the project, the
- * permissions and the expiry.
+ * Returns what the command `device.answer` needs to know about its caller: the project, the
+ * permissions and the expiry of the credential.
  */
 export async function answererOf(
   { directory, authentication }: Edge,

@@ -8,7 +8,7 @@ const TTL_MS = 120_000
 /** Maximum number of answers that are kept for a session. The oldest is dropped first. */
 const MAX_ANSWERS = 8
 
-/** The cache of a gateway. */
+/** The answers to claims that a gateway keeps, by session and message id. */
 export interface Answers {
   /** Returns the text that answered a claim; undefined when no answer is kept. */
   get(session: string, message_id: string): string | undefined

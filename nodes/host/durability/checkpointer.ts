@@ -215,7 +215,8 @@ export class Checkpointer {
     for (const instance of this.#parts.cache.active())
       if (instance.dirty > 0 && !instance.saving && (all || this.#due(instance, now)))
         (this.#isBrief(instance) ? ended : due).push(instance)
-    // These actors ended before a takeover, or were read again.
+    // These ended actors were not evicted at their commit, for example because they ended before a
+    // takeover, were being saved, or were read again later.
     if (ended.length > 0) await this.#betweenCommits(() => this.release(ended))
     const released = this.#released.begin()
     const stored: Saved[] = []

@@ -183,9 +183,10 @@ export async function createLocalProvider(
   }
 
   /**
-   * With the isolation `user`, lets the users of environments enter their own folders, but not list
-   * other folders. Their workers use the paths of the host. Each start of the node removes the
-   * permission.
+   * With the isolation `user`, gives every user the execute permission on the parent folders, so
+   * that the users of environments can enter their own folders but not list other folders. Workers
+   * need it, because they use the paths of the host. Called before each use, because each start of
+   * the node removes the permission.
    */
   async function letUsersEnter(): Promise<void> {
     if (isolation.kind !== 'user') return

@@ -48,7 +48,7 @@ const formOf = (parts: readonly FormPart[]): Buffer =>
 interface UploadOptions {
   readonly key?: string | null
   readonly headers?: Readonly<Record<string, string>>
-  /** Sends the body in chunks without a length. */
+  /** Sends the body with chunked transfer encoding, without `Content-Length`. */
   readonly chunked?: boolean
   readonly project?: string
 }

@@ -1,4 +1,7 @@
-/** The frames of terminals on the worker socket, as a worker and a person exchange them. */
+/**
+ * Terminals over real sockets: the frames between a worker on the worker socket and a person on the
+ * terminal socket.
+ */
 import t, { type Test } from 'tap'
 import { terminalLimits } from '../../../protocol/workers/terminals.ts'
 import { service, type TestWorker } from '../../support/service.ts'
