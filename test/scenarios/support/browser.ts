@@ -19,7 +19,7 @@ export async function inBrowser(
 }
 /**
  * Pages share processes, which saves a fifth of the processor time. Without the zygote process, the
- * browser is the parent of its processes, so `npm test -- --cpu` counts their processor time.
+ * browser is the parent of its processes, so `npm test -- --cpu` counts those that end before it.
  */
 const args = [
   ...CHROMIUM_ARGS,
