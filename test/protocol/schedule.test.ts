@@ -4,12 +4,17 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { latestFire, nextFire, SHORTEST, scheduleFault } from '../../protocol/rules/schedule.ts'
+import {
+  latestFire,
+  MIN_INTERVAL_MS,
+  nextFire,
+  scheduleFault,
+} from '../../protocol/rules/schedule.ts'
 
 const FROM = Date.UTC(2026, 0, 1)
 const TO = Date.UTC(2028, 0, 1)
-const MINUTE = 60_000
-const SLOT = 30 * MINUTE
+const MINUTE_MS = 60_000
+const SLOT_MS = 30 * MINUTE_MS
 
 /** UTC offsets of a zone in minutes, one for each half hour. Offsets change only at half hours. */
 function offsets(zone: string): Int16Array {
@@ -22,8 +27,8 @@ function offsets(zone: string): Int16Array {
     minute: 'numeric',
     hourCycle: 'h23',
   })
-  return Int16Array.from({ length: (TO - FROM) / SLOT + 100 }, (_, slot) => {
-    const at = FROM + slot * SLOT
+  return Int16Array.from({ length: (TO - FROM) / SLOT_MS + 100 }, (_, slot) => {
+    const at = FROM + slot * SLOT_MS
     const part = Object.fromEntries(
       format.formatToParts(at).map(({ type, value }) => [type, Number(value)]),
     )
@@ -36,7 +41,7 @@ function offsets(zone: string): Int16Array {
         part['minute'],
       ) -
         at) /
-      MINUTE
+      MINUTE_MS
     )
   })
 }
@@ -64,17 +69,17 @@ const rules: readonly Rule[] = [
 
 /**
  * The times at which a rule fires: every minute whose wall clock matches. A rule with a single time
- * of day fires once a day; on a day that lacks this time, it fires after the gap.
+ * of day fires once a day. On a day that lacks this time, it fires after the gap.
  */
 function expected({ minutes, hours, day = () => true }: Rule, zone: Int16Array): number[] {
   const once = minutes.length === 1 && hours.length === 1
   const wanted = (hours[0] ?? 0) * 60 + (minutes[0] ?? 0)
   const fires: number[] = []
   let done = -1
-  for (let at = FROM + MINUTE; at < TO; at += MINUTE) {
-    const wall = at + (zone[Math.floor((at - FROM) / SLOT)] ?? 0) * MINUTE
+  for (let at = FROM + MINUTE_MS; at < TO; at += MINUTE_MS) {
+    const wall = at + (zone[Math.floor((at - FROM) / SLOT_MS)] ?? 0) * MINUTE_MS
     const date = Math.floor(wall / 86_400_000)
-    const minute = Math.floor(wall / MINUTE) % 1440
+    const minute = Math.floor(wall / MINUTE_MS) % 1440
     if (once) {
       // The first day is incomplete: a time before its beginning does not fire late.
       if (minute < wanted || date === done || (fires.length === 0 && minute > wanted + 120))
@@ -152,10 +157,10 @@ t.test('the latest fire up to a time equals that of a full search', async () => 
 t.test(
   'intervals count from their start, and an invalid schedule reports the reason',
   async (t) => {
-    t.equal(nextFire({ interval: '15m' }, FROM, FROM), FROM + 15 * MINUTE)
-    t.equal(nextFire({ interval: '15m' }, FROM + 15 * MINUTE, FROM), FROM + 30 * MINUTE)
-    t.equal(nextFire({ interval: '15m' }, FROM + 100 * MINUTE, FROM), FROM + 105 * MINUTE)
-    t.equal(SHORTEST, 10_000)
+    t.equal(nextFire({ interval: '15m' }, FROM, FROM), FROM + 15 * MINUTE_MS)
+    t.equal(nextFire({ interval: '15m' }, FROM + 15 * MINUTE_MS, FROM), FROM + 30 * MINUTE_MS)
+    t.equal(nextFire({ interval: '15m' }, FROM + 100 * MINUTE_MS, FROM), FROM + 105 * MINUTE_MS)
+    t.equal(MIN_INTERVAL_MS, 10_000)
     for (const fine of [
       { interval: '10s' },
       { cron: '@weekly' },
