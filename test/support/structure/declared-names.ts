@@ -24,7 +24,12 @@ export const namesIn = (sources: Sources): Name[] =>
   ])
 
 function namesInFile(file: string, text: string): Name[] {
-  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
+  const source = ts.createSourceFile(
+    file,
+    text,
+    { languageVersion: ts.ScriptTarget.Latest, jsDocParsingMode: ts.JSDocParsingMode.ParseNone },
+    true,
+  )
   const names: Name[] = []
   const add = (kind: Name['kind'], node: ts.Node, text: string): void => {
     const { line } = source.getLineAndCharacterOfPosition(node.getStart(source))

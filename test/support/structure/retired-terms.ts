@@ -53,11 +53,17 @@ const wordsOf = (text: string): string[] =>
     .split(/[^a-z0-9]+/)
     .filter(Boolean)
 
-function uses({ kind, text }: Name, term: string): boolean {
+/** The words of a text with a space before and after each, to search for words of another text. */
+const spaced = (text: string): string => ` ${wordsOf(text).join(' ')} `
+/** The terms in their spaced form, without extensions. */
+const spacedTerms = (terms: readonly RetiredTerm[]): string[] =>
+  terms.map(({ term }) => spaced(term.replace(/\..*/, '')))
+
+/** Whether a term is refused in this kind of name. */
+function concerns(term: string, { kind, text }: Name): boolean {
   const [bare = '', extension] = term.split('.')
   if (extension !== undefined && kind !== 'file') return false
-  if (/^[A-Z]+$/.test(bare) && (kind !== 'declaration' || /[a-z]/.test(text))) return false
-  return ` ${wordsOf(text).join(' ')} `.includes(` ${wordsOf(bare).join(' ')} `)
+  return !/^[A-Z]+$/.test(bare) || (kind === 'declaration' && !/[a-z]/.test(text))
 }
 
 const isAllowed = ({ text, file }: Name, { allowed }: RetiredTerm): boolean =>
@@ -73,9 +79,17 @@ export function mentioning(sources: Sources, terms: readonly RetiredTerm[]): Sou
 }
 
 /** Names that contain a retired term, each with its place and the term to use instead. */
-export const retiredNames = (names: readonly Name[], terms: readonly RetiredTerm[]): string[] =>
-  names.flatMap((name) =>
-    terms
-      .filter((retired) => uses(name, retired.term) && !isAllowed(name, retired))
-      .map(({ instead }) => `${name.file}:${name.line} ${name.kind} ${name.text}: use ${instead}`),
-  )
+export function retiredNames(names: readonly Name[], terms: readonly RetiredTerm[]): string[] {
+  const searched = spacedTerms(terms)
+  return names.flatMap((name) => {
+    const words = spaced(name.text)
+    return terms
+      .filter(
+        (retired, index) =>
+          words.includes(searched[index] ?? '') &&
+          concerns(retired.term, name) &&
+          !isAllowed(name, retired),
+      )
+      .map(({ instead }) => `${name.file}:${name.line} ${name.kind} ${name.text}: use ${instead}`)
+  })
+}
