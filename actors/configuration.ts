@@ -14,7 +14,7 @@ import { canonicalJson } from '../protocol/rules/canonical-json.ts'
 import type { Changes } from '../protocol/workflows/rows.ts'
 import type { Cause, Decided, Decision } from './actor.ts'
 
-/** A key as its owner stores it. Revoked keys are removed; the journal still has their events. */
+/** A key as its owner stores it. Revoked keys are removed. The journal still has their events. */
 interface StoredKey {
   readonly key: ApiKey
   /** SHA-256 of the raw key, in hexadecimal. */
@@ -33,7 +33,7 @@ export interface KeyHolder {
   /** Hashes of revoked keys whose text could be derived again, the most recently revoked last. */
   spent?: readonly string[]
 }
-/** Maximum number of hashes in `spent`; the oldest are dropped. */
+/** Maximum number of hashes in `spent`. The oldest are dropped. */
 const MAX_SPENT_KEYS = 10_000
 
 /**
@@ -52,6 +52,7 @@ export interface AccessLimits {
    */
   readonly max_principals?: number
 }
+/** Default maximum number of keys, and of principals, of a project. */
 const DEFAULT_LIMIT = 10_000
 /** Maximum number of keys of one principal, whether expired or not. */
 const MAX_KEYS_OF_PRINCIPAL = 100
@@ -108,7 +109,7 @@ export interface Change<T> {
 }
 /**
  * Computes the change of a record that results from the requested values (`wish`). Undefined fields
- * and equal values are ignored; empty strings, maps and lists remove the field. Returns undefined
+ * and equal values are ignored. Empty strings, maps and lists remove the field. Returns undefined
  * if nothing would change, so a repeated PATCH appends nothing.
  */
 export function changeOf<T extends { updated_at: string }>(
@@ -195,7 +196,7 @@ export const madeOf = (
  * Refuses a key text that is in use, or that belonged to a revoked key in `spent`. Otherwise, a
  * holder of the revoked text could sign in again.
  */
-export const spentKey = (
+export const refuseUsedKey = (
   { keys, spent = [] }: KeyHolder,
   { hash }: KeyMaterial,
 ): Refusal | undefined =>
@@ -231,9 +232,10 @@ export function sketchOf({
   }
 }
 
-const TOUCH_EVERY = 60_000
+/** Minimum milliseconds between two updates of the `last_used_at` of a key. */
+const TOUCH_INTERVAL_MS = 60_000
 /**
- * Records the last use of keys. Several gateways may report the same key within a minute; only one
+ * Records the last use of keys. Several gateways may report the same key within a minute. Only one
  * report is recorded.
  */
 export function keysLastUsed(
@@ -245,7 +247,8 @@ export function keysLastUsed(
     const stored = getOwn(keys, id)
     return (
       stored !== undefined &&
-      (parseTimestamp(stored.key.last_used_at ?? '') ?? -TOUCH_EVERY) + TOUCH_EVERY <= at
+      (parseTimestamp(stored.key.last_used_at ?? '') ?? -TOUCH_INTERVAL_MS) + TOUCH_INTERVAL_MS <=
+        at
     )
   })
   return { events: [...new Set(due)].map((id) => ({ type: 'key.used', id, at })), reply: undefined }
@@ -282,7 +285,7 @@ export const evolveKeys = {
 /**
  * Wraps a decision that creates a secret, so that its reply contains the sealed secret if the
  * gateway requests it (`returned`). While the reply is stored, a repeat of the request returns the
- * same secret; later, a repeat is a new request.
+ * same secret. Later, a repeat is a new request.
  */
 export const returningSecret =
   <S, I extends NewSecret, E, R extends object>(

@@ -58,7 +58,7 @@ export function add<O, T>(heap: T[], item: T, order: Order<O, T>, owner: O): voi
 }
 
 /** Restores the heap order after the sort key of the item at this index has changed. */
-export function moved<O, T>(heap: T[], index: number, order: Order<O, T>, owner: O): void {
+export function restoreOrder<O, T>(heap: T[], index: number, order: Order<O, T>, owner: O): void {
   const parent = (index - 1) >> 1
   if (index > 0 && order.before(owner, heap[index] as T, heap[parent] as T))
     up(heap, index, order, owner)
@@ -70,10 +70,10 @@ export function removeAt<O, T>(heap: T[], index: number, order: Order<O, T>, own
   const last = heap.pop() as T
   if (index === heap.length) return
   heap[index] = last
-  moved(heap, index, order, owner)
+  restoreOrder(heap, index, order, owner)
 }
 
-/** Yields the items in order without changing the heap; the first k cost O(k log k). */
+/** Yields the items in order without changing the heap. The first k cost O(k log k). */
 export function* inOrder<O, T>(
   heap: readonly T[],
   order: Order<O, T>,

@@ -34,7 +34,7 @@ export const partsOf = ({ parts }: Partial<KeptUrl>): UrlParts =>
   parts ? { url_parts: parts } : {}
 /**
  * The sealed values of a URL after an event.
- * @param set the new values; null removes them, and undefined leaves them unchanged.
+ * @param set the new values. Null removes them, and undefined leaves them unchanged.
  */
 export const partsAfter = (
   before: readonly SealedPart[] | undefined,
@@ -48,7 +48,7 @@ export const partsAfter = (
  * Computes the change to a record whose `field` is a URL, like `changeOf`. A URL that differs only
  * in its sealed values counts as a change.
  * @param wish the requested values, with a masked URL. An undefined URL leaves the stored URL
- * unchanged; an empty URL is handled by `changeOf`.
+ * unchanged. An empty URL is handled by `changeOf`.
  */
 export function changeWithUrl<
   F extends string,

@@ -27,7 +27,7 @@ export const about =
 /**
  * The read buffer of an idle connection in bytes, kept small because there are many connections.
  */
-const SMALL = 1024
+const BUFFER_BYTES = 1024
 /**
  * Number of workers that connect before the first memory measurement, after some runs. By then,
  * code is loaded, pools are filled, and the whole young generation of V8 is allocated (two times 32
@@ -58,7 +58,7 @@ async function idleWorker(
       } else if (text.startsWith('{"type":"error"')) lost(text)
     },
     lost,
-    SMALL,
+    BUFFER_BYTES,
   )
   socket.send(
     `{"type":"worker.register","worker_instance_id":"idle-${index}","concurrency_limit":4,"queues":["elsewhere"]}`,

@@ -15,7 +15,7 @@ export const about =
 const SEVERAL = 4
 /** Milliseconds without an event after which a stream counts as read completely. */
 const SILENCE_MS = 2000
-const REBUILT_WITHIN = 1_800_000
+const REBUILD_TIMEOUT_MS = 1_800_000
 const FRAME = '\nevent: '
 
 /**
@@ -72,7 +72,7 @@ export async function bench(terms: Terms): Promise<string> {
     const server = await startBaton({
       sync: 'always',
       data,
-      within: REBUILT_WITHIN,
+      within: REBUILD_TIMEOUT_MS,
       profile: terms.profile,
     })
     try {

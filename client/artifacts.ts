@@ -35,7 +35,7 @@ export interface PutOptions {
    * absent.
    */
   readonly idempotencyKey?: string
-  /** Receives the number of bytes sent so far; restarts at 0 if the upload is repeated. */
+  /** Receives the number of bytes sent so far. Restarts at 0 if the upload is repeated. */
   readonly advanced?: (bytes: number) => void
   readonly signal?: AbortSignal
 }
@@ -92,7 +92,7 @@ export async function putArtifact(
 }
 
 export interface GetOptions {
-  /** Number of bytes that the caller already has; they are not sent again. */
+  /** Number of bytes that the caller already has. They are not sent again. */
   readonly after?: number
   /** The bytes that the caller already has. Without them, a continued download is not checked. */
   readonly known?: AsyncIterable<Uint8Array>

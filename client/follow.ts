@@ -143,6 +143,7 @@ export async function timeline(
   }
   return items
 }
+/** Number of events in one request. */
 const PAGE = 100
 const page = async (client: Client, id: string, after_sequence: number, limit: number) =>
   (await client.transport.call(api['run.events'], { id, after_sequence, limit })) as {
@@ -234,7 +235,7 @@ function queryOf(parameters: Readonly<Record<string, unknown>>): string {
  */
 const BEGINS = /^\s*begins after (\d+)$/
 /**
- * Parses a body into messages; the body is cancelled when the iteration stops.
+ * Parses a body into messages. The body is cancelled when the iteration stops.
  * @param alive called when data arrives.
  * @param begins called with the initial cursor if the stream contains one.
  */

@@ -14,7 +14,7 @@ import { BatonError } from './transport.ts'
 import { dial } from './worker/socket.ts'
 
 export interface TerminalOptions {
-  /** Base address of the service; if several are given, the first that accepts is used. */
+  /** Base address of the service. If several are given, the first that accepts is used. */
   readonly url: string | readonly string[]
   readonly key: string
   readonly project: string
@@ -39,7 +39,7 @@ export interface TerminalSession {
 }
 
 /**
- * Opens a terminal. Resolves when the program runs; an environment without a worker is started.
+ * Opens a terminal. Resolves when the program runs. An environment without a worker is started.
  * @throws BatonError if the service refuses the terminal or does not respond.
  */
 export async function openTerminal(options: TerminalOptions): Promise<TerminalSession> {

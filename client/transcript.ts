@@ -13,7 +13,7 @@ export { Transcript, type TranscriptFrame } from './transcript/fold.ts'
 /** Identifies the session, the service and the credentials. */
 export interface TranscriptSource {
   /**
-   * Base address, such as `http://127.0.0.1:8080`; if several are given, the next one is tried when
+   * Base address, such as `http://127.0.0.1:8080`. If several are given, the next one is tried when
    * one is unavailable.
    */
   readonly url: string | readonly string[]
@@ -29,7 +29,7 @@ export interface TranscriptSource {
 export interface FollowTranscript extends TranscriptSource {
   /** The transcript to continue; a new one by default. */
   readonly transcript?: Transcript
-  /** Continues after the session becomes idle; by default the iteration ends then. */
+  /** Continues after the session becomes idle. By default the iteration ends then. */
   readonly forever?: boolean
   /** Called with every new cursor, so that the caller can store it and continue from it later. */
   readonly onCursor?: (cursor: string) => void
@@ -66,7 +66,8 @@ export interface TranscriptStep {
 }
 
 const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
-const DELAY = 1000
+/** Milliseconds before a broken connection is opened again. */
+const RECONNECT_DELAY_MS = 1000
 
 /**
  * Reads the part of the transcript after its cursor, page by page, without retries. Without a
@@ -104,7 +105,7 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
   for (let loaded = false; !signal?.aborted; ) {
     const watch = watchdog(silence, signal)
     let reason = 'the connection was lost'
-    let delay = DELAY
+    let delay = RECONNECT_DELAY_MS
     try {
       if (!loaded) {
         await readTranscript({ ...options, signal: watch.signal }, transcript, address)
@@ -128,7 +129,7 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
         if (frame.event_type !== 'stream.end') continue
         if (frame['reason'] === 'idle' && !options.forever) return
         reason = `the server ended the stream: ${String(frame['reason'])}`
-        delay = frame['reason'] === 'rotate' ? 0 : DELAY
+        delay = frame['reason'] === 'rotate' ? 0 : RECONNECT_DELAY_MS
         break
       }
     } catch (error) {

@@ -1,7 +1,7 @@
 /**
  * Sends requests: addresses, credentials, retries. Invariant: a request is retried only if it
  * cannot take effect twice. GET, PUT, DELETE and POST requests are retried after a temporary
- * failure; all attempts of a POST request have the same `Idempotency-Key`. A PATCH request is never
+ * failure. All attempts of a POST request have the same `Idempotency-Key`. A PATCH request is never
  * retried.
  */
 import { randomUUID } from 'node:crypto'
@@ -10,7 +10,7 @@ import type { Code } from '../protocol/errors.ts'
 
 export interface ClientOptions {
   /**
-   * Base address, such as `http://127.0.0.1:8080`; if several are given, the next one is tried when
+   * Base address, such as `http://127.0.0.1:8080`. If several are given, the next one is tried when
    * one is unavailable.
    */
   readonly url: string | readonly string[]
@@ -27,7 +27,7 @@ export interface ClientOptions {
 }
 
 /**
- * The error of a failed request. `code` is stable and intended for branching; if it is
+ * The error of a failed request. `code` is stable and intended for branching. If it is
  * `unreachable`, no complete response arrived, so the effect of the request is unknown.
  */
 export class BatonError extends Error {
@@ -51,6 +51,7 @@ export class BatonError extends Error {
   }
 }
 
+/** HTTP statuses of responses after which a request may be repeated. */
 const RETRIED = new Set([429, 500, 502, 503, 504])
 /**
  * Milliseconds: `first` is the wait before the second attempt, doubled for each further one up to
@@ -134,7 +135,7 @@ export class Transport {
 
   /**
    * Calls a command or query of the API table. By default the call requests all additions of the
-   * row; a field `include` in the input overrides this.
+   * row. A field `include` in the input overrides this.
    * @throws BatonError if the service refuses the request or does not respond; Error if a path
    * parameter is missing.
    */
@@ -143,8 +144,9 @@ export class Transport {
   }
   /**
    * Makes a call like `call`, and also returns the entity tag of the record.
-   * @param condition `if_match`: entity tag that the record must have; otherwise the service refuses
-   * with `precondition_failed`. Such a request is never retried, because a repeat would be refused.
+   * @param condition `if_match`: entity tag that the record must have; otherwise the service
+   * refuses with `precondition_failed`. Such a request is never retried, because a repeat would be
+   * refused.
    * @throws the same errors as `call`.
    */
   async exchange(
@@ -239,7 +241,7 @@ export class Transport {
   /**
    * Sends a request and reads the response. After a temporary failure, the request is repeated, at
    * the next address unless the status is 429.
-   * @param make creates the request of each attempt; its exceptions propagate.
+   * @param make creates the request of each attempt. Its exceptions propagate.
    * @param accepts whether a response is a success; by default, one with a 2xx status.
    * @throws BatonError if the service refuses the request or does not respond.
    */

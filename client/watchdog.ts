@@ -1,6 +1,6 @@
 /**
  * Ends a request that has become silent, or that the caller aborts. `AbortSignal.any` and the
- * signal that `fetch` derives from the given one can be garbage-collected before they abort; the
+ * signal that `fetch` derives from its `signal` can be garbage-collected before they abort. The
  * request then waits forever (nodejs/undici#3644; measured on Node 20: 19 of 20 requests, with
  * garbage collection while they waited). This module therefore links signals through listeners on
  * their sources, and ends a request and its body with the signal that the caller holds.
@@ -70,7 +70,7 @@ export function watchdog(ms: number, outer?: AbortSignal): Watchdog {
 }
 
 /**
- * Settles like the promise, unless the signal aborts first; then it rejects with the signal's
+ * Settles like the promise, unless the signal aborts first. Then it rejects with the signal's
  * reason.
  */
 export const orAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>

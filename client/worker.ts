@@ -66,13 +66,13 @@ export class Worker {
     )
   }
 
-  /** Resolves when the worker has ended, for any reason; never rejects. */
+  /** Resolves when the worker has ended, for any reason. Never rejects. */
   get ended(): Promise<WorkerEnd> {
     return this.#core.ended
   }
   /**
-   * Connects and starts to claim jobs. Resolves when registered; retries while the service is
-   * unavailable.
+   * Connects and starts to claim jobs. Resolves when the worker is registered. Retries while the
+   * service is unavailable.
    * @throws WorkerError if the service rejects the worker permanently; Error if the worker was
    * started before, or is drained or stopped before it is registered.
    */
@@ -83,7 +83,7 @@ export class Worker {
   drain(): Promise<WorkerEnd> {
     return this.#core.drain()
   }
-  /** Signals running jobs to stop and returns them to their queues; ends within 5 seconds. */
+  /** Signals running jobs to stop and returns them to their queues. Ends within 5 seconds. */
   stop(): Promise<WorkerEnd> {
     return this.#core.stop()
   }

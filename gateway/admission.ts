@@ -9,7 +9,7 @@
  *     permission, or for an agent whose self-access is decided after the body is known.
  * A2. A request is admitted synchronously unless a stage returns a promise, because promises make a
  *     request more expensive.
- * A3. The rate-limit headers of an authenticated caller are added to the answer even if the rate
+ * A3. The rate-limit headers of an authenticated caller are added to the response even if the rate
  *     limit or a later stage refuses the request.
  */
 import type { OrganizationDirectory } from '../protocol/access/directory.ts'
@@ -18,8 +18,8 @@ import type { Project } from '../protocol/projects/rows.ts'
 import type { Caller } from './auth/authenticate.ts'
 import { authorizeRow, enter } from './auth/authorize.ts'
 import { sessionCookieOf } from './auth/console/cookies.ts'
-import { charged } from './auth/rate.ts'
-import { BODY_LIMIT, type Call, type Edge, factsOf, type Routed } from './call.ts'
+import { countRefusal } from './auth/rate.ts'
+import { type Call, type Edge, factsOf, MAX_BODY_BYTES, type Routed } from './call.ts'
 import { readUpload, type Uploaded } from './files/form.ts'
 import { admitted } from './guard.ts'
 import type { Incoming } from './http/request.ts'
@@ -109,7 +109,7 @@ const authenticate: Stage = (admission) => {
   return andThen(presentedBy(admission), (caller) => {
     if (isRefusal(caller))
       return caller.refused === 'unauthorized' && limits && exchange.open
-        ? charged(limits, incoming.sender(), caller)
+        ? countRefusal(limits, incoming.sender(), caller)
         : caller
     admission.caller = caller
     return undefined
@@ -242,7 +242,7 @@ const validateBody: Stage = (admission) => {
   const { edge, routed, incoming, exchange } = admission
   const { row } = routed
   if (incoming.broken === 'too_large')
-    return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
+    return refuse('payload_too_large', { limit: row.shape.limit ?? MAX_BODY_BYTES })
   // The handler reads a streamed body, and repeats admission (`admitted`) afterwards.
   if (row.shape.upload === 'streamed') return undefined
   if (row.shape.upload)

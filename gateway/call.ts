@@ -125,12 +125,12 @@ export const newId = (
   slot?: number,
 ): string => part?.id ?? world.id(prefix, seed, slot)
 
-/** Returns the row's answer with only the additional fields that the call requests. */
+/** Returns the row's response with only the additional fields that the call requests. */
 export const additionsOf = ({ row, query }: Call, answer: unknown): unknown =>
   row.shape.additions
     ? withAdditions(row.shape.additions, query['include'] as string[] | undefined, answer)
     : answer
-/** Returns the query without `include`, which only selects additional fields of the answer. */
+/** Returns the query without `include`, which only selects additional fields of the response. */
 export function queryOf({ row, query }: Call): Call['query'] {
   if (!row.shape.additions || query['include'] === undefined) return query
   const { include: _, ...rest } = query
@@ -149,4 +149,4 @@ export interface Routed {
 }
 
 /** Maximum body size in bytes for rows that declare no limit. */
-export const BODY_LIMIT = 1_048_576
+export const MAX_BODY_BYTES = 1_048_576

@@ -1,6 +1,6 @@
 /**
  * Handles the API rows that change state: converts a call to a command for the actor that decides
- * it, and the outcome to the answer. Lookups before the command are in `prepare.ts` and
+ * it, and the outcome to the response. Lookups before the command are in `prepare.ts` and
  * `commands/`. Rows that read are in `query.ts`.
  */
 
@@ -50,7 +50,7 @@ export function runCommand(edge: Edge, call: Call): MaybePromise<Answer | Refusa
 
 /**
  * Performs the command of a call and passes the actor's reply to `finish`. The reply is undefined
- * when `prepare` supplied the answer.
+ * when `prepare` supplied the response.
  * @param more further input of the command. It is not part of the request's fingerprint, so it may
  * differ in a repeat under the same idempotency key.
  */
@@ -139,7 +139,7 @@ async function publish(
 }
 
 /**
- * Returns the answer of a decided command. If the answer requires a further read or wait, the
+ * Returns the response of a decided command. If the response requires a further read or wait, the
  * caller's admission is checked again afterwards.
  */
 function replied(
@@ -169,7 +169,7 @@ function answerOf(
   reply: unknown,
   extra: Readonly<Record<string, unknown>> | undefined,
 ): Answer {
-  // Without `alsoStatus`, `status_code` is an ordinary field of the answer.
+  // Without `alsoStatus`, `status_code` is an ordinary field of the response.
   const named =
     row.shape.alsoStatus && (reply as { status_code?: unknown } | null | undefined)?.status_code
   const status = typeof named === 'number' ? named : (row.shape.status ?? 200)
@@ -219,7 +219,7 @@ function addressOf(
 }
 
 /**
- * Performs one command for each distinct valid id of the body. The answer has one result for each
+ * Performs one command for each distinct valid id of the body. The response has one result for each
  * id of the body, in the same order.
  */
 async function runEach(

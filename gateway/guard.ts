@@ -1,6 +1,6 @@
 /**
  * Checks the admission of a request again: while its stream is open, after its upload, and before
- * an answer that required a wait. A caller that would no longer be admitted receives no further
+ * a response that required a wait. A caller that would no longer be admitted receives no further
  * data. The first admission is in `admission.ts`.
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'

@@ -48,7 +48,7 @@ export const projectOf = <T>(
 ): MaybePromise<T | Refusal> =>
   andThen(directory.project(project), (known) => (isRefusal(known) ? known : use(known)))
 /** Returns the record, or `not_found` when it is undefined. */
-export const found = <T>(record: T | undefined): T | Refusal => record ?? refuse('not_found')
+export const orNotFound = <T>(record: T | undefined): T | Refusal => record ?? refuse('not_found')
 
 interface Dated {
   readonly id: string

@@ -16,7 +16,7 @@ import type { KnownDefinition, TriggerKind } from '../protocol/resolver/callout.
 import type { KeptResolver } from '../protocol/resolver/schema.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import type { EmbeddingAnswer } from '../protocol/tables/semantic.ts'
-import type { GatewayMessage, Offer, Taking } from '../protocol/workers/messages.ts'
+import type { GatewayMessage, Offer, OfferReply } from '../protocol/workers/messages.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import type { SignInProvider } from './auth/console/provider.ts'
 import type { LogStore } from './logs/ports.ts'
@@ -88,7 +88,7 @@ export interface World {
   /**
    * Generates an id. Equal `prefix`, `from` and `slot` yield the same id, for example for an
    * idempotency key. Without `from`, the id contains the time and random bits. `slot` is the slot
-   * of the id (0 to 1023), which determines its shard; without it, the slot is random or derived
+   * of the id (0 to 1023), which determines its shard. Without it, the slot is random or derived
    * from `from`.
    */
   id(prefix: Prefix, from?: string, slot?: number): string
@@ -187,7 +187,7 @@ export interface World {
     project: string,
     queue: string | undefined,
     capability: string | undefined,
-    handler: (offer: Offer) => MaybePromise<Taking | undefined>,
+    handler: (offer: Offer) => MaybePromise<OfferReply | undefined>,
   ): () => void
   /** Announces to the queues that a worker of the project has new free slots. */
   demand(project: string): void
@@ -267,7 +267,8 @@ export interface Files {
   /**
    * Returns the bytes of a file from `start` up to, but not including, `end`. They are read during
    * the iteration. Returns undefined when there is no such file. The iteration rejects when the
-   * file is damaged or deleted meanwhile. A chunk is valid until the next chunk is requested.
+   * file is damaged, or deleted during the iteration. A chunk is valid until the next chunk is
+   * requested.
    */
   read(name: string, start: number, end: number): Promise<AsyncIterable<Uint8Array> | undefined>
   /** Deletes a file. An unknown name is not an error. */
@@ -291,7 +292,10 @@ export interface Counters {
   open(what: 'sse' | 'worker_sockets' | 'followers', change: 1 | -1): void
   /** Counts a request that was refused with this code. */
   refused?(code: Code): void
-  /** @param by the increment, 1 by default. */
+  /**
+   * Increases a counter.
+   * @param by the increment, 1 by default.
+   */
   inc(
     name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited',
     by?: number,
@@ -366,7 +370,7 @@ export interface GatewaySettings {
   }
   readonly version: string
   /**
-   * Console sessions. `origin` is the public origin of the gateways; without it, the console is
+   * Console sessions. `origin` is the public origin of the gateways. Without it, the console is
    * used on loopback only. A session ends after `idle` milliseconds without use, and after
    * `lifetime` milliseconds in any case. Without these settings, `idle` is 12 hours and `lifetime`
    * is 7 days.
@@ -381,7 +385,7 @@ export interface GatewaySettings {
   /** Domain of the agents' e-mail addresses. When absent, agents have no address. */
   readonly inbox_domain?: string
   /**
-   * Whether the installation receives e-mail for the agents' addresses, so that there are
+   * Whether the installation receives e-mail for the agents' addresses, which causes
    * `email.received` events.
    */
   readonly inbound_mail?: boolean

@@ -1,7 +1,7 @@
 /**
  * Preparations: the lookups and generated values that command rows need before their command is
  * sent, one function for each row. Rows without such a function send their input unchanged. The
- * preparations of a resource are in `commands/`, `sessions/` and `auth/`; this file has the table
+ * preparations of a resource are in `commands/`, `sessions/` and `auth/`. This file has the table
  * of all preparations and the short ones. `command.ts` sends the command.
  */
 
@@ -51,8 +51,9 @@ import type { Outcome } from './ports.ts'
 import { sessionPreparations } from './sessions/prepare.ts'
 
 /**
- * The result of a preparation. `input` is added to the command's input, and `reply` to the answer.
- * The other fields determine which actor receives the command and how the call is answered.
+ * The result of a preparation. `input` is added to the command's input, and `reply` to the
+ * response. The other fields determine which actor receives the command and how the call is
+ * answered.
  */
 export interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
@@ -64,11 +65,11 @@ export interface Prepared {
   /** Set when the actor is new, because its id was generated for this request. */
   readonly born?: true
   readonly revise?: Revise
-  /** Computes the answer, which replaces the actor's reply. */
+  /** Computes the response, which replaces the actor's reply. */
   readonly answer?: (reply: unknown) => MaybePromise<unknown>
   /** Runs after the command has been decided or refused, and before the call is answered. */
   readonly after?: (outcome: Outcome) => Promise<void>
-  /** The answer to a call for which no command is sent. */
+  /** The response to a call for which no command is sent. */
   readonly done?: unknown
 }
 const NOTHING: Prepared = {}
@@ -191,7 +192,7 @@ async function runUnder(
 
 /**
  * Reserves a handle at the organization for a workflow with a new id. If the request is repeated,
- * the handle is reserved again; an unused reservation expires.
+ * the handle is reserved again. An unused reservation expires.
  */
 async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Prepared | Refusal> {
   const { world } = edge

@@ -1,6 +1,6 @@
 /**
  * Handles the API rows that only read. A query is answered by the gateway itself
- * (`queries/local.ts`), by a handler that assembles the answer, or by the view of the project's
+ * (`queries/local.ts`), by a handler that assembles the response, or by the view of the project's
  * partition. Rows that change state are in `command.ts`.
  */
 
@@ -42,7 +42,7 @@ import { liveTurn, snapshot } from './sessions/transcript/snapshot.ts'
 interface Listed {
   readonly items: readonly unknown[]
   readonly position?: unknown
-  /** Further fields of the answer, next to the fields of the page. */
+  /** Further fields of the response, next to the fields of the page. */
   readonly beside?: Readonly<Record<string, unknown>>
 }
 /** The input of a query: the fields of the call's query string, body and path. */
@@ -90,7 +90,7 @@ export const records: {
 }
 
 /**
- * Performs the query of a call. The answer contains only the additional fields that the call
+ * Performs the query of a call. The response contains only the additional fields that the call
  * requests.
  */
 export const runQuery = (edge: Edge, call: Call): MaybePromise<Answer | Refusal> =>
@@ -141,7 +141,7 @@ function read(edge: Edge, call: Call): MaybePromise<unknown> {
 
 /**
  * Runs a query with the position of its cursor, and adds the sealed cursor of the next page to the
- * answer. Lists without pages, and records, are returned unchanged.
+ * response. Lists without pages, and records, are returned unchanged.
  */
 function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
   const fields =

@@ -1,9 +1,9 @@
 /**
- * Serves one request from its arrival to its answer: its id, the common headers, the wire form of a
- * refusal, its metrics and its log line. The handler of the route executes the request.
+ * Serves one request from its arrival to its response: its id, the common headers, the wire form of
+ * a refusal, its metrics and its log line. The handler of the route executes the request.
  *
- * Invariant: every request is counted once, with the status of its answer, or with 499 when its
- * client disconnected before the answer.
+ * Invariant: every request is counted once, with the status of its response, or with 499 when its
+ * client disconnected before the response.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
@@ -16,7 +16,7 @@ import type { World } from './ports.ts'
 
 type Given = Answer | Refusal | undefined
 /**
- * Handles a request and returns its answer. Returns `undefined` when a stream was opened, or when
+ * Handles a request and returns its response. Returns `undefined` when a stream was opened, or when
  * the client has disconnected.
  */
 export type Handler = (incoming: Incoming, exchange: Exchange) => MaybePromise<Given>
@@ -39,20 +39,20 @@ export interface Service {
   idle: () => void
   /**
    * Whether the gateway is draining. It then reports that it is not ready, and closes each
-   * connection after the next answer.
+   * connection after the next response.
    */
   leaving: boolean
   /** Whether `stop` was called. MCP requests are then refused as well. */
   stopping: boolean
 }
 
-/** The status, in logs and metrics, of a request whose client disconnected before the answer. */
+/** The status, in logs and metrics, of a request whose client disconnected before the response. */
 const ABORTED = 499
 const ID = /^[\w.:-]{1,128}$/
 
 /**
- * Converts a refusal to its HTTP answer. A refusal with an unknown code is answered with 503. An
- * answer with status 503, or with status 429 and a known delay, has a `Retry-After` header in
+ * Converts a refusal to its HTTP response. A refusal with an unknown code is answered with 503. A
+ * response with status 503, or with status 429 and a known delay, has a `Retry-After` header in
  * seconds.
  */
 export function answerOf(refusal: Refusal): Answer {
@@ -83,7 +83,7 @@ export function requestIds(world: World): () => string {
   return () => `req_${first}${(0x10000000 + count++).toString(16)}`
 }
 
-/** Serves a request of a route: receives it, calls the handler, and sends the answer. */
+/** Serves a request of a route: receives it, calls the handler, and sends the response. */
 export function serve(service: Service, route: Route, res: HttpResponse, req: HttpRequest): void {
   const served = new Served(service, route, res, req)
   if (served.incoming.ambiguous) served.giveUp()
@@ -143,10 +143,10 @@ class Served {
   }
 
   /**
-   * Refuses a request whose end is ambiguous, and closes its connection. The answer is sent in the
-   * next turn of the event loop, because uWS would continue to read from the connection after an
-   * immediate answer. Until the answer is sent, uWS closes the connection at the first byte of
-   * another request.
+   * Refuses a request whose end is ambiguous, and closes its connection. The response is sent in
+   * the next turn of the event loop, because uWS would continue to read from the connection after
+   * an immediate response. Until the response is sent, uWS closes the connection at the first byte
+   * of another request.
    */
   giveUp(): void {
     this.#service.world.later(0, () => this.#answer(AMBIGUOUS, true))

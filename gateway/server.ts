@@ -15,10 +15,10 @@ import { admit } from './admission.ts'
 import { openAuthentication } from './auth/authenticate.ts'
 import { consoleRoutes } from './auth/console/routes.ts'
 import {
-  DEVICE_FORM_LIMIT,
   DEVICE_PAGE,
   giveDeviceCode,
   giveDeviceToken,
+  MAX_DEVICE_FORM_BYTES,
 } from './auth/device/flow.ts'
 import { showDevice, takeDevice } from './auth/device/page.ts'
 import { openTouches } from './auth/key-last-used.ts'
@@ -35,7 +35,7 @@ import type { Exchange } from './http/respond.ts'
 import { openStatus } from './http/status.ts'
 import { andThen } from './maybe-promise.ts'
 import { openMcp } from './mcp/mcp.ts'
-import { FORM_LIMIT, showForm, takeForm } from './pages/answer/answer.ts'
+import { MAX_FORM_BYTES, showForm, takeForm } from './pages/answer/answer.ts'
 import { openChat } from './pages/chat.ts'
 import { type ConsoleFiles, openConsole } from './pages/console.ts'
 import { openDocs } from './pages/docs.ts'
@@ -226,7 +226,7 @@ export function createGateway(
       },
       true,
     )
-  const form = { operation: '/answer', slots: 1, limit: FORM_LIMIT } as const
+  const form = { operation: '/answer', slots: 1, limit: MAX_FORM_BYTES } as const
   route(
     '/answer/:token',
     { ...form, purpose: 'query', method: 'GET', handler: showForm(edge) },
@@ -266,6 +266,7 @@ export function createGateway(
   route(...downloadRoute(edge), true)
   for (const [path, one] of consoleRoutes(edge)) route(path, one, false)
   const page = { operation: DEVICE_PAGE, slots: 0 } as const
+  const limit = MAX_DEVICE_FORM_BYTES
   route(
     DEVICE_PAGE,
     { ...page, purpose: 'query', method: 'GET', limit: 0, handler: showDevice(edge) },
@@ -273,22 +274,17 @@ export function createGateway(
   )
   route(
     DEVICE_PAGE,
-    {
-      ...page,
-      purpose: 'command',
-      method: 'POST',
-      limit: DEVICE_FORM_LIMIT,
-      handler: takeDevice(edge),
-    },
+    { ...page, purpose: 'command', method: 'POST', limit, handler: takeDevice(edge) },
     false,
   )
+  const login = { purpose: 'login', method: 'POST', slots: 0, limit } as const
   for (const [operation, handler] of Object.entries({
     'device.code': giveDeviceCode(edge),
     'device.token': giveDeviceToken(edge),
   } as const))
     route(
       `/v1${routeOf(unauthenticated[operation as 'device.code']).path}`,
-      { operation, purpose: 'login', method: 'POST', slots: 0, limit: DEVICE_FORM_LIMIT, handler },
+      { ...login, operation, handler },
       false,
     )
   for (const { pattern, allowed } of methods.values())

@@ -1,6 +1,6 @@
 /**
  * The command line program, `baton <command>`. Commands that start nodes accept the settings in the
- * settings table; client commands call a running server. The modules of nodes and of the client
+ * settings table. Client commands call a running server. The modules of nodes and of the client
  * commands are loaded only by the commands that need them, because loading them takes most of the
  * startup time.
  */

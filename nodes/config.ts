@@ -48,11 +48,14 @@ export interface Config {
   readonly nats: readonly string[]
   /** Credentials, TLS, domain and prefix for those servers. */
   readonly nats_access: Omit<Access, 'servers'>
-  /** Binary and port of the server that this process starts; port 0 selects any free port. */
+  /** Path of the binary of the NATS server that this process starts. */
   readonly nats_server?: string
+  /** Port of the NATS server that this process starts; 0 selects any free port. */
   readonly nats_port: number
   readonly sync: string
-  /** Maximum size of that server's store in bytes. If absent, it may use most of the disk. */
+  /**
+   * Maximum size of that server's store in bytes. If absent, the store may use most of the disk.
+   */
   readonly nats_max_store?: number
   readonly roles: readonly Role[]
   readonly view_threads: boolean

@@ -84,7 +84,7 @@ export interface ProviderAccess
 }
 /** The model that embeds table rows and the queries of semantic searches. */
 export interface EmbeddingSettings {
-  /** Id of the model; vectors of models with different ids are not comparable. */
+  /** Id of the model. Vectors of models with different ids are not comparable. */
   readonly id: string
   readonly access: ProviderAccess
   /** Name of the model at the provider. */
@@ -216,7 +216,10 @@ export function readModels(
   }
 }
 
-/** Finds the provider of the embedding model, which the setting names as `<provider>/<model>`. */
+/**
+ * Returns the settings of the embedding model, which is configured as `<provider>/<model>`, or a
+ * description of the fault (`wrong`).
+ */
 function embeddingOf(
   { model: full, dimensions, max_characters }: Static<typeof Embedding>,
   providers: readonly ProviderAccess[],

@@ -32,7 +32,7 @@ import { openLogs } from './nats/logs/store.ts'
 import type { Access } from './nats/server/access.ts'
 import { accountUse } from './nats/server/account.ts'
 import { connectNats } from './nats/server/connect.ts'
-import { ensureCluster, patiently, provision } from './nats/server/provision.ts'
+import { ensureCluster, provision, retryOperation } from './nats/server/provision.ts'
 import { openNotifications } from './notify/open.ts'
 import { clusterReader } from './observe/cluster.ts'
 import { createMetrics } from './observe/metrics.ts'
@@ -139,7 +139,7 @@ export async function startNode(
       shards: config.shards,
       replicas: config.replicas,
     })
-    const installed = await patiently(nats, 'the installation', () =>
+    const installed = await retryOperation(nats, 'the installation', () =>
       install(createRegistry(nats, names.config), {
         rootKey: config.root_key,
         keyPrefix: config.key_prefix,
@@ -181,7 +181,7 @@ export async function startNode(
     // Two nodes that start at the same time do not answer under the id yet, so the id is also
     // claimed in the registry.
     const self = createInstance({ version, started_at: systemClock.now() })
-    const revision = await patiently(nats, 'the id of this node', () =>
+    const revision = await retryOperation(nats, 'the id of this node', () =>
       claimOverBus(bus, { id, roles: config.roles, self, registry: cluster, clock: systemClock }),
     )
     membership.hold({ self, revision, superseded: doom })
@@ -274,18 +274,18 @@ export async function startNode(
       for (let p = 0; p < config.partitions; p++)
         metrics.shardsOwned(p, host.owned().filter((name) => name.startsWith(`${p}.`)).length)
     }
-    await patiently(nats, 'the list of nodes', () => membership.start(round))
+    await retryOperation(nats, 'the list of nodes', () => membership.start(round))
     stops.push(() => membership.stop())
     if (hasShards) {
       stops.push(() => host.stop(), startSweeping({ nats, files, world, clock: systemClock, host }))
-      await patiently(nats, 'the ownership of shards', round)
+      await retryOperation(nats, 'the ownership of shards', round)
       const verifying = verifyJournals(nats, host, journal, systemClock, { ...config, metrics })
       verification = verifying
       stops.push(() => verifying.stop())
     }
     if (hasShards || config.roles.includes('gateway'))
       await Promise.race([
-        patiently(nats, 'the organization', () => initialise(world, installed)),
+        retryOperation(nats, 'the organization', () => initialise(world, installed)),
         doomed,
       ])
     // A view that is far behind leaves little time for other work, so views start after shards.

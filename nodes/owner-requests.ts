@@ -1,6 +1,6 @@
 /**
  * Requests to the owners of shards. A request is sent until it is answered or its deadline has
- * passed. A shard that this process serves is called directly; other shards are reached over the
+ * passed. A shard that this process serves is called directly. Other shards are reached over the
  * bus.
  *
  * Invariants:

@@ -56,6 +56,7 @@ export function parseTimestamp(text: string): number | undefined {
   return Number.isNaN(at) ? undefined : at
 }
 
+/** Number of milliseconds in each unit of duration. */
 const UNITS: Readonly<Record<string, number>> = {
   ns: 1e-6,
   us: 1e-3,
@@ -170,7 +171,7 @@ export const pageOf = <T extends TSchema>(item: T) =>
   })
 /**
  * Returns the schema of a page of runs. The operator configures under which of the names `items`
- * and `data` the array is returned; the default is both. Lists that are filtered by `loop_id` or
+ * and `data` the array is returned. The default is both. Lists that are filtered by `loop_id` or
  * `source_event_id` have only `items`, because only clients that read `items` use these filters.
  */
 export const runPageOf = <T extends TSchema>(item: T) =>

@@ -61,7 +61,7 @@ export interface Shape {
    */
   readonly exact?: string
   readonly reply?: TSchema
-  /** The path contains no project; the row applies to the project of the caller's credential. */
+  /** The path contains no project. The row applies to the project of the caller's credential. */
   readonly ofCaller?: true
   /** Success status; 200 by default. A reply with 204 has no body. */
   readonly status?: number
@@ -141,7 +141,7 @@ export interface Shape {
    * it has no entity tag (`conditional.ts`).
    */
   readonly untagged?: true
-  /** Arguments of the example for the command line; by default, the example is derived. */
+  /** Arguments of the example for the command line. By default, the example is derived. */
   readonly cliExample?: string
   /** The row is an endpoint of the Model Context Protocol (MCP). */
   readonly mcp?: true

@@ -106,7 +106,7 @@ export interface Origin {
   readonly user_agent?: string
 }
 
-/** An event. `type` is in the past tense; the other fields depend on the type. */
+/** An event. `type` is in the past tense. The other fields depend on the type. */
 export interface Event {
   readonly type: string
 }
@@ -131,8 +131,8 @@ export interface Command extends Address {
   readonly origin: Origin
   readonly fingerprint?: string
   /**
-   * The condition of a conditional command: the entity tags of which the record must have one
-   * (`conditional.ts`). An owner of a release without conditions ignores it.
+   * The condition of a conditional command: a list of entity tags, one of which the record must
+   * have (`conditional.ts`). Owners of releases without conditions ignore this field.
    */
   readonly if_match?: readonly string[]
   /**

@@ -70,7 +70,7 @@ export const slotText = (slot: number): string => encode(slot % SLOTS, 2)
 
 /**
  * Builds an id.
- * @param at Unix milliseconds; ids sort by this time.
+ * @param at Unix milliseconds. Ids sort by this time.
  * @param bytes at least 9 random bytes, or bytes of a hash for an id that is derived from an
  *   idempotency key.
  * @param slot 0 to 1023; derived from `bytes` when absent.

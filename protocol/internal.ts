@@ -27,7 +27,7 @@ export type QueueCommands = ArtifactQueueCommands &
   EnvironmentQueueCommands & {
     /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
     'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-    /** Cancels jobs. Waiting jobs end immediately; workers are requested to stop leased jobs. */
+    /** Cancels jobs. Waiting jobs end immediately. Workers are requested to stop leased jobs. */
     'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
     /** Assigns jobs to the workers of a gateway, or to an executor, in response to an offer. */
     'queue.claim': {
@@ -117,8 +117,9 @@ export interface ChildStart {
   readonly priority: number
   readonly fairness_key?: string
   readonly actor?: ActorOf
-  /** The principal that started the parent, and the `source` in the `meta` of the parent. */
+  /** Id of the principal that started the parent. */
   readonly initiated_by?: string
+  /** The `source` in the `meta` of the parent. */
   readonly source?: JsonObject
 }
 
@@ -140,7 +141,10 @@ export type RunCommands = ArtifactRunCommands & {
     }
     reply: undefined
   }
-  /** An attempt has failed or lost its lease, and the job waits for its next attempt. */
+  /**
+   * Reports that an attempt has failed or lost its lease, and that the job waits for its next
+   * attempt.
+   */
   'job.retried': {
     input: {
       job_id: string
@@ -174,9 +178,9 @@ export type RunCommands = ArtifactRunCommands & {
   'interaction.settled': { input: InteractionSettled; reply: undefined }
   /** Creates this run. Sent by a step of the parent run. */
   'child.start': { input: ChildStart; reply: undefined }
-  /** Cancels this run. Sent by the parent run when it no longer needs this run. */
+  /** Cancels this run. Sent by the parent run when the parent no longer needs this run. */
   'child.cancel': { input: { reason: string }; reply: undefined }
-  /** Sent by a child run of this run when it has ended. */
+  /** Reports that a child run has ended. Sent by the child run. */
   'child.settled': {
     input: {
       run_id: string

@@ -14,6 +14,7 @@ const MASK = '***'
 export const MASKED =
   `Query values are encrypted and returned as ${MASK}; ` +
   `${MASK} in a request keeps the stored value of the same address`
+/** Maximum number of query parameters of an address. */
 const MAX_PARAMETERS = 32
 
 /** The stored value of one query parameter, encrypted. Equal digests mean equal values. */

@@ -130,10 +130,11 @@ export const subjects = {
   hostsAt: (place: string) => `hosts.place.${token(place)}`,
   /** Requests for the logs of environments at a place. */
   hostLogs: (place: string) => `hosts.logs.${token(place)}`,
-  /** Requests to open a terminal; the gateway of the worker of the environment answers. */
+  /** Requests to open a terminal. The gateway of the worker of the environment answers. */
   openTerminal: (environment_id: string) => `terminal.open.${token(environment_id)}`,
-  /** Messages of a terminal to the worker (`terminalDown`) and to the person (`terminalUp`). */
+  /** Messages of a terminal to the worker. */
   terminalDown: (terminal_id: string) => `terminal.down.${token(terminal_id)}`,
+  /** Messages of a terminal to the person. */
   terminalUp: (terminal_id: string) => `terminal.up.${token(terminal_id)}`,
   /** Requests for embeddings. One member of the group `executors` answers each request. */
   embed: 'embed',

@@ -1,7 +1,7 @@
 /**
  * Loads test files into one process, one after the other: the files in the arguments and then, if
  * FILES_ENV is set, the files whose names arrive on file descriptor 3, one per line. Many test
- * files spend most of their time loading modules; in one process, each module is loaded only once.
+ * files spend most of their time loading modules. In one process, each module is loaded only once.
  * A file ends, including its teardown, before the next one begins. The test `the end of <file>`
  * marks this point.
  *

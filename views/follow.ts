@@ -13,7 +13,7 @@
  * F3. Between two parts of a long query, other queries are answered and messages applied.
  */
 import { type Envelope, sequenceOf } from '../protocol/entry.ts'
-import { damaged } from './files/file.ts'
+import { isDamagedFile } from './files/file.ts'
 import { behind, JournalReplaced, type Message, type View } from './view.ts'
 
 /** The journal of one partition. */
@@ -27,7 +27,7 @@ export interface ViewJournal {
     on: (batch: readonly Message[]) => Promise<void> | void,
   ): () => Promise<void> | void
   /**
-   * The first retained and the last sequence, as the stream's leader reports them; an empty journal
+   * The first retained and the last sequence, as the stream's leader reports them. An empty journal
    * has `last` 0 or `first` > `last`.
    */
   position(): Promise<{ readonly first: number; readonly last: number }>
@@ -41,7 +41,7 @@ export interface ViewJournal {
   decode?(data: Uint8Array | string): Promise<Envelope>
 }
 export interface FollowerOptions {
-  /** Runs a function after the given number of milliseconds; the returned function cancels it. */
+  /** Runs a function after the given number of milliseconds. The returned function cancels it. */
   readonly later?: (ms: number, run: () => void) => () => void
   /** Maximum number of milliseconds for which a query waits for the view to become fresh enough. */
   readonly timeout?: number
@@ -190,14 +190,14 @@ export class ViewFollower {
       this.#tidyLater()
       return part.value
     } catch (error) {
-      if (!damaged(error)) throw error
+      if (!isDamagedFile(error)) throw error
       this.#failed(error)
       return behind
     }
   }
 
   /**
-   * Waits until the view is fresh enough; returns false on a timeout. One timeout covers both
+   * Waits until the view is fresh enough. Returns false on a timeout. One timeout covers both
    * reading the journal's end and waiting until the view has reached that end.
    */
   async #reached(fresh: number | undefined, within: number): Promise<boolean> {
@@ -345,7 +345,7 @@ export class ViewFollower {
   #failed(error: unknown): void {
     this.#attempt++
     this.#options.hooks.alarm?.(error)
-    if (error instanceof JournalReplaced || damaged(error)) this.#view.reset()
+    if (error instanceof JournalReplaced || isDamagedFile(error)) this.#view.reset()
     const stop = this.#stop
     this.#stop = () => undefined
     // Not awaited, to avoid a deadlock: this may run inside the callback of a batch, and the port

@@ -2,14 +2,16 @@
  * Records of a project in tables with the columns id, project, created_at and record, where
  * `record` is JSON: lists, newest first, and the record with a given id.
  */
-import { beyond, limitOf, type Page, type Paging, page } from './page.ts'
+import { limitOf, type Page, type Paging, page, positionCondition } from './page.ts'
 import type { Store, Value } from './store.ts'
 
 /** A condition on the rows of a list, in SQL, and the values of its parameters. */
 export type Condition = readonly [sql: string, ...values: Value[]]
 
 /** Returns the conditions that columns equal values; undefined values restrict nothing. */
-export const equalling = (wanted: Readonly<Record<string, Value | undefined>>): Condition[] =>
+export const equalityConditions = (
+  wanted: Readonly<Record<string, Value | undefined>>,
+): Condition[] =>
   Object.entries(wanted).flatMap(([column, value]) =>
     value === undefined ? [] : [[`${column} = ?`, value] as const],
   )
@@ -24,7 +26,7 @@ export function planNewest(
   conditions: readonly Condition[],
   input: Paging,
 ): { readonly sql: string; readonly values: readonly Value[] } {
-  const after = beyond(['created_at', 'id'], 'DESC', input.after)
+  const after = positionCondition(['created_at', 'id'], 'DESC', input.after)
   return {
     sql: `SELECT id, created_at, record
           FROM ${table}

@@ -14,11 +14,11 @@ export interface Page<T> {
   readonly position?: readonly Value[]
 }
 /** The additions that a query requests (`protocol/additions.ts`). */
-export interface Including {
+export interface IncludeQuery {
   readonly include?: readonly string[]
 }
 /** Whether the query requests an addition. */
-export const wants = ({ include }: Including, name: string): boolean =>
+export const wants = ({ include }: IncludeQuery, name: string): boolean =>
   include?.includes(name) === true
 
 /**
@@ -29,6 +29,7 @@ export interface Paging {
   readonly after?: readonly Value[]
 }
 
+/** Default number of items of a page. */
 const DEFAULT_LIMIT = 20
 
 /** Returns the maximum number of items on the requested page. */
@@ -39,17 +40,17 @@ export const limitOf = (input: Paging): number => input.limit ?? DEFAULT_LIMIT
  * item is larger, it is returned alone. A page of the feed ends with the event whose frames reach
  * this number.
  */
-export const CHARACTERS = 1_000_000
+export const MAX_PAGE_CHARACTERS = 1_000_000
 /**
  * Returns as many of the first items as fit in a page: at least one, at most `limit`.
  * @param size returns the size of an item in characters.
  */
-export function fitting<T>(
+export function itemsThatFit<T>(
   items: readonly T[],
   limit: number,
   size: (item: T) => number,
 ): readonly T[] {
-  let left = CHARACTERS
+  let left = MAX_PAGE_CHARACTERS
   const end = items.findIndex(
     (item, index) => index === limit || ((left -= size(item)) < 0 && index > 0),
   )
@@ -68,7 +69,7 @@ export const sizeOf = ({ record, spec, events }: Sized): number =>
 
 /**
  * Builds a page from rows that were read with a limit of one more than requested. The page has
- * fewer items than requested when the JSON of the rows exceeds `CHARACTERS`.
+ * fewer items than requested when the JSON of the rows exceeds `MAX_PAGE_CHARACTERS`.
  */
 export function page<R extends object, T>(
   rows: readonly R[],
@@ -76,7 +77,7 @@ export function page<R extends object, T>(
   item: (row: R) => T,
   keys: (row: R) => readonly Value[],
 ): Page<T> {
-  const shown = fitting(rows, limitOf(input), sizeOf)
+  const shown = itemsThatFit(rows, limitOf(input), sizeOf)
   const last = shown.at(-1)
   return {
     items: shown.map(item),
@@ -89,7 +90,7 @@ export function page<R extends object, T>(
  * parameters. All `columns` are sorted in the same direction. The condition is empty if there is no
  * position, or if the position does not match `columns`.
  */
-export function beyond(
+export function positionCondition(
   columns: readonly string[],
   direction: 'ASC' | 'DESC',
   after: readonly Value[] | undefined,

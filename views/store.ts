@@ -12,7 +12,7 @@
 
 import type { Database, Statement } from 'better-sqlite3'
 import { TransientMap } from '../protocol/rules/transient-map.ts'
-import { CHARACTERS, sizeOf } from './page.ts'
+import { MAX_PAGE_CHARACTERS, sizeOf } from './page.ts'
 import { Shapes } from './shapes.ts'
 import { ChangeTail } from './tables/changes/tail.ts'
 import { FeedTail } from './tables/runs/tail.ts'
@@ -27,7 +27,7 @@ type Bound = Value | Uint8Array
 /** Options of a table's cache. */
 interface Keeping<V> {
   /**
-   * Maximum number of records that stay cached after a flush; if there are more, all that are
+   * Maximum number of records that stay cached after a flush. If there are more, all that are
    * written are dropped.
    */
   readonly most?: number
@@ -49,7 +49,10 @@ export interface Buffered {
   keep(): void
   /** Reverts the changes since the last `keep`. */
   undo(): void
-  /** @param all whether changes of values that will probably change soon are written too. */
+  /**
+   * Writes the waiting rows.
+   * @param all whether changes of values that will probably change soon are written too.
+   */
   flush(all: boolean): void
   /** Discards everything that is not written. */
   forget(): void
@@ -97,7 +100,7 @@ export class Kept<V> implements Buffered {
     if (loaded !== undefined) this.#rows.set(key, loaded)
     return loaded
   }
-  /** Returns the value if it is cached; nothing is loaded. */
+  /** Returns the value if it is cached. Nothing is loaded. */
   peek(key: string): V | undefined {
     return this.#rows.get(key)
   }
@@ -229,16 +232,19 @@ export class Store {
     return this.#prepare(sql).all(...values) as R[]
   }
   /**
-   * Iterates over the rows of a query; the caller may stop early. During the iteration the database
+   * Iterates over the rows of a query. The caller may stop early. During the iteration the database
    * may only be read.
    */
   each<R>(sql: string, ...values: Bound[]): IterableIterator<R> {
     return this.#prepare(sql).iterate(...values) as IterableIterator<R>
   }
-  /** Returns the rows of a query for a page. Reading stops once their JSON exceeds `CHARACTERS`. */
+  /**
+   * Returns the rows of a query for a page. Reading stops once their JSON exceeds
+   * `MAX_PAGE_CHARACTERS`.
+   */
   upToPage<R extends object>(sql: string, ...values: Bound[]): R[] {
     const rows: R[] = []
-    let left = CHARACTERS
+    let left = MAX_PAGE_CHARACTERS
     for (const row of this.each<R>(sql, ...values)) {
       rows.push(row)
       left -= sizeOf(row)

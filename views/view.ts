@@ -4,7 +4,7 @@
  *
  * V1. Rows and position are committed together: the file always equals the journal up to some
  *     position. Changes collect in memory until there are many, or until a query or another entry
- *     needs the tables; then they are written in one open transaction, which `save` commits. If
+ *     needs the tables. Then they are written in one open transaction, which `save` commits. If
  *     there are many, records that will probably change soon stay in memory.
  *     `position()` and every answer include the changes in memory and in the open transaction. If
  *     the process dies or a write fails, those changes are lost: `position()` then returns the
@@ -24,7 +24,7 @@ import type { InParts } from './define-view.ts'
 import { openStore, remove } from './files/file.ts'
 import type { Store } from './store.ts'
 import type { DistanceEngine } from './tables/tables/vectors/distance.ts'
-import { armsOf, gathered, queryOf, upkeeps } from './views.ts'
+import { armsOf, bufferedKinds, queryOf, upkeeps } from './views.ts'
 
 /**
  * A journal message as a view receives it. `message_id`, if known, allows a view to detect that the
@@ -32,7 +32,7 @@ import { armsOf, gathered, queryOf, upkeeps } from './views.ts'
  */
 export interface Message {
   readonly sequence: number
-  /** Its bytes, its JSON, or the envelope itself. */
+  /** The envelope, as bytes, as JSON or as an object. */
   readonly data: Uint8Array | string | Envelope
   readonly message_id?: string
 }
@@ -79,7 +79,7 @@ const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
  * Number of entries after which the open transaction is committed. In a larger transaction, more
  * entries share one write of a page, but after a crash more entries must be applied again.
  */
-const OPEN = 8192
+const MAX_OPEN_ENTRIES = 8192
 export class View {
   readonly #file: string
   readonly #options: ViewOptions
@@ -109,7 +109,7 @@ export class View {
   }
 
   /**
-   * Applies messages in journal order; messages that were applied before are skipped.
+   * Applies messages in journal order. Messages that were applied before are skipped.
    * @param first the first sequence that the journal still has. It grows when an operator trims the
    *   journal.
    * @returns the number of applied entries.
@@ -134,12 +134,12 @@ export class View {
     if (todo.length === 0) return 0
     const envelopes = todo.map(read)
     const gathers = envelopes.every(({ entries }) =>
-      entries.every(({ kind }) => gathered.has(kind)),
+      entries.every(({ kind }) => bufferedKinds.has(kind)),
     )
     const applied = () => this.#applyAll(todo, envelopes, first)
     const entries = gathers ? this.#gather(applied) : this.#settle(applied)
     this.#open += entries
-    if (this.#open >= OPEN) this.save()
+    if (this.#open >= MAX_OPEN_ENTRIES) this.save()
     else if (
       this.#waiting >= WAITING.entries ||
       this.#store.rows >= WAITING.rows ||
@@ -292,8 +292,8 @@ export class View {
     }
   }
   /**
-   * Answers a query like `ask`, in parts between which entries may be applied.
-   * @yields nothing, after each part but the last.
+   * Answers a query as `ask` does, but in parts. Entries may be applied between two parts.
+   * @yields nothing, after each part except the last.
    */
   *askInParts(name: string, project: string, input: unknown): InParts<unknown> {
     const store = this.#store
@@ -352,7 +352,7 @@ export class View {
   }
   /**
    * Saves and closes the file.
-   * @throws any error that `save` throws; the file is closed nevertheless.
+   * @throws any error that `save` throws. The file is closed nevertheless.
    */
   close(): void {
     try {

@@ -79,7 +79,7 @@ const gathersKind = (view: ViewDefinition<never>, kind: Kind): boolean =>
  * Kinds whose entries change only the caches and append-only rows of `Store`. Entries of other
  * kinds may be written to the tables immediately.
  */
-export const gathered: ReadonlySet<string> = new Set<string>(
+export const bufferedKinds: ReadonlySet<string> = new Set<string>(
   kinds.filter((kind) => views.every((view) => gathersKind(view, kind))),
 )
 

@@ -1,6 +1,6 @@
 /**
  * The artifact actor: one uploaded file, from its announcement to its deletion. Gateways store the
- * bytes; the actor decides which uploads are visible. The actor's effects erase bytes and settle
+ * bytes. The actor decides which uploads are visible. The actor's effects erase bytes and settle
  * the organization's quota, even if the gateway has stopped.
  *
  *     pending → ready → deleted
@@ -37,9 +37,14 @@ import { refuse } from '../../protocol/errors.ts'
 import { patch } from '../../protocol/patch.ts'
 import { objectNames } from '../../protocol/sessions/attachments.ts'
 import type { Actor, Cause, Decision, Effect, Tell } from '../actor.ts'
-import { beginConversion, conversionResult, LATE, settleConversion } from './conversion.ts'
+import {
+  beginConversion,
+  conversionResult,
+  settleConversion,
+  TIMED_OUT_CONVERSION,
+} from './conversion.ts'
 import { toSession } from './session.ts'
-import { sayArtifact } from './source-event.ts'
+import { artifactSourceEvent } from './source-event.ts'
 
 type State = KeptArtifact | null
 type Reserved = Exclude<KeptArtifact, { readonly state: 'abandoned' }>
@@ -53,7 +58,7 @@ type Decided<N extends keyof Internal> = Decision<ArtifactEvent, Internal[N]['re
 const isPending = (state: State): state is Reserved & { readonly state: 'pending' } =>
   state?.state === 'pending'
 /**
- * Whether the upload ends at the artifact's own deadline; a session ends the upload of an
+ * Whether the upload ends at the artifact's own deadline. A session ends the upload of an
  * attachment.
  */
 const isTimed = (state: State): state is Reserved & { readonly state: 'pending' } =>
@@ -192,7 +197,10 @@ function sayCompleted(event: Completed, { project }: Address): Effect[] {
   const settle = toQuota(organization, 'quota.settle', { artifact: id, bytes: artifact.size_bytes })
   const told = toRun(event)
   if (told) return session_id === undefined ? [settle] : [settle, { tell: told }]
-  return [settle, { tell: sayArtifact(project, artifact, { depth: 0, session_id, attachment }) }]
+  return [
+    settle,
+    { tell: artifactSourceEvent(project, artifact, { depth: 0, session_id, attachment }) },
+  ]
 }
 
 const abandoned = (id: string, { organization, blob, until = 0 }: Reserved): ArtifactEvent => ({
@@ -270,7 +278,7 @@ function removeByService(
 
 function wake(state: State, _: unknown, cause: Cause): Decided<'wake'> {
   const due = state && state.state !== 'abandoned' && (state.until ?? Infinity) <= cause.at
-  if (due && isConverting(state)) return settleConversion(state, LATE, cause)
+  if (due && isConverting(state)) return settleConversion(state, TIMED_OUT_CONVERSION, cause)
   const events = due && isTimed(state) ? [abandoned(cause.self.id, state)] : []
   return { events, reply: undefined }
 }

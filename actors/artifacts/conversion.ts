@@ -65,7 +65,7 @@ export const conversionResult = ({
     : { state: 'failed', error: 'The service could not convert the file. Upload the file again.' }
 
 /** The outcome of a conversion that no executor finished before its deadline. */
-export const LATE: ConversionResult = {
+export const TIMED_OUT_CONVERSION: ConversionResult = {
   state: 'failed',
   error: 'No executor converted the file in time. Upload the file again.',
 }

@@ -19,7 +19,7 @@ interface Source extends Pick<ServicePublication, 'depth' | 'chain'> {
  * publishes all others. It cannot tell whether a session is private, so it marks the events of all
  * sessions as private. If the session is not private, its readers still receive the event.
  */
-export function sayArtifact(
+export function artifactSourceEvent(
   project: string,
   { id: artifact_id, name, mime_type, run_id, size_bytes, sha256, visibility }: ArtifactRecord,
   { step, session_id, attachment, ...cause }: Source,

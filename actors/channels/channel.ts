@@ -1,6 +1,6 @@
 /**
  * The channel actor: the single writer of a channel's settings, members and messages. This file
- * contains the actor's tables; the decisions are in the other files of this folder.
+ * contains the actor's tables. The decisions are in the other files of this folder.
  *
  * Invariants:
  * C1. Messages are numbered 1, 2, 3… without gaps, and a number is never used again.
@@ -8,7 +8,7 @@
  *     bounded data about the latest threads, and the exchanges and confirmations in progress.
  * C3. A principal that may not see the channel gets the same replies as if the channel did not
  *     exist.
- * C4. A deleted channel is never reopened; a new channel with the same name has another id.
+ * C4. A deleted channel is never reopened. A new channel with the same name has another id.
  */
 import type { Api } from '../../protocol/api.ts'
 import type { BindingCommands, BoundEvent } from '../../protocol/blueprints/stored.ts'
@@ -25,7 +25,14 @@ import { errandOf, errandSettled, settled } from './exchanges.ts'
 import { add, expel, type Found, leave, markRead } from './members.ts'
 import { type EditFacts, edit, type SendFacts, send } from './messages.ts'
 import { type Caller, open, remove, reopen, update } from './settings.ts'
-import { type ChannelState, countStreak, endTalks, memberOf, talked, unopened } from './state.ts'
+import {
+  type ChannelState,
+  countStreak,
+  endTalks,
+  evolveExchange,
+  initialChannel,
+  memberOf,
+} from './state.ts'
 
 const resource = singleResource<ChannelState>('channel', ({ settings }) => settings)
 
@@ -62,7 +69,7 @@ export const channelActor = ({
   Extra
 > => ({
   kind: 'channel',
-  initial: unopened,
+  initial: initialChannel,
   decide: {
     'channel.open': managed(resource.managed, 'create', open),
     'channel.reopen': reopen,
@@ -88,7 +95,7 @@ export const channelActor = ({
     }),
     'channel.updated': (state, { channel: change }) =>
       state.settings ? { ...state, settings: patch(state.settings, change) } : state,
-    'channel.deleted': () => ({ ...unopened(), deleted: true }),
+    'channel.deleted': () => ({ ...initialChannel(), deleted: true }),
     ...resource.evolve,
     'member.added': (state, { member }) => {
       state.members[member.member_id] = member
@@ -113,10 +120,10 @@ export const channelActor = ({
     },
     'exchange.begun': (state, event) => {
       readUpTo(state, event.exchange.agent_id, event.exchange.through_seq)
-      return talked(state, event)
+      return evolveExchange(state, event)
     },
-    'exchange.deferred': talked,
-    'exchange.ended': talked,
+    'exchange.deferred': evolveExchange,
+    'exchange.ended': evolveExchange,
     ...evolveConfirmations,
     'message.updated': (state, { id, message }) => {
       if (message.pinned === true) state.pinned[id] = true
@@ -130,6 +137,6 @@ export const channelActor = ({
     resource: (state) => resource.asked(state),
   },
   // Snapshots of older releases lack newer fields.
-  recover: (state) => ({ ...unopened(), ...state }),
+  recover: (state) => ({ ...initialChannel(), ...state }),
   ended: ({ deleted }) => deleted === true,
 })

@@ -8,7 +8,7 @@ import {
   type Exchange,
   type ExchangeCommands,
   type ExchangeOutcome,
-  STREAK,
+  MAX_STREAK,
   type Wake,
 } from '../../protocol/channels/exchange.ts'
 import type { ChannelEvent, ChannelMember, ChannelMessage } from '../../protocol/channels/schema.ts'
@@ -38,8 +38,8 @@ const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard
  * The agents that a message wakes. In a direct message, a message from a person wakes all agents.
  * In any other channel, such a message wakes the agents that it mentions and the agents of its
  * thread. A message from an agent wakes only agents that it mentions. A thread may have at most
- * `STREAK` consecutive messages from agents, including pending answers. Agents beyond this limit
- * are not woken.
+ * `MAX_STREAK` consecutive messages from agents, including pending answers. Agents beyond this
+ * limit are not woken.
  */
 function wokenBy(
   { settings, members, streaks, talks }: OpenChannel,
@@ -59,7 +59,7 @@ function wokenBy(
     .filter((wake) => threadOf(wake) === reply_to).length
   return agents
     .filter((id) => mentioned.includes(id))
-    .slice(0, Math.max(0, STREAK - (getOwn(streaks, reply_to) ?? 0) - 1 - coming))
+    .slice(0, Math.max(0, MAX_STREAK - (getOwn(streaks, reply_to) ?? 0) - 1 - coming))
 }
 /** Id of the root of the thread in which an answer is posted. */
 const threadOf = ({ root, message_id }: Wake): string => root ?? message_id
@@ -204,7 +204,7 @@ function close(
   // An agent that is no longer a member posts nothing, and no agent posts in an archived channel.
   if (!memberOf(state, exchange.agent_id) || state.settings.archived_at !== undefined)
     return { events: [ended], reply: undefined }
-  // A turn that failed or was cancelled posts nothing; the record of the exchange contains the
+  // A turn that failed or was cancelled posts nothing. The record of the exchange contains the
   // error.
   const content = status === 'completed' ? outcome.text : undefined
   const said =

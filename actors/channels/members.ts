@@ -16,12 +16,12 @@ import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { confirm } from './confirmations.ts'
 import {
-  bornMember,
   type ChannelState,
   hasRoom,
   isOpen,
   isReadable,
   memberOf,
+  newMember,
   type OpenChannel,
 } from './state.ts'
 
@@ -94,7 +94,7 @@ export function add(
       { member_count: Object.keys(state.members).length },
       'The channel has the maximum number of members.',
     )
-  const member = bornMember(settings.id, person, role, cause)
+  const member = newMember(settings.id, person, role, cause)
   const { event, tell } = confirm(settings.id, [person.id], cause)
   return {
     events: [{ type: 'member.added', id: `${settings.id}:${person.id}`, member }, event],
@@ -144,7 +144,7 @@ export function expel(
   return { events: goes ? [removed(member)] : [], reply: undefined }
 }
 
-/** Moves the caller's read marker forward; an older position changes nothing. */
+/** Moves the caller's read marker forward. An older position changes nothing. */
 export function markRead(
   state: ChannelState,
   { user_id, seq }: Input<Api['channel.mark_read']>,

@@ -23,7 +23,7 @@ import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Actor, Cause, Decision } from '../actor.ts'
-import { bornMember } from './state.ts'
+import { newMember } from './state.ts'
 
 interface ChannelNameState {
   /** Id of the channel that has the name. */
@@ -68,8 +68,8 @@ function born(
       updated_at: now,
     },
     members: [
-      bornMember(id, creator, 'admin', cause),
-      ...people.map((person) => bornMember(id, person, dm ? 'admin' : 'member', cause)),
+      newMember(id, creator, 'admin', cause),
+      ...people.map((person) => newMember(id, person, dm ? 'admin' : 'member', cause)),
     ],
   }
 }

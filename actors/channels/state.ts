@@ -8,7 +8,7 @@ import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
 import {
   type Exchange,
   type ExchangeEvent,
-  REMEMBERED,
+  MAX_THREAD_ENTRIES,
   type Wake,
 } from '../../protocol/channels/exchange.ts'
 import {
@@ -57,7 +57,7 @@ export type OpenChannel = ChannelState & { readonly settings: ChannelSettings }
 export const isOpen = (state: ChannelState): state is OpenChannel => state.settings !== undefined
 
 /** The state of a channel before it is opened. */
-export const unopened = (): ChannelState => ({
+export const initialChannel = (): ChannelState => ({
   holder: '',
   members: {},
   pinned: {},
@@ -82,7 +82,7 @@ export const recordOf = ({
 })
 
 /** The record of a new member, which has read no messages yet. */
-export const bornMember = (
+export const newMember = (
   channel_id: string,
   { id, kind }: Person,
   role: ChannelMember['role'],
@@ -112,15 +112,15 @@ export const hasRoom = ({ members }: ChannelState, kind: Person['kind']): boolea
 /** The key shared by all exchanges with one agent in one thread, or outside of threads. */
 export const talkKey = (agent_id: string, root: string | undefined): string =>
   `${agent_id} ${root ?? ''}`
-/** Sets a number in a map that keeps only the most recently set keys; undefined removes the key. */
+/** Sets a number in a map that keeps only the most recently set keys. Undefined removes the key. */
 function remember(numbers: Record<string, number>, key: string, value: number | undefined): void {
   delete numbers[key]
   if (value === undefined) return
   numbers[key] = value
   const [oldest = ''] = Object.keys(numbers)
-  if (Object.keys(numbers).length > REMEMBERED) delete numbers[oldest]
+  if (Object.keys(numbers).length > MAX_THREAD_ENTRIES) delete numbers[oldest]
 }
-/** Counts a message from an agent; a message from a person resets the count. */
+/** Counts a message from an agent. A message from a person resets the count. */
 export const countStreak = (
   { streaks }: ChannelState,
   { sender_type, reply_to = '' }: ChannelMessage,
@@ -136,7 +136,7 @@ export function endTalks({ talks, heard }: ChannelState, id: string): void {
   for (const key in heard) if (key.startsWith(`${id} `)) delete heard[key]
 }
 /** Applies an event of an exchange. */
-export function talked(state: ChannelState, event: ExchangeEvent): ChannelState {
+export function evolveExchange(state: ChannelState, event: ExchangeEvent): ChannelState {
   if (event.type === 'exchange.begun') {
     const { exchange } = event
     const key = talkKey(exchange.agent_id, exchange.root)

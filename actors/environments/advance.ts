@@ -25,7 +25,7 @@ import { hasJob, isAttached, isUsable, jobsWhere, sameHolder } from './state.ts'
 export const UNAVAILABLE = 'environment_worker_unavailable'
 /** Maximum pause in milliseconds between two requests for the same operation. */
 const MAX_REQUEST_MS = 30_000
-/** The same for a teardown. */
+/** Maximum pause in milliseconds between two requests for the same teardown. */
 const MAX_TEARDOWN_MS = 600_000
 /** Maximum pause before a worker that failed is started again, in milliseconds. */
 const MAX_BACKOFF_MS = 60_000

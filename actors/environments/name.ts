@@ -43,7 +43,7 @@ interface Extra {
   readonly 'environment.acquire_matching': EnvironmentFacts
 }
 /**
- * The reply to a creation. `status_code` is 200 if the environment already existed; the gateway
+ * The reply to a creation. `status_code` is 200 if the environment already existed. The gateway
  * then reads the rest of its record.
  */
 type Created = Environment & { readonly status_code?: number }

@@ -133,7 +133,7 @@ function provisioned(on: Draft, error: string | undefined): void {
           status: 'ready',
           last_seen_at: timestamp(on.cause.at),
           error: null,
-          // The claim has already changed these fields in the state; this event updates the views.
+          // The claim has already changed these fields in the state. This event updates the views.
           place: on.state.record.place ?? null,
           isolation: on.state.record.isolation ?? null,
         }

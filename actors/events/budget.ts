@@ -25,7 +25,7 @@ import type { SourcesState } from './state.ts'
 
 /** Maximum number of trees in one generation. */
 const MAX_TREES = 5000
-const MINUTE = 60_000
+const MINUTE_MS = 60_000
 
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 type Fires = Readonly<Record<string, readonly string[]>>
@@ -33,19 +33,21 @@ type Fires = Readonly<Record<string, readonly string[]>>
 /** The numbers of runs that triggers have started. */
 export interface Budget {
   /**
-   * Number of runs by root event, for the current generation of trees and for the previous one. A
-   * root that started a single run is not stored. `count` is the number of trees of the current
-   * generation.
+   * Number of runs by root event, for the current generation of trees. A root that started a single
+   * run is not stored.
    */
   trees: Record<string, number>
+  /** The same numbers for the previous generation. */
   older: Record<string, number>
+  /** Number of trees of the current generation. */
   count: number
-  /** Number of runs by loop, in the one-minute window that began at `since` (Unix milliseconds). */
+  /** Number of runs by loop, in the current window of one minute. */
   loops: Record<string, number>
+  /** Unix milliseconds at which the current window began. */
   since: number
 }
 /** The budget of a project in which no trigger has fired. */
-export const unspent = (): Budget => ({ trees: {}, older: {}, count: 0, loops: {}, since: 0 })
+export const initialBudget = (): Budget => ({ trees: {}, older: {}, count: 0, loops: {}, since: 0 })
 
 const startedFor = (
   { trees, older }: Budget,
@@ -55,7 +57,7 @@ const startedFor = (
   return getOwn(trees, root) ?? getOwn(older, root) ?? (chain ? 1 : 0)
 }
 const startedOf = ({ loops, since }: Budget, loop_id: string, at: number): number =>
-  at - since < MINUTE ? (getOwn(loops, loop_id) ?? 0) : 0
+  at - since < MINUTE_MS ? (getOwn(loops, loop_id) ?? 0) : 0
 
 /**
  * Returns the triggers that fire within the limits, by loop, and the loops to pause because their
@@ -109,7 +111,7 @@ export function charge(budget: Budget, { id, depth, chain, fires = {} }: Stored,
   const added = Object.values(fires).reduce((sum, ids) => sum + ids.length, 0)
   if (added === 0 || depth > MAX_CHAIN_DEPTH) return
   if (depth > 0) {
-    if (at - budget.since >= MINUTE) {
+    if (at - budget.since >= MINUTE_MS) {
       budget.loops = {}
       budget.since = at
     }

@@ -28,9 +28,9 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Actor, Effect } from '../actor.ts'
 import { charge } from './budget.ts'
 import { openingOf } from './hooks.ts'
-import { arranged } from './listeners.ts'
+import { builtListeners } from './listeners.ts'
 import { publish, publishMany, publishOne, publishRoots } from './publish.ts'
-import { blame, publishedBy, remember, type SourcesState, silent } from './state.ts'
+import { countFault, initialSources, publishedBy, remember, type SourcesState } from './state.ts'
 
 const LOOP = 'loop' as string as Kind
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
@@ -140,7 +140,7 @@ export const eventsActor = (
   { 'event.publish': Named; 'event.publish_many': Named }
 > => ({
   kind: 'events',
-  initial: silent,
+  initial: initialSources,
   decide: {
     'event.publish': (state, input, cause) => publishOne(state, input, cause, limits),
     'event.publish_many': (state, input, cause) => publishMany(state, input, cause, limits),
@@ -173,7 +173,7 @@ export const eventsActor = (
   evolve: {
     'source.published': (state, event, at) => {
       if (event.dedup_key !== undefined) remember(state, event.dedup_key, event.id, at)
-      blame(state, event)
+      countFault(state, event)
       charge(state.budget, event, at)
       return state
     },
@@ -184,13 +184,13 @@ export const eventsActor = (
       for (const was of before)
         if (!triggers.some((one) => JSON.stringify(one) === JSON.stringify(was)))
           delete state.faults[was.trigger_id]
-      arranged(state)?.removeLoop(loop_id, before)
-      arranged(state)?.addLoop(loop_id, triggers)
+      builtListeners(state)?.removeLoop(loop_id, before)
+      builtListeners(state)?.addLoop(loop_id, triggers)
       return state
     },
     'wait.watched': (state, { run_id, wait }) => {
       state.waits[wait.wait_id] = { run_id, wait }
-      arranged(state)?.addWait(run_id, wait)
+      builtListeners(state)?.addWait(run_id, wait)
       return state
     },
     'hook.changed': (state, { webhook_id, events }) => {
@@ -200,7 +200,7 @@ export const eventsActor = (
     },
     'wait.unwatched': (state, { wait_id }) => {
       delete state.waits[wait_id]
-      arranged(state)?.removeWait(wait_id)
+      builtListeners(state)?.removeWait(wait_id)
       return state
     },
   },
@@ -211,7 +211,11 @@ export const eventsActor = (
     ],
   },
   // Snapshots of older releases lack newer fields.
-  recover: (state) => ({ ...silent(), ...state, keys: { ...silent().keys, ...state.keys } }),
+  recover: (state) => ({
+    ...initialSources(),
+    ...state,
+    keys: { ...initialSources().keys, ...state.keys },
+  }),
   ask: {
     /** The numbers of triggers and of waits. */
     listening: ({ loops, waits }) => ({

@@ -53,7 +53,7 @@ export interface Matched {
   readonly faulty: Record<string, string>
 }
 
-/** The value that a listener requires at a path; events with another value cannot match. */
+/** The value that a listener requires at a path. Events with another value cannot match. */
 function guardOf({
   match = {},
   condition,
@@ -219,4 +219,4 @@ export function listenersOf(state: SourcesState): Listeners {
  * Returns the index of a state if it has been built. A caller that changes listeners need not build
  * it, because an index that is built later includes the change.
  */
-export const arranged = (state: SourcesState): Listeners | undefined => known.get(state)
+export const builtListeners = (state: SourcesState): Listeners | undefined => known.get(state)

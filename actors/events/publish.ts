@@ -12,7 +12,7 @@ import type {
   SourceCommands,
   SourcesEvent,
   TriggerLimits,
-  Unsure,
+  UnsureReply,
 } from '../../protocol/events/sources.ts'
 import type { Cause, Decided } from '../actor.ts'
 import { withinLimits } from './budget.ts'
@@ -34,7 +34,7 @@ const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 
 /**
  * Returns the event that stores a publication, or undefined if it need not be stored.
- * @param given id of the event; if absent, an id is generated.
+ * @param given id of the event. If absent, an id is generated.
  */
 function store(
   state: SourcesState,
@@ -91,7 +91,7 @@ function store(
   }
 }
 
-const unsureOf = ({ keys }: SourcesState, asked: readonly string[]): Unsure => ({
+const unsureOf = ({ keys }: SourcesState, asked: readonly string[]): UnsureReply => ({
   generation: keys.generation,
   keys: asked,
 })
@@ -157,7 +157,7 @@ function publishAll(
   { ids, recalled }: Named,
   cause: Cause,
   limits: TriggerLimits,
-): { events: SourcesEvent[]; items: Published[]; unsure?: Unsure } {
+): { events: SourcesEvent[]; items: Published[]; unsure?: UnsureReply } {
   const events: SourcesEvent[] = []
   const fresh = new Map<string, string>()
   const unknown = new Set<string>()

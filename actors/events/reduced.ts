@@ -1,7 +1,7 @@
 /** Bounds on the size of the payloads and records of events. */
 import type { JsonObject } from '../../protocol/common.ts'
 
-/** Maximum number of characters of a payload as JSON; a longer payload is reduced. */
+/** Maximum number of characters of a payload as JSON. A longer payload is reduced. */
 const MAX_PAYLOAD_LENGTH = 262_144
 
 /**

@@ -4,7 +4,8 @@
  *
  * Invariants:
  * M1. The size of the state does not depend on the number of events. It is bounded by the number of
- *     loops, waits and webhooks, by 2 × MAX_KEYS deduplication keys, and by the limits of the budget.
+ *     loops, waits and webhooks, by 2 × MAX_KEYS deduplication keys, and by the limits of the
+ *     budget.
  * M2. Every key used since `keys.from` is stored. `keys.from` is at least a day ago, unless more
  *     than MAX_KEYS keys were used within the last day.
  */
@@ -17,7 +18,7 @@ import type {
   Watch,
 } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { type Budget, unspent } from './budget.ts'
+import { type Budget, initialBudget } from './budget.ts'
 
 /** Maximum number of keys in a generation. */
 const MAX_KEYS = 30_000
@@ -31,11 +32,9 @@ const DAY_MS = 24 * 3_600_000
 interface Keys {
   /** The number of the current generation. */
   generation: number
-  /**
-   * `from`: the time since which all used keys are stored. `since`: the time at which the current
-   * generation began. Both are Unix milliseconds.
-   */
+  /** Time since which all used keys are stored, in Unix milliseconds. */
   from: number
+  /** Time at which the current generation began, in Unix milliseconds. */
   since: number
   count: number
   young: Record<string, string>
@@ -49,7 +48,7 @@ export interface SourcesState {
   readonly loops: Record<string, { readonly version: number; readonly triggers: readonly Watch[] }>
   /** Waits by id. */
   readonly waits: Record<string, { readonly run_id: string; readonly wait: Awaited }>
-  /** Types and patterns that webhooks subscribe to, by webhook; an empty list means all types. */
+  /** Types and patterns that webhooks subscribe to, by webhook. An empty list means all types. */
   readonly hooks: Record<string, readonly string[]>
   /** Faults of conditions that could not be evaluated, by trigger. */
   readonly faults: Record<string, ConditionFaults>
@@ -58,13 +57,13 @@ export interface SourcesState {
 }
 
 /** The state of a matcher before its first command. */
-export const silent = (): SourcesState => ({
+export const initialSources = (): SourcesState => ({
   loops: {},
   waits: {},
   hooks: {},
   faults: {},
   keys: { generation: 0, from: 0, since: 0, count: 0, young: {}, old: {} },
-  budget: unspent(),
+  budget: initialBudget(),
 })
 
 /** Prefixes a key, so that it never equals an inherited property of an object. */
@@ -113,7 +112,7 @@ export function remember({ keys }: SourcesState, key: string, id: string, at: nu
 }
 
 /** Counts the condition faults of triggers, but not of waits. */
-export function blame(
+export function countFault(
   state: SourcesState,
   {
     id: source_event_id,

@@ -19,7 +19,7 @@ import { reduced } from '../events/reduced.ts'
 import { link } from './links.ts'
 import { ask, create, open } from './open.ts'
 import { respond, review } from './respond.ts'
-import { hearing } from './session.ts'
+import { notifyingSession } from './session.ts'
 import { cancel, invalidate, remove, wake, withdraw } from './settle.ts'
 import { apply, expiry, type InteractionState, isSettled, opened } from './state.ts'
 
@@ -64,15 +64,15 @@ export const interactionActor = ({
   decide: {
     'interaction.create': create(brand),
     'interaction.open': open,
-    'interaction.ask': hearing(ask),
-    'interaction.respond': hearing(respond),
-    'interaction.review': hearing(review),
-    'interaction.cancel': hearing(cancel),
-    'interaction.withdraw': hearing(withdraw),
-    'interaction.invalidate': hearing(invalidate),
+    'interaction.ask': notifyingSession(ask),
+    'interaction.respond': notifyingSession(respond),
+    'interaction.review': notifyingSession(review),
+    'interaction.cancel': notifyingSession(cancel),
+    'interaction.withdraw': notifyingSession(withdraw),
+    'interaction.invalidate': notifyingSession(invalidate),
     'interaction.delete': remove,
     'interaction.link': link,
-    wake: hearing(wake),
+    wake: notifyingSession(wake),
   },
   evolve: {
     'interaction.created': opened,

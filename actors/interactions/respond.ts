@@ -104,7 +104,7 @@ export function respond(
       `With this answer the interaction would have ${size} characters, but at most ${INTERACTION_LIMITS.size} ` +
         `are allowed. Shorten the answer, or refer to large content instead of including it.`,
     )
-  const told = tellOf(after, response)
+  const consumerTells = tellOf(after, response)
   const responses = currentResponses(after)
   const { resolution_policy: policy, target_user_ids, spec } = record
   if (
@@ -114,7 +114,7 @@ export function respond(
       responses.map(({ responder_user_id }) => responder_user_id),
     )
   )
-    return { events: [answered], tells: told, reply: recordReply }
+    return { events: [answered], tells: consumerTells, reply: recordReply }
   const responder = { user_id: person }
   if (policy.review) {
     const lifecycle = {
@@ -134,7 +134,7 @@ export function respond(
           lifecycle,
         },
       ],
-      tells: told,
+      tells: consumerTells,
       reply: recordReply,
     }
   }
@@ -152,7 +152,7 @@ export function respond(
     },
     cause,
   )
-  return { events: [answered, ...events], tells: [...told, ...tells], reply: recordReply }
+  return { events: [answered, ...events], tells: [...consumerTells, ...tells], reply: recordReply }
 }
 
 function tellOf(

@@ -28,7 +28,7 @@ const after = (
  * Wraps a handler of `decide`, so that the session whose turn opened the interaction receives the
  * changed record.
  */
-export const hearing =
+export const notifyingSession =
   <I, R>(arm: Arm<I, R>): Arm<I, R> =>
   (state, input, cause) => {
     const decision = arm(state, input, cause)

@@ -25,7 +25,7 @@ export interface InteractionState {
   /** Depth of the interaction's source events in a chain of runs. */
   readonly depth: number
   readonly chain?: Chain
-  /** Set if the interaction was deleted; lists and reads then omit it. */
+  /** Set if the interaction was deleted. Lists and reads then omit it. */
   readonly deleted?: true
   /** The session whose turn opened the interaction. It receives every change to the record. */
   readonly session?: string

@@ -30,7 +30,7 @@ export function publishArtifact(
 
 /**
  * Returns the facts about the current lease with this token, or null if there is no such lease.
- * @param job_id the only job that is examined; by default, all jobs are.
+ * @param job_id the only job that is examined. By default, all jobs are.
  */
 export function leaseOf(
   state: QueueState,

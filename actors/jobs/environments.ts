@@ -1,13 +1,13 @@
 /**
- * Jobs that are pinned to a managed environment. The environment decides when they may be claimed;
- * until then, the queue offers them to no worker. The effects of a queue (deliveries.ts) notify the
+ * Jobs that are pinned to a managed environment. The environment decides when they may be claimed.
+ * Until then, the queue offers them to no worker. The effects of a queue (deliveries.ts) notify the
  * environment when a job arrives and when it ends.
  */
 import { timestamp } from '../../protocol/common.ts'
 import type { EnvironmentQueueCommands } from '../../protocol/environments/commands.ts'
 import type { QueueEvent } from '../../protocol/jobs/rows.ts'
 import type { Decided } from '../actor.ts'
-import { settle, together } from './outcomes.ts'
+import { mergeEnded, settle } from './outcomes.ts'
 import { find, type Held, type QueueState } from './state.ts'
 
 type Input<N extends keyof EnvironmentQueueCommands> = EnvironmentQueueCommands[N]['input']
@@ -48,7 +48,7 @@ export const unavailable = (
   { job_ids, error_type, error_message }: Input<'queue.unavailable'>,
   { at }: { readonly at: number },
 ): Decided<QueueEvent, undefined> => ({
-  ...together(
+  ...mergeEnded(
     unleased(state, job_ids).map((held) =>
       settle(held, { outcome: 'failed', error_type, error_message }, at),
     ),

@@ -138,7 +138,7 @@ const requeue = (
  * Puts the job back in the queue without counting the attempt. A job whose cancellation was
  * requested ends instead.
  */
-export const giveBack = (
+export const requeueUncounted = (
   held: Held,
   counted: 'release' | 'none',
   reason: string,
@@ -166,7 +166,7 @@ export const rested = (held: Held, at: number): Ended => ({
 })
 
 /** Handles a lease that ended without a report: the job gets another attempt or ends. */
-export function lost(held: Held, at: number): Ended {
+export function loseLease(held: Held, at: number): Ended {
   if (held.cancel) return cancelled(held, at)
   const fault = {
     error_type: 'lease_expired',
@@ -205,7 +205,7 @@ export const cancelled = (held: Held, at: number, reason = held.cancel?.reason):
   settle(held, { outcome: 'cancelled', ...(reason !== undefined && { error_message: reason }) }, at)
 
 /** Merges the ends of several attempts into one decision. */
-export const together = (ended: readonly Ended[]): Ended => ({
+export const mergeEnded = (ended: readonly Ended[]): Ended => ({
   events: ended.flatMap(({ events }) => events),
   tells: ended.flatMap(({ tells }) => tells ?? []),
 })

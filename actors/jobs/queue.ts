@@ -12,8 +12,8 @@
  *     fairness key.
  * Q4. The state alone makes every command idempotent, so no command ids are stored.
  * Q5. Lease renewals are soft events, so a new owner assumes that every lease has its full duration
- *     left. If ownership changes repeatedly within that duration, leases are extended repeatedly;
- *     the worker's gateway may therefore report that an assumed lease has expired.
+ *     left. If ownership changes repeatedly within that duration, leases are extended repeatedly.
+ *     The worker's gateway may therefore report that an assumed lease has expired.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -28,23 +28,23 @@ import { add, inOrder } from '../heap.ts'
 import { leaseOf, publishArtifact } from './artifacts.ts'
 import { deliveries, isObsolete, nameOf } from './deliveries.ts'
 import { admit, unavailable } from './environments.ts'
-import { cancelled, giveBack, lost, reasons, rested, together } from './outcomes.ts'
+import { cancelled, loseLease, mergeEnded, reasons, requeueUncounted, rested } from './outcomes.ts'
 import { judge } from './report.ts'
 import {
   attemptsOf,
   byDue,
   dueAt,
-  dueMoved,
+  endPause,
   find,
   finish,
   type Held,
-  initial,
+  initialQueue,
   isFinished,
   lease,
+  pauseJob,
   type QueueState,
-  rest,
+  restoreDueOrder,
   unlease,
-  unrest,
 } from './state.ts'
 import { enter, leave, waitingJobs } from './waiting-jobs.ts'
 
@@ -73,7 +73,7 @@ export function queueActor(
     const held = find(state, id)
     if (!held) return state
     if (held.lease) unlease(state, held, true)
-    else if (held.rest !== undefined) unrest(state, held)
+    else if (held.rest !== undefined) endPause(state, held)
     else if (!held.gated) leave(state, id, false)
     finish(state, id)
     return state
@@ -81,7 +81,7 @@ export function queueActor(
   return {
     kind: 'queue',
     naturallyIdempotent: true,
-    initial,
+    initial: initialQueue,
     decide: {
       'queue.enqueue': (state, { job, record }) => ({
         events:
@@ -174,7 +174,7 @@ export function queueActor(
             ]
             return { events }
           })
-        return { ...together(ended), reply: undefined }
+        return { ...mergeEnded(ended), reply: undefined }
       },
       // A heartbeat proves that the job was delivered, so only a lease without a heartbeat can be
       // released.
@@ -183,7 +183,7 @@ export function queueActor(
         const undelivered = held?.lease?.token === lease_token && !held.lease.heard
         return {
           ...(undelivered
-            ? giveBack(held, 'release', reasons.undelivered, cause.at)
+            ? requeueUncounted(held, 'release', reasons.undelivered, cause.at)
             : { events: [] }),
           reply: undefined,
         }
@@ -192,12 +192,12 @@ export function queueActor(
         const gone = heldOf(state, job_ids)
           .filter((held) => held.lease?.session === session)
           .slice(0, MAX_ENDED_LEASES)
-        return { ...together(gone.map((held) => lost(held, cause.at))), reply: undefined }
+        return { ...mergeEnded(gone.map((held) => loseLease(held, cause.at))), reply: undefined }
       },
       'queue.expire': (state, { session, job_id }, cause) => {
         const held = find(state, job_id)
         const expired = held?.lease?.session === session && held.lease.assumed
-        return { ...(expired ? lost(held, cause.at) : { events: [] }), reply: undefined }
+        return { ...(expired ? loseLease(held, cause.at) : { events: [] }), reply: undefined }
       },
       'queue.admit': admit,
       'queue.unavailable': unavailable,
@@ -210,9 +210,9 @@ export function queueActor(
           due.push(held)
         }
         return {
-          ...together(
+          ...mergeEnded(
             due.map((held) =>
-              held.rest === undefined ? lost(held, cause.at) : rested(held, cause.at),
+              held.rest === undefined ? loseLease(held, cause.at) : rested(held, cause.at),
             ),
           ),
           reply: undefined,
@@ -258,13 +258,13 @@ export function queueActor(
         if (counted === 'loss') held.losses++
         if (reason === reasons.shutdown) held.shutdowns++
         if (not_before === undefined) enter(state, id)
-        else rest(state, id, not_before)
+        else pauseJob(state, id, not_before)
         return state
       },
       'job.rested': (state, { id }) => {
         const held = find(state, id)
         if (held?.rest === undefined) return state
-        unrest(state, held)
+        endPause(state, held)
         enter(state, id)
         return state
       },
@@ -272,7 +272,7 @@ export function queueActor(
         const held = find(state, id)
         if (!held?.lease) return state
         held.cancel = { at, until: at + duration, ...(reason !== undefined && { reason }) }
-        dueMoved(state, held)
+        restoreDueOrder(state, held)
         return state
       },
       'job.completed': end,
@@ -283,7 +283,7 @@ export function queueActor(
         if (!held?.lease) return state
         Object.assign(held.lease, { expires_at, gateway, heard: true })
         delete held.lease.assumed
-        dueMoved(state, held)
+        restoreDueOrder(state, held)
         return state
       },
     },

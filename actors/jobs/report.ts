@@ -5,7 +5,7 @@
  */
 import type { JobReport } from '../../protocol/internal.ts'
 import { readAnswer } from '../../protocol/sessions/turns/request.ts'
-import { cancelled, type Ended, failed, giveBack, reasons, settle } from './outcomes.ts'
+import { cancelled, type Ended, failed, reasons, requeueUncounted, settle } from './outcomes.ts'
 import { find, type Held, isFinished, type QueueState } from './state.ts'
 
 /**
@@ -17,7 +17,7 @@ const SHUTDOWNS = 5
 const OVER_CAPACITY = 'WorkerOverCapacity'
 const CANCELLED = 'Cancelled'
 
-export type Judged = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lease_lost' }
+export type ReportDecision = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lease_lost' }
 
 /**
  * Decides the effect of a report on its job.
@@ -25,7 +25,7 @@ export type Judged = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lea
  * @returns the events, the messages to the owner, and whether the report was accepted, a duplicate,
  * or under a lost lease.
  */
-export function judge(state: QueueState, report: JobReport, at: number): Judged {
+export function judge(state: QueueState, report: JobReport, at: number): ReportDecision {
   const held = find(state, report.job_id)
   if (!held)
     return { outcome: isFinished(state, report.job_id) ? 'duplicate' : 'lease_lost', events: [] }
@@ -43,9 +43,9 @@ function valid(held: Held, report: JobReport, at: number): Ended {
   const stopped = report.status === 'cancelled' || report.error_type === CANCELLED
   if (stopped && held.cancel) return cancelled(held, at)
   if (report.error_type === OVER_CAPACITY && report.status === 'failed')
-    return giveBack(held, 'none', reasons.capacity, at)
+    return requeueUncounted(held, 'none', reasons.capacity, at)
   if (report.status === 'cancelled' && held.shutdowns < SHUTDOWNS)
-    return giveBack(held, 'none', reasons.shutdown, at)
+    return requeueUncounted(held, 'none', reasons.shutdown, at)
   return failed(held, faultOf(report), at, report)
 }
 

@@ -6,8 +6,9 @@
  */
 
 export interface Ring<T> {
-  /** The names of the first and the last member. Both are empty if the ring is empty. */
+  /** Name of the first member; empty if the ring is empty. */
   first: string
+  /** Name of the last member; empty if the ring is empty. */
   last: string
   readonly members: Record<string, { before: string; after: string; readonly value: T }>
 }
@@ -31,7 +32,7 @@ export function join<T>(ring: Ring<T>, name: string, value: T): T {
   return value
 }
 
-/** Removes a member; an unknown name changes nothing. */
+/** Removes a member. An unknown name changes nothing. */
 export function leave<T>(ring: Ring<T>, name: string): void {
   const link = ring.members[name]
   if (!link) return
@@ -45,7 +46,7 @@ export function leave<T>(ring: Ring<T>, name: string): void {
 }
 
 /** Moves a member to the back after its turn. */
-export function toBack<T>(ring: Ring<T>, name: string): void {
+export function moveToBack<T>(ring: Ring<T>, name: string): void {
   const link = ring.members[name]
   if (!link || ring.last === name) return
   leave(ring, name)

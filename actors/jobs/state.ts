@@ -4,7 +4,7 @@
  * form a heap by deadline. The rules are in queue.ts, outcomes.ts and report.ts.
  */
 import type { JobHeader, LeaseGrant } from '../../protocol/jobs/rows.ts'
-import { add, moved, type Order, removeAt } from '../heap.ts'
+import { add, type Order, removeAt, restoreOrder } from '../heap.ts'
 import type { Level } from './waiting-jobs.ts'
 
 /**
@@ -75,7 +75,7 @@ export interface QueueState {
   readonly finished: { readonly ids: Record<string, true>; readonly ring: string[]; next: number }
 }
 
-export const initial = (): QueueState => ({
+export const initialQueue = (): QueueState => ({
   jobs: {},
   arrivals: 0,
   levels: [],
@@ -119,18 +119,18 @@ export function lease(state: QueueState, id: string, grant: LeaseGrant): void {
   add(state.due, id, byDue, state)
 }
 /** Pauses a job until a time in Unix milliseconds. */
-export function rest(state: QueueState, id: string, until: number): void {
+export function pauseJob(state: QueueState, id: string, until: number): void {
   ;(state.jobs[id] as Held).rest = until
   add(state.due, id, byDue, state)
 }
 /** Ends the pause of a job. */
-export function unrest(state: QueueState, held: Held): void {
+export function endPause(state: QueueState, held: Held): void {
   removeAt(state.due, held.place, byDue, state)
   delete held.rest
 }
 /** Restores the order of `due` after the deadline of a job has changed. */
-export const dueMoved = (state: QueueState, held: Held): void =>
-  moved(state.due, held.place, byDue, state)
+export const restoreDueOrder = (state: QueueState, held: Held): void =>
+  restoreOrder(state.due, held.place, byDue, state)
 /**
  * Ends the lease of a job.
  * @param reported whether the outcome of the lease is known.

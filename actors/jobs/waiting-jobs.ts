@@ -16,8 +16,8 @@ import {
   join,
   leave as leaveRing,
   member,
+  moveToBack,
   type Ring,
-  toBack,
   turns,
 } from './ring.ts'
 import type { Held, QueueState } from './state.ts'
@@ -75,8 +75,8 @@ export function enter(state: QueueState, id: string): void {
 
 /**
  * Removes a job from the queue of waiting jobs.
- * @param served whether the job was claimed, so that its key and its capability have had their
- * turn.
+ * @param served whether the job was claimed. If so, its fairness key and its capability move to the
+ * back of the round-robin order.
  */
 export function leave(state: QueueState, id: string, served: boolean): void {
   const { header, capability, place } = state.jobs[id] as Held
@@ -88,9 +88,9 @@ export function leave(state: QueueState, id: string, served: boolean): void {
   if (!key) throw new Error(`queue: ${id} is not in line`)
   removeAt(key, place, byAge, state)
   if (key.length === 0) leaveRing(keys, name)
-  else if (served) toBack(keys, name)
+  else if (served) moveToBack(keys, name)
   if (isEmpty(keys)) leaveRing(level.capabilities, capability)
-  else if (served) toBack(level.capabilities, capability)
+  else if (served) moveToBack(level.capabilities, capability)
   if (isEmpty(level.capabilities)) state.levels.splice(at, 1)
 }
 

@@ -1,6 +1,6 @@
 /**
- * Admission of runs. Two rules apply, first the rule of the trigger, then the rule of the loop;
- * both use the active runs and the queue of waiting runs. Slots of the organization are requested
+ * Admission of runs. Two rules apply, first the rule of the trigger, then the rule of the loop.
+ * Both use the active runs and the queue of waiting runs. Slots of the organization are requested
  * afterwards (places.ts).
  *
  * Invariants:
@@ -47,13 +47,13 @@ export function ruleOf({
 }
 
 interface Capacity {
-  /**
-   * Number of active runs of the loop (`total`), and their maximum (`limit`). For a trigger: `of`
-   * returns its number of active runs, and `rule` its limit and policy.
-   */
+  /** Number of active runs of the loop. */
   total: number
+  /** Maximum number of active runs of the loop. */
   readonly limit: number
+  /** Returns the limit and the policy of a trigger. */
   readonly rule: (trigger: string) => ReturnType<typeof ruleOf>
+  /** Returns the number of active runs of a trigger. */
   readonly of: (trigger: string) => number
   readonly enter: (trigger: string) => void
 }
@@ -165,7 +165,7 @@ export const dismiss = (on: Draft): void => displace(on, () => true, Infinity)
  * Continues to displace active runs in favor of waiting runs, for each rule with the policy
  * `replace`.
  */
-export function goOnDisplacing(on: Draft): void {
+export function continueDisplacing(on: Draft): void {
   const { record, line } = on.state
   if (!record || line.length === 0) return
   if (record.concurrency === 'replace') displace(on, () => true, 0, false)
@@ -180,7 +180,7 @@ export function goOnDisplacing(on: Draft): void {
  * Admits waiting runs in order while there is capacity. Runs beyond the limit of one commit follow
  * in the next commit.
  */
-export function letIn(on: Draft): void {
+export function admitWaiting(on: Draft): void {
   askAgain(on)
   const capacity = capacityOf(on.state)
   let count = 0

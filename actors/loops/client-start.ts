@@ -11,7 +11,7 @@ import type { Run } from '../../protocol/runs/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { type Draft, decided, draft, type LoopOptions } from './draft.ts'
 import { type Outcome, openRun, whyLeftOut } from './start.ts'
-import { isLiving, type KnownTrigger, type LoopState, triggersOf } from './state.ts'
+import { isExisting, type KnownTrigger, type LoopState, triggersOf } from './state.ts'
 
 /**
  * Starts a run for a client. The gateway completes the reply, because only the run itself stores
@@ -67,7 +67,7 @@ export function fireAsTest(
   }: FireTrigger & { readonly run_id: string; readonly trigger_id: string },
   cause: Cause,
 ): Decision<LoopEvent, Run> {
-  const trigger = isLiving(state)
+  const trigger = isExisting(state)
     ? triggersOf(state.record, state.trigger_ids).find(
         ({ id, key }) => id === trigger_id || key === trigger_id,
       )

@@ -1,7 +1,7 @@
 /**
  * Creation, change and deletion of loops. A field that the request contains replaces the whole
- * stored field. A change to the loop's behavior creates the next version, which later starts use;
- * existing runs keep the version with which they were opened.
+ * stored field. A change to the loop's behavior creates the next version, which later starts use.
+ * Existing runs keep the version with which they were opened.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -20,10 +20,10 @@ import {
 import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
-import { dismiss, letIn } from './admit.ts'
+import { admitWaiting, dismiss } from './admit.ts'
 import { decided, draft, emit, type LoopOptions, nothing } from './draft.ts'
-import { isLiving, type Living, type LoopState } from './state.ts'
-import { consequences, handlesOf, materialize } from './triggers.ts'
+import { type ExistingLoop, isExisting, type LoopState } from './state.ts'
+import { derivedEvents, handlesOf, materialize } from './triggers.ts'
 
 type Of<K extends string> = Partial<Record<K, unknown>>
 
@@ -78,7 +78,7 @@ function unreserved(
       )
     : undefined
 }
-/** The sealed secrets after a change; secrets of removed triggers are dropped. */
+/** The sealed secrets after a change. Secrets of removed triggers are dropped. */
 function secretsOf(
   given: Saving['secrets'],
   before: LoopState['secrets'],
@@ -99,8 +99,8 @@ export function create(
   input: CreateLoop & Saving,
   cause: Cause,
 ): Decision<LoopEvent, Loop> {
-  if (isLiving(state)) return { events: [], reply: state.record }
-  // A deleted loop stays deleted; a new one needs another id.
+  if (isExisting(state)) return { events: [], reply: state.record }
+  // A deleted loop stays deleted. A new one needs another id.
   if (state.deleted) return refuse('conflict')
   const status = input.status ?? (hasSteps(input) ? 'active' : 'draft')
   const faults = [
@@ -137,12 +137,12 @@ export function create(
     trigger_ids,
     secrets: secretsOf(input.secrets, {}) ?? {},
   })
-  for (const event of consequences(state, on.state, input.organization, cause)) emit(on, event)
+  for (const event of derivedEvents(state, on.state, input.organization, cause)) emit(on, event)
   return decided(on, loop)
 }
 
 /**
- * Changes a loop; the status `deleted` deletes it. Activation of a loop without steps is refused.
+ * Changes a loop. The status `deleted` deletes it. Activation of a loop without steps is refused.
  */
 export function update(
   options: LoopOptions,
@@ -150,7 +150,7 @@ export function update(
   input: UpdateLoop & Saving,
   cause: Cause,
 ): Decision<LoopEvent, Loop> {
-  if (!isLiving(state)) return refuse('not_found')
+  if (!isExisting(state)) return refuse('not_found')
   if (input.status === 'deleted') {
     const removed = remove(options, state, input, cause)
     return 'refused' in removed
@@ -207,7 +207,10 @@ export function update(
     name: input.name ?? record.name,
     loop: change?.patch ?? { updated_at: timestamp(cause.at) },
     changes: {
-      ...told({ ...change?.changes, ...(reseals(state.secrets, secrets) && { settings: {} }) }),
+      ...auditedChanges({
+        ...change?.changes,
+        ...(reseals(state.secrets, secrets) && { settings: {} }),
+      }),
       ...(derived && { version: { from: state.version.number, to: derived.version.number } }),
     },
     ...(derived && { derived }),
@@ -222,7 +225,7 @@ const reseals = (before: LoopState['secrets'], after = before): boolean =>
  * Reduces changes to the definition and the settings to the names of the fields, because their
  * content is too long for the audit log.
  */
-const told = (
+const auditedChanges = (
   changes: Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>,
 ) =>
   Object.fromEntries(
@@ -234,27 +237,27 @@ const told = (
 
 function followUp(
   on: ReturnType<typeof draft>,
-  before: Living,
+  before: ExistingLoop,
   organization: string,
   cause: Cause,
 ): Decision<LoopEvent, Loop> {
-  for (const event of consequences(before, on.state, organization, cause)) emit(on, event)
-  letIn(on)
+  for (const event of derivedEvents(before, on.state, organization, cause)) emit(on, event)
+  admitWaiting(on)
   const { record } = on.state
   return record ? decided(on, record) : refuse('not_found')
 }
 
-/** Deletes the loop. Active runs continue; waiting runs are displaced. */
+/** Deletes the loop. Active runs continue. Waiting runs are displaced. */
 export function remove(
   options: LoopOptions,
   state: LoopState,
   { organization }: Pick<Saving, 'organization'>,
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
-  if (!isLiving(state)) return refuse('not_found')
+  if (!isExisting(state)) return refuse('not_found')
   const on = draft(state, cause, options)
   emit(on, { type: 'loop.deleted', id: cause.self.id, name: state.record.name })
-  for (const event of consequences(state, on.state, organization, cause)) emit(on, event)
+  for (const event of derivedEvents(state, on.state, organization, cause)) emit(on, event)
   dismiss(on)
   return decided(on, undefined)
 }
@@ -266,7 +269,7 @@ export const end = (
   input: LoopCommands['loop.end']['input'],
   cause: Cause,
 ): Decision<LoopEvent, undefined> =>
-  isLiving(state) ? remove(options, state, input, cause) : nothing
+  isExisting(state) ? remove(options, state, input, cause) : nothing
 
 /** Reports whether the loop uses a handle that was reserved for it. */
 export function settleHandle(
@@ -274,7 +277,7 @@ export function settleHandle(
   { handle, organization }: LoopCommands['handle.settle']['input'],
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
-  const trigger_id = isLiving(state)
+  const trigger_id = isExisting(state)
     ? handlesOf(state.record, state.trigger_ids).get(handle)
     : undefined
   return {

@@ -9,7 +9,7 @@ import type { Cause, Decided, Tell } from '../actor.ts'
 import { evolveLoop, type LoopState } from './state.ts'
 
 export interface LoopOptions {
-  /** The configured brand; header names and reserved tags contain it. */
+  /** The configured brand. Header names and reserved tags contain it. */
   readonly brand: string
   /** Maximum number of active runs of loops in the organization; absent: no limit. */
   readonly plan_concurrency?: number

@@ -14,7 +14,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { HeldFiring, LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decided } from '../actor.ts'
 import { nothing } from './draft.ts'
-import { isLiving, type LoopState } from './state.ts'
+import { isExisting, type LoopState } from './state.ts'
 
 /** Maximum number of firings of one loop that wait for their errands. */
 const MAX_HELD = 1000
@@ -24,7 +24,7 @@ const MAX_HELD = 1000
  * for a loop whose last change was made under an earlier release.
  */
 function editorOf(state: LoopState): string | undefined {
-  if (!isLiving(state)) return undefined
+  if (!isExisting(state)) return undefined
   const { owner, created_at, updated_at } = state.record
   return state.editor ?? (updated_at === created_at ? owner : undefined)
 }
@@ -33,7 +33,7 @@ function editorOf(state: LoopState): string | undefined {
  * Whether a firing must wait, because it is not known yet whether the last editor may read the
  * private session of its event.
  */
-export const mustWait = (state: LoopState, { source, reader }: Firing): boolean =>
+export const awaitsReadCheck = (state: LoopState, { source, reader }: Firing): boolean =>
   source.private_session !== undefined && (reader === undefined || reader !== editorOf(state))
 
 /**
@@ -84,7 +84,7 @@ export const firingSettled = (
 /** The errand of a job of the loop, for its executor. */
 export function errandOf(state: LoopState, { job_id }: { readonly job_id: string }): Errand {
   const firing = getOwn(state.firings ?? {}, job_id)
-  return firing && isLiving(state)
+  return firing && isExisting(state)
     ? { errand: 'firing', loop_id: state.record.id, ...firing }
     : { errand: 'none' }
 }

@@ -2,7 +2,7 @@
  * The loop actor: the single writer of a definition with its versions and triggers, and of the
  * order in which runs start. Its runs are in the same shard, so a start and the new run are
  * committed together. The end of a run and the start of the next waiting run are also one commit.
- * This file contains the actor's tables; the decisions are in the other files of this folder. A
+ * This file contains the actor's tables. The decisions are in the other files of this folder. A
  * loop can be deleted in any status.
  *
  *     draft ⇄ active ⇄ paused → deleted
@@ -30,7 +30,14 @@ import { placeGiven } from './places.ts'
 import { left, returns, spend, wake } from './runs.ts'
 import { standingOf } from './standing.ts'
 import { answerStep, fire, stop } from './start.ts'
-import { deadline, evolveLoop, isLiving, type LoopState, triggersOf, unborn } from './state.ts'
+import {
+  deadline,
+  evolveLoop,
+  initialLoop,
+  isExisting,
+  type LoopState,
+  triggersOf,
+} from './state.ts'
 
 type Extra = {
   'loop.create': Saving
@@ -120,7 +127,7 @@ function warnOfIdleTriggers(
 }
 
 function factsOf(state: LoopState, { trigger_id }: { trigger_id: string }): TriggerFacts | null {
-  const known = isLiving(state)
+  const known = isExisting(state)
     ? triggersOf(state.record, state.trigger_ids).find(({ id }) => id === trigger_id)
     : undefined
   if (known?.trigger.kind !== 'http' || !state.record) return null
@@ -134,7 +141,7 @@ function factsOf(state: LoopState, { trigger_id }: { trigger_id: string }): Trig
 }
 
 function standingsOf(state: LoopState): TriggerStanding[] | null {
-  if (!isLiving(state)) return null
+  if (!isExisting(state)) return null
   return triggersOf(state.record, state.trigger_ids).map(
     ({ id, trigger: { key, name, kind, enabled = true } }) => {
       const next = state.clocks[id]?.next
@@ -153,7 +160,7 @@ function standingsOf(state: LoopState): TriggerStanding[] | null {
 }
 
 const resource = singleResource<LoopState>('loop', (state) =>
-  isLiving(state) ? state.record : undefined,
+  isExisting(state) ? state.record : undefined,
 )
 
 /** Creates the loop actor. */
@@ -171,7 +178,7 @@ export function loopActor(options: LoopOptions): AnyActor {
     Extra
   > = {
     kind: 'loop',
-    initial: unborn,
+    initial: initialLoop,
     decide: {
       'loop.create': managed(resource.managed, 'create', bound(create)),
       'loop.update': managed(resource.managed, 'change', bound(update)),
@@ -251,7 +258,7 @@ export function loopActor(options: LoopOptions): AnyActor {
     },
     ask: {
       /** The version that a new start uses, or null when there is no such loop. */
-      version: (state) => (isLiving(state) ? state.version : null),
+      version: (state) => (isExisting(state) ? state.version : null),
       trigger: factsOf,
       triggers: standingsOf,
       standing: standingOf,
@@ -259,7 +266,7 @@ export function loopActor(options: LoopOptions): AnyActor {
       resource: (state) => resource.asked(state),
     },
     // Snapshots of older releases lack newer fields.
-    recover: (state) => ({ ...unborn(), ...state }),
+    recover: (state) => ({ ...initialLoop(), ...state }),
     deadline,
     ended: ({ deleted, line, active }) =>
       deleted === true && line.length === 0 && Object.keys(active).length === 0,

@@ -11,7 +11,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { type Draft, decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
-import { isLiving, type LoopState } from './state.ts'
+import { isExisting, type LoopState } from './state.ts'
 
 /** Whether an admitted run waits for its slot. */
 export const isHeld = ({ places }: LoopState, run_id: string): boolean =>
@@ -71,7 +71,7 @@ export function placeGiven(
 ): Decision<LoopEvent, undefined> {
   if (getOwn(state.places, run_id) !== 'asked') return nothing
   const on = draft(state, cause, options)
-  if (isLiving(state) && state.record.status !== 'active')
+  if (isExisting(state) && state.record.status !== 'active')
     emit(on, { type: 'place.declined', run_id, organization: state.standing.organization })
   else take(on, run_id)
   return decided(on, undefined)

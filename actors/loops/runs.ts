@@ -9,19 +9,19 @@ import { getOwn } from '../../protocol/lookup.ts'
 import { creditsOf, milliOf } from '../../protocol/loops/credits.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { dismiss, goOnDisplacing, judge, letIn } from './admit.ts'
+import { admitWaiting, continueDisplacing, dismiss, judge } from './admit.ts'
 import { decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
 import { askForPlace, givePlaceBack } from './places.ts'
-import { stands } from './standing.ts'
+import { standingEvents } from './standing.ts'
 import { fireSchedules } from './start.ts'
-import { isLiving, type LoopState, spentToday, WINDOW } from './state.ts'
-import { consequences } from './triggers.ts'
+import { isExisting, type LoopState, spentToday, WINDOW_MS } from './state.ts'
+import { derivedEvents } from './triggers.ts'
 
 type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']
 
 /**
  * Handles a run that has ended, or that has failed and will end when it receives `run.end`. A
- * completed run resets the count of consecutive failures; a cancelled run does not change it.
+ * completed run resets the count of consecutive failures. A cancelled run does not change it.
  */
 export function left(
   options: LoopOptions,
@@ -59,10 +59,10 @@ export function left(
       ...(chain && { chain }),
       ...(record && { record }),
     })
-    for (const event of consequences(state, on.state, '', cause)) emit(on, event)
+    for (const event of derivedEvents(state, on.state, '', cause)) emit(on, event)
   }
   if (status === 'failed') tellRun(on, run_id, 'run.end', { ...(paused && { paused }) })
-  letIn(on)
+  admitWaiting(on)
   return decided(on, undefined)
 }
 
@@ -77,7 +77,7 @@ export function returns(
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
-  const verdict = isLiving(state) ? judge(on, trigger_id, true) : { begins: true as const }
+  const verdict = isExisting(state) ? judge(on, trigger_id, true) : { begins: true as const }
   const of = {
     run_id,
     ...(trigger_id !== undefined && { trigger_id }),
@@ -106,7 +106,7 @@ export function spend(
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
-  emit(on, { type: 'credits.spent', at: Math.floor(cause.at / WINDOW) * WINDOW, milli })
+  emit(on, { type: 'credits.spent', at: Math.floor(cause.at / WINDOW_MS) * WINDOW_MS, milli })
   const { daily_budget_usd, daily_credit_budget } = state.record?.limits ?? {}
   const daily = milliOf({
     ...(daily_budget_usd !== undefined && { budget_usd: daily_budget_usd }),
@@ -130,13 +130,13 @@ export function wake(
     emit(on, { type: 'loop.busy', more_at: null })
     if (state.deleted) dismiss(on)
     else {
-      goOnDisplacing(on)
-      letIn(on)
+      continueDisplacing(on)
+      admitWaiting(on)
     }
   }
   // A loop that an older release saved may not have reported its summary to its project yet.
-  if (isLiving(state) && state.standing.version === 0)
-    for (const event of stands(state, on.state, cause.self.id, '')) emit(on, event)
+  if (isExisting(state) && state.standing.version === 0)
+    for (const event of standingEvents(state, on.state, cause.self.id, '')) emit(on, event)
   fireSchedules(on)
   return on.events.length > 0 ? decided(on, undefined) : nothing
 }

@@ -6,14 +6,14 @@ import type { LoopEvent } from '../../protocol/loops/events.ts'
 import { specOf } from '../../protocol/loops/schema.ts'
 import type { LoopStanding } from '../../protocol/loops/standing.ts'
 import { actionsNamed } from '../../protocol/workflows/spec.ts'
-import { isLiving, type LoopState } from './state.ts'
+import { isExisting, type LoopState } from './state.ts'
 
 /**
  * Names of the actions that runs of the loop can call, directly or in workflows that the loop
  * references. Empty while the loop is not active.
  */
 function actionsOf(state: LoopState): readonly string[] {
-  if (!isLiving(state) || state.record.status !== 'active') return []
+  if (!isExisting(state) || state.record.status !== 'active') return []
   const specs = [specOf(state.record), ...Object.values(state.definitions).map(({ spec }) => spec)]
   return [...new Set(specs.flatMap(actionsNamed))].sort()
 }
@@ -22,17 +22,17 @@ function actionsOf(state: LoopState): readonly string[] {
  * Returns the event that reports a change in the summary to the project, if there is a change.
  * @param organization the id of the organization if the command contains it, otherwise empty.
  */
-export function stands(
+export function standingEvents(
   before: LoopState,
   after: LoopState,
   loop_id: string,
   organization: string,
 ): LoopEvent[] {
   const { standing } = before
-  if (!isLiving(after) && !isLiving(before)) return []
+  if (!isExisting(after) && !isExisting(before)) return []
   const actions = actionsOf(after)
   if (
-    isLiving(after) &&
+    isExisting(after) &&
     standing.version > 0 &&
     JSON.stringify(actions) === JSON.stringify(standing.actions)
   )
@@ -44,7 +44,7 @@ export function stands(
       version: standing.version + 1,
       actions,
       organization: organization || standing.organization,
-      ...(!isLiving(after) && { gone: true as const }),
+      ...(!isExisting(after) && { gone: true as const }),
     },
   ]
 }
@@ -57,5 +57,5 @@ export const standingOf = (
   loop_id,
   version: state.standing.version,
   actions: state.standing.actions,
-  ...(!isLiving(state) && { gone: true as const }),
+  ...(!isExisting(state) && { gone: true as const }),
 })

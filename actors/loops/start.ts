@@ -20,17 +20,17 @@ import { applyDefaults } from '../../protocol/rules/workflow-check/declared.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { judge, type Verdict } from './admit.ts'
 import { type Draft, decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
-import { hold, mustWait } from './firings.ts'
+import { awaitsReadCheck, hold } from './firings.ts'
 import { askForPlace } from './places.ts'
 import {
-  isLiving,
+  type ExistingLoop,
+  isExisting,
   type KnownTrigger,
-  type Living,
   type LoopState,
   liveTrigger,
   spentToday,
 } from './state.ts'
-import { consequences } from './triggers.ts'
+import { derivedEvents } from './triggers.ts'
 
 const TOO_DEEP = `The event was caused by a chain of more than ${MAX_CHAIN_DEPTH} runs.`
 
@@ -59,7 +59,7 @@ export type Outcome =
  * budget.
  */
 function closed(state: LoopState, at: number): Refusal | undefined {
-  if (!isLiving(state))
+  if (!isExisting(state))
     return refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
   if (state.record.status === 'paused') return refuse('loop_paused', { status: 'paused' })
   if (state.record.status !== 'active' || !state.record.steps?.length)
@@ -81,7 +81,7 @@ function closed(state: LoopState, at: number): Refusal | undefined {
 export function openRun(on: Draft, wanted: Wanted): Outcome {
   const refused = closed(on.state, on.cause.at)
   if (refused) return refused
-  const { record, version, definitions } = on.state as Living
+  const { record, version, definitions } = on.state as ExistingLoop
   const {
     run_id,
     trigger,
@@ -171,7 +171,7 @@ export function fire(
   const trigger = liveTrigger(state, trigger_id)
   const key = `${trigger_id} ${source.id}`
   if (!trigger || state.fired.includes(key)) return nothing
-  if (mustWait(state, firing)) return hold(state, firing, cause)
+  if (awaitsReadCheck(state, firing)) return hold(state, firing, cause)
   const on = draft(state, cause, options)
   const outcome =
     source.depth > MAX_CHAIN_DEPTH
@@ -190,7 +190,7 @@ export function fire(
   skipped(on, trigger_id, key, outcome, source.id)
   return decided(on, undefined)
 }
-/** Maximum number of loops that a stored chain contains; only the latest loops are kept. */
+/** Maximum number of loops that a stored chain contains. Only the latest loops are kept. */
 const MAX_CHAIN_LOOPS = 2 * MAX_CHAIN_DEPTH
 const extended = ({ root, loops }: Chain, loop_id: string): Chain => ({
   root,
@@ -227,7 +227,7 @@ export function stop(
     // start. A paused loop is not paused again, so the chain ends.
     depth: Math.min(source.depth + 1, MAX_CHAIN_DEPTH),
   })
-  for (const event of consequences(state, on.state, '', cause)) emit(on, event)
+  for (const event of derivedEvents(state, on.state, '', cause)) emit(on, event)
   return decided(on, undefined)
 }
 function skipped(

@@ -78,10 +78,10 @@ export interface LoopState {
   firings?: Readonly<Record<string, HeldFiring>>
 }
 /** A loop that was created and not deleted. */
-export type Living = LoopState & { readonly record: Loop }
+export type ExistingLoop = LoopState & { readonly record: Loop }
 
 /** The state of a loop before it is created. */
-export const unborn = (): LoopState => ({
+export const initialLoop = (): LoopState => ({
   version: { id: '', number: 0 },
   definitions: {},
   trigger_ids: {},
@@ -97,14 +97,14 @@ export const unborn = (): LoopState => ({
   watched: 0,
   standing: { version: 0, actions: [], organization: '' },
 })
-export const isLiving = (state: LoopState): state is Living =>
+export const isExisting = (state: LoopState): state is ExistingLoop =>
   state.record !== undefined && !state.deleted
 
 /** Number of firings that are remembered to detect repeats. */
 const REMEMBERED = 2000
 const DAY_MS = 86_400_000
 /** Length in milliseconds of the windows in which spending is summed. */
-export const WINDOW = 300_000
+export const WINDOW_MS = 300_000
 
 /** Amount that runs spent within the last day, in thousandths of a credit. */
 export const spentToday = ({ spent }: LoopState, now: number): number =>
@@ -128,7 +128,7 @@ export const triggersOf = (
   })
 /** Returns the trigger with this id if it may start runs now. */
 export const liveTrigger = (state: LoopState, id: string): KnownTrigger | undefined =>
-  isLiving(state) && state.record.status === 'active'
+  isExisting(state) && state.record.status === 'active'
     ? triggersOf(state.record, state.trigger_ids).find(
         (known) => known.id === id && known.trigger.enabled !== false,
       )
@@ -178,7 +178,7 @@ export const evolveLoop: Evolve = {
       : state
   },
   'loop.deleted': ({ active, leaving, line, places, watched, standing }) => ({
-    ...unborn(),
+    ...initialLoop(),
     deleted: true,
     active,
     leaving,

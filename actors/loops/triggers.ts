@@ -9,8 +9,8 @@ import type { LoopEvent } from '../../protocol/loops/events.ts'
 import { type Loop, type Trigger, triggerKey } from '../../protocol/loops/schema.ts'
 import { nextFire } from '../../protocol/rules/schedule.ts'
 import type { Cause } from '../actor.ts'
-import { stands } from './standing.ts'
-import { isLiving, type LoopState, triggersOf } from './state.ts'
+import { standingEvents } from './standing.ts'
+import { isExisting, type LoopState, triggersOf } from './state.ts'
 
 /**
  * Returns the triggers of a version, with their ids. A trigger whose key existed before keeps its
@@ -58,7 +58,7 @@ const watchOf = ({ id, trigger }: ReturnType<typeof triggersOf>[number]): Watch[
   return trigger.kind === 'event' ? [{ trigger_id: id, ...trigger.config }] : []
 }
 const watches = (state: LoopState): Watch[] =>
-  isLiving(state) && state.record.status === 'active'
+  isExisting(state) && state.record.status === 'active'
     ? triggersOf(state.record, state.trigger_ids).flatMap(watchOf)
     : []
 
@@ -66,7 +66,7 @@ const watches = (state: LoopState): Watch[] =>
  * Returns the events that follow from a change to the loop. They free and bind handles, and update
  * the watched events, the summary for the loop's project, and the times of schedules.
  */
-export function consequences(
+export function derivedEvents(
   before: LoopState,
   after: LoopState,
   organization: string,
@@ -75,7 +75,7 @@ export function consequences(
   const loop_id = cause.self.id
   const [old, now] = [
     handlesOf(before.record, before.trigger_ids),
-    handlesOf(isLiving(after) ? after.record : undefined, after.trigger_ids),
+    handlesOf(isExisting(after) ? after.record : undefined, after.trigger_ids),
   ]
   const events: LoopEvent[] = []
   for (const [handle, trigger_id] of old)
@@ -87,7 +87,7 @@ export function consequences(
   const triggers = watches(after)
   if (JSON.stringify(triggers) !== JSON.stringify(watches(before)))
     events.push({ type: 'triggers.watched', loop_id, version: before.watched + 1, triggers })
-  events.push(...stands(before, after, loop_id, organization))
+  events.push(...standingEvents(before, after, loop_id, organization))
   const clocks = schedules(before, after, cause.at)
   if (Object.keys(clocks).length > 0) events.push({ type: 'schedules.set', clocks })
   return events
@@ -99,7 +99,7 @@ function schedules(
   at: number,
 ): Extract<LoopEvent, { type: 'schedules.set' }>['clocks'] {
   const live =
-    isLiving(after) && after.record.status === 'active'
+    isExisting(after) && after.record.status === 'active'
       ? triggersOf(after.record, after.trigger_ids).filter(
           ({ trigger }) => trigger.kind === 'schedule' && trigger.enabled !== false,
         )

@@ -2,7 +2,7 @@
  * The saved views of one project. The id of the actor is the id of the project.
  *
  * Invariants:
- * V1. A private view is visible only to its owner; other callers get `not_found`.
+ * V1. A private view is visible only to its owner. Other callers get `not_found`.
  * V2. Only its owner and callers that may share views (`may_share`) can change or delete a shared
  *     view. Only callers that may share views can share a view.
  * V3. The numbers of views stay within `savedViewLimits`.

@@ -29,7 +29,7 @@ type Rows = typeof actions
 type Decided<R> = Decision<ActionEvent, R>
 
 /**
- * Defines an action. The project never receives the raw secret; the gateway adds it to the reply.
+ * Defines an action. The project never receives the raw secret. The gateway adds it to the reply.
  */
 export function createAction(
   { brand }: ProjectOptions,

@@ -1,5 +1,5 @@
 /**
- * The assignment of toolkits and skills to agents. A request replaces a whole list; entries that
+ * The assignment of toolkits and skills to agents. A request replaces a whole list. Entries that
  * remain keep the date of their assignment. A deleted toolkit or skill is removed from all agents.
  */
 

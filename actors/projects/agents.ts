@@ -18,7 +18,7 @@ import { reservedTags } from '../../protocol/naming.ts'
 import { refusedBeyond } from '../../protocol/projects/limits.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { type Change, changeOf } from '../configuration.ts'
-import { bornAgent } from './access/principals.ts'
+import { newAgent } from './access/principals.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof rows
@@ -148,7 +148,7 @@ export function createAgent(
   if (refused) return refused
   const full = refusedBeyond('agent', Object.keys(state.agents).length)
   if (full) return full
-  const { id, event } = bornAgent(state, input.name, cause, input.blueprint?.binding.resource_id)
+  const { id, event } = newAgent(state, input.name, cause, input.blueprint?.binding.resource_id)
   const now = timestamp(cause.at)
   const { if_exists: _, ...settings } = input
   const base: Agent = {
@@ -232,7 +232,7 @@ export function updateAgent(
   }
 }
 
-/** Assigns an agent its e-mail address; a repeat changes nothing. */
+/** Assigns an agent its e-mail address. A repeat changes nothing. */
 export function openInbox(
   state: ProjectState,
   { id, domain }: Input<Rows['agent.inbox']> & Domain,

@@ -51,11 +51,11 @@ export function endProject(
   const left = Object.keys(loops)
     .filter((id) => id > after && loops[id]?.gone === undefined)
     .sort()
-  const told = left.slice(0, MAX_ENDED_LOOPS)
-  const next = left.length > MAX_ENDED_LOOPS ? told.at(-1) : undefined
+  const endedNow = left.slice(0, MAX_ENDED_LOOPS)
+  const next = left.length > MAX_ENDED_LOOPS ? endedNow.at(-1) : undefined
   return {
     events: [
-      { type: 'project.ended', organization, loops: told, ...(next !== undefined && { next }) },
+      { type: 'project.ended', organization, loops: endedNow, ...(next !== undefined && { next }) },
     ],
     reply: undefined,
   }

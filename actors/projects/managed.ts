@@ -29,8 +29,8 @@ type Input = Readonly<Record<string, unknown>>
 const text = (value: unknown): string => String(value ?? '')
 const ids = (given: readonly { readonly id: string }[] = []): string[] => given.map(({ id }) => id)
 /**
- * Looks up a record by id. The record of an agent includes the ids of its toolkits and skills. The
- * record of a workflow includes its latest spec.
+ * The functions that return a record by id, one per type of resource. The record of an agent
+ * includes the ids of its toolkits and skills. The record of a workflow includes its latest spec.
  */
 const recordOf = {
   action: ({ actions }, id) => getOwn(actions, id)?.action,

@@ -1,7 +1,7 @@
 /**
  * The project actor: the single writer of a project's workflows, keys, principals, roles, agents,
  * toolkits, skills, bindings, actions, webhooks, secrets and repository hosts. It also tracks the
- * loops of the project. This file contains the actor's tables; the decisions are in the other files
+ * loops of the project. This file contains the actor's tables. The decisions are in the other files
  * of this folder.
  */
 import type { RoleEvent } from '../../protocol/access/role-rows.ts'
@@ -86,9 +86,9 @@ import { deleteHost, evolveHosts, hostList, hostOf, putHost } from './repository
 import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
 import { createSkill, deleteSkill, replaceSkill } from './skills.ts'
 import {
-  bare,
   definitionOf,
   directoryOf,
+  initialProject,
   type ProjectOptions,
   type ProjectState,
   recordsOf,
@@ -190,7 +190,7 @@ export function projectActor(
   const skills = { ...options, source: 'project' } as const
   return {
     kind: 'project',
-    initial: bare,
+    initial: initialProject,
     decide: {
       'workflow.create': managed(projectResources.workflow, 'create', bound(createWorkflow)),
       'workflow.update': managed(projectResources.workflow, 'change', bound(updateWorkflow)),
@@ -394,6 +394,6 @@ export function projectActor(
         isRemoval(state, input.job_id) ? { errand: 'remove_artifacts' } : partingOf(state, input),
     },
     // Snapshots of older releases lack newer fields.
-    recover: (state) => ({ ...bare(), ...state }),
+    recover: (state) => ({ ...initialProject(), ...state }),
   }
 }

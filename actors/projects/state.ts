@@ -1,6 +1,6 @@
 /**
  * The state of a project: its workflows with their latest specs, its keys, its principals with
- * their roles, and its other configuration. Deleted records are removed from the state; the journal
+ * their roles, and its other configuration. Deleted records are removed from the state. The journal
  * keeps their history.
  */
 
@@ -35,7 +35,7 @@ export interface ProjectState extends KeyHolder {
   principals: Record<string, KeptPrincipal>
   /** Custom roles. */
   roles: Record<string, KeptRole>
-  /** Assignments of roles to principals, by id; no other record stores them. */
+  /** Assignments of roles to principals, by id. No other record stores them. */
   assignments: Record<string, RoleAssignment>
   /** Id of the organization that holds the claim on a workflow's handle, by workflow id. */
   claims: Record<string, string>
@@ -60,7 +60,7 @@ export interface ProjectState extends KeyHolder {
   bindings: Record<string, MessagingBinding>
   /** Bindings of resources to blueprints, by resource id. */
   managed: Record<string, StoredBinding>
-  /** Loops by id; deleted loops are kept for at least a day. */
+  /** Loops by id. Deleted loops are kept for at least a day. */
   loops: Record<string, KnownLoop>
   /** Id of the organization, set when the organization has deleted the project. */
   ended?: string
@@ -75,7 +75,7 @@ export interface ProjectOptions extends AccessLimits {
 }
 
 /** The state of a project without any configuration. */
-export const bare = (): ProjectState => ({
+export const initialProject = (): ProjectState => ({
   workflows: {},
   keys: {},
   principals: {},

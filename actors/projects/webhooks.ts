@@ -54,7 +54,7 @@ const announceToMatcher = (
 })
 
 /**
- * Creates a webhook. The project never receives the raw secret; the gateway adds it to the reply.
+ * Creates a webhook. The project never receives the raw secret. The gateway adds it to the reply.
  */
 export function createWebhook(
   { brand }: ProjectOptions,
@@ -93,7 +93,7 @@ export function createWebhook(
 }
 
 /**
- * Changes a webhook. Empty tags remove the field; an empty URL and an empty event list are stored
+ * Changes a webhook. Empty tags remove the field. An empty URL and an empty event list are stored
  * as empty values.
  */
 export function updateWebhook(

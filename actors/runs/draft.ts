@@ -194,8 +194,8 @@ export const tellRun = (
 }
 
 /**
- * Sends a command to the run's loop, if it has one, in the same commit. The loop is in the same
- * shard.
+ * Sends a command to the run's loop, if the run has one, in the same commit. The loop is in the
+ * same shard.
  */
 export const tellLoop = <N extends 'run.left' | 'run.returns' | 'run.spent'>(
   on: Draft,
@@ -223,7 +223,7 @@ export const silently = (on: Draft): Decided<RunEvent, undefined> => ({
   tells: on.tells,
   next: on.state,
 })
-/** A decision without events; its reply is the current record. */
+/** A decision without events. Its reply is the current record. */
 export const unchanged: Decided<RunEvent, Run> = { events: [], reply: recordOf }
 /** A decision without events and without a reply. */
 export const nothing: Decided<RunEvent, undefined> = { events: [], reply: undefined }

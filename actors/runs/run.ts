@@ -21,7 +21,7 @@ import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Actor, Tell } from '../actor.ts'
 import { cancel, recover, resume, retry } from './commands/control.ts'
 import { actionCall, type InvokeExtra, invoke, invoked } from './commands/invoke.ts'
-import { displace, finish, open, turnCame, wait } from './commands/loop-run.ts'
+import { beginHeldRun, displace, finish, open, wait } from './commands/loop-run.ts'
 import { signal } from './commands/signal.ts'
 import { start } from './commands/start.ts'
 import { deadline } from './engine/deadline.ts'
@@ -36,17 +36,17 @@ import { turnDefined, turnSettled } from './inbound/turns.ts'
 import { wake } from './inbound/wake.ts'
 import {
   askToWatch,
-  sayEnd,
-  saySignal,
-  sayVerdict,
-  tellOnward,
+  forwardCommand,
+  publishEnd,
+  publishSignal,
+  publishVerdict,
   unwatch,
 } from './outbound/source-events.ts'
 import { halt, recordUsage } from './outbound/usage.ts'
 import { apply, created, hasEnded, type RunState } from './state.ts'
 import { turnWanted } from './steps/agent.ts'
 
-/** The run actor; its state is null before `run.created`. */
+/** The run actor. Its state is null before `run.created`. */
 export const run: Actor<
   RunState | null,
   RunEvent,
@@ -85,7 +85,7 @@ export const run: Actor<
     wake,
     'run.artifact': artifactPublished,
     'run.open': open,
-    'run.begin': turnCame,
+    'run.begin': beginHeldRun,
     'run.hold': wait,
     'run.displace': displace,
     'run.halt': halt,
@@ -151,23 +151,23 @@ export const run: Actor<
 
   react: {
     'loop.asked': ({ private: ask }) => [{ tell: ask as unknown as Tell }],
-    'run.budget_exceeded': sayVerdict('run.budget_exceeded'),
-    'run.progress_stalled': sayVerdict('run.progress_stalled'),
-    'artifact.created': tellOnward,
-    'artifact.published': tellOnward,
-    'turn.opened': tellOnward,
-    'turn.stopped': tellOnward,
+    'run.budget_exceeded': publishVerdict('run.budget_exceeded'),
+    'run.progress_stalled': publishVerdict('run.progress_stalled'),
+    'artifact.created': forwardCommand,
+    'artifact.published': forwardCommand,
+    'turn.opened': forwardCommand,
+    'turn.stopped': forwardCommand,
     'wait.asked': askToWatch,
     'wait.resumed': unwatch,
     'wait.timed_out': unwatch,
     'wait.closed': unwatch,
     'step.cancelled': unwatch,
-    'signal.stored': saySignal,
-    'check.passed': sayVerdict('check.passed'),
-    'check.failed': sayVerdict('check.failed'),
-    'run.completed': sayEnd('run.completed'),
-    'run.failed': sayEnd('run.failed'),
-    'run.cancelled': sayEnd('run.cancelled'),
+    'signal.stored': publishSignal,
+    'check.passed': publishVerdict('check.passed'),
+    'check.failed': publishVerdict('check.failed'),
+    'run.completed': publishEnd('run.completed'),
+    'run.failed': publishEnd('run.failed'),
+    'run.cancelled': publishEnd('run.cancelled'),
   },
   ask: {
     /**

@@ -1,6 +1,6 @@
 /**
  * State of a run between two commands, as plain JSON, and the single function that applies an event
- * to it. The decisions are elsewhere; this file contains no rules.
+ * to it. The decisions are elsewhere. This file contains no rules.
  *
  * Invariants:
  * S1. The run record and the records of steps change only by the `run` and `row` patches of events,
@@ -10,7 +10,7 @@
  *     `suspended`. There are two exceptions. A run that pauses, or waits for an event that the
  *     matcher has not confirmed, is `running`. A run that its loop holds (`held`) is `queued` and
  *     has no wait.
- * S3. `engine.position` is the index of the current step; after the last step, it is the number of
+ * S3. `engine.position` is the index of the current step. After the last step, it is the number of
  *     steps. While `engine.ending` is present, it is an index into the cleanup steps, and
  *     `engine.ending` contains the position at which the run ended.
  * S4. The engine keeps no copy of the output of a step, which is in the `result` of its record.
@@ -33,7 +33,7 @@ import type { AgentBundle } from '../../protocol/runs/turns.ts'
 import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 import type { Tell } from '../actor.ts'
 import { applyBranches, indexAt, rowIn } from './engine/branch-state.ts'
-import type { About } from './outbound/source-events.ts'
+import type { SourceEventFacts } from './outbound/source-events.ts'
 
 interface Waiting {
   /** Key of the step that waits. */
@@ -95,7 +95,7 @@ export type OpenWait =
 /**
  * The reason why a run or branch does not continue now. It is a wait that the timeline shows, the
  * delay before the next attempt of a step (`retry`), or a pause (`pause`). A run pauses when its
- * next steps belong to a later commit; its status stays `running`.
+ * next steps belong to a later commit. Its status stays `running`.
  */
 export type Wait = OpenWait | (Waiting & { readonly kind: 'retry' | 'pause'; readonly due: number })
 
@@ -116,7 +116,7 @@ export interface StoredSignal {
 export interface Place {
   /** Index of the current step. */
   readonly position: number
-  /** Attempts of the current step that count against its retry policy; a recovery resets them. */
+  /** Attempts of the current step that count against its retry policy. A recovery resets them. */
   readonly tries: number
   readonly wait?: Wait
 }
@@ -208,7 +208,7 @@ export interface Engine extends Place {
    * started it; absent: 0.
    */
   readonly depth?: number
-  /** Depth of the run in its causal chain; its own source events have the next depth. Absent: 0. */
+  /** Depth of the run in its causal chain. Its own source events have the next depth. Absent: 0. */
   readonly cause_depth?: number
   /** Causal chain of the source event that caused the run, directly or through a parent run. */
   readonly chain?: Chain
@@ -289,7 +289,7 @@ export interface Note {
   readonly place?: Patch<Branch> | null
   /** Changes to the join; null: the step no longer needs the join, and the outcomes are dropped. */
   readonly join?: Patch<Join> | null
-  readonly about?: About
+  readonly about?: SourceEventFacts
   /** A definition from the resolver that the run keeps. */
   readonly bundle?: AgentBundle
   /** The outcome of a branch. */
@@ -374,7 +374,7 @@ export const rowOf = (state: RunState, key: string, at?: string): RunStep | unde
 }
 /**
  * Whether the run has ended, or ends in the current commit (`leaving`). A run in its cleanup has
- * not ended; a failed run may be recovered.
+ * not ended. A failed run may be recovered.
  */
 export const hasEnded = ({ record, engine }: RunState): boolean =>
   terminal.has(record.status) || engine.leaving !== undefined

@@ -164,7 +164,7 @@ export function attach(
     reply: attachedOf({ ...file, artifact }),
   }
 }
-/** Deletes a file; its bytes are erased by an effect. */
+/** Deletes a file. Its bytes are erased by an effect. */
 export function detach(
   state: SessionState,
   { artifact_id }: Input<Api['session.detach']>,
@@ -242,7 +242,7 @@ export const eraseAll = (on: Draft): void =>
     idsOf(filesOf(on.state), () => true),
   )
 /** Abandons uploads that did not arrive in time. */
-export const giveUp = (on: Draft): void =>
+export const abandonLateUploads = (on: Draft): void =>
   erase(
     on,
     idsOf(filesOf(on.state), ({ until }) => until !== undefined && until <= on.cause.at),

@@ -11,7 +11,11 @@ import { MAX_CHAIN_DEPTH } from '../../protocol/events/sources.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
 import type { Call, TurnWork } from '../../protocol/sessions/bookkeeping.ts'
-import type { BlockPatch, Said, SessionEvent } from '../../protocol/sessions/events.ts'
+import type {
+  BlockPatch,
+  MessageSourceFacts,
+  SessionEvent,
+} from '../../protocol/sessions/events.ts'
 import {
   type AgentTurn,
   agentTurn,
@@ -174,7 +178,7 @@ export const depthOf = ({ work: { depth, owner } }: Turn): number =>
 function saidIn(
   { state, change: changed }: Draft,
   { role, turn_id }: TranscriptMessage,
-): { said?: Said } {
+): { said?: MessageSourceFacts } {
   if (role !== 'user' && role !== 'assistant') return {}
   const turn = turn_id === undefined ? undefined : state.turns[turn_id]
   const session = patch(state.record, changed)
@@ -215,7 +219,7 @@ export const note = (on: Draft, id: string, work: Patch<TurnWork>, tokens?: numb
   emit(on, { type: 'turn.noted', id, work, ...(tokens !== undefined && { tokens }) })
 export const noteCall = (on: Draft, turn_id: string, id: string, call: Patch<Call>): void =>
   emit(on, { type: 'call.noted', turn_id, id, call })
-/** Patches a block of the turn's open segment; does nothing if no segment is open. */
+/** Patches a block of the turn's open segment. Does nothing if no segment is open. */
 export function patchCall(on: Draft, turn_id: string, index: number, change: BlockPatch): void {
   const message_id = turnOf(on, turn_id)?.work.segment?.message_id
   if (message_id !== undefined)

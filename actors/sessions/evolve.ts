@@ -1,6 +1,6 @@
 /**
- * How each event changes the state of a session; events are not checked here. Frames, which clients
- * receive, increment the revision; other events do not.
+ * How each event changes the state of a session. Events are not checked here. Frames, which clients
+ * receive, increment the revision. Other events do not.
  */
 
 import { patch } from '../../protocol/patch.ts'
@@ -18,7 +18,7 @@ import { withVisibility } from '../../protocol/sessions/visibility.ts'
 import type { Actor } from '../actor.ts'
 import { evolveAttachments } from './files.ts'
 import { remember } from './history/remembered.ts'
-import { entered, summedUp } from './history/window.ts'
+import { entered, replaceWithSummary } from './history/window.ts'
 import type { SessionState, Turn } from './state.ts'
 import { callsOf, withCalls } from './turns/calls.ts'
 
@@ -47,7 +47,7 @@ const newest = <T>(
     : Object.fromEntries(keys.slice(keys.length - most).map((key) => [key, record[key] as T]))
 }
 
-/** Adds a final row to the window; a summary replaces the rows that it covers. */
+/** Adds a final row to the window. A summary replaces the rows that it covers. */
 function enter(before: SessionState, row: TranscriptMessage): SessionState {
   const state = { ...before, calls: withCalls(callsOf(before), [row]) }
   const sequence = row.sequence ?? state.sequence
@@ -57,7 +57,7 @@ function enter(before: SessionState, row: TranscriptMessage): SessionState {
   return {
     ...state,
     sequence,
-    ...summedUp(state, row, covered),
+    ...replaceWithSummary(state, row, covered),
     latest: { message_id: row.id, sequence, covers_through_sequence: covered },
   }
 }

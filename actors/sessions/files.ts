@@ -13,7 +13,7 @@ import {
   fileOf,
   type KeptAttachment,
   objectNames,
-  unread,
+  unreadFileBlock,
 } from '../../protocol/sessions/attachments.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
@@ -152,7 +152,7 @@ export const withFiles = (
       ? {
           ...row,
           content: row.content.map((block) =>
-            gone(block) ? (unread(block, 'it was deleted') as Block) : block,
+            gone(block) ? (unreadFileBlock(block, 'it was deleted') as Block) : block,
           ),
         }
       : row

@@ -9,7 +9,7 @@ import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
-import type { Place, Placing, Standing } from '../../protocol/sessions/commands.ts'
+import type { Place, PlaceInput, Standing } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import { publicSession, type Session } from '../../protocol/sessions/schema.ts'
@@ -47,7 +47,7 @@ export function place(
       )
     return draft(state, cause, brand)
   }
-  // The session ended after the gateway had looked it up; the next lookup finds the next
+  // The session ended after the gateway had looked it up. The next lookup finds the next
   // generation.
   if (state.record)
     return refuse(
@@ -124,7 +124,7 @@ export const create =
   (brand: string) =>
   (
     state: SessionState,
-    input: Input<Api['session.create']> & Placing,
+    input: Input<Api['session.create']> & PlaceInput,
     cause: Cause,
   ): Decision<SessionEvent, Session> => {
     const on = place(brand, state, input, input.place, cause)

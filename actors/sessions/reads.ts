@@ -13,7 +13,7 @@ import { depthOf } from './draft.ts'
 import { withFiles } from './files.ts'
 import { summarySpec } from './history/compaction.ts'
 import { progressOf, type SessionState } from './state.ts'
-import { shownTo } from './turns/generate.ts'
+import { generationRows } from './turns/generate.ts'
 import { jobOf } from './turns/jobs.ts'
 
 /**
@@ -38,7 +38,7 @@ export const jobSpec =
           work.definition,
           brand,
           messagesOf(
-            withFiles(state, shownTo(state, found.turn.record.id, work.generation.through)),
+            withFiles(state, generationRows(state, found.turn.record.id, work.generation.through)),
           ),
           presented(work.definition, brand, work.output_schema),
         )
@@ -96,7 +96,7 @@ export const generation = (
   }
 }
 /** Results of calls whose rows are not committed yet. */
-export const results = ({ turns }: SessionState): KnownResult[] =>
+export const uncommittedResults = ({ turns }: SessionState): KnownResult[] =>
   Object.values(turns).flatMap(({ record, work: { segment } }) =>
     Object.values(segment?.calls ?? {}).flatMap(({ index, result }) => {
       const block = segment?.content[index]

@@ -14,7 +14,7 @@ import type {
   Defined,
   Hashed,
   Keyed,
-  Placing,
+  PlaceInput,
   SessionCommands,
 } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
@@ -29,15 +29,15 @@ import { openExchange } from './inbound/exchanges.ts'
 import { interactionChanged } from './inbound/interactions.ts'
 import { jobRetried, jobSettled } from './inbound/jobs.ts'
 import { openTurn, stopTurn } from './inbound/turns.ts'
-import { actionCall, detail, generation, jobSpec, results } from './reads.ts'
+import { actionCall, detail, generation, jobSpec, uncommittedResults } from './reads.ts'
 import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } from './settings.ts'
 import { tellMessage } from './source-events.ts'
-import { type SessionState, unborn } from './state.ts'
+import { initialSession, type SessionState } from './state.ts'
 import { tellChannel, tellEnd, tellSpending } from './turns/report.ts'
 
 type Extra = {
-  'agent.invoke': Placing & Keyed
-  'session.create': Placing
+  'agent.invoke': PlaceInput & Keyed
+  'session.create': PlaceInput
   'session.start_turn': Keyed
   'session.nudge': Keyed & Hashed
   'session.append': Partial<Defined>
@@ -57,7 +57,7 @@ export function sessionActor({
   const brand = configured.toLowerCase()
   return {
     kind: 'session',
-    initial: unborn,
+    initial: initialSession,
     decide: {
       'agent.invoke': invoke(brand),
       'session.create': create(brand),
@@ -110,9 +110,10 @@ export function sessionActor({
       /** The progress of the compaction. */
       detail,
       /** Results of calls whose rows are not committed yet, for gateways that show them early. */
-      results,
-      /** The list of files, and a single file. */
+      results: uncommittedResults,
+      /** The list of files. */
       attachments: listed,
+      /** A single file. */
       attachment: fileAt,
     },
     deadline,

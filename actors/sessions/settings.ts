@@ -14,7 +14,7 @@ import type { Appended, Defined } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import { type AgentTurn, publicSession, type Session } from '../../protocol/sessions/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { eraseAll, giveUp } from './attachments.ts'
+import { abandonLateUploads, eraseAll } from './attachments.ts'
 import {
   answering,
   change,
@@ -155,7 +155,7 @@ export const cancel =
       if (!work.ending) end(on, turn.id, { status: 'cancelled' })
     return answering(on, record)
   }
-/** Cancels one turn. The reply contains only the turn's id; the gateway reads the record. */
+/** Cancels one turn. The reply contains only the turn's id. The gateway reads the record. */
 export const cancelTurn =
   (brand: string): Decide<'session.cancel_turn', AgentTurn> =>
   (state, { turn_id }, cause) => {
@@ -226,7 +226,7 @@ export const wake =
       return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
     }
     expirePass(on)
-    giveUp(on)
+    abandonLateUploads(on)
     for (const turn of turnsOf(state)) {
       if (budgetEnds(turn) > cause.at) continue
       const { timeout_seconds } = turn.work.definition

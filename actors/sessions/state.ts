@@ -64,11 +64,9 @@ export interface SessionState extends Window {
   readonly record?: Session
   /** Set if the request that created the session specified its visibility. */
   readonly visibility_requested?: true
-  /**
-   * Id of the first session of the same key. `generation` is the number of sessions of the key
-   * before this session.
-   */
+  /** Id of the first session of the same key. */
   readonly root: string
+  /** Number of sessions of the key before this session. */
   readonly generation: number
   /**
    * In the first session of a key: the generation of the key's newest session, as that session
@@ -99,7 +97,7 @@ export interface SessionState extends Window {
    */
   readonly tokens: number
 }
-export const unborn = (): SessionState => ({
+export const initialSession = (): SessionState => ({
   root: '',
   generation: 0,
   newest: 0,
@@ -148,7 +146,7 @@ export const isLive = (state: SessionState, at: number): state is Live =>
 /** Turns in the order in which they were admitted. */
 export const turnsOf = ({ turns }: SessionState): Turn[] =>
   Object.values(turns).sort((a, b) => (a.record.seq ?? 0) - (b.record.seq ?? 0))
-/** The running turn; at most one runs. */
+/** The running turn. At most one turn of a session runs at a time. */
 export const runningTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ record }) => record.status === 'running')
 /** The direct turn that has not ended. */

@@ -1,7 +1,7 @@
 /**
  * Decisions about rows. Each decision first determines the current rows (`currentRows`) from the
  * window of the table and from the facts of a view that the command contains. If these do not
- * suffice, the reply is `Stale`, and nothing is stored.
+ * suffice, the reply is `StaleReply`, and nothing is stored.
  */
 import { type JsonObject, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
@@ -12,7 +12,7 @@ import {
   type Inserted,
   isStale,
   MAX_REPLY_DATA_LENGTH,
-  type Stale,
+  type StaleReply,
   type StoredRow,
   type TableEvent,
   type TableReplies,
@@ -43,8 +43,10 @@ type RowDecision<N extends RowCommand> = Decision<TableEvent, TableReplies[N]>
 const MAX_FAULTS = 100
 
 /** A decision whose reply is not a function. */
-type Outcome<R> = { readonly events: readonly TableEvent[]; readonly reply: R | Stale } | Refusal
-const nothing = (reply: Stale) => ({ events: [], reply })
+type Outcome<R> =
+  | { readonly events: readonly TableEvent[]; readonly reply: R | StaleReply }
+  | Refusal
+const nothing = (reply: StaleReply) => ({ events: [], reply })
 /** The current rows for a command, and the causation for the events of the change. */
 interface Basis {
   readonly current: CurrentRows
@@ -95,7 +97,7 @@ function takenIdentities(
   current: CurrentRows,
   rows: readonly NewRow[],
   valid: readonly ValidRow[],
-): Refusal | Stale | undefined {
+): Refusal | StaleReply | undefined {
   const seen = new Set<string>()
   const fields: FieldError[] = []
   let row_id: string | undefined
@@ -274,7 +276,7 @@ export const bulk =
       : refuse('not_found')
 
 /**
- * Changes members of a row; the version grows by one even if no value differs. Refuses with
+ * Changes members of a row. The version grows by one even if no value differs. Refuses with
  * `conflict` if the row's version differs from the expected version, and with `already_exists` if
  * another row has the new identity.
  */

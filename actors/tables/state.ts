@@ -1,6 +1,6 @@
 /**
  * The state of a table: its definition, its claim on its name, counters, and the window of recent
- * changes. Rows are not stored here; a command contains the facts about the rows that it concerns.
+ * changes. Rows are not stored here. A command contains the facts about the rows that it concerns.
  */
 import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
 import type { NameClaim } from '../../protocol/tables/events.ts'
@@ -30,14 +30,14 @@ export const isLive = (state: TableState): state is LiveTable =>
   state.table !== undefined && state.claim !== undefined
 
 /** The state of a table before it is created. */
-export const uncreated = (): TableState => ({
+export const initialTable = (): TableState => ({
   denied: {},
   rows: 0,
   change: 0,
   window: emptyWindow(),
 })
 
-/** Maximum number of holders in `denied`; the oldest are dropped. */
+/** Maximum number of holders in `denied`. The oldest are dropped. */
 const MAX_DENIED = 200
 /** Whether a claim is denied, so that the table must not use it. */
 export const isDenied = ({ denied }: TableState, { holder, claim }: NameClaim): boolean =>

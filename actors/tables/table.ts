@@ -4,7 +4,7 @@
  *
  * Invariants:
  * T1. The identities of rows are unique, and the version of a row grows by one with every update.
- * T2. Every change of rows has a number, 1, 2, 3 …; the rows of a bulk insert are one change.
+ * T2. Every change of rows has a number, 1, 2, 3 …. The rows of a bulk insert are one change.
  * T3. The state does not grow with the rows: it holds the definition, counters, and a bounded
  *     window of changes. Rows are in the journal and in views. A command is decided on the current
  *     rows, or not at all: the facts that it contains are checked against the window.
@@ -25,7 +25,7 @@ import { managed, singleResource } from '../blueprints/managed.ts'
 import { claimLapsed, create, remove, update } from './definition.ts'
 import * as rows from './rows.ts'
 import { tellAllInserted, tellDeleted, tellInserted, tellUpdated } from './source-events.ts'
-import { deny, type TableState, uncreated } from './state.ts'
+import { deny, initialTable, type TableState } from './state.ts'
 import {
   noteDeleted,
   noteInserted,
@@ -81,7 +81,7 @@ export const tableActor = ({
   AddedTableInputs
 > => ({
   kind: 'table',
-  initial: uncreated,
+  initial: initialTable,
   decide: {
     'table.create': managed(resource.managed, 'create', create),
     'table.update': managed(resource.managed, 'change', update(brand)),
@@ -105,7 +105,7 @@ export const tableActor = ({
         ...(claim && { claim }),
       }
     },
-    'table.deleted': () => ({ ...uncreated(), deleted: true }),
+    'table.deleted': () => ({ ...initialTable(), deleted: true }),
     'table.name_kept': (state, { claim }) => ({ ...state, claim }),
     ...resource.evolve,
     'table.claim_denied': (state, { claim }) => {

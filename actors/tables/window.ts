@@ -11,7 +11,7 @@
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import type { RowFact, Stale, StoredRow, TableFacts } from '../../protocol/tables/events.ts'
+import type { RowFact, StaleReply, StoredRow, TableFacts } from '../../protocol/tables/events.ts'
 
 /** Bounds of a window, in characters. */
 export interface WindowBounds {
@@ -154,9 +154,9 @@ export function noteDeleted(
 /** The current rows of a table, as far as a command has facts about them. */
 export interface CurrentRows {
   /** Returns the id of the row that has this identity, or undefined if no row has it. */
-  holderOf(identity: string): string | undefined | Stale
+  holderOf(identity: string): string | undefined | StaleReply
   /** Returns the row with this id, or undefined if the table has no such row. */
-  rowOf(id: string): StoredRow | undefined | Stale
+  rowOf(id: string): StoredRow | undefined | StaleReply
 }
 /**
  * Whether a fact contains the data of its row. Facts without data are sent only with commands that

@@ -1,13 +1,13 @@
 /**
  * The delivery actor: one message to one receiver, until it is accepted or has failed permanently.
- * The actor limits and schedules the attempts. Each attempt is a job of a queue in the same shard;
- * the queue handles leases and detects lost leases. Executors send the message.
+ * The actor limits and schedules the attempts. Each attempt is a job of a queue in the same shard.
+ * The queue handles leases and detects lost leases. Executors send the message.
  *
  * Invariants:
  * D1. The id and the body never change. No attempt follows `delivered` or `failed`.
- * D2. At most one job is in progress; the end of any other job changes nothing. `begin` counts the
+ * D2. At most one job is in progress. The end of any other job changes nothing. `begin` counts the
  *     attempt before anything is sent.
- * D3. An attempt whose sender was lost counts; an attempt that never began does not.
+ * D3. An attempt whose sender was lost counts. An attempt that never began does not.
  */
 
 import type { Api } from '../../protocol/api.ts'
@@ -15,16 +15,16 @@ import { timestamp } from '../../protocol/common.ts'
 import { serviceJob } from '../../protocol/jobs/service-job.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
 import {
-  ATTEMPTS,
   type AttemptOutcome,
   DELIVERIES,
   type DeliveryCommands,
   type DeliveryEvent,
   type DeliveryOpening,
   type DeliveryOutcome,
-  PROMPT,
+  MAX_ATTEMPTS,
   pauseAfter,
-  type Resent,
+  type ResendInput,
+  START_TIMEOUT_MS,
 } from '../../protocol/webhooks/delivery.ts'
 import type { Attempt, DeliveryRecord } from '../../protocol/webhooks/rows.ts'
 import { type Actor, type Cause, type Decided, defineActor, type Tell } from '../actor.ts'
@@ -46,7 +46,7 @@ type Done<R = undefined> = Decided<DeliveryEvent, R>
 const nothing: Done = { events: [], reply: undefined }
 const over = ({ record }: DeliveryState): boolean =>
   record.status === 'delivered' || record.status === 'failed'
-const most = ({ opening }: DeliveryState): number => (opening.once ? 1 : ATTEMPTS)
+const most = ({ opening }: DeliveryState): number => (opening.once ? 1 : MAX_ATTEMPTS)
 /** The fairness key of the job: receivers take turns, so a slow receiver does not delay others. */
 const receiverOf = ({ to }: DeliveryOpening): string =>
   to.kind === 'webhook' ? to.webhook_id : to.callback_url.slice(0, 128)
@@ -67,7 +67,7 @@ function open(state: State, opening: Input<'delivery.open'>, cause: Cause): Done
 /** Sends the content of another delivery again. The gateway has checked that delivery. */
 const resend = (
   state: State,
-  { opening, delivery_id }: Resent & { readonly delivery_id: string },
+  { opening, delivery_id }: ResendInput & { readonly delivery_id: string },
   cause: Cause,
 ): Decided<DeliveryEvent, DeliveryRecord> => ({
   ...(state ? nothing : opened(opening, cause, delivery_id)),
@@ -102,7 +102,7 @@ function begin(
   { job_id }: Input<'delivery.begin'>,
   { at, self: { id } }: Cause,
 ): Done<{ attempt: number }> {
-  const late = state?.opening.once && at > state.opened_at + PROMPT
+  const late = state?.opening.once && at > state.opened_at + START_TIMEOUT_MS
   if (
     !state ||
     over(state) ||
@@ -142,7 +142,7 @@ function settled(
     ...took,
     ...(answer !== undefined && { answer }),
   }
-  const attempt_log = [...(state.record.attempt_log ?? []), attempt].slice(-ATTEMPTS)
+  const attempt_log = [...(state.record.attempt_log ?? []), attempt].slice(-MAX_ATTEMPTS)
   if (delivered)
     return {
       events: [
@@ -214,7 +214,7 @@ const actor: Actor<
   Api,
   'delivery',
   DeliveryCommands,
-  { 'webhook.resend': Resent }
+  { 'webhook.resend': ResendInput }
 > = {
   kind: 'delivery',
   initial: () => null,

@@ -1,7 +1,7 @@
 /**
  * The registry entry of one worker instance of a project: its session, its gateway connection, and
- * whether it should stop claiming jobs. Leases belong to the session, so they survive a reconnect;
- * the queues hold them.
+ * whether it should stop claiming jobs. Leases belong to the session, so they survive a reconnect.
+ * The queues hold them.
  *
  * Invariants:
  * W1. At most one session exists at a time, and only one of its connections is current: the one

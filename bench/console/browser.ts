@@ -17,6 +17,7 @@ import { isRelevant, type TraceEvent } from './trace.ts'
 
 /** Maximum milliseconds to wait for an expected state of a page. */
 export const PATIENCE = 60_000
+/** Size of the browser window in pixels. */
 const VIEW = { width: 1440, height: 900 }
 
 /** Returns what must be installed before the benchmark can run; undefined if nothing is missing. */

@@ -3,7 +3,7 @@ import type { CDPSession } from 'playwright-core'
 
 /**
  * Types of nodes that are not objects of scripts: compiled code with its profile, which grows while
- * V8 goes on compiling functions, and objects of the browser.
+ * V8 continues to compile functions, and objects of the browser.
  */
 const OTHERS: ReadonlySet<string> = new Set(['code', 'native', 'synthetic'])
 

@@ -9,7 +9,7 @@ import { type Frames, framesOf, threadOf } from './trace.ts'
 import { listView } from './views.ts'
 
 /** Pixels per wheel event: more than the height of the list, so every frame shows other runs. */
-const TURN = 2400
+const WHEEL_PX = 2400
 /** Number of wheel events between two checks of the scroll position. */
 const BETWEEN = 10
 /** Milliseconds without any movement after which the measurement fails. */
@@ -19,7 +19,7 @@ const MOVES = 200
 /** Milliseconds between two mouse positions. */
 const MOVE_MS = 16
 /** Distance from the end of the scroll bar at which its thumb can be grabbed, in pixels. */
-const HOLD = 22
+const GRAB_PX = 22
 const MARK = 'bench-scroll'
 
 /** Number of multiplications in a frame of the fixed work: about 1 ms in 2026. */
@@ -101,17 +101,17 @@ async function drag(
       clickCount: type === 'mouseMoved' ? 0 : 1,
     })
   }
-  const way = height - 2 * HOLD
-  await at('mousePressed', HOLD)
+  const way = height - 2 * GRAB_PX
+  await at('mousePressed', GRAB_PX)
   for (let move = 1; move <= 2 * moves; move++) {
     const share = move <= moves ? move / moves : 2 - move / moves
-    await at('mouseMoved', HOLD + way * share)
+    await at('mouseMoved', GRAB_PX + way * share)
     await pause(MOVE_MS)
     if (move !== moves) continue
     const { top, height: full } = await positionOf(page)
     if (top < full * 0.9) throw new Error(`the scroll bar moved the list to ${top} of ${full}`)
   }
-  await at('mouseReleased', HOLD)
+  await at('mouseReleased', GRAB_PX)
 }
 
 /** Does the same work in each of many frames. */
@@ -155,8 +155,8 @@ export async function scrolled(
       return framesOf(events, threadOf(events, MARK))
     }
     const wheel = await frames(async () => {
-      await turn(page, cdp, box, TURN, runs)
-      await turn(page, cdp, box, -TURN, runs)
+      await turn(page, cdp, box, WHEEL_PX, runs)
+      await turn(page, cdp, box, -WHEEL_PX, runs)
     })
     const bar = await frames(() => drag(page, cdp, box, quick ? MOVES / 4 : MOVES))
     const { rows } = await positionOf(page)

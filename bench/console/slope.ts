@@ -12,7 +12,7 @@ export interface Growth {
   /** Change over the measured time, as a share of the first value of the line. */
   readonly share: number
 }
-const HOUR = 3600
+const HOUR_S = 3600
 
 /** Returns the growth over the samples, by least squares; NaN for fewer than two distinct times. */
 export function growthOf(samples: readonly Sample[]): Growth {
@@ -26,5 +26,5 @@ export function growthOf(samples: readonly Sample[]): Growth {
   const first = samples[0]?.at ?? 0
   const duration = (samples.at(-1)?.at ?? 0) - first
   const begin = average + slope * (first - middle)
-  return { perHour: slope * HOUR, share: (slope * duration) / begin }
+  return { perHour: slope * HOUR_S, share: (slope * duration) / begin }
 }

@@ -28,7 +28,10 @@ export interface Frames {
    * their execution.
    */
   readonly script: readonly number[]
-  /** The same in processor time, which excludes the time in which the thread was preempted. */
+  /**
+   * Processor time of the scripts in each frame. It excludes the time during which the thread was
+   * preempted.
+   */
   readonly processor: readonly number[]
   /** The processor time of each garbage collection that the browser performed between scripts. */
   readonly collections: readonly number[]

@@ -10,8 +10,9 @@ export interface View {
   readonly path: string
   /** An element that exists only when the page shows its data. */
   readonly shown: string
-  /** The element that is clicked. `reaction` is an element that exists only after the click. */
+  /** The element that is clicked. */
   readonly control: string
+  /** An element that exists only after the click. */
   readonly reaction: string
 }
 const project = '/p/default'

@@ -1,7 +1,7 @@
 /**
  * Attributes the samples of a CPU or allocation profile to modules. A frame belongs to the module
- * of its source file (`modules.ts`). Built-in functions, such as `JSON.parse` and `Buffer.from`, have
- * no source file. Their frames belong to the module that called them.
+ * of its source file (`modules.ts`). Built-in functions, such as `JSON.parse` and `Buffer.from`,
+ * have no source file. Their frames belong to the module that called them.
  */
 
 /** A node of the call tree of a profile. `weight` excludes the children. */
@@ -83,8 +83,9 @@ export interface Located {
   readonly module: string | undefined
 }
 export interface Attributed {
-  /** Weight by module, and by function (`<file> <function>`). */
+  /** Weight by module. */
   readonly modules: ReadonlyMap<string, number>
+  /** Weight by function (`<file> <function>`). */
   readonly functions: ReadonlyMap<string, number>
   /** Sum of all weights, without idle time. */
   readonly total: number

@@ -16,15 +16,15 @@ const SEPARATE = ['shards', 'views,executor']
 
 /** The amount of data that an installation has stored. */
 export interface Stored {
-  /** Bytes and messages of the journals. */
+  /** Bytes of the journals. */
   readonly journal: number
+  /** Number of messages of the journals. */
   readonly messages: number
   /** Bytes of the view files, excluding free pages. */
   readonly views: number
-  /**
-   * Bytes of snapshots and checkpoints, including those in the object store, and number of keys.
-   */
+  /** Bytes of snapshots and checkpoints, including those in the object store. */
   readonly state: number
+  /** Number of keys of snapshots and checkpoints. */
   readonly keys: number
   /** Sum of the last sequences of the journals and snapshot buckets. */
   readonly sequence: number

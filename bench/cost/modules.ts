@@ -1,7 +1,7 @@
 /** Maps source files, packages and parts of Node.js to the modules that the cost tables show. */
 
 /**
- * Modules by path prefix; the longest match wins. An empty name means that a frame belongs to the
+ * Modules by path prefix. The longest match wins. An empty name means that a frame belongs to the
  * module of its caller.
  */
 const MODULES: Readonly<Record<string, string>> = {

@@ -66,7 +66,7 @@ const scaled = (sums: ReadonlyMap<string, number>, factor: number): Map<string, 
 
 /**
  * Profiles a tree.
- * @param kept folder where the profiles are kept for other tools; by default, they are deleted.
+ * @param kept folder where the profiles are kept for other tools. By default, they are deleted.
  */
 export async function profileTree(tree: Tree, load: Load, kept?: string): Promise<TreeProfile> {
   const folder = kept ?? mkdtempSync(join(tmpdir(), 'baton-profile-'))

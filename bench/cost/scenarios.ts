@@ -12,8 +12,9 @@ export interface Scenario {
   readonly units: number
   /** Number of pieces of work in flight. */
   readonly concurrency: number
-  /** Number of pieces of work that are measured, by default and with `--quick`. */
+  /** Number of pieces of work that are measured by default. */
   readonly count: number
+  /** Number of pieces of work that are measured with `--quick`. */
   readonly quick: number
   /** Prepares the load; `stop` ends it. */
   open(

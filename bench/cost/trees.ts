@@ -59,7 +59,7 @@ export const thisTree = async (): Promise<Tree> => ({
 
 /**
  * Checks out and builds a commit. Links the packages of this tree if both trees have the same
- * package-lock.json; otherwise installs the packages.
+ * package-lock.json. Otherwise installs the packages.
  * @param ref a commit, branch or tag.
  * @throws StartFault if there is no such commit.
  * @throws Error if it cannot be installed or built.

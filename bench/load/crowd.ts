@@ -23,8 +23,8 @@ export interface Lateness {
 }
 interface Crowd {
   readonly pid: number
-  /** Sends the message `told`, if given, and resolves when the followers are ready. */
-  ready(told?: unknown): Promise<void>
+  /** Sends `message`, if given, and resolves when the followers are ready. */
+  ready(message?: unknown): Promise<void>
   /** Records delays while `work` is running. */
   counting<T>(work: () => Promise<T>): Promise<{ result: T; lateness: Lateness }>
   stop(): void

@@ -41,7 +41,7 @@ export interface Filled {
 
 /**
  * Fills the data folder of a server that is started afterwards.
- * @param data the folder; no server may be running in it.
+ * @param data the folder. No server may be running in it.
  * @param runs number of runs.
  * @param say receives progress.
  */

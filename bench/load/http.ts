@@ -1,7 +1,7 @@
 /**
  * An HTTP/1.1 client for loads: a pool of keep-alive connections with one request at a time on
  * each. Responses must have a content length. Like other clients, it retries a request that the
- * service cannot serve right now (503); the measured time includes the retries.
+ * service cannot serve right now (503). The measured time includes the retries.
  */
 import { pause } from '../support/measure.ts'
 import { dial, headOf, type Line } from './wire.ts'
@@ -38,7 +38,7 @@ export class Http {
   readonly #idle: Idle[] = []
   readonly #queue: Asked[] = []
 
-  /** @param most maximum number of connections; further requests wait for a free connection. */
+  /** @param most maximum number of connections. Further requests wait for a free connection. */
   constructor(port: number, key: string, most: number) {
     this.#port = port
     this.#most = most

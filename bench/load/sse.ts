@@ -30,7 +30,7 @@ function unchunker(): (bytes: string) => string {
 
 /**
  * Follows a stream. Resolves when the stream has started, with a function that closes the stream.
- * Rejects if the connection fails or the status is not 200; in the latter case, the error has a
+ * Rejects if the connection fails or the status is not 200. In the latter case, the error has a
  * `status`.
  * @param frames receives one or more whole frames, each with the empty line that ends it.
  * @param ended called when the stream ends without a call to the returned function.

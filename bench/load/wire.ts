@@ -11,7 +11,7 @@ export interface Line {
   send(bytes: string): void
   close(): void
 }
-const BUFFER = 16 * 1024
+const BUFFER_BYTES = 16 * 1024
 
 /**
  * Connects to a port of this machine.
@@ -22,7 +22,7 @@ export function dial(
   port: number,
   heard: (bytes: string) => void,
   ended: (error?: Error) => void,
-  size = BUFFER,
+  size = BUFFER_BYTES,
 ): Line {
   let waiting = ''
   const flush = () => {

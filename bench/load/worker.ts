@@ -13,7 +13,7 @@ interface Given {
 }
 
 /**
- * Connects a worker; resolves when it is registered.
+ * Connects a worker. Resolves when it is registered.
  * @param executed receives the run id of every job that arrives.
  * @returns a function that disconnects the worker.
  */

@@ -1,5 +1,5 @@
 /**
- * Measures DBOS workflows, from `startWorkflow` until their results are recorded; a workflow
+ * Measures DBOS workflows, from `startWorkflow` until their results are recorded. A workflow
  * executes the configured number of checkpointed steps. DBOS is a library: this process starts and
  * executes the workflows itself, and their state is stored on a separate PostgreSQL server.
  * Arguments: folder of PostgreSQL's programs; its `synchronous_commit`.

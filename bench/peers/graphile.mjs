@@ -1,6 +1,6 @@
 /**
  * Measures jobs of Graphile Worker, from `addJob` until their completion. One worker with 200 slots
- * executes them; the jobs are stored on a separate PostgreSQL server with Debian's defaults (fsync
+ * executes them. The jobs are stored on a separate PostgreSQL server with Debian's defaults (fsync
  * and synchronous_commit on). Arguments: folder of PostgreSQL's programs; `batched` to fetch and
  * complete jobs in batches, which increases both throughput and latency.
  */

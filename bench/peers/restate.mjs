@@ -1,7 +1,7 @@
 /**
- * Measures calls to a Restate service through the ingress, until their responses arrive; the
+ * Measures calls to a Restate service through the ingress, until their responses arrive. The
  * handler executes the configured number of journaled steps. The server is one process with default
- * settings and a separate data folder; this process hosts the service.
+ * settings and a separate data folder. This process hosts the service.
  */
 
 import { createRequire } from 'node:module'

@@ -34,13 +34,13 @@ export interface Baton extends Target {
 export interface BatonOptions {
   /** When the NATS server syncs to disk: `always`, or an interval. */
   readonly sync: string
-  /** Existing data folder, which is not deleted; by default, a new folder is used. */
+  /** Existing data folder, which is not deleted. By default, a new folder is used. */
   readonly data?: string
   /** Folder for a CPU profile of the server. */
   readonly profile?: string | undefined
   /** Maximum time until the server is ready, in milliseconds; a minute by default. */
   readonly within?: number
-  /** The arguments with which node starts the program; by default, those of this tree. */
+  /** The arguments with which node starts the program; by default, of this working tree. */
   readonly program?: readonly string[]
   /** Additional flags for Node.js. */
   readonly node?: readonly string[]

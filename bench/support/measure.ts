@@ -6,19 +6,21 @@ import { cpuSeconds, type Parties } from './processes.ts'
 
 /** Options of a benchmark. */
 export interface Terms {
-  /** Number of runs per row; the table shows their medians. */
+  /** Number of runs per row. The table shows their medians. */
   readonly times: number
   /** Whether to do less work, for trying out a benchmark. */
   readonly quick: boolean
   /** The size of the measured data, for a benchmark with a choice of sizes. */
   readonly size?: number
-  /** Folder for CPU profiles of the server; without it, none are written. */
+  /** Folder for CPU profiles of the server. Without it, none are written. */
   readonly profile?: string
   /** Commit with which this tree is compared, in benchmarks that compare trees. */
   readonly against?: string
-  /** Name of the load, pieces of work per round, and whether roles are separate processes. */
+  /** Name of the load. */
   readonly scenario?: string
+  /** Number of pieces of work per round. */
   readonly runs?: number
+  /** Whether roles are separate processes. */
   readonly roles?: boolean
   /** Duration in seconds of a part that may take long. */
   readonly seconds?: number

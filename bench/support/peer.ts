@@ -72,7 +72,7 @@ export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
 }
 /**
  * Measures, prints the figures, and exits.
- * @param parts processes of the peer; this process produces the load, with its client and worker.
+ * @param parts processes of the peer. This process produces the load, with its client and worker.
  */
 export async function report(
   work: Work,

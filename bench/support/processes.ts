@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 
-/** Process ids by role; a role is absent if it has no process. */
+/** Process ids by role. A role is absent if it has no process. */
 export interface Parties {
   readonly server?: readonly number[]
   readonly store?: readonly number[]
@@ -14,7 +14,7 @@ const TICKS_PER_SECOND = 100
 
 function ticksOf(pid: number): number {
   try {
-    // The program name may contain spaces and parentheses; user and system time are the 12th and
+    // The program name may contain spaces and parentheses. User and system time are the 12th and
     // 13th fields after it.
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
       .replace(/^.*\) /s, '')

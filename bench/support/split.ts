@@ -25,9 +25,9 @@ export interface SplitOptions {
   readonly sync: string
   /** Further settings of all nodes. */
   readonly settings?: Readonly<Record<string, string>>
-  /** The roles of each node except the gateway; by default, one node has all of them. */
+  /** The roles of each node except the gateway. By default, one node has all of them. */
   readonly roles?: readonly string[]
-  /** The arguments with which node starts the program; by default, those of this tree. */
+  /** The arguments with which node starts the program; by default, of this working tree. */
   readonly program?: readonly string[]
   /** Additional flags for Node.js. */
   readonly node?: readonly string[]

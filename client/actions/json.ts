@@ -6,13 +6,13 @@ import type { Parameters } from '../worker/options.ts'
 
 type Operation = (parameters: Parameters) => unknown
 const operations: Readonly<Record<string, Operation>> = {
-  /** Parses a string as JSON; other values are returned unchanged. */
+  /** Parses a string as JSON. Other values are returned unchanged. */
   parse: ({ data }) => meant(data, 'data'),
-  /** Serializes a value as JSON; a missing value yields `null`. */
+  /** Serializes a value as JSON. A missing value yields `null`. */
   stringify: ({ data }) => JSON.stringify(data ?? null),
   /** Returns the part of a value at the given path. */
   query: ({ data, query }) => find(meant(data, 'data'), query),
-  /** Merges two objects recursively; returns the second value unless both are objects. */
+  /** Merges two objects recursively. Returns the second value unless both are objects. */
   merge: ({ data, merge_with }) => merge(meant(data, 'data'), meant(merge_with, 'merge_with')),
   /** Reports whether a string is valid JSON, and if not, the error. */
   validate: ({ data }) => {
@@ -52,7 +52,7 @@ function meant(data: unknown, field: string): unknown {
 
 /**
  * Finds a value by `/items/0/name` (a JSON pointer, RFC 6901), `items[0].name` or
- * `$.items[0].name`. An empty path selects the whole value; a missing value yields null.
+ * `$.items[0].name`. An empty path selects the whole value. A missing value yields null.
  */
 function find(data: unknown, query: unknown): unknown {
   let at = data

@@ -12,7 +12,7 @@ export interface Form {
 
 /**
  * Creates the form.
- * @param fields text fields; undefined ones are omitted.
+ * @param fields text fields. Undefined ones are omitted.
  * @param file chunks of the file.
  * @param advanced receives the number of bytes of the file that were sent.
  */

@@ -10,7 +10,7 @@ import type { Transport } from '../transport.ts'
 /** A reference to a published artifact, for the result of the job. `size` is in bytes. */
 export type ArtifactReference = Required<JobArtifactReference>
 /**
- * Options for publishing a file. `name` defaults to the last segment of the path; bytes need a
+ * Options for publishing a file. `name` defaults to the last segment of the path. Bytes need a
  * name.
  */
 export type PublishOptions = Partial<Pick<PutOptions, 'name' | 'mime' | 'metadata' | 'convert'>>

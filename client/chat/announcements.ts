@@ -6,7 +6,7 @@ import type { Entry } from './entries.ts'
 import { markdownText } from './markdown.ts'
 
 /**
- * Returns a function that finds new announcements on each call; entries that exist at the first
+ * Returns a function that finds new announcements on each call. Entries that exist at the first
  * call are not announced.
  * @param agent returns the name of the session's agent.
  * @param isolate wraps a user's text so that its writing direction does not affect the surrounding

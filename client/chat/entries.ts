@@ -6,7 +6,7 @@
  * N1. An entry keeps its key while it is shown. The streaming form of a message has the key of its
  *     final form.
  * N2. The order is that of `Transcript.messages()`. A question follows the message with its tool
- *     use, and the end of a turn follows the turn's last message; other pending questions come
+ *     use, and the end of a turn follows the turn's last message. Other pending questions come
  *     last.
  */
 import type { Interaction } from '../../protocol/interactions/schema.ts'
@@ -22,7 +22,7 @@ export type Entry =
 /** Tool results by the id of the tool use. */
 export type Results = ReadonlyMap<string, ToolResultBlock>
 
-/** Whether a block is shown in its own message; a result is shown with its tool use instead. */
+/** Whether a block is shown in its own message. A result is shown with its tool use instead. */
 export const isShown = ({ type }: Block): boolean => type !== 'tool_result'
 const byAge = (a: Interaction, b: Interaction): number =>
   a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.id < b.id ? -1 : 1

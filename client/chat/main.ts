@@ -36,7 +36,10 @@ function forget(wrong?: string): void {
   start(wrong)
 }
 
-/** Shows the screen that the URL selects. */
+/**
+ * Shows the screen that the URL selects, or the sign-in form if no key is stored.
+ * @param wrong a message for the sign-in form, such as the reason why a key was refused.
+ */
 function start(wrong?: string): void {
   const named = addressed()
   const project = named.get('project') ?? sessionStorage.getItem(PROJECT) ?? 'default'

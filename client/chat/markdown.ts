@@ -3,7 +3,7 @@
  * tests inspect it.
  *
  * Invariants:
- * M1. The tree contains only the tags of `Tag` and the attributes set here; input becomes text or
+ * M1. The tree contains only the tags of `Tag` and the attributes set here. Input becomes text or
  *     the value of such an attribute. Raw HTML, comments and link definitions are shown as source
  *     text, so that users see what models read.
  * M2. A link leads to `http:`, `https:` or `mailto:`. Rendering loads no resources: images become
@@ -367,7 +367,7 @@ const references: Readonly<Record<string, string>> = {
   trade: '™',
 }
 
-/** Resolves numeric character references and common named ones; others remain unchanged. */
+/** Resolves numeric character references and common named ones. Others remain unchanged. */
 const resolveReferences = (text: string): string =>
   text.replace(
     /&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([a-z]{2,6}));/g,

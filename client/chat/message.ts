@@ -49,7 +49,7 @@ export class MessageRow {
     this.#shown = message
     this.#results = came
     const live = message.status === 'streaming'
-    // A complete message is announced to screen readers by `announcements.ts`; until then, the row
+    // A complete message is announced to screen readers by `announcements.ts`. Until then, the row
     // is marked as busy.
     this.element.setAttribute('aria-busy', String(live))
     if (this.#time.dateTime !== message.created_at) {

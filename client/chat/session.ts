@@ -1,7 +1,7 @@
 /**
  * One session on the page: the live conversation, a field for messages with files, and a button
- * that cancels the turn. The conversation shows only the transcript. User actions call the service;
- * its replies and later frames update the transcript.
+ * that cancels the turn. The conversation shows only the transcript. User actions call the service.
+ * Its replies and later frames update the transcript.
  */
 import type { Session } from '../../protocol/sessions/schema.ts'
 import { followTranscript, Transcript, TranscriptRefused } from '../transcript.ts'
@@ -29,7 +29,7 @@ export interface Screen {
   readonly leave: () => void
 }
 /** Maximum distance in pixels from the end of the page at which the page scrolls to new content. */
-const NEAR = 120
+const MAX_DISTANCE_PX = 120
 const states: Readonly<Record<string, string>> = {
   queued: 'queued',
   running: 'running',
@@ -142,7 +142,7 @@ export function sessionScreen(page: Page, id: string): Screen {
       drawing = false
       if (gone.signal.aborted) return
       const { documentElement } = document
-      const follows = innerHeight + scrollY >= documentElement.scrollHeight - NEAR
+      const follows = innerHeight + scrollY >= documentElement.scrollHeight - MAX_DISTANCE_PX
       const entries = conversation.show(transcript)
       const active = transcript.active()
       state.hidden = cancel.hidden = active === undefined

@@ -1,6 +1,6 @@
 /** Formats times in the browser's locale and zone, in a short and an exact form. Pure. */
 
-/** Format options; both default to the browser's settings. */
+/** Format options. Both default to the browser's settings. */
 export interface TimeFormat {
   readonly locale?: string
   readonly timeZone?: string

@@ -14,7 +14,7 @@ interface Place {
   readonly flags: readonly string[]
 }
 
-/** Returns the completions after each command path of a program; hidden commands are omitted. */
+/** Returns the completions after each command path of a program. Hidden commands are omitted. */
 function placesOf(command: Command, path: readonly string[] = []): Place[] {
   const shown = command.createHelp().visibleCommands(command)
   const flags = command

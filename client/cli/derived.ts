@@ -20,7 +20,7 @@ import {
 } from './fields.ts'
 import { Mistake } from './mistake.ts'
 import { resolveNames } from './names.ts'
-import { type Format, formats, isFormat, itemsOf, shown } from './output.ts'
+import { type Format, formatReply, formats, isFormat, itemsOf } from './output.ts'
 import type { Shell } from './shell.ts'
 
 const read = (file: string, encoding: 'utf8' | 'base64' = 'utf8'): string => {
@@ -93,7 +93,7 @@ export function addRow(
   )
 }
 
-/** Adds the options for entity tags to the command of a row that has them. */
+/** Adds the options for entity tags to a command, if its row has entity tags. */
 function addConditions(command: Command, row: Row): void {
   if (isConditional(row))
     command.option('--if-match <tag>', 'change the record only if it still has this entity tag')
@@ -105,7 +105,7 @@ function addConditions(command: Command, row: Row): void {
 const NULL = Symbol('null')
 
 /**
- * The attribute under which commander stores a field's flag; the prefix avoids conflicts with the
+ * The attribute under which commander stores a field's flag. The prefix avoids conflicts with the
  * flags that every command has.
  */
 const keyOf = ({ name }: Field): string => `field_${name}`
@@ -233,7 +233,7 @@ function settings(name: string, row: Row): string {
     .join('')
 }
 
-/** Lists the operations with their summaries; rows that are variants of others are omitted. */
+/** Lists the operations with their summaries. Rows that are variants of others are omitted. */
 export function catalog(): string {
   const shown = callable.filter(([, row]) => !isOld(row))
   const width = Math.max(...shown.map(([name]) => name.length))
@@ -318,7 +318,7 @@ async function call(
   if (empty) shell.note(noneOf(name, command))
   // As JSON or YAML, even an empty list is printed, because programs read that output.
   if (!empty || used === 'json' || used === 'yaml')
-    shell.print(shown(reply, used, shell.columns ?? DEFAULT_COLUMNS))
+    shell.print(formatReply(reply, used, shell.columns ?? DEFAULT_COLUMNS))
   const next = (reply as { next_cursor?: unknown }).next_cursor
   if (typeof next === 'string' && shell.columns !== undefined && format === undefined)
     shell.note(`There are more results: repeat the command with --cursor ${next}`)

@@ -27,8 +27,8 @@ export function explain(error: unknown, env: Environment): string | undefined {
   const lines = [`${code}: ${message}`]
   const fields = Array.isArray(details?.['fields']) ? (details['fields'] as Field[]) : []
   for (const { field, message: fault } of fields) {
-    const told = `${String(field)}: ${String(fault)}`
-    if (told !== message) lines.push(`  ${told}`)
+    const faultText = `${String(field)}: ${String(fault)}`
+    if (faultText !== message) lines.push(`  ${faultText}`)
   }
   if (details && fields.length === 0) lines.push(`  ${JSON.stringify(details)}`)
   const next = status === 401 ? whereKeys(env) : (advice[code] ?? '')

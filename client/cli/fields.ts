@@ -25,7 +25,7 @@ export interface Field {
   readonly form: 'text' | 'number' | 'whole' | 'boolean' | 'list' | 'json' | 'file'
   readonly choices?: readonly string[]
   readonly required: boolean
-  /** Set if the field accepts null; the argument `null` clears its value. */
+  /** Set if the field accepts null. The argument `null` clears its value. */
   readonly nullable?: true
   /** Description, bounds and default value. */
   readonly help: string

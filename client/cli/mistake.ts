@@ -5,7 +5,7 @@
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** A user mistake; the message is shown without a stack trace. */
+/** A user mistake. The message is shown without a stack trace. */
 export class Mistake extends Error {
   override readonly name = 'Mistake'
 }

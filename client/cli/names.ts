@@ -1,7 +1,7 @@
 /**
  * Accepts names where the API takes ids: `baton agent get support` finds the agent with that name.
- * Ids are sent unchanged. A name that matches several records, or none, is reported as a mistake;
- * the message lists the matches or the closest name.
+ * Ids are sent unchanged. A name that matches several records, or none, is reported as a mistake.
+ * The message lists the matches or the closest name.
  */
 import { api } from '../../protocol/api.ts'
 import type { Row } from '../../protocol/contract.ts'

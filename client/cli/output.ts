@@ -31,8 +31,8 @@ export const isFormat = (text: string): text is Format =>
 const FIRST = ['id', 'worker_instance_id', 'handle', 'name', 'display_name', 'title']
 const SECOND = ['status', 'state', 'kind', 'type', 'event_type', 'enabled', 'role', 'email']
 const LAST = ['created_at', 'updated_at']
-/** Maximum number of characters of a cell in a `table`; longer values are truncated. */
-const MAX_CELL = 44
+/** Maximum number of characters of a cell in a `table`. Longer values are truncated. */
+const MAX_CELL_LENGTH = 44
 /** Number of spaces between two columns. */
 const GAP = 2
 
@@ -52,7 +52,7 @@ export function itemsOf(reply: unknown): readonly Record_[] | undefined {
  * @param zone time zone of times in tables.
  * @throws Mistake if the reply lacks the requested field.
  */
-export function shown(reply: unknown, format: Format, width: number, zone?: string): string {
+export function formatReply(reply: unknown, format: Format, width: number, zone?: string): string {
   if (format === 'json') return JSON.stringify(reply, null, 2)
   const items = itemsOf(reply)
   if (isFieldFormat(format)) {
@@ -84,12 +84,12 @@ function memberOf(record: unknown, path: string): string {
 }
 
 /**
- * Formats records as a table; fields with plain values are columns, and lists of strings are
+ * Formats records as a table. Fields with plain values are columns, and lists of strings are
  * joined.
- * @param width available columns; table columns that do not fit are omitted.
+ * @param width available columns. Table columns that do not fit are omitted.
  */
 function tableOf(items: readonly Record_[], width: number, zone?: string): string {
-  const cut = Number.isFinite(width) ? MAX_CELL : Number.POSITIVE_INFINITY
+  const cut = Number.isFinite(width) ? MAX_CELL_LENGTH : Number.POSITIVE_INFINITY
   const cell = (item: Record_, name: string): string => clipped(textOf(item[name], zone), cut)
   const widths = columnsOf(items).map(
     (name) =>
@@ -143,7 +143,7 @@ const isPlain = (value: unknown): boolean =>
   (Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string'))
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
-/** Formats a value as text; times are local, with a precision of seconds. */
+/** Formats a value as text. Times are local, with a precision of seconds. */
 function textOf(value: unknown, zone?: string): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string' && TIME.test(value))

@@ -53,7 +53,7 @@ function startProgress(what: string): Progress {
   }
 }
 
-/** Asks on standard error. Only `y` and `yes` confirm; end of input counts as no. */
+/** Asks on standard error. Only `y` and `yes` confirm. End of input counts as no. */
 function confirm(question: string): Promise<boolean | undefined> {
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   return new Promise((answer) => {
@@ -91,9 +91,9 @@ export const processShell = (env: Environment): Shell => {
         try {
           await action(...given)
         } catch (error) {
-          const told = explain(error, env)
-          if (told === undefined) throw error
-          note(told)
+          const explanation = explain(error, env)
+          if (explanation === undefined) throw error
+          note(explanation)
           process.exitCode = 1
         }
       },

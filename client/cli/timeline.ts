@@ -16,6 +16,7 @@ const silent: ReadonlySet<string> = new Set([
   'source',
   'job_id',
 ])
+/** Maximum length of the details of an event in characters. */
 const MAX_LINE_LENGTH = 110
 
 /** Formats one event of a run: time, event type, step, and the details that fit. */

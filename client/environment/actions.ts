@@ -25,7 +25,7 @@ export interface ActionsWorld extends GitWorld {
 }
 /**
  * Returns the actions by name, each guarded by the fence.
- * @param names limits the actions to these names; unknown names are ignored.
+ * @param names limits the actions to these names. Unknown names are ignored.
  */
 export function environmentWorkerActions(
   world: ActionsWorld,

@@ -60,7 +60,7 @@ export function flag(parameters: Parameters, name: string): boolean {
   return value
 }
 /**
- * Returns a map of strings; numbers and booleans are converted to strings.
+ * Returns a map of strings. Numbers and booleans are converted to strings.
  * @throws ActionFault for values of other types.
  */
 export function textMap(parameters: Parameters, name: string): Readonly<Record<string, string>> {

@@ -16,7 +16,7 @@ export class Fence {
   #highest: number
   #written = true
 
-  /** @param file stores the highest number; if absent, the number is kept in memory only. */
+  /** @param file stores the highest number. If absent, the number is kept in memory only. */
   constructor(file: string | undefined, log: (line: string) => void) {
     this.#file = file
     this.#log = log

@@ -11,9 +11,9 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** Size in bytes above which the older half of the log is removed. */
-const MAX_SIZE = 2 * 1_048_576
+const MAX_LOG_BYTES = 2 * 1_048_576
 /** Maximum length of a line in characters. */
-const MAX_LINE = 4000
+const MAX_LINE_LENGTH = 4000
 
 /** Writes lines to a file. Disk errors do not affect the worker. */
 export class LogFile {
@@ -26,18 +26,18 @@ export class LogFile {
     this.#size = statSync(this.#file, { throwIfNoEntry: false })?.size ?? 0
   }
   write(line: string): void {
-    const text = `${line.slice(0, MAX_LINE).replaceAll('\n', ' ')}\n`
+    const text = `${line.slice(0, MAX_LINE_LENGTH).replaceAll('\n', ' ')}\n`
     try {
       appendFileSync(this.#file, text)
       this.#size += Buffer.byteLength(text)
-      if (this.#size > MAX_SIZE) this.#shorten()
+      if (this.#size > MAX_LOG_BYTES) this.#shorten()
     } catch {
       // The disk is full or the folder no longer exists. The worker continues without a log.
     }
   }
   #shorten(): void {
     const all = readFileSync(this.#file)
-    const kept = all.subarray(all.indexOf('\n', all.length - MAX_SIZE / 2) + 1)
+    const kept = all.subarray(all.indexOf('\n', all.length - MAX_LOG_BYTES / 2) + 1)
     writeFileSync(`${this.#file}.new`, kept)
     renameSync(`${this.#file}.new`, this.#file)
     this.#size = kept.length

@@ -28,7 +28,7 @@ export interface EnvironmentWorker {
   readonly ended: Promise<WorkerEnd>
   /** Finishes the running jobs, then ends. */
   drain(): void
-  /** Cancels the running jobs and returns them to their queues; ends within 5 s. */
+  /** Cancels the running jobs and returns them to their queues. Ends within 5 s. */
   stop(): void
   /** Kills the commands of the running jobs, and ends at once without reporting the jobs. */
   abandon(): void

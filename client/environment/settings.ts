@@ -6,9 +6,9 @@
 import { dirname, join, resolve, sep } from 'node:path'
 import { type KeepWarm, keepWarmOf } from './keep-warm.ts'
 
-/** The environment variables of a process; unset variables are undefined or absent. */
+/** The environment variables of a process. Unset variables are undefined or absent. */
 export type Variables = Readonly<Record<string, string | undefined>>
-/** Reports missing or invalid variables; the message is shown to users. */
+/** Reports missing or invalid variables. The message is shown to users. */
 export class SettingsFault extends Error {
   override readonly name = 'SettingsFault'
 }
@@ -21,12 +21,13 @@ export interface Settings {
   readonly project: string
   readonly environment_id: string
   readonly workspace: string
-  /** Folder of the logs; if absent, the log is written to standard error. */
+  /** Folder of the logs. If absent, the log is written to standard error. */
   readonly logs?: string
-  /** File that preserves the fence across restarts; if absent, the fence is kept in memory. */
+  /** File that preserves the fence across restarts. If absent, the fence is kept in memory. */
   readonly fence?: string
-  /** Queues and actions to serve; all by default. */
+  /** Queues to serve; all by default. */
   readonly queues?: readonly string[]
+  /** Actions to serve; all by default. */
   readonly actions?: readonly string[]
   readonly concurrency: number
   readonly keepWarm: KeepWarm
@@ -39,6 +40,7 @@ export interface Settings {
 const SUFFIX = '_WORKER_ENVIRONMENT_ID'
 /** Default number of concurrent jobs. */
 const CONCURRENCY = 4
+/** Maximum number of concurrent jobs that can be configured. */
 const MAX_CONCURRENCY = 256
 const quietLevels: ReadonlySet<string> = new Set(['warn', 'error', 'fatal', 'silent'])
 

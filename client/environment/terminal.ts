@@ -15,7 +15,7 @@ export interface TerminalOptions {
   readonly cwd: string
 }
 export interface Terminal {
-  /** Sends input as a keyboard does; Ctrl-C is the byte 3. */
+  /** Sends input as a keyboard does. Ctrl-C is the byte 3. */
   write(data: Uint8Array | string): void
   resize(columns: number, rows: number): void
   /** Stops reading the output, which applies backpressure to the program, until `resume`. */

@@ -11,7 +11,7 @@ export const STREAMS_PATH = '/v1/streams'
 /**
  * A frame. `event` is the event name in the single stream of the topic, or `subscription.started`,
  * `subscription.refused`, `subscription.ended`, or `changes`. `cursor` is the position after the
- * frame; it is absent from frames after which a client cannot resume.
+ * frame. It is absent from frames after which a client cannot resume.
  */
 export interface StreamMessage {
   readonly subscription: string

@@ -5,7 +5,7 @@
 import type { Client } from '../client.ts'
 import type { Action, Parameters } from '../worker/options.ts'
 import { listFiles, split } from './files.ts'
-import { digestOf, type Measured, measure, together } from './measure.ts'
+import { combineMeasurements, digestOf, type Measured, measure } from './measure.ts'
 
 /**
  * Creates the actions of one worker.
@@ -38,7 +38,7 @@ export function tourActions(
       const runs = await Promise.all(
         listOf(parameters['run_ids']).map((id) => client.run.get({ id })),
       )
-      const whole = together(runs.map(({ result }) => result as unknown as Measured))
+      const whole = combineMeasurements(runs.map(({ result }) => result as unknown as Measured))
       for (const name of ['files', 'lines'] as const)
         if (Number(parameters[name]) !== whole[name])
           throw new Error(

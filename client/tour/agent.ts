@@ -10,7 +10,7 @@ import type { Reply } from '../../protocol/contract.ts'
 import type { Client } from '../client.ts'
 import type { Action } from '../worker/options.ts'
 import { listFiles, type Sized } from './files.ts'
-import { LEFT, TAGS } from './loop.ts'
+import { TAGS, TOUR_TIMEOUT_MS } from './loop.ts'
 import { measure } from './measure.ts'
 
 /**
@@ -150,14 +150,15 @@ export function scriptOf(tour: string): string {
  * Deletes agents and actions that interrupted tours left behind.
  * @param now Unix milliseconds.
  */
-export async function tidyAgents(at: Client, now: number): Promise<void> {
+export async function deleteLeftoverAgents(at: Client, now: number): Promise<void> {
   const left = ({
     tags,
     created_at,
   }: {
     readonly tags?: Readonly<Record<string, string>>
     readonly created_at: string
-  }): boolean => tags?.['made_by'] === TAGS.made_by && now - Date.parse(created_at) > LEFT
+  }): boolean =>
+    tags?.['made_by'] === TAGS.made_by && now - Date.parse(created_at) > TOUR_TIMEOUT_MS
   for (let cursor: string | undefined, more = true; more; ) {
     const page: Reply<(typeof agents)['agent.list']> = await at.agent.list({
       limit: 100,

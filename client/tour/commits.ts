@@ -1,6 +1,6 @@
 /**
  * The second part of the tour: runs that start automatically. The tour creates a git repository
- * whose hook reports every commit to a loop; the loop also has a schedule. The tour polls the runs
+ * whose hook reports every commit to a loop. The loop also has a schedule. The tour polls the runs
  * of the loop and follows each one to its end. Afterwards, even after a failure, it deletes the
  * loop and the repository.
  */
@@ -9,7 +9,7 @@ import { type RunEventRecord, terminal } from '../../protocol/runs/schema.ts'
 import { lineOf } from '../cli/timeline.ts'
 import type { Client } from '../client.ts'
 import { Worker } from '../worker.ts'
-import { COMMITS, loopActions, loopOf, REVIEWED, tidy } from './loop.ts'
+import { COMMITS, deleteLeftoverLoops, loopActions, loopOf, REVIEWED } from './loop.ts'
 import { git, hasGit, type Repository, repository } from './repository.ts'
 import type { Show } from './show.ts'
 import { fromTools } from './verify.ts'
@@ -59,7 +59,7 @@ const changes = [
 ] as const
 
 /**
- * Runs this part of the tour; returns whether all checks passed.
+ * Runs this part of the tour. Returns whether all checks passed.
  * @throws BatonError if the service refuses a request; Error on a timeout.
  */
 export async function tourOfCommits(tour: Commits): Promise<boolean> {
@@ -72,7 +72,7 @@ export async function tourOfCommits(tour: Commits): Promise<boolean> {
   }
   const name = randomUUID().slice(0, 6)
   const secret = randomBytes(32).toString('base64')
-  await tidy(at, Date.now())
+  await deleteLeftoverLoops(at, Date.now())
   const loop = await at.loop.create(loopOf(name, secret))
   const forget = async () => {
     await at.loop.delete({ id: loop.id })
@@ -138,7 +138,7 @@ async function show(
       ids.every((id) => ended.some(({ event }) => event?.commit === id)) &&
       ended.some(({ result }) => result?.commits === ids.length),
   )
-  // The loop is deleted first; otherwise, the schedule could start runs that no worker executes.
+  // The loop is deleted first. Otherwise, the schedule could start runs that no worker executes.
   await forget()
   const all = await runs.all()
   const watched = await Promise.all(all.map(({ watched }) => watched))

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const skipped: ReadonlySet<string> = new Set(['node_modules', '.git', '.baton', '.tap'])
-/** Matches names that all tools print in the same way; some tools escape other names. */
+/** Matches names that all tools print in the same way. Some tools escape other names. */
 const plain = /^[^\\\p{Cc}]+$/u
 /** Number of files that are inspected concurrently. */
 const AT_ONCE = 64
@@ -71,7 +71,7 @@ async function walk(folder: string, under: string): Promise<string[]> {
 }
 
 /**
- * Splits files into at most the given number of parts of about equal size in bytes; no part is
+ * Splits files into at most the given number of parts of about equal size in bytes. No part is
  * empty if there are files.
  */
 export function split(files: readonly Sized[], parts: number): string[][] {

@@ -20,7 +20,7 @@ export const REVIEWED = 'tour.reviewed'
  */
 export const TAGS = { made_by: 'tour' }
 /** Milliseconds after which the tour that created an object can no longer be running. */
-export const LEFT = 30 * 60_000
+export const TOUR_TIMEOUT_MS = 30 * 60_000
 
 /**
  * Returns the action names of one tour. They contain the tour's name, because all workers share the
@@ -110,7 +110,7 @@ export function loopActions(tour: string, folder: string): Readonly<Record<strin
  * Deletes the loops that interrupted tours left behind.
  * @param now Unix milliseconds.
  */
-export async function tidy(at: Client, now: number): Promise<void> {
+export async function deleteLeftoverLoops(at: Client, now: number): Promise<void> {
   let cursor: string | undefined
   do {
     const page: Reply<(typeof loops)['loop.list']> = await at.loop.list({
@@ -118,7 +118,7 @@ export async function tidy(at: Client, now: number): Promise<void> {
       ...(cursor !== undefined && { cursor }),
     })
     for (const { id, tags, created_at } of page.items)
-      if (tags?.['made_by'] === TAGS.made_by && now - Date.parse(created_at) > LEFT)
+      if (tags?.['made_by'] === TAGS.made_by && now - Date.parse(created_at) > TOUR_TIMEOUT_MS)
         await at.loop.delete({ id }).catch(() => {})
     cursor = page.has_more ? page.next_cursor : undefined
   } while (cursor !== undefined)

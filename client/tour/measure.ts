@@ -39,8 +39,8 @@ export async function measure(
   return { files: paths.length, lines, sums }
 }
 
-/** Combines the measurements of several parts; checksums are sorted by path. */
-export function together(parts: readonly Measured[]): Measured {
+/** Combines the measurements of several parts. Checksums are sorted by path. */
+export function combineMeasurements(parts: readonly Measured[]): Measured {
   const all = parts
     .flatMap(({ sums }) => sums.split('\n').filter((line) => line !== ''))
     .sort((a, b) => byPath(pathOf(a), pathOf(b)))

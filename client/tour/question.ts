@@ -1,8 +1,8 @@
 /**
  * The third part of the tour: an agent answers a question about the folder. A worker executes its
- * tools, and the calls of one tool need the approval of a user; the tour approves them. The tour
+ * tools, and the calls of one tool need the approval of a user. The tour approves them. The tour
  * follows the transcript and finally compares it with the stored one. Afterwards, even after a
- * failure, it deletes the agent and its actions; the session is retained for inspection.
+ * failure, it deletes the agent and its actions. The session is retained for inspection.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -18,11 +18,11 @@ import {
   actionsOf,
   agentActions,
   commonEnding,
+  deleteLeftoverAgents,
   instructionsOf,
   largestOf,
   questionOf,
   scriptOf,
-  tidyAgents,
   toolsOf,
 } from './agent.ts'
 import { listFiles } from './files.ts'
@@ -40,7 +40,7 @@ export interface Question {
   readonly shown: Show
   readonly signal: AbortSignal
 }
-/** Milliseconds within which the agent must answer; a model may be slow. */
+/** Milliseconds within which the agent must answer. A model may be slow. */
 const TIMEOUT_MS = 300_000
 interface Expected {
   readonly path: string
@@ -48,7 +48,7 @@ interface Expected {
 }
 
 /**
- * Runs this part of the tour; returns whether all checks passed.
+ * Runs this part of the tour. Returns whether all checks passed.
  * @throws BatonError or TranscriptRefused if the service refuses a request; Error on a timeout.
  */
 export async function tourOfQuestion(tour: Question): Promise<boolean> {
@@ -59,7 +59,7 @@ export async function tourOfQuestion(tour: Question): Promise<boolean> {
   const { path } = largestOf(files, ending) ?? { path: '' }
   const { default_model } = await at.catalog.models()
   const scripted = /\/scripted$/.test(default_model)
-  await tidyAgents(at, Date.now())
+  await deleteLeftoverAgents(at, Date.now())
   const notes = await mkdtemp(join(tmpdir(), 'baton-notes-'))
   const used: string[] = []
   const worker = new Worker({
@@ -160,7 +160,7 @@ export async function follow(
       forever: true,
       onReconnect,
     })) {
-      // A step without a frame means that pages were read; pages contain each row once.
+      // A step without a frame means that pages were read. Pages contain each row once.
       if (!frame)
         for (const { sequence } of transcript.messages())
           if (sequence !== null) heard.push(sequence)
@@ -247,7 +247,7 @@ function checkTools(
   )
   return right
 }
-/** Compares the followed transcript with the one that the server stores now. */
+/** Compares the followed transcript with the transcript that the server stores now. */
 export async function checkTranscript(
   { at, url, key, shown }: Question,
   session_id: string,

@@ -2,7 +2,7 @@
  * The fourth part of the tour. A worker measures the largest files of the folder and publishes a
  * report as an artifact. The run stores a table row for each file. An agent finds a row by search
  * and links the report in its answer. Afterwards, even after a failure, the tour deletes the agent,
- * the table and the report; the session is retained for inspection.
+ * the table and the report. The session is retained for inspection.
  */
 import { randomUUID } from 'node:crypto'
 import { basename } from 'node:path'
@@ -13,10 +13,10 @@ import { getArtifact } from '../artifacts.ts'
 import type { Client } from '../client.ts'
 import type { Action } from '../worker/options.ts'
 import { Worker } from '../worker.ts'
-import { tidyAgents } from './agent.ts'
+import { deleteLeftoverAgents } from './agent.ts'
 import { brandOf } from './commits.ts'
 import { listFiles } from './files.ts'
-import { LEFT, TAGS } from './loop.ts'
+import { TAGS, TOUR_TIMEOUT_MS } from './loop.ts'
 import { measure } from './measure.ts'
 import { answerOf, checkEnd, checkTranscript, follow, plain, type Question } from './question.ts'
 import { fromTools } from './verify.ts'
@@ -142,12 +142,12 @@ const reportScript = (tour: string, brand: string, base: string): string => `scr
 async function tidyTables(at: Client, now: number): Promise<void> {
   const { items } = await at.table.list({ limit: 200 })
   for (const { id, name, created_at } of items)
-    if (/^tour_[0-9a-f]{6}$/.test(name) && now - Date.parse(created_at) > LEFT)
+    if (/^tour_[0-9a-f]{6}$/.test(name) && now - Date.parse(created_at) > TOUR_TIMEOUT_MS)
       await at.table.delete({ id }).catch(() => {})
 }
 
 /**
- * Runs this part of the tour; returns whether all checks passed.
+ * Runs this part of the tour. Returns whether all checks passed.
  * @throws BatonError or TranscriptRefused if the service refuses a request; Error on a timeout.
  */
 export async function tourOfReports(tour: Question): Promise<boolean> {
@@ -156,7 +156,7 @@ export async function tourOfReports(tour: Question): Promise<boolean> {
   const name = randomUUID().slice(0, 6)
   const brand = await brandOf(at)
   const base = `${url[0]}/v1/projects/${project}/artifacts/`
-  await tidyAgents(at, Date.now())
+  await deleteLeftoverAgents(at, Date.now())
   await tidyTables(at, Date.now())
   const worker = new Worker({
     url,

@@ -1,10 +1,11 @@
 /**
  * Prints the items of a session as lines of text. Texts and results are printed once, when they are
- * complete; turns, questions and tool uses are printed whenever their status changes.
+ * complete. Turns, questions and tool uses are printed whenever their status changes.
  */
 import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 import type { Transcript } from '../transcript.ts'
 
+/** Maximum length of a printed line in characters. */
 const MAX_LINE_LENGTH = 130
 const clipped = (text: string): string =>
   text.length > MAX_LINE_LENGTH ? `${text.slice(0, MAX_LINE_LENGTH - 1)}…` : text

@@ -1,5 +1,5 @@
 /**
- * The tour. Two workers execute a workflow over the files of a folder; the tour follows it live and
+ * The tour. Two workers execute a workflow over the files of a folder. The tour follows it live and
  * checks the results against `wc` and `sha256sum`. Four more parts follow: a loop with a git
  * repository (commits.ts), an agent that answers a question about the folder (question.ts), a
  * report with a table of its files (reports.ts), and an agent with a workspace (git/coding.ts). The
@@ -18,7 +18,7 @@ import { tourActions } from './actions.ts'
 import { tourOfCommits } from './commits.ts'
 import { byPath } from './files.ts'
 import { tourOfCoding } from './git/coding.ts'
-import { type Measured, together } from './measure.ts'
+import { combineMeasurements, type Measured } from './measure.ts'
 import { tourOfQuestion } from './question.ts'
 import { tourOfReports } from './reports.ts'
 import { type Out, type Show, show } from './show.ts'
@@ -43,7 +43,7 @@ export interface TourOptions {
   readonly tables?: boolean
   /** Whether to run the fifth part, an agent with a workspace; true by default. */
   readonly coding?: boolean
-  /** Ends the tour early; the cleanup still runs. */
+  /** Ends the tour early. The cleanup still runs. */
   readonly signal?: AbortSignal
 }
 /** Milliseconds after which a tour is aborted. */
@@ -174,7 +174,7 @@ async function measureAll(tour: Tour): Promise<boolean> {
     await at.run.cancel({ id: run.id, reason: 'a part was not measured' }).catch(() => {})
     throw error
   })
-  const whole = together(watched.map(({ part }) => part))
+  const whole = combineMeasurements(watched.map(({ part }) => part))
   if (lists.length > 0)
     await at.run.signal({
       id: run.id,

@@ -25,7 +25,7 @@ export interface Unequal {
 
 /**
  * Follows a run to its end.
- * @param told called with every event, but not with repeats.
+ * @param received called once with every event. Repeats of an event are dropped.
  * @param interrupted called with the reason for every interruption of the stream.
  * @throws BatonError if the service refuses the request; the reason of `signal` if it aborts.
  */
@@ -33,7 +33,7 @@ export async function watch(
   client: Client,
   run: string,
   signal: AbortSignal,
-  told: (event: RunEventRecord) => void,
+  received: (event: RunEventRecord) => void,
   interrupted: (reason: string) => void,
 ): Promise<Watched> {
   const seen: number[] = []
@@ -49,7 +49,7 @@ export async function watch(
   })) {
     if (id === undefined) continue
     seen.push(id)
-    told(data)
+    received(data)
   }
   signal.throwIfAborted()
   return { run, seen, interruptions }

@@ -3,10 +3,10 @@
  * no network, no clock; runs anywhere.
  *
  * Invariants:
- * K1. Every item is replaced by id; only deltas append. Applying any other frame, or a page, is
+ * K1. Every item is replaced by id. Only deltas append. Applying any other frame, or a page, is
  *     therefore idempotent.
  * K2. From the same cursor, frames and pages result in the same messages and turns.
- * K3. Frames of unknown types are ignored; an id on them still advances the cursor.
+ * K3. Frames of unknown types are ignored. An id on them still advances the cursor.
  */
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import { type BlockPatch, patchBlock } from '../../protocol/sessions/events.ts'
@@ -64,7 +64,7 @@ export class Transcript {
 
   /**
    * Applies a frame.
-   * @param id the event's id, if it has one; it remains the cursor for later frames without an id.
+   * @param id the event's id, if it has one. It remains the cursor for later frames without an id.
    */
   apply(frame: TranscriptFrame, id?: string): void {
     if (id !== undefined && id !== '') this.#place = id
@@ -132,7 +132,7 @@ export class Transcript {
   /**
    * Applies a page. The last page contains every streaming row and every open question, so
    * streaming rows and open questions that are missing from it are removed. A page without
-   * `interactions` does not affect questions; some servers send such pages.
+   * `interactions` does not affect questions. Some servers send such pages.
    */
   page({ messages, turns, interactions, has_more, resume_cursor }: SnapshotPage): void {
     for (const row of messages) this.#row(row)

@@ -1,5 +1,5 @@
 /**
- * Derives the displayed values of a transcript's tool calls and questions; all clients use them.
+ * Derives the displayed values of a transcript's tool calls and questions. All clients use them.
  * Pure.
  */
 import type { Interaction, Question } from '../../protocol/interactions/schema.ts'

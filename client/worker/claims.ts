@@ -69,7 +69,7 @@ export class Claims {
     this.#limit = clock.after(this.#giveUp, () => this.#world.giveUp())
     this.#world.send(claim.message_id, slots)
   }
-  /** Handles a response or an error; returns whether it belongs to the outstanding claim. */
+  /** Handles a response or an error. Returns whether it belongs to the outstanding claim. */
   answered(message_id: string | undefined): boolean {
     if (
       !this.#outstanding ||

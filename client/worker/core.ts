@@ -3,7 +3,7 @@
  * through ports.
  *
  * Invariants:
- * W1. Registration is the first frame of every connection; no other frame is sent before its
+ * W1. Registration is the first frame of every connection. No other frame is sent before its
  *     response.
  * W2. Running jobs, their leases and unacknowledged reports survive a lost connection: with the
  *     session token, the worker keeps its identity on the next connection.
@@ -24,15 +24,15 @@ import {
   type WorkerState,
 } from './options.ts'
 import type { Cancel, Clock, Dial } from './ports.ts'
-import { fatal, hopeless, readFrame } from './read.ts'
+import { fatal, permanentErrors, readFrame } from './read.ts'
 import { ReconnectingSocket } from './reconnecting-socket.ts'
 import { Reports } from './reports.ts'
 import { Terminals } from './terminals.ts'
 
 /**
  * Milliseconds. `register`: timeout of a registration; `stop`: maximum duration of a stop;
- * `handlers`: time after which a stop reports the jobs of running handlers as cancelled; `draining`:
- * timeout of the drain acknowledgement.
+ * `handlers`: time after which a stop reports the jobs of running handlers as cancelled;
+ * `draining`: timeout of the drain acknowledgement.
  */
 const coreTiming = { register: 30_000, stop: 5000, handlers: 3500, draining: 3000 } as const
 export interface Ports {
@@ -45,7 +45,7 @@ export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
   readonly headers: Readonly<Record<string, string>>
   readonly publish: Publish
 }
-/** Maximum number of leases that a registration lists; a worker with more leases lists none. */
+/** Maximum number of leases that a registration lists. A worker with more leases lists none. */
 const MAX_LEASES = 10_000
 export class Core {
   readonly ended: Promise<WorkerEnd>
@@ -141,7 +141,7 @@ export class Core {
     })
   }
 
-  /** Connects. Resolves after the first registration; rejects if the worker ends before that. */
+  /** Connects. Resolves after the first registration. Rejects if the worker ends before that. */
   start(): Promise<void> {
     if (this.#state !== 'idle')
       return Promise.reject(new Error('A worker can be started only once.'))
@@ -325,7 +325,7 @@ export class Core {
     if (!this.#registered || code === 'not_registered')
       return void this.#line.drop(`${code}: ${message}`)
     this.#log(`${code}: ${message}`)
-    if (hopeless.has(code) && this.#reports.hopeless(message_id)) return
+    if (permanentErrors.has(code) && this.#reports.hopeless(message_id)) return
     if (message_id !== undefined) this.#claims.answered(message_id)
   }
 

@@ -40,7 +40,7 @@ interface Running {
   readonly since: number
   /** Message id of the latest heartbeat. */
   beat: string | undefined
-  /** Whether the outcome was reported or the lease is lost; in both cases, no report follows. */
+  /** Whether the outcome was reported or the lease is lost. In both cases, no report follows. */
   settled: boolean
   heartbeat: Cancel
 }
@@ -221,7 +221,7 @@ export class Jobs {
     [...this.#running.values()].filter(({ job }) => job.id === job_id)
 }
 
-/** Describes a handler's error; handlers may throw any value. */
+/** Describes a handler's error. Handlers may throw any value. */
 function faultOf(error: unknown): { error_type: string; error_message: string } {
   if (error instanceof Error)
     return { error_type: error.name || 'Error', error_message: error.message }

@@ -28,7 +28,7 @@ export interface ActionContext {
   publish(file: string | Uint8Array, options?: PublishOptions): Promise<ArtifactReference>
 }
 /**
- * Executes one action. A returned object becomes the result; an array or any other value becomes
+ * Executes one action. A returned object becomes the result. An array or any other value becomes
  * `{output: value}`. An exception fails the attempt with the error's name and message.
  */
 export type Action = (parameters: Parameters, context: ActionContext) => unknown
@@ -54,7 +54,7 @@ export type WorkerState = 'connecting' | 'registered' | 'reconnecting' | 'draini
 
 export interface WorkerOptions {
   /**
-   * Base address of the service, such as `http://127.0.0.1:8080`; if several are given, they are
+   * Base address of the service, such as `http://127.0.0.1:8080`. If several are given, they are
    * tried in turn.
    */
   readonly url: string | readonly string[]
@@ -78,7 +78,7 @@ export interface WorkerOptions {
   readonly environment_id?: string
   /** Capabilities of the worker in addition to its actions, shown in lists of workers. */
   readonly capabilities?: readonly string[]
-  /** Handlers by action name; the worker claims jobs of these actions. */
+  /** Handlers by action name. The worker claims jobs of these actions. */
   readonly actions: Readonly<Record<string, Action>>
   /**
    * Opens terminals in the worker's environment. A worker with this option should also announce the

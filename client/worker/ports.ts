@@ -33,7 +33,7 @@ export interface Socket {
   ping(): void
   /** Closes the connection with a WebSocket close code. */
   close(code: number): void
-  /** Ends the connection immediately; no further event is guaranteed. */
+  /** Ends the connection immediately. No further event is guaranteed. */
   drop(): void
 }
 /** Opens a socket to a URL with headers. */

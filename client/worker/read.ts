@@ -22,7 +22,7 @@ export const fatal = (code: string, message: string): string | undefined =>
       : `${message}. The key was revoked or its principal disabled; configure another key for the worker.`
 
 /** Codes of errors that would recur if the same report were sent again. */
-export const hopeless: ReadonlySet<string> = new Set([
+export const permanentErrors: ReadonlySet<string> = new Set([
   'lease_lost',
   'bad_frame',
   'unknown_frame',

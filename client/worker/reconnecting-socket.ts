@@ -5,7 +5,7 @@
  * Invariants:
  * L1. Events arrive in the order `opened`, frames, `lost`. Events of a socket that has failed are
  *     ignored.
- * L2. A connection is dropped after 65 s without data; a ping every 20 s makes a live server
+ * L2. A connection is dropped after 65 s without data. A ping every 20 s makes a live server
  *     respond.
  * L3. The back-off is reset only after a connection that was registered for at least 5 s.
  */
@@ -27,12 +27,12 @@ const lineTiming = {
 } as const
 
 export interface ReconnectingSocketEvents {
-  /** A socket is open; the worker must register now. */
+  /** A socket is open. The worker must register now. */
   opened(): void
   frame(text: string): void
-  /** The open socket is lost; a reconnect is scheduled. */
+  /** The open socket is lost. A reconnect is scheduled. */
   lost(reason: string): void
-  /** The service will never accept this worker; no reconnect follows. */
+  /** The service will never accept this worker. No reconnect follows. */
   refused(error: WorkerError): void
 }
 interface Call {
@@ -109,7 +109,7 @@ export class ReconnectingSocket {
       },
     })
   }
-  /** Sends a text frame; returns whether an open socket existed. */
+  /** Sends a text frame. Returns whether an open socket existed. */
   send(text: string): boolean {
     if (!this.#call?.open) return false
     this.#call.socket?.send(text)

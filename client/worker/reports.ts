@@ -1,7 +1,7 @@
 /**
  * Outcomes that the service has not acknowledged. Invariant: a report is kept until it is
  * acknowledged or can never be accepted, or the worker ends. Until then it is sent again after
- * every registration and every 10 s; the service handles repeats idempotently.
+ * every registration and every 10 s. The service handles repeats idempotently.
  */
 import type { Up } from '../../protocol/workers/socket.ts'
 import { sizes } from '../../protocol/workers/socket.ts'
@@ -28,7 +28,7 @@ export class Reports {
   #timer: Cancel | undefined
 
   /**
-   * @param send sends a frame; does nothing while the worker is not registered.
+   * @param send sends a frame. Does nothing while the worker is not registered.
    * @param changed called when no report is pending any more.
    */
   constructor(clock: Clock, send: (text: string) => void, changed: () => void) {
@@ -76,7 +76,7 @@ export class Reports {
     else if (message_id === undefined)
       for (const [id, report] of this.#pending) if (report.job_id === job_id) this.#remove(id)
   }
-  /** Removes a report that can never be accepted; returns whether this report was pending. */
+  /** Removes a report that can never be accepted. Returns whether this report was pending. */
   hopeless(message_id: string | undefined): boolean {
     if (message_id === undefined || !this.#pending.has(message_id)) return false
     this.#remove(message_id)

@@ -7,7 +7,7 @@ import type { Dial } from './ports.ts'
 const HANDSHAKE_TIMEOUT_MS = 10_000
 
 /**
- * Opens a socket without compression. Binary messages are ignored; a message above the frame limit
+ * Opens a socket without compression. Binary messages are ignored. A message above the frame limit
  * ends the connection.
  */
 export const dial: Dial = (url, headers, events) => {

@@ -35,8 +35,9 @@ interface Open {
   waiting: Uint8Array[]
   terminal?: WorkerTerminal
   paused: boolean
-  /** Sequence number of the next output, and total number of input bytes received. */
+  /** Sequence number of the next output. */
   sequence: number
+  /** Total number of input bytes received. */
   received: number
   exit?: number
 }

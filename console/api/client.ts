@@ -68,10 +68,16 @@ export interface CallOptions {
   readonly ifMatch?: string
 }
 
+/** Maximum number of attempts of a request. */
 const MAX_ATTEMPTS = 4
 /** Code for an error response that contains none, such as a response from a proxy. */
 const UNNAMED = 'internal_error'
-const FIRST_PAUSE_MS = 300
+/**
+ * Base of the back-off in milliseconds. The pause after attempt `n` is this value times 2 to the
+ * power of `n`.
+ */
+const PAUSE_BASE_MS = 300
+/** Maximum milliseconds before a repetition. */
 const MAX_PAUSE_MS = 10_000
 /** Statuses after which a request other than a PATCH is retried. 0: no response. */
 const RETRIED: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
@@ -98,18 +104,18 @@ export const randomKey = (): string =>
 
 let onSignedOut: () => void = () => {}
 /** Sets the function that is called when the service responds with 401: the session has ended. */
-export function whenSignedOut(run: () => void): void {
+export function setSignedOutHandler(run: () => void): void {
   onSignedOut = run
 }
 
 let onForbidden: () => void = () => {}
 /** Sets the function that is called when the service responds with 403: a permission is missing. */
-export function whenForbidden(run: () => void): void {
+export function setForbiddenHandler(run: () => void): void {
   onForbidden = run
 }
 let onUnknown: () => void = () => {}
 /** Sets the function that is called when the outcome of a change is unknown. */
-export function whenUnknown(run: () => void): void {
+export function setUnknownOutcomeHandler(run: () => void): void {
   onUnknown = run
 }
 
@@ -200,7 +206,7 @@ export async function call<N extends CallName>(
 /**
  * Sends a request and returns its successful response, with retries after temporary failures.
  * `path` begins with `/`, because requests go only to the service itself.
- * @param options `type` is the media type of the body; a form has none. `accept` is the requested
+ * @param options `type` is the media type of the body. A form has none. `accept` is the requested
  * media type, such as `text/event-stream`.
  * @throws the same errors as `call`.
  */
@@ -259,7 +265,7 @@ export async function send(
       )
     }
     const after = Number(response?.headers.get('retry-after') ?? 0) * 1000
-    const pause = Math.min(MAX_PAUSE_MS, Math.max(after, FIRST_PAUSE_MS * 2 ** attempt))
+    const pause = Math.min(MAX_PAUSE_MS, Math.max(after, PAUSE_BASE_MS * 2 ** attempt))
     await new Promise((again) => setTimeout(again, pause))
     signal?.throwIfAborted()
   }

@@ -2,7 +2,7 @@
  * A list that is extended page by page. Copying a long list for each page would make garbage of its
  * whole length, so all lengths of a list share one store.
  *
- * Invariant: a list never changes. Only the longest list of a store extends it; a shorter one is
+ * Invariant: a list never changes. Only the longest list of a store extends it. A shorter one is
  * copied first.
  */
 

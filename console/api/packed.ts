@@ -1,6 +1,6 @@
 /**
- * Keeps the items of a long list as text. A list of 100,000 objects has a million values, which each
- * garbage collection visits or copies; their text is one value for a block of items.
+ * Keeps the items of a long list as text. A list of 100,000 objects has a million values, which
+ * each garbage collection visits or copies. Their text is one value for a block of items.
  *
  * Invariant: an item is the same object each time it is read, while its block is among the last
  * `MAX_READ` blocks that were read.
@@ -43,7 +43,7 @@ export class PackedItems<T> implements Items<T> {
   readonly #blocks: string[] = []
   /** The items after the last block. */
   #tail: T[] = []
-  /** The items of the blocks that were read last; the most recent is the last. */
+  /** The items of the blocks that were read last. The most recent is the last. */
   readonly #read = new Map<number, readonly T[]>()
 
   constructor(packing: Packing<T>) {

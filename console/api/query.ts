@@ -17,7 +17,7 @@ import {
   type CallName,
   type CallReply,
   call,
-  whenUnknown,
+  setUnknownOutcomeHandler,
 } from './client.ts'
 import { Growing } from './growing.ts'
 import type { Packing } from './packed.ts'
@@ -64,7 +64,7 @@ const PAUSE_MS = 1000
 const entries = new Map<string, Entry>()
 
 /** Removes all responses and ends the subscriptions to changes, on sign-out. */
-export function forgetAnswers(): void {
+export function forgetResponses(): void {
   forgetChanges()
   for (const { request } of entries.values()) request?.abort()
   entries.clear()
@@ -132,7 +132,7 @@ function scheduleLoad(entry: Entry): void {
 }
 
 // The outcome of a change is not known, so any response may be out of date.
-whenUnknown(() => {
+setUnknownOutcomeHandler(() => {
   for (const entry of entries.values()) if (entry.users > 0) scheduleLoad(entry)
 })
 
@@ -182,7 +182,7 @@ type Item<R> = R extends { readonly items: readonly (infer T)[] } ? T : never
 /** The pages of a list that were loaded so far. */
 export interface Pages<T> {
   readonly list: Growing<T>
-  /** The same items as an array, which costs a copy of the list after each page. */
+  /** The items of `list` as an array. The first read after each page copies the list. */
   readonly items: readonly T[]
   readonly more: boolean
   readonly loading: boolean
@@ -201,7 +201,7 @@ export interface Listing<T> {
 
 /** Options of `useList`. */
 export interface ListOptions<R, T> extends QueryOptions {
-  /** Returns what the list keeps of an item; by default all of it. A long list keeps little. */
+  /** Returns the part of an item that the list stores; by default the item itself. */
   readonly keep?: (item: R) => T
   /** Keeps the items of a long list as text. */
   readonly packing?: Packing<T>

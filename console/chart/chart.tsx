@@ -20,7 +20,7 @@ export interface Series {
 }
 
 /** Height in pixels. `chart.css` reserves the same height. */
-const HEIGHT = 180
+const HEIGHT_PX = 180
 // The library is requested with the page, not when the first values have arrived.
 const library = loadPart('chart', () => import('uplot')).then(({ default: loaded }) => loaded)
 
@@ -76,7 +76,7 @@ export function Chart({
     const made = new Plot(
       {
         width: element.clientWidth,
-        height: HEIGHT,
+        height: HEIGHT_PX,
         legend: { show: false },
         cursor: { y: false },
         ms: 1,
@@ -108,7 +108,7 @@ export function Chart({
     )
     plot.current = made
     const observer = new ResizeObserver(() =>
-      made.setSize({ width: element.clientWidth, height: HEIGHT }),
+      made.setSize({ width: element.clientWidth, height: HEIGHT_PX }),
     )
     observer.observe(element)
     return () => {

@@ -7,7 +7,7 @@ interface Heading {
   readonly name: string
   /** Aligns numbers to the right. */
   readonly number?: boolean
-  /** Hides the name visually; screen readers still read it. */
+  /** Hides the name visually. Screen readers still read it. */
   readonly unseen?: boolean
 }
 /** A column of a table. */

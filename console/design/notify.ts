@@ -13,7 +13,9 @@ interface Toast {
   readonly detail?: string
 }
 
+/** Milliseconds for which a toast is shown. */
 const SHOWN_MS = 5000
+/** Maximum number of toasts on the screen. */
 const MAX_TOASTS = 4
 /** The messages that are shown. */
 export const toasts = signal<readonly Toast[]>([])

@@ -103,7 +103,7 @@ export function Confirm({
   /** Text of the button that confirms. */
   readonly action: string
   readonly danger?: boolean
-  /** May return a promise; the dialog closes when it is fulfilled. */
+  /** May return a promise. The dialog closes when it is fulfilled. */
   readonly onConfirm: () => unknown
   readonly onClose: () => void
 }) {

@@ -49,7 +49,7 @@ const colours = HighlightStyle.define([
 ])
 
 /** Extensions of every code view, including read-only ones. */
-export const look = (language: Language | 'text'): Extension => [
+export const codeViewExtensions = (language: Language | 'text'): Extension => [
   EditorView.cspNonce.of(document.documentElement.dataset['nonce'] ?? ''),
   language === 'json' ? json() : language === 'yaml' ? yaml() : [],
   syntaxHighlighting(colours),
@@ -131,7 +131,7 @@ const jsonOf = (value: string, kind: 'name' | 'value'): string =>
 const yamlOf = (value: string, kind: 'name' | 'value'): string =>
   kind === 'name' ? `${value}: ` : value.replace(/^"([A-Za-z_][\w.-]*)"$/, '$1')
 
-/** Opens an editor. */
+/** Creates a CodeMirror editor in `options.parent`. */
 export function openCode(options: CodeOptions): CodeEditor {
   const { parent, label, text, language, readOnly, hint, describedBy } = options
   const check = (view: EditorView): Diagnostic[] => {
@@ -152,7 +152,7 @@ export function openCode(options: CodeOptions): CodeEditor {
     parent,
     doc: text,
     extensions: [
-      look(language),
+      codeViewExtensions(language),
       EditorView.contentAttributes.of({
         'aria-label': label,
         spellcheck: 'false',

@@ -2,7 +2,7 @@
 import { MergeView, unifiedMergeView } from '@codemirror/merge'
 import { EditorState } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
-import { look } from './code.ts'
+import { codeViewExtensions } from './code.ts'
 import type { Language } from './located.ts'
 import { editorText as text } from './text.ts'
 
@@ -28,8 +28,8 @@ export function openComparison(
   if (side) {
     const view = new MergeView({
       parent,
-      a: { doc: before, extensions: [look(language), fixed(text.before)] },
-      b: { doc: after, extensions: [look(language), fixed(text.after)] },
+      a: { doc: before, extensions: [codeViewExtensions(language), fixed(text.before)] },
+      b: { doc: after, extensions: [codeViewExtensions(language), fixed(text.after)] },
       collapseUnchanged,
       gutter: true,
     })
@@ -39,7 +39,7 @@ export function openComparison(
     parent,
     doc: after,
     extensions: [
-      look(language),
+      codeViewExtensions(language),
       fixed(text.after),
       unifiedMergeView({ original: before, mergeControls: false, collapseUnchanged }),
     ],

@@ -12,6 +12,7 @@ import type { Language } from './located.ts'
 import type { Schema } from './suggestions.ts'
 import { editorText as text } from './text.ts'
 
+/** Maximum number of faults that are listed below the editor. */
 const SHOWN_FAULTS = 6
 const MAX_WRITTEN = 20
 const none: readonly FieldFault[] = []

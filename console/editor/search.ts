@@ -16,6 +16,7 @@ interface Search {
   readonly marks: DecorationSet
   readonly matches: readonly number[]
 }
+/** Maximum number of highlighted matches. */
 const MAX_MATCHES = 10_000
 const change = StateEffect.define<{ readonly open: boolean; readonly query: string }>()
 

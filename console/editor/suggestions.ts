@@ -29,6 +29,7 @@ export interface Suggestion {
   readonly required?: boolean
 }
 
+/** Maximum number of schemas that may apply at one position. */
 const MAX_ALTERNATIVES = 200
 
 /** Resolves a reference within the document. */

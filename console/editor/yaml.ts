@@ -6,7 +6,9 @@ import { isMap, isScalar, isSeq, Lexer, type Node, parseDocument, stringify } fr
 import { nestedDeeperAt } from '../../protocol/rules/yaml-nesting.ts'
 import type { Located, Range } from './located.ts'
 
+/** Maximum nesting of a document in levels. */
 const MAX_NESTING = 64
+/** Maximum number of YAML aliases in a document. */
 const MAX_ALIASES = 50
 
 const rangeOf = (node: unknown): Range | undefined => {

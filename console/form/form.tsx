@@ -9,7 +9,7 @@ import type { Schema } from '../editor/suggestions.ts'
 import { Control } from './controls.tsx'
 import type { FormState } from './state.ts'
 import { formText as text } from './text.ts'
-import { elsewhere } from './value.ts'
+import { unshownFaults } from './value.ts'
 
 /** Shows a form. `label` is its name for screen readers and in the editor. */
 export function SchemaForm({ form, label }: { readonly form: FormState; readonly label: string }) {
@@ -19,7 +19,7 @@ export function SchemaForm({ form, label }: { readonly form: FormState; readonly
     if (attempts > 0)
       frame.current?.querySelector<HTMLElement>('[aria-invalid=true], .cm-content')?.focus()
   }, [attempts])
-  const others = asJson ? [] : elsewhere(faults, plan, value)
+  const others = asJson ? [] : unshownFaults(faults, plan, value)
   return (
     <div ref={frame} class="schema-form stack" role="group" aria-label={label}>
       {mayChoose && (

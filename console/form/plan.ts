@@ -6,7 +6,7 @@
  */
 import { getOwn } from '../../protocol/lookup.ts'
 
-/** A JSON Schema; its keywords are checked when they are read. */
+/** A JSON Schema. Its keywords are checked when they are read. */
 export type FormSchema = Readonly<Record<string, unknown>>
 /** An option of a control. */
 interface PlanChoice {
@@ -45,9 +45,12 @@ interface MemberPlan {
   readonly plan: Plan
 }
 
-const DEEPEST = 5
+/** Nesting in levels from which a value is edited as JSON. */
+const MAX_DEPTH = 5
+/** Maximum number of options of a selection. */
 const MAX_CHOICES = 500
-const LONG = 160
+/** Maximum length in characters of a text that is edited in one line. */
+const MAX_SHORT_LENGTH = 160
 
 const isSchema = (value: unknown): value is FormSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -130,7 +133,7 @@ function ofText(schema: FormSchema): 'text' | 'long' | 'email' | 'url' | 'date' 
   const isShort =
     typeof format === 'string' ||
     typeof schema['pattern'] === 'string' ||
-    (typeof maxLength === 'number' && maxLength <= LONG)
+    (typeof maxLength === 'number' && maxLength <= MAX_SHORT_LENGTH)
   return isShort ? 'text' : 'long'
 }
 
@@ -149,7 +152,7 @@ export function planOf(given: FormSchema, name: string, root = given, depth = 0)
   const json: Plan = { ...common, control: 'json' }
   const choices = choicesOf(schema)
   if (choices) return { ...common, control: 'choice', choices }
-  if (depth >= DEEPEST) return json
+  if (depth >= MAX_DEPTH) return json
   switch (schema['type']) {
     case 'string':
       return { ...common, control: ofText(schema) }

@@ -26,10 +26,10 @@ export interface FormState {
   setValue(value: unknown): void
   setSource(source: string): void
   setJson(asJson: boolean): void
-  /** Sets the fault of a part whose JSON text cannot be parsed; undefined clears it. */
+  /** Sets the fault of a part whose JSON text cannot be parsed. Undefined clears it. */
   setBroken(path: string, message: string | undefined): void
   /**
-   * Returns the value if it matches the schema; otherwise shows the faults and returns undefined.
+   * Returns the value if it matches the schema. Otherwise shows the faults and returns undefined.
    */
   take(): { readonly value: unknown } | undefined
   /** Shows the faults of the service that belong to the value at `root` of the request. */
@@ -42,8 +42,8 @@ const written = (value: unknown): string =>
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 /**
- * Returns the input that remains after the schema has changed, for example because somebody saved
- * the workflow: the members that the new schema also declares.
+ * Returns the input that remains after the schema has changed, for example because the workflow was
+ * saved: the members that the new schema also declares.
  */
 function keptValue(entered: unknown, { properties }: FormSchema, start: unknown): unknown {
   if (!isObject(entered) || !isObject(start) || !isObject(properties)) return start

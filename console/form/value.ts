@@ -9,7 +9,7 @@ export type Members = Readonly<Record<string, unknown>>
 export const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns an object with a changed member; undefined removes it. */
+/** Returns an object with a changed member. Undefined removes it. */
 export function withMember(value: unknown, name: string, member: unknown): Members {
   const { [name]: _, ...rest } = isMembers(value) ? value : {}
   return member === undefined ? rest : { ...rest, [name]: member }
@@ -61,7 +61,7 @@ const isBelow = (field: string, path: string): boolean =>
   path === '' || field.startsWith(`${path}.`) || field.startsWith(`${path}[`)
 
 /** Returns the faults that no control of the form shows. */
-export function elsewhere(
+export function unshownFaults(
   faults: readonly FieldFault[],
   plan: Plan,
   value: unknown,

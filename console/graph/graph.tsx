@@ -27,7 +27,8 @@ interface Drag {
   readonly y: number
   readonly moved: boolean
 }
-const STEP = 60
+/** Pixels by which an arrow key moves the graph. */
+const STEP_PX = 60
 
 /**
  * Shows the steps of a workflow.
@@ -146,10 +147,10 @@ function Canvas({
     return () => element?.removeEventListener('wheel', turn)
   }, [])
   const keys: Readonly<Record<string, () => void>> = {
-    ArrowLeft: () => setView((now) => ({ ...now, x: now.x + STEP })),
-    ArrowRight: () => setView((now) => ({ ...now, x: now.x - STEP })),
-    ArrowUp: () => setView((now) => ({ ...now, y: now.y + STEP })),
-    ArrowDown: () => setView((now) => ({ ...now, y: now.y - STEP })),
+    ArrowLeft: () => setView((now) => ({ ...now, x: now.x + STEP_PX })),
+    ArrowRight: () => setView((now) => ({ ...now, x: now.x - STEP_PX })),
+    ArrowUp: () => setView((now) => ({ ...now, y: now.y + STEP_PX })),
+    ArrowDown: () => setView((now) => ({ ...now, y: now.y - STEP_PX })),
     '+': () => middle(1.25),
     '-': () => middle(0.8),
     '0': fit,

@@ -12,6 +12,7 @@ interface Size {
   readonly width: number
   readonly height: number
 }
+/** Minimum and maximum scale of a graph; 1 is its natural size. */
 const limits = { least: 0.15, most: 2.5 }
 /** The least scale at which a graph opens, so that its texts can be read. */
 const READABLE = 0.6

@@ -40,10 +40,9 @@ export class Flow {
   readonly #listeners = new Map<Listener, Joined>()
   /** The position that all listeners have reached. */
   #cursor: LiveCursor | undefined
-  /**
-   * The connections whose frames are accepted (L2), and the source of the last frame with a cursor.
-   */
+  /** The connections whose frames are accepted (L2). */
   #sources = new WeakSet<object>()
+  /** The source of the last frame with a cursor. */
   #last: object | undefined
   /** Whether nothing has been received yet, not even `subscription.started`. */
   #pristine = true

@@ -37,8 +37,9 @@ export class Hub {
   readonly #changed: (connection: LiveConnection) => void
   readonly #flows = new Map<string, Flow>()
   readonly #places = new Map<Listener, Flow>()
-  /** The newest connection, and earlier ones that are still open. */
+  /** The newest connection. */
   #newest: Connection | undefined
+  /** Earlier connections that are still open. */
   readonly #earlier = new Set<Connection>()
   #state: LiveConnection = { state: 'idle' }
   #cancel: (() => void) | undefined

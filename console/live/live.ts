@@ -81,7 +81,7 @@ export interface LiveFault {
  * - `connecting`: requested for the first time.
  * - `live`: the service sends frames. Load lists in this state, because later changes arrive as
  *   frames.
- * - `waiting`: the connection was lost; it is opened again after a pause. Nothing is missed.
+ * - `waiting`: the connection was lost. It is opened again after a pause. Nothing is missed.
  * - `refused`: the service refused it, or the access was lost (`fault`). Nothing follows.
  * - `ended`: the sequence is complete, such as that of a completed run. Nothing follows.
  */

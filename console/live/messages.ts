@@ -10,7 +10,7 @@ export interface LiveCredential {
 }
 
 /** Messages from a tab to the hub. The tab chooses `key`, which is unique within the tab. */
-export type ToHub =
+export type MessageToHub =
   /** The first message of a tab. */
   | { readonly type: 'hello'; readonly credential: LiveCredential }
   | {
@@ -29,7 +29,7 @@ export interface KeyedFrame {
   readonly key: number
   readonly frame: LiveFrame
 }
-export type FromHub =
+export type MessageFromHub =
   | { readonly type: 'frames'; readonly frames: readonly KeyedFrame[] }
   | {
       readonly type: 'status'
@@ -45,7 +45,7 @@ export type FromHub =
 
 /** The hub's end of a tab's port. */
 export interface TabPort {
-  send(message: FromHub): void
+  send(message: MessageFromHub): void
 }
 /** The clock, network and randomness of a hub, so that tests can replace them. */
 export interface LivePorts {

@@ -3,7 +3,7 @@
  * connection, or with a hub in the page when there is no worker.
  */
 import type { Live, LiveOptions } from './live.ts'
-import type { FromHub, LiveCredential } from './messages.ts'
+import type { LiveCredential, MessageFromHub } from './messages.ts'
 import { type Attach, PageLive } from './page.ts'
 import { browserPorts } from './ports.ts'
 import { Registry } from './registry.ts'
@@ -13,7 +13,7 @@ const inPage = (registry: Registry): Attach => {
   return (receive) => {
     let open = true
     const port = {
-      send: (message: FromHub) =>
+      send: (message: MessageFromHub) =>
         queueMicrotask(() => {
           if (open) receive(message)
         }),
@@ -32,7 +32,7 @@ const inWorker =
   (receive) => {
     const worker = new SharedWorker(script, { type: 'module', name: 'live' })
     worker.addEventListener('error', failed)
-    worker.port.onmessage = ({ data }: MessageEvent<FromHub>) => receive(data)
+    worker.port.onmessage = ({ data }: MessageEvent<MessageFromHub>) => receive(data)
     return {
       send: (message) => worker.port.postMessage(message),
       close: () => {

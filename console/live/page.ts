@@ -11,15 +11,15 @@ import type {
   LiveStatus,
   LiveSubscription,
 } from './live.ts'
-import type { FromHub, LiveCredential, LivePorts, ToHub } from './messages.ts'
+import type { LiveCredential, LivePorts, MessageFromHub, MessageToHub } from './messages.ts'
 
 /** The page's end of a port to a hub. */
 export interface HubPort {
-  send(message: ToHub): void
+  send(message: MessageToHub): void
   close(): void
 }
 /** Opens a port to a hub. `receive` is called with its messages until `close`. */
-export type Attach = (receive: (message: FromHub) => void) => HubPort
+export type Attach = (receive: (message: MessageFromHub) => void) => HubPort
 
 /** Milliseconds between two pings. */
 const PING_EVERY_MS = 20_000
@@ -133,7 +133,7 @@ export class PageLive implements Live {
       this.#ping()
     })
   }
-  #receive(message: FromHub): void {
+  #receive(message: MessageFromHub): void {
     this.#unanswered = 0
     switch (message.type) {
       case 'frames':

@@ -1,6 +1,6 @@
 /**
  * The tabs of a browser and the hubs that they share: one hub for each credential. A SharedWorker
- * has one registry; a page without a SharedWorker has its own.
+ * has one registry. A page without a SharedWorker has its own.
  *
  * Invariant: a tab that has not sent anything for `MAX_MISSED` checks is dropped with its
  * subscriptions. Browsers run the timers of hidden pages at least once a minute. A page that was
@@ -8,7 +8,7 @@
  */
 import type { Listener } from './flow.ts'
 import { Hub } from './hub.ts'
-import type { FromHub, KeyedFrame, LivePorts, TabPort, ToHub } from './messages.ts'
+import type { KeyedFrame, LivePorts, MessageFromHub, MessageToHub, TabPort } from './messages.ts'
 
 /** Milliseconds between two checks. */
 const CHECK_EVERY_MS = 50_000
@@ -44,7 +44,7 @@ export class Registry {
   }
 
   /** Handles a message of a tab. */
-  receive(port: TabPort, message: ToHub): void {
+  receive(port: TabPort, message: MessageToHub): void {
     if (message.type === 'hello') {
       this.#drop(port)
       return void this.#add(port, message)
@@ -71,7 +71,7 @@ export class Registry {
     }
   }
 
-  #add(port: TabPort, { credential }: Extract<ToHub, { readonly type: 'hello' }>): void {
+  #add(port: TabPort, { credential }: Extract<MessageToHub, { readonly type: 'hello' }>): void {
     const key = JSON.stringify([
       credential.url,
       Object.entries(credential.headers).sort(),
@@ -111,7 +111,10 @@ export class Registry {
     for (const [port, tab] of [...this.#tabs]) if (++tab.missed >= MAX_MISSED) this.#drop(port)
     if (this.#tabs.size > 0) this.#checks = this.#ports.later(CHECK_EVERY_MS, () => this.#check())
   }
-  #follow(tab: Tab, { key, subscription }: Extract<ToHub, { readonly type: 'follow' }>): void {
+  #follow(
+    tab: Tab,
+    { key, subscription }: Extract<MessageToHub, { readonly type: 'follow' }>,
+  ): void {
     const listener: Listener = {
       frame: (frame) => {
         if (tab.frames.push({ key, frame }) === 1) queueMicrotask(() => this.#flush(tab))
@@ -128,7 +131,7 @@ export class Registry {
     if (listener) tab.shared.hub.unfollow(listener)
   }
   /** Sends a message after the pending frames. */
-  #send(tab: Tab, message: FromHub): void {
+  #send(tab: Tab, message: MessageFromHub): void {
     this.#flush(tab)
     tab.port.send(message)
   }

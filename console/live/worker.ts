@@ -2,7 +2,7 @@
  * The SharedWorker of the console: all tabs of the origin connect to it, and it owns their
  * connections to the service.
  */
-import type { ToHub } from './messages.ts'
+import type { MessageToHub } from './messages.ts'
 import { browserPorts } from './ports.ts'
 import { Registry } from './registry.ts'
 
@@ -13,5 +13,5 @@ addEventListener('connect', (event) => {
   const [port] = (event as MessageEvent).ports
   if (!port) return
   const tab = { send: (message: unknown) => port.postMessage(message) }
-  port.onmessage = ({ data }: MessageEvent<ToHub>) => registry.receive(tab, data)
+  port.onmessage = ({ data }: MessageEvent<MessageToHub>) => registry.receive(tab, data)
 })

@@ -17,8 +17,9 @@ interface Somebody {
 }
 /** The principals, agents and roles of a project that have been loaded. */
 export interface People {
-  /** Active people and services, and all agents, sorted by name. */
+  /** Active people and services, sorted by name. */
   readonly all: readonly Somebody[]
+  /** All agents, sorted by name. */
   readonly agents: readonly Agent[]
   /** Whether the lists of principals and agents have arrived. */
   readonly known: boolean
@@ -33,6 +34,7 @@ export interface People {
 }
 
 const ROLE = 'role:'
+/** Maximum number of principals, agents and roles, each, that are loaded. */
 const LIMIT = 200
 
 /** Loads the people of a project. All components share the requests. */

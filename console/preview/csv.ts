@@ -1,6 +1,6 @@
 /** Parses CSV (RFC 4180) in the browser. Pure. */
 
-/** A record, and the line on which it begins; the first line is 1. */
+/** A record, and the line on which it begins. The first line is 1. */
 export interface CsvRecord {
   readonly line: number
   /** Fields. An empty field without quotation marks is undefined. */

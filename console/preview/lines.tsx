@@ -7,7 +7,7 @@ import { visibleRange } from '../design/virtual/visible-range.ts'
 import { previewText as text } from './text.ts'
 
 /** Height of a line in pixels, the same as in `preview.css`. */
-const LINE = 20
+const LINE_HEIGHT_PX = 20
 /** Maximum number of characters shown per line. */
 const MAX_CHARACTERS = 4000
 /** Maximum number of lines, because browsers limit the height of an element. */
@@ -45,7 +45,8 @@ export function Lines({
     const element = frame.current
     if (!element) return
     const measure = (): void => {
-      wasAtEnd.current = element.scrollTop + element.clientHeight >= element.scrollHeight - 2 * LINE
+      wasAtEnd.current =
+        element.scrollTop + element.clientHeight >= element.scrollHeight - 2 * LINE_HEIGHT_PX
       setView({ scrolled: element.scrollTop, height: element.clientHeight })
     }
     const observer = new ResizeObserver(measure)
@@ -60,25 +61,30 @@ export function Lines({
     const element = frame.current
     if (end && element && wasAtEnd.current) element.scrollTop = element.scrollHeight
   }, [value, end])
-  const { first, end: last } = visibleRange(view.scrolled, view.height, LINE, lines.length)
+  const { first, end: last } = visibleRange(
+    view.scrolled,
+    view.height,
+    LINE_HEIGHT_PX,
+    lines.length,
+  )
   const digits = String(lines.length).length
   return (
     <>
       <div
         ref={frame}
         class="lines"
-        style={{ height: `min(38rem, 65vh, ${lines.length * LINE + 20}px)` }}
+        style={{ height: `min(38rem, 65vh, ${lines.length * LINE_HEIGHT_PX + 20}px)` }}
         role="region"
         aria-label={label}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
         tabIndex={0}
       >
-        <div class="lines-sizer" style={{ height: `${lines.length * LINE}px` }}>
+        <div class="lines-sizer" style={{ height: `${lines.length * LINE_HEIGHT_PX}px` }}>
           {lines.slice(first, last).map((line, index) => (
             <div
               key={first + index}
               class={`lines-line ${tone?.(line) ?? ''}`}
-              style={{ transform: `translateY(${(first + index) * LINE}px)` }}
+              style={{ transform: `translateY(${(first + index) * LINE_HEIGHT_PX}px)` }}
             >
               <span class="lines-number" style={{ width: `${digits + 2}ch` }} aria-hidden="true">
                 {first + index + 1}

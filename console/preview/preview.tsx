@@ -2,7 +2,7 @@
  * Shows the bytes of a file. Content is never inserted into the document of the console as HTML:
  * images, audio, video and PDF use blob URLs, HTML is in a frame without scripts, and everything
  * else is rendered from its text. PDF with an address on the service is shown from there, because
- * the answer is sandboxed.
+ * the response is sandboxed.
  *
  * Invariant: no more than the limit of the kind is loaded.
  */
@@ -34,13 +34,15 @@ export interface FileStart {
 export type LoadFile = (most: number, signal: AbortSignal) => Promise<FileStart>
 
 const MIB = 1_048_576
-const TEXT_LIMIT = 2 * MIB
+/** Number of bytes of a text file that are loaded for the preview. */
+const MAX_TEXT_BYTES = 2 * MIB
 /**
  * Number of characters above which Markdown is shown as plain text, because it is laid out as a
  * whole.
  */
-const MARKDOWN_LIMIT = 200_000
-const MEDIA_LIMIT = 64 * MIB
+const MAX_MARKDOWN_LENGTH = 200_000
+/** Maximum size in bytes of an image, audio or video file that is loaded for the preview. */
+const MAX_MEDIA_BYTES = 64 * MIB
 const asMedia: ReadonlySet<PreviewKind> = new Set(['image', 'audio', 'video', 'pdf'])
 const hasTwoViews: ReadonlySet<PreviewKind> = new Set(['markdown', 'json', 'csv', 'html'])
 
@@ -67,7 +69,7 @@ export function Preview({
   const media = asMedia.has(kind)
   // The service sends other media types of PDF files as downloads.
   const direct = kind === 'pdf' && mime === 'application/pdf' ? address : undefined
-  const tooLarge = media && direct === undefined && size > MEDIA_LIMIT
+  const tooLarge = media && direct === undefined && size > MAX_MEDIA_BYTES
   const [start, setStart] = useState<FileStart>()
   const [error, setError] = useState<ApiError>()
   const [attempt, setAttempt] = useState(0)
@@ -75,10 +77,13 @@ export function Preview({
     if (tooLarge || direct !== undefined) return
     const control = new AbortController()
     setError(undefined)
-    load(media ? MEDIA_LIMIT : TEXT_LIMIT, control.signal).then(setStart, (fault: unknown) => {
-      if (control.signal.aborted) return
-      setError(fault instanceof ApiError ? fault : new ApiError(0, 'unreachable', String(fault)))
-    })
+    load(media ? MAX_MEDIA_BYTES : MAX_TEXT_BYTES, control.signal).then(
+      setStart,
+      (fault: unknown) => {
+        if (control.signal.aborted) return
+        setError(fault instanceof ApiError ? fault : new ApiError(0, 'unreachable', String(fault)))
+      },
+    )
     return () => control.abort()
   }, [version, attempt])
   if (tooLarge) return <Empty title={text.tooLarge(formatBytes(size))}>{text.noneHint}</Empty>
@@ -137,8 +142,8 @@ function Media({
 
 /**
  * Shows a PDF file in the browser's own viewer, which does not work in a frame with `sandbox`. Both
- * the blob and the answer of the service have the media type of PDF, so the file is never parsed as
- * HTML. The answer also has a policy with `sandbox` (`gateway/files/content.ts`).
+ * the blob and the response of the service have the media type of PDF, so the file is never parsed
+ * as HTML. The response also has a policy with `sandbox` (`gateway/files/content.ts`).
  */
 const PdfFrame = ({ address, label }: { readonly address: string; readonly label: string }) =>
   navigator.pdfViewerEnabled ? (
@@ -205,7 +210,7 @@ function Rendered({
   readonly lines: ComponentChildren
 }) {
   if (kind === 'markdown')
-    return value.length <= MARKDOWN_LIMIT ? (
+    return value.length <= MAX_MARKDOWN_LENGTH ? (
       <Markdown text={value} />
     ) : (
       <>
@@ -247,15 +252,18 @@ function HtmlFrame({ value }: { readonly value: string }) {
   )
 }
 
-const RECORDS = 20_000
-const COLUMNS = 60
-const CELL = 300
+/** Maximum number of shown records of a CSV file. */
+const MAX_RECORDS = 20_000
+/** Maximum number of shown columns of a CSV file. */
+const MAX_COLUMNS = 60
+/** Maximum number of shown characters of a CSV field. */
+const MAX_CELL_LENGTH = 300
 function CsvTable({ value }: { readonly value: string }) {
-  const records = useMemo(() => readCsv(value, undefined, RECORDS + 1), [value])
+  const records = useMemo(() => readCsv(value, undefined, MAX_RECORDS + 1), [value])
   const [head, ...rest] = records
   if (!head) return <Empty title={text.empty} />
-  const count = Math.min(COLUMNS, head.fields.length)
-  const cut = (field: string | undefined): string => (field ?? '').slice(0, CELL)
+  const count = Math.min(MAX_COLUMNS, head.fields.length)
+  const cut = (field: string | undefined): string => (field ?? '').slice(0, MAX_CELL_LENGTH)
   return (
     <>
       <VirtualList
@@ -279,7 +287,7 @@ function CsvTable({ value }: { readonly value: string }) {
           ],
         })}
       />
-      {records.length > RECORDS && <p class="small soft">{text.recordsCut(RECORDS)}</p>}
+      {records.length > MAX_RECORDS && <p class="small soft">{text.recordsCut(MAX_RECORDS)}</p>}
     </>
   )
 }

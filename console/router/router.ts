@@ -21,11 +21,11 @@ const current = (): Place => ({
 export const place = signal<Place>(current())
 
 type Question = () => string | undefined
-/** The kinds of navigation for which a guard prompts, in addition to those of the browser. */
+/** Kinds of navigation for which a guard prompts, in addition to those that the browser starts. */
 interface Ways {
-  /** Calls of `go` by the program, as a dialog makes them after its input was sent. */
+  /** Calls of `go` by the program, such as those of a dialog after its input was sent. */
   readonly calls?: boolean
-  /** Other tabs of the page. What is kept while another tab is shown needs no question. */
+  /** Other tabs of the page. Input that is kept while another tab is shown needs no question. */
   readonly tabs?: boolean
 }
 /** Guards against leaving the page. */
@@ -57,7 +57,7 @@ export function guardUnload(isNeeded: () => boolean): () => void {
 }
 /**
  * Returns the first question that must be answered before the page is left.
- * @param way the way of leaving; by default, the browser leaves the console.
+ * @param way the way of leaving. By default, the browser leaves the console.
  */
 const openQuestion = (way: Ways = {}): string | undefined => {
   for (const [question, { calls = true, tabs = true }] of guards) {

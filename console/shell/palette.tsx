@@ -23,6 +23,7 @@ interface Found {
   readonly run: () => void
 }
 
+/** Maximum number of listed results. */
 const MAX_FOUND = 50
 
 function all(): readonly Found[] {

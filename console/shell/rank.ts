@@ -1,7 +1,7 @@
 /** Ranks entries of the command palette for a typed text. */
 
 /**
- * Returns the rank of an entry; lower is better. 0: the label starts with the text, 1: a later word
+ * Returns the rank of an entry. Lower is better. 0: the label starts with the text, 1: a later word
  * of the label does, 2: the label contains the text, 3: the label contains its characters in order,
  * 4: label and hint together contain its characters in order. Undefined: no match.
  */

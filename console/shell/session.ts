@@ -6,9 +6,9 @@
 import { computed, effect, signal } from '@preact/signals'
 import type { ConsoleIdentity } from '../../protocol/access/console-session.ts'
 import { onChange } from '../api/changes.ts'
-import { ApiError, send, whenForbidden, whenSignedOut } from '../api/client.ts'
+import { ApiError, send, setForbiddenHandler, setSignedOutHandler } from '../api/client.ts'
 import { connection, forgetLive, live, setLiveOwner } from '../api/live.ts'
-import { forgetAnswers } from '../api/query.ts'
+import { forgetResponses } from '../api/query.ts'
 import { go, place } from '../router/router.ts'
 import { covers } from './permissions.ts'
 import { store, stored } from './theme.ts'
@@ -76,7 +76,7 @@ function askToSignIn(): void {
 function forget(): void {
   const known = identity.peek()
   if (known) identity.value = { signed_in: false, ways: known.ways }
-  forgetAnswers()
+  forgetResponses()
   forgetLive()
 }
 
@@ -119,10 +119,10 @@ export function followSession(): void {
     for (const one of planned) clearTimeout(one)
     planned = RELOADS_MS.map((ms) => setTimeout(() => void refresh(), ms))
   }
-  whenSignedOut(() => {
+  setSignedOutHandler(() => {
     if (identity.peek()?.signed_in) forget()
   })
-  whenForbidden(refreshSoon)
+  setForbiddenHandler(refreshSoon)
   effect(() => {
     if (signedIn.value === undefined) return
     store(SIGNED_IN, signedIn.value ? 'yes' : undefined)

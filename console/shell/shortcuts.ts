@@ -1,5 +1,5 @@
 /**
- * Keyboard shortcuts and commands. Pages add commands while they are shown; the command palette
+ * Keyboard shortcuts and commands. Pages add commands while they are shown. The command palette
  * lists them.
  */
 import { signal } from '@preact/signals'

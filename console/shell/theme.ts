@@ -12,7 +12,7 @@ export function stored(key: string): string | undefined {
     return undefined
   }
 }
-/** Stores a value for later visits; undefined removes it. Does nothing without storage. */
+/** Stores a value for later visits. Undefined removes it. Does nothing without storage. */
 export function store(key: string, value: string | undefined): void {
   try {
     if (value === undefined) localStorage.removeItem(key)

@@ -1,4 +1,7 @@
-/** Isolates texts of users inside sentences of the console. */
+/**
+ * Keeps the writing direction of a user's text from changing the order of the sentence around it.
+ * The text is put between Unicode isolate characters (UAX #9).
+ */
 
 /** Characters that control the direction of text, except isolates. */
 const CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e]/g

@@ -38,7 +38,7 @@ export const { language, locale } = languageOf(
   typeof navigator === 'undefined' ? [] : navigator.languages,
 )
 
-/** Stores the chosen language and reloads the page; undefined selects the browser's language. */
+/** Stores the chosen language and reloads the page. Undefined selects the browser's language. */
 export function chooseLanguage(choice: string | undefined): void {
   store(KEY, choice)
   location.reload()

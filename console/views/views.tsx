@@ -33,7 +33,7 @@ export function Views({
 }: {
   readonly project: string
   readonly list: SavedView['list']
-  /** Returns whether a view of the list belongs to the page; by default, all views do. */
+  /** Returns whether a view of the list belongs to the page. By default, all views do. */
   readonly of?: (view: SavedView) => boolean
   /** The label of the list without a view. */
   readonly none: string
@@ -41,7 +41,7 @@ export function Views({
   readonly current: string
   readonly shown: Shown
   /**
-   * Applies a view; undefined means the list without a view. `saved` is true if the view was saved
+   * Applies a view. Undefined means the list without a view. `saved` is true if the view was saved
    * from the current list.
    */
   readonly onApply: (view: SavedView | undefined, saved: boolean) => void

@@ -13,7 +13,7 @@
  *     the cache. The key's expiry is checked on every request.
  * A2. `unauthorized` is returned only when the credential is certainly invalid: malformed, unknown,
  *     expired, or of an inactive principal. Clients do not retry after it. When a directory cannot
- *     be read, the answer is `service_unavailable`.
+ *     be read, the response is `service_unavailable`.
  */
 
 import {
@@ -111,7 +111,7 @@ const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => 
 
 /**
  * Creates the authentication of a gateway.
- * @param touches records the uses of keys; without it, they are not recorded.
+ * @param touches records the uses of keys. Without it, they are not recorded.
  */
 export function openAuthentication(
   world: World,

@@ -23,7 +23,7 @@ const BATCH_MS = 1000
  * lost.
  */
 export function openTouches(world: World): Touches {
-  const told = new Map<string, number>()
+  const reportedAt = new Map<string, number>()
   const waiting = new Map<string, string[]>()
   let timer: (() => void) | undefined
   let count = 0
@@ -31,7 +31,7 @@ export function openTouches(world: World): Touches {
   const flush = (): void => {
     timer = undefined
     const at = world.now()
-    for (const [id, since] of told) if (at - since >= REPORT_EVERY_MS) told.delete(id)
+    for (const [id, since] of reportedAt) if (at - since >= REPORT_EVERY_MS) reportedAt.delete(id)
     const organization = world.organization()
     for (const [home, ids] of waiting) {
       const kind = home === organization ? 'organization' : 'project'
@@ -62,8 +62,8 @@ export function openTouches(world: World): Touches {
   }
   const noteOne = (home: string, id: string): void => {
     const at = world.now()
-    if (at - (told.get(id) ?? -REPORT_EVERY_MS) < REPORT_EVERY_MS) return
-    told.set(id, at)
+    if (at - (reportedAt.get(id) ?? -REPORT_EVERY_MS) < REPORT_EVERY_MS) return
+    reportedAt.set(id, at)
     waiting.set(home, [...(waiting.get(home) ?? []), id])
     timer ??= world.later(BATCH_MS, flush)
   }

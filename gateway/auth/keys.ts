@@ -27,17 +27,18 @@ export interface Presented {
   readonly handle?: string
 }
 
-const TAG = 8
+/** Length in characters of the tag that connects a key with its project, and of a key prefix. */
+const TAG_LENGTH = 8
 /**
  * Returns the tag of a project in its keys. Two projects may share a tag, so a tag only narrows the
  * search.
  */
-export const tagOf = (project: string): string => project.slice(-TAG)
+export const tagOf = (project: string): string => project.slice(-TAG_LENGTH)
 /**
- * Returns the project tag in a key's text. An organization key has no tag; if its last characters
+ * Returns the project tag in a key's text. An organization key has no tag. If its last characters
  * equal the tag of a project by chance, the search in that project finds no key.
  */
-export const tagIn = (text: string): string => text.slice(-TAG)
+export const tagIn = (text: string): string => text.slice(-TAG_LENGTH)
 
 /** Returns the SHA-256 of a key as hex, which is stored and looked up instead of the key. */
 export const keyHash = (world: Pick<World, 'hash'>, text: string): string => world.hash(text)
@@ -61,7 +62,7 @@ export function newKey(
       : world.seal(`api key\n${project ?? ''}\n${from}`).subarray(0, 20)
   const prefix = `${world.settings.key_prefix}${kind === 'token' ? 'c' : ''}`
   const key = `${prefix}_${hexOf(bytes)}${project === undefined ? '' : tagOf(project)}`
-  return { key, hash: keyHash(world, key), key_prefix: key.slice(0, TAG) }
+  return { key, hash: keyHash(world, key), key_prefix: key.slice(0, TAG_LENGTH) }
 }
 
 /**

@@ -28,7 +28,7 @@ export type Limits = (caller: string, organization?: string) => Promise<Admissio
  * counted by address, because many clients may share one address. Failures of the service (5xx) are
  * not counted either, because the client did not cause them.
  */
-export async function charged(
+export async function countRefusal(
   limits: Limits | undefined,
   address: string,
   refusal: Refusal,

@@ -31,7 +31,7 @@ import { resolveProvider } from '../commands/environments/providers.ts'
 import type { Identity as CallIdentity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { execute, located, refusedRows } from './execute.ts'
-import { blueprintId, type Hold, holding } from './hold.ts'
+import { blueprintId, type Hold, prepareWhileHeld } from './hold.ts'
 import { bindingsOf, presentOf } from './present.ts'
 import { refusedPlan } from './validate.ts'
 
@@ -59,7 +59,7 @@ const generatedTypes = [
 ] as const satisfies readonly (ResourceTypeName & Prefix)[]
 
 /** Returns the values of the call's `include` parameter. */
-export const includedIn = ({ query }: Pick<Call, 'query'>): ReadonlySet<Included> =>
+export const requestedIncludes = ({ query }: Pick<Call, 'query'>): ReadonlySet<Included> =>
   new Set((query['include'] as Included[] | undefined) ?? [])
 /**
  * Returns the bindings in the form of the API, ordered by tier, type and key. Bindings of resource
@@ -148,7 +148,7 @@ function resultOf(
   bindings: readonly Binding[],
   ids: Readonly<Record<string, string>>,
 ): ApplyResult {
-  const include = includedIn(call)
+  const include = requestedIncludes(call)
   const further =
     include.has('further_types') ||
     plan.changes.some(({ resource_type }) => !isPublished(resource_type))
@@ -315,7 +315,7 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
     (await bindKey(edge, project, identity, origin)) ??
     (await firstAnswer(edge, call, identity, origin, id))
   if (first) return first
-  return holding(edge, project, blueprint, origin, async (hold) => {
+  return prepareWhileHeld(edge, project, blueprint, origin, async (hold) => {
     // The first request may have ended while this repeat waited for the hold.
     const late = await firstAnswer(edge, call, identity, origin, id)
     if (late) return late

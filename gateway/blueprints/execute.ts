@@ -3,7 +3,7 @@
  * the decision of its ordinary row, and includes the binding of its resource.
  *
  * Invariant: the commands of one resource are executed in order, and tiers are executed one after
- * another. After a refusal, no further command is started; completed changes remain.
+ * another. After a refusal, no further command is started. Completed changes remain.
  */
 import { withReferences } from '../../protocol/blueprints/compare.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'

@@ -1,6 +1,6 @@
 /**
  * Exports a project, or one of its blueprints, as a blueprint whose plan contains no changes. Bound
- * resources keep the keys of their bindings; other keys are derived from names.
+ * resources keep the keys of their bindings. Other keys are derived from names.
  */
 import { formOf, type KnownResource, presentValue } from '../../protocol/blueprints/compare.ts'
 import {
@@ -50,7 +50,7 @@ const nameOf = ({ type, record }: KnownResource): string =>
 
 /**
  * Returns the input of a resource. References to resources outside of the export use ids.
- * @param isGone returns whether a referenced resource was deleted; such a reference is omitted.
+ * @param isGone returns whether a referenced resource was deleted. Such a reference is omitted.
  */
 function inputOf(
   known: KnownResource,

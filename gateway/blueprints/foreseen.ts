@@ -2,7 +2,7 @@
  * Actor rules that are checked during planning, so that a preview returns the same refusals as the
  * apply. The actors use the same functions.
  */
-import { lacking, readPermissions } from '../../protocol/access/roles.ts'
+import { readPermissions, refuseMissingPermission } from '../../protocol/access/roles.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import type { Step } from '../../protocol/blueprints/steps.ts'
 import { memberOf, resourceFacts } from '../../protocol/blueprints/types.ts'
@@ -52,7 +52,7 @@ export function foreseenRefusal(
   if (faults.length > 0) return refuseFields(...faults)
   if (!granted) return undefined
   const before = permissionsOf(known?.record, brand)?.permissions ?? []
-  return lacking(
+  return refuseMissingPermission(
     [...permissions],
     granted.permissions.filter((permission) => !before.includes(permission)),
     brand,

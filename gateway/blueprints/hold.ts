@@ -49,7 +49,7 @@ export const blueprintId = (
 ): string => world.id('blueprint', `${project}/${namespace}\n${blueprint_key}`)
 
 /**
- * Acquires the hold of a blueprint; waits while another request has it. Refused with
+ * Acquires the hold of a blueprint. Waits while another request has it. Refused with
  * `blueprint_busy` after `MAX_WAIT_MS`.
  */
 export async function takeHold(
@@ -118,7 +118,7 @@ export async function takeHold(
  * Prepares a command while the blueprint is held. The command ends the hold. If the preparation is
  * refused, fails or needs no command, the hold is released immediately.
  */
-export async function holding(
+export async function prepareWhileHeld(
   edge: Pick<Edge, 'world'>,
   project: string,
   identity: Identity,

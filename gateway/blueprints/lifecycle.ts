@@ -11,9 +11,9 @@ import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
-import { announce, apply, includedIn, shownBindings } from './apply.ts'
+import { announce, apply, requestedIncludes, shownBindings } from './apply.ts'
 import { execute } from './execute.ts'
-import { holding } from './hold.ts'
+import { prepareWhileHeld } from './hold.ts'
 import { bindingsOf, boundResources } from './present.ts'
 
 const identityOfCall = ({ slots, query }: Pick<Call, 'slots' | 'query'>): Identity =>
@@ -38,7 +38,7 @@ function forAll(
 ): Promise<Prepared | Refusal> {
   const project = scopeId(edge, call)
   const identity = identityOfCall(call)
-  return holding(edge, project, identity, origin, async (hold) => {
+  return prepareWhileHeld(edge, project, identity, origin, async (hold) => {
     const bindings = await bindingsOf(edge, project, identity)
     if (isRefusal(bindings)) return bindings
     const changes = await plan(bindings)
@@ -75,7 +75,7 @@ const protect: Prepare = (edge, call, _, origin) => {
               }),
             ),
     record: (_, after) => ({
-      items: shownBindings(after, includedIn(call).has('further_types')),
+      items: shownBindings(after, requestedIncludes(call).has('further_types')),
     }),
   })
 }
@@ -85,7 +85,7 @@ function resultOfDeletion(
   before: readonly StoredBinding[],
   isDeleted: (binding: StoredBinding) => boolean,
 ): DeleteResult {
-  const further = includedIn(call).has('further_types')
+  const further = requestedIncludes(call).has('further_types')
   const { namespace } = identityOfCall(call)
   const retained = before.filter((binding) => !isDeleted(binding))
   return {

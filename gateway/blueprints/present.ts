@@ -122,7 +122,7 @@ async function fromOwners(
 /**
  * Looks up in the view the ids of resources that are separate actors, and reads each resource from
  * its owner.
- * @param names returns the names of the wanted resources of a type; without it, all are read.
+ * @param names returns the names of the wanted resources of a type. Without it, all are read.
  */
 async function separateResources(
   { world }: Pick<Reading, 'world'>,

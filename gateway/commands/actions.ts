@@ -87,8 +87,8 @@ function misplaced(
 }
 
 /**
- * Prepares a direct call: checks the input and that the action is ready. The answer is the result,
- * or the status of the call when the wait times out. A dry run is answered without a call.
+ * Prepares a direct call: checks the input and that the action is ready. The response is the
+ * result, or the status of the call when the wait times out. A dry run is answered without a call.
  */
 async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { project } = call
@@ -143,7 +143,7 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
  * @param ms maximum wait in milliseconds.
  */
 async function resultOf(edge: Edge, project: string, run: string, ms: number): Promise<unknown> {
-  await ended(edge, project, run, ms)
+  await waitForRunEnd(edge, project, run, ms)
   const result = await edge.world.ask({ project, kind: 'run', id: run }, 'invoked', {})
   if (!result) return refuse('not_found')
   return isRefusal(result)
@@ -152,7 +152,7 @@ async function resultOf(edge: Edge, project: string, run: string, ms: number): P
 }
 
 /** Waits for the end of a run by following its timeline, at most `ms` milliseconds. */
-export async function ended(
+export async function waitForRunEnd(
   { world, followers }: Edge,
   project: string,
   run: string,

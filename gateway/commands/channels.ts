@@ -53,7 +53,7 @@ const readChannel = (edge: Edge, call: Call, id: string): Promise<unknown> =>
   edge.world.view(scopeId(edge, call), 'channel.get', { id, viewer: viewerOf(call.caller) })
 
 /**
- * Prepares the creation of a channel. The command goes to the actor of the channel's name; the name
+ * Prepares the creation of a channel. The command goes to the actor of the channel's name. The name
  * of a direct message is derived from its members. Because this actor depends on the body, a
  * request under an idempotency key is first recorded at an actor whose id is derived from the key.
  * That actor refuses a different request under the same key.
@@ -282,8 +282,8 @@ async function send(edge: Edge, call: Call): Promise<Prepared | Refusal> {
 }
 
 /**
- * Prepares an edit. The answer is read from the view after the change, because the channel's actor
- * does not store the content of messages.
+ * Prepares an edit. The response is read from the view after the change, because the channel's
+ * actor does not store the content of messages.
  */
 async function edit(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { id = '', message_id = '' } = call.slots

@@ -12,12 +12,12 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { HandleOwner } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
 import type { TriggerFacts } from '../../protocol/loops/rows.ts'
-import { charged } from '../auth/rate.ts'
+import { countRefusal } from '../auth/rate.ts'
 import type { Edge } from '../call.ts'
 import { originOf } from '../http/origin.ts'
 import type { Incoming } from '../http/request.ts'
 import type { Answer } from '../http/respond.ts'
-import { unsafe } from '../http/validate.ts'
+import { unsafeValueFault } from '../http/validate.ts'
 import type { Handler } from '../serve.ts'
 import { secretPlace } from './loops.ts'
 import { acceptedEvent, publishEvent, publishedUnder } from './publish-idempotently.ts'
@@ -33,6 +33,7 @@ const NOBODY: HandleOwner = {
   loop_id: 'loop_00000000000000000000000000',
   trigger_id: 'trig_00000000000000000000000000',
 }
+/** Maximum length of an idempotency key in characters. */
 const MAX_KEY_LENGTH = 255
 const missing = (): Refusal => refuse('not_found', undefined, 'There is no such trigger.')
 
@@ -62,7 +63,7 @@ export const takeTrigger =
         : signed(edge, found.owner, found.facts, incoming)
           ? undefined
           : refuse('invalid_signature')
-    if (isRefusal(found) || denied) return charged(limits, incoming.ip, denied ?? missing())
+    if (isRefusal(found) || denied) return countRefusal(limits, incoming.ip, denied ?? missing())
     const limited = await limits?.(
       `http_trigger:${world.hash(handle).slice(0, 24)}`,
       world.organization(),
@@ -186,7 +187,7 @@ function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
-  const fault = unsafe(value)
+  const fault = unsafeValueFault(value)
   return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as JsonObject)
 }
 

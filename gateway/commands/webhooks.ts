@@ -7,7 +7,7 @@
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { maskUrl } from '../../protocol/masked-url.ts'
-import { PROMPT } from '../../protocol/webhooks/delivery.ts'
+import { START_TIMEOUT_MS } from '../../protocol/webhooks/delivery.ts'
 import type { Webhook } from '../../protocol/webhooks/rows.ts'
 import type { Call, Edge } from '../call.ts'
 import { answer, type LocalQuery } from '../listing.ts'
@@ -19,7 +19,7 @@ import { withSealedUrl } from './seal-url.ts'
  * Maximum duration of a test delivery in milliseconds: the maximum time until it starts, plus 12 s
  * until it ends.
  */
-const PING_TIMEOUT_MS = PROMPT + 12_000
+const PING_TIMEOUT_MS = START_TIMEOUT_MS + 12_000
 
 async function checkUrl({ world }: Edge, { body }: Call): Promise<Refusal | undefined> {
   const { url } = body as Partial<Webhook>

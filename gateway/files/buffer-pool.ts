@@ -3,7 +3,7 @@
  * leave each received chunk to the garbage collector, which frees chunks only after tens of
  * megabytes have accumulated.
  *
- * Invariant: a buffer is given back once, after its last use. Its next owner overwrites it.
+ * Invariant: a buffer is returned once, after its last use. Its next owner overwrites it.
  */
 
 export interface BufferPool {

@@ -22,8 +22,9 @@ export interface ContentPlan {
   readonly headers: Readonly<Record<string, string>>
   /** The value of `Content-Type`. */
   readonly type: string
-  /** The bytes to send: from `start` up to, but not including, `end`. */
+  /** Position of the first byte to send. */
   readonly start: number
+  /** Position after the last byte to send. */
   readonly end: number
 }
 

@@ -46,7 +46,7 @@ export function partsOf(body: Buffer, boundary: string): readonly Part[] | strin
     const begin = body.indexOf('\r\n', at)
     if (begin < 0 || body.toString('latin1', at, begin).trim() !== '') return 'is truncated'
     const end = body.indexOf('\r\n\r\n', begin)
-    // An empty line separates headers from content; a part without headers has no name.
+    // An empty line separates headers from content. A part without headers has no name.
     if (end < 0 || end - begin > MULTIPART_LIMITS.head) return 'has a part without a name'
     const close = body.indexOf(next, end + 2)
     if (close < 0) return 'is truncated'
@@ -79,7 +79,7 @@ export function headOf(lines: string): PartHead | undefined {
   return { name, ...(filename !== undefined && { filename }), ...(type && { type }) }
 }
 /**
- * Returns the value of a parameter, which may be quoted. Browsers encode a quote as `%22`; other
+ * Returns the value of a parameter, which may be quoted. Browsers encode a quote as `%22`. Other
  * clients escape it with a backslash.
  */
 function parameter(disposition: string, name: string): string | undefined {

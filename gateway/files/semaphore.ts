@@ -5,7 +5,7 @@
 
 export interface Semaphore {
   /**
-   * Resolves when this many units are reserved. The returned function releases them; a second call
+   * Resolves when this many units are reserved. The returned function releases them. A second call
    * has no effect.
    */
   acquire(units: number): Promise<() => void>

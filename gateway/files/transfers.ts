@@ -6,9 +6,13 @@ import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
 import { isConditional } from '../../protocol/conditional.ts'
 import { routeOf } from '../../protocol/contract.ts'
 import type { Refusal } from '../../protocol/errors.ts'
-import { BODY_LIMIT, type Call, type Edge, operationOf, type Routed } from '../call.ts'
+import { type Call, type Edge, MAX_BODY_BYTES, operationOf, type Routed } from '../call.ts'
 import { downloadArtifact, sendArtifact } from '../commands/artifacts/read.ts'
-import { FORM_OVERHEAD, leaseHeader, receiveArtifact } from '../commands/artifacts/upload.ts'
+import {
+  leaseHeader,
+  MAX_FORM_OVERHEAD_BYTES,
+  receiveArtifact,
+} from '../commands/artifacts/upload.ts'
 import { CONDITION_HEADERS } from '../http/conditional.ts'
 import type { Answer, Exchange } from '../http/respond.ts'
 import type { GatewaySettings } from '../ports.ts'
@@ -57,8 +61,8 @@ export function receptionOf(
   return {
     limit:
       shape.upload === 'streamed'
-        ? artifacts.max_bytes + FORM_OVERHEAD
-        : (shape.limit ?? BODY_LIMIT),
+        ? artifacts.max_bytes + MAX_FORM_OVERHEAD_BYTES
+        : (shape.limit ?? MAX_BODY_BYTES),
     ...(further && { further }),
   }
 }

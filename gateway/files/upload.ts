@@ -4,13 +4,14 @@
  *
  * Invariants:
  * U1. The listener for data is added in the turn of the event loop in which the request arrives,
- *     because otherwise the first chunk is lost. Data that arrives before the body is read is kept;
- *     this is at most the data that uWS had received before the body was paused.
+ *     because otherwise the first chunk is lost. Data that arrives before the body is read is kept.
+ *     This is at most the data that uWS had received before the body was paused.
  * U2. After the exchange has ended, the response is never touched again.
  * U3. A refusal waits until the rest of the body has been discarded, because a client that is still
- *     sending might not read the answer. At most `DRAIN` bytes above the limit are discarded.
- * U4. While `chunks` is read, the client is paused whenever more than `AHEAD` bytes are unread, so
- *     memory is bounded by `AHEAD` and one read of the socket (512 KiB).
+ *     sending might not read the response. At most `MAX_DRAINED_BYTES` above the limit are
+ *     discarded.
+ * U4. While `chunks` is read, the client is paused whenever more than `MAX_UNREAD_BYTES` are
+ *     unread, so memory is bounded by `MAX_UNREAD_BYTES` and one read of the socket (512 KiB).
  * U5. Among the uploads that are read by `chunks`, only those with a turn receive or yield bytes. A
  *     turn ends when the received bytes are consumed, or after `SILENCE_MS` without a byte, so an
  *     upload without a turn holds only the bytes that arrived with its headers, and silent clients
@@ -24,16 +25,16 @@ import { type BufferPool, createBufferPool } from './buffer-pool.ts'
 import { createSemaphore, type Semaphore } from './semaphore.ts'
 
 /** Maximum number of bytes above the limit that are discarded before a refusal is sent. */
-const DRAIN = 16 * 1_048_576
+const MAX_DRAINED_BYTES = 16 * 1_048_576
 /** Maximum number of unread bytes before the client is paused. */
-const AHEAD = 262_144
+const MAX_UNREAD_BYTES = 262_144
 
 /** Maximum number of uploads of a gateway that receive bytes at the same time. */
-const TURNS = 8
+const MAX_RECEIVING = 8
 /** Size in bytes of the slices in which received bytes are read. */
-const SLICE = 65_536
+const SLICE_BYTES = 65_536
 /** Maximum number of bytes that a gateway keeps for slices while no upload uses them. */
-const KEEP = 4 * 1_048_576
+const MAX_KEPT_BYTES = 4 * 1_048_576
 /** Milliseconds after which a turn ends if no byte arrives. */
 const SILENCE_MS = 100
 
@@ -44,8 +45,8 @@ export interface UploadTurns {
   later(ms: number, run: () => void): () => void
 }
 export const createUploadTurns = (clock: Pick<UploadTurns, 'later'>): UploadTurns => ({
-  turns: createSemaphore(TURNS),
-  slices: createBufferPool(SLICE, KEEP),
+  turns: createSemaphore(MAX_RECEIVING),
+  slices: createBufferPool(SLICE_BYTES, MAX_KEPT_BYTES),
   later: (ms, run) => clock.later(ms, run),
 })
 
@@ -75,8 +76,9 @@ export class Upload {
    * before the first turn of `chunks`.
    */
   #chunks: Buffer[] = []
-  /** Unread bytes that `chunks` yields, and the pool of their buffers. */
+  /** Unread bytes that `chunks` yields. */
   readonly #slices: Slice[] = []
+  /** The pool of the buffers of `#slices`. */
   #pool: BufferPool | undefined
   #size = 0
   #whole = false
@@ -154,13 +156,13 @@ export class Upload {
       release()
     }
   }
-  /** Receives and discards the rest of the body, up to `DRAIN` bytes above the limit. */
+  /** Receives and discards the rest of the body, up to `MAX_DRAINED_BYTES` above the limit. */
   async discard(): Promise<void> {
     this.#dropping = true
     this.#drop()
     if (this.#paused && !this.#over) this.#res.resume()
     this.#paused = false
-    await this.#flow(() => this.#whole || this.#size > this.#limit + DRAIN)
+    await this.#flow(() => this.#whole || this.#size > this.#limit + MAX_DRAINED_BYTES)
   }
   /** Called when the exchange has ended. */
   gone(): void {
@@ -223,7 +225,7 @@ export class Upload {
     while (!this.#over && !enough()) await this.#arrival()
   }
   /**
-   * Pauses the client. uWS starts its timeout after this callback; pausing again stops the timeout.
+   * Pauses the client. uWS starts its timeout after this callback. Pausing again stops the timeout.
    */
   #pause(): void {
     this.#paused = true
@@ -241,7 +243,7 @@ export class Upload {
       this.#unread += chunk.byteLength
     }
     if (last) this.#whole = true
-    else if (this.#chunked && !this.#dropping && this.#unread > AHEAD && !this.#paused)
+    else if (this.#chunked && !this.#dropping && this.#unread > MAX_UNREAD_BYTES && !this.#paused)
       this.#pause()
     this.#wake?.()
   }

@@ -1,4 +1,4 @@
-/** The headers of conditional updates: `ETag` in answers, and `If-Match` in requests. */
+/** The headers of conditional updates: `ETag` in responses, and `If-Match` in requests. */
 import { entityTagOf, isConditional, tagsIn } from '../../protocol/conditional.ts'
 import { type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { type Call, operationOf } from '../call.ts'
@@ -16,7 +16,10 @@ export function tagHeader(
   return tag === undefined ? undefined : { headers: { ETag: tag } }
 }
 
-/** Returns the entity tags of which the record must have one; undefined without a condition. */
+/**
+ * Returns the entity tags of the condition of a call. The record must have one of them. Returns
+ * undefined if the call has no condition, or accepts every record.
+ */
 export function conditionOf(call: Call): readonly string[] | undefined | Refusal {
   if (call.part || !isConditional(call.row)) return undefined
   const value = call.incoming.further('if-match')

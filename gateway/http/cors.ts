@@ -6,8 +6,8 @@
 import type { GatewaySettings } from '../ports.ts'
 
 /**
- * Returns the CORS headers of the answer to a request from the given origin. There are none when no
- * origins are configured or the request has no origin. For an origin that is not allowed, only
+ * Returns the CORS headers of the response to a request from the given origin. There are none when
+ * no origins are configured or the request has no origin. For an origin that is not allowed, only
  * `Vary` is returned.
  */
 export function corsHeaders(
@@ -27,7 +27,7 @@ export function corsHeaders(
 }
 
 /**
- * Returns the headers of the answer to a preflight request.
+ * Returns the headers of the response to a preflight request.
  * @param requested the value of `Access-Control-Request-Headers`. All headers in it are allowed.
  * @param methods the methods of the path.
  */

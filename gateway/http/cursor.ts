@@ -20,7 +20,8 @@ export interface Binding {
   readonly filters: Readonly<Record<string, unknown>>
 }
 
-const SEAL = 16
+/** Size of the signature of a cursor in bytes. */
+const SEAL_BYTES = 16
 
 /** Returns JSON with sorted keys, so that equal values have the same text. */
 function canonical(value: unknown): string {
@@ -38,7 +39,9 @@ function sealOf(
   position: string,
 ): Uint8Array {
   const { cursor: _, limit: __, ...meant } = filters
-  return world.seal(`cursor\n${canonical([project, route, meant])}\n${position}`).subarray(0, SEAL)
+  return world
+    .seal(`cursor\n${canonical([project, route, meant])}\n${position}`)
+    .subarray(0, SEAL_BYTES)
 }
 
 /**
@@ -64,19 +67,19 @@ export function openCursor(
   cursor: string,
 ): { readonly position: unknown } | Refusal {
   const bytes = Buffer.from(cursor, 'base64url')
-  const text = bytes.subarray(SEAL).toString()
+  const text = bytes.subarray(SEAL_BYTES).toString()
   // Base64 decoding ignores invalid characters and unused bits. This check accepts only the text
   // that was issued.
   const ours =
-    bytes.length > SEAL &&
+    bytes.length > SEAL_BYTES &&
     bytes.toString('base64url') === cursor &&
-    timingSafeEqual(bytes.subarray(0, SEAL), sealOf(world, binding, text))
+    timingSafeEqual(bytes.subarray(0, SEAL_BYTES), sealOf(world, binding, text))
   return ours
     ? { position: JSON.parse(text) as unknown }
     : refuseFields({ field: 'cursor', message: 'is not a cursor of this list with these filters' })
 }
 
-/** The pagination members in the answer of a list. */
+/** The pagination members in the response of a list. */
 interface Paging {
   readonly has_more: boolean
   readonly next_cursor?: string
@@ -84,7 +87,7 @@ interface Paging {
 /**
  * Reads a page of a list, from the position in a cursor or from the beginning, and seals the cursor
  * of the next page.
- * @param cursor the cursor in the request; without one, the list is read from the beginning.
+ * @param cursor the cursor in the request. Without one, the list is read from the beginning.
  * @param ask reads the page after a position. The `position` of the page is the position of its
  * last item, and is present only if more items follow.
  */

@@ -1,7 +1,7 @@
 /**
  * Makes requests idempotent: requests with the same idempotency key have the same command id and
  * the same generated ids. A repeat therefore reaches the actor that decided the first request,
- * which returns its first answer. The shard host, not the gateway, remembers commands.
+ * which returns its first response. The shard host, not the gateway, remembers commands.
  */
 import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { type Call, type Edge, factsOf, queryOf, scopeId } from '../call.ts'
@@ -21,6 +21,7 @@ export interface Identity {
   readonly fingerprint?: string
 }
 
+/** Maximum length of an idempotency key in characters. */
 const MAX_KEY_LENGTH = 255
 
 /**

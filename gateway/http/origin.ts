@@ -10,7 +10,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
  * Returns the origin of a command that a request causes.
- * @param request_id the id of the request; without it, the origin contains none.
+ * @param request_id the id of the request. Without it, the origin contains none.
  */
 export function originOf(
   world: Pick<World, 'now'>,

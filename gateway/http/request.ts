@@ -1,6 +1,6 @@
 /**
  * A received request as plain data. Only this file, `../files/upload.ts`, `respond.ts` and the
- * WebSocket endpoints access a uWS request or response. `respond.ts` writes the answers.
+ * WebSocket endpoints access a uWS request or response. `respond.ts` writes the responses.
  *
  * Invariants:
  * Q1. A uWS request is valid only until its handler returns. The constructor therefore copies
@@ -44,7 +44,7 @@ export interface RouteFacts {
  * Maximum number of bytes above the limit that are discarded before the refusal is sent, for
  * clients that close the connection after their request.
  */
-const DRAIN = 16 * 1_048_576
+const MAX_DRAINED_BYTES = 16 * 1_048_576
 
 /**
  * Reads the headers that requests of the given purpose need. Absent headers, and headers that are
@@ -98,11 +98,9 @@ export class Incoming {
   readonly slots: readonly string[]
   /** The client's IP address. Empty for purposes that do not need it. */
   readonly ip: string
-  /**
-   * The body, valid once `receive` has called `ready`. `broken` is the reason why the body is
-   * unreadable.
-   */
+  /** The body, valid once `receive` has called `ready`. */
   body = ''
+  /** The reason why the body is unreadable. */
   broken: 'too_large' | 'not_utf8' | undefined
   /** The body of an upload, which is read only on demand. */
   readonly upload: Upload | undefined
@@ -112,8 +110,8 @@ export class Incoming {
    */
   readonly ambiguous: boolean
   /**
-   * The Content-Length of the body, or the limit when the header is absent, is ignored (GET, HEAD,
-   * OPTIONS), or exceeds the limit.
+   * The expected number of bytes of the body: its Content-Length, or the limit. The limit is used
+   * when the header is absent, is ignored (GET, HEAD, OPTIONS), or exceeds the limit.
    */
   readonly expected: number
   readonly #res: HttpResponse
@@ -189,7 +187,7 @@ export class Incoming {
    * Collects the body, then calls `ready` once; synchronously for an upload or without a body. When
    * a body exceeds the limit, `ready` is called immediately, so that the request is refused. If the
    * client closes its connection after the request, `ready` is called only after the whole body or
-   * `DRAIN` bytes above the limit. Otherwise the connection reset would discard the answer.
+   * `MAX_DRAINED_BYTES` above the limit. Otherwise the connection reset would discard the response.
    */
   receive(res: HttpResponse, ready: { ready(): void }): void {
     const limit = this.#limit
@@ -215,7 +213,7 @@ export class Incoming {
         return
       }
       chunks = []
-      if (!last && this.#closing && size <= limit + DRAIN) return
+      if (!last && this.#closing && size <= limit + MAX_DRAINED_BYTES) return
       whole = true
       this.broken = 'too_large'
       ready.ready()

@@ -7,10 +7,12 @@ import type { World } from '../ports.ts'
 
 export type Sealer = Pick<World, 'seal'>
 
-const SEAL = 20
+/** Size of the signature of a token in bytes. */
+const SEAL_BYTES = 20
+/** Maximum length of a token in characters. Longer tokens are invalid. */
 const MAX_TOKEN_LENGTH = 2048
 const sealOf = (world: Sealer, purpose: string, text: string): Uint8Array =>
-  world.seal(`${purpose}\n${text}`).subarray(0, SEAL)
+  world.seal(`${purpose}\n${text}`).subarray(0, SEAL_BYTES)
 
 /**
  * Creates a token.
@@ -32,13 +34,13 @@ export function openToken(
 ): readonly unknown[] | undefined {
   if (token.length > MAX_TOKEN_LENGTH) return undefined
   const bytes = Buffer.from(token, 'base64url')
-  const text = bytes.subarray(SEAL).toString()
+  const text = bytes.subarray(SEAL_BYTES).toString()
   // Base64 decoding ignores invalid characters and unused bits. This check accepts only the text
   // that was issued.
   if (
-    bytes.length <= SEAL ||
+    bytes.length <= SEAL_BYTES ||
     bytes.toString('base64url') !== token ||
-    !timingSafeEqual(bytes.subarray(0, SEAL), sealOf(world, purpose, text))
+    !timingSafeEqual(bytes.subarray(0, SEAL_BYTES), sealOf(world, purpose, text))
   )
     return undefined
   return JSON.parse(text) as readonly unknown[]

@@ -1,6 +1,6 @@
 /**
- * Sends commands under new command ids. The actor takes no such command for a repeat of an earlier
- * one.
+ * Sends commands under new command ids. The actor therefore treats none of them as a repeat of an
+ * earlier command.
  */
 import type { Kind, Origin } from '../../protocol/entry.ts'
 import type { CommandInput, CommandName, CommandReply } from '../../protocol/queries/commands.ts'

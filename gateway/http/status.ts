@@ -30,7 +30,7 @@ export interface Readiness {
 }
 
 /**
- * Returns the answer of `/readyz`: 200 with warnings, or 503 with the reasons.
+ * Returns the response of `/readyz`: 200 with warnings, or 503 with the reasons.
  * @param stopping whether the gateway accepts no new work.
  * @param query the query string. With `for=reads`, storage that accepts no changes is only a
  * warning. All gateways report such storage at the same time, and a load balancer that removed all

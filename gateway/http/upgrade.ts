@@ -7,7 +7,7 @@ import { STATUS_CODES } from 'node:http'
 import { socketBearerPrefix, socketProtocol } from '../../protocol/workers/socket.ts'
 import { type Presented, parseAuthorization, parseCredential } from '../auth/keys.ts'
 
-/** The answer to a refused upgrade. `retry_after` is in seconds. */
+/** The response to a refused upgrade. `retry_after` is in seconds. */
 export interface Rejection {
   readonly status: number
   readonly body: unknown
@@ -16,7 +16,7 @@ export interface Rejection {
 
 /**
  * Returns the credential of an upgrade request, from its `Authorization` header or else from its
- * subprotocols. `protocol` is the subprotocol to select; it is empty if there is none.
+ * subprotocols. `protocol` is the subprotocol to select. It is empty if there is none.
  * `isAnonymous` is true if the request has no credential.
  */
 export function presentedIn(

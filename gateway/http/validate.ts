@@ -129,7 +129,7 @@ export function readBody(
       message: `is not JSON: ${(error as Error).message.slice(0, 200)}`,
     })
   }
-  const fault = unsafe(value)
+  const fault = unsafeValueFault(value)
   if (fault) return refuseFields({ ...fault, field: fault.field || 'body' })
   if (!schema) {
     const extra =
@@ -180,7 +180,7 @@ function withoutNulls(schema: Described, value: unknown): unknown {
  * as 1e999, which are parsed as infinity. JSON cannot express infinity, so memory and journal would
  * differ.
  */
-export const unsafe = (value: unknown): FieldError | undefined =>
+export const unsafeValueFault = (value: unknown): FieldError | undefined =>
   isSuspect(value, 1) ? suspect(value) : undefined
 
 /**

@@ -5,7 +5,7 @@
  */
 import { type JsonObject, parseTimestamp, timestamp } from '../../protocol/common.ts'
 import { type LogFrame, type LogLine, logLimits } from '../../protocol/jobs/logs.ts'
-import { unsafe } from '../http/validate.ts'
+import { unsafeValueFault } from '../http/validate.ts'
 
 /** Replaces credentials in a text. */
 type Mask = (text: string) => string
@@ -14,7 +14,7 @@ type Mask = (text: string) => string
  * Number of characters beyond the limit that are examined. They are needed to recognize a
  * credential that begins before the limit.
  */
-const MARGIN = 2048
+const MARGIN_LENGTH = 2048
 /** The mark at the end of a text that was cut. */
 const CUT = '…'
 
@@ -42,9 +42,11 @@ export function storedLine(
 const valid = (text: string): string => Buffer.from(text).toString()
 
 function shortened(text: string, mask: Mask): { readonly text: string; readonly cut: boolean } {
-  const long = text.length > logLimits.text + MARGIN
+  const long = text.length > logLimits.text + MARGIN_LENGTH
   // The examined part may end within a credential, which then cannot be recognized.
-  const part = long ? text.slice(0, logLimits.text + MARGIN).replace(/\S{1,1024}$/, '') : text
+  const part = long
+    ? text.slice(0, logLimits.text + MARGIN_LENGTH).replace(/\S{1,1024}$/, '')
+    : text
   const masked = mask(valid(part))
   const bytes = Buffer.from(masked)
   if (!long && bytes.length <= logLimits.text) return { text: masked, cut: false }
@@ -55,7 +57,7 @@ function shortened(text: string, mask: Mask): { readonly text: string; readonly 
 }
 
 function fitting(fields: JsonObject, mask: Mask): JsonObject | undefined {
-  if (unsafe(fields)) return undefined
+  if (unsafeValueFault(fields)) return undefined
   const masked = masking(fields, mask) as JsonObject
   return Buffer.byteLength(JSON.stringify(masked)) <= logLimits.fields ? masked : undefined
 }

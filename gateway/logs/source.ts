@@ -6,7 +6,7 @@ import { isRefusal } from '../../protocol/errors.ts'
 import type { LogFilters } from '../../protocol/jobs/logs.ts'
 import type { World } from '../ports.ts'
 import type { Follower, Page } from '../streams/follow.ts'
-import { WITHIN } from '../streams/follow.ts'
+import { MAX_WAIT_MS } from '../streams/follow.ts'
 import type { Source } from '../streams/followers.ts'
 import { frame } from '../streams/sse.ts'
 import { endsRun } from '../streams/timeline.ts'
@@ -59,7 +59,7 @@ export function logSource(world: World, project: string, run: string, given: Log
       const standing = fresh === undefined ? await runStanding(world, project, run) : undefined
       if (standing && isRefusal(standing)) return standing
       const limit = behind ? PAGE.long : PAGE.usual
-      const until = world.now() + WITHIN
+      const until = world.now() + MAX_WAIT_MS
       for (;;) {
         const page = await read(after, limit)
         // Announced lines may have been deleted, so the wait for them is bounded.

@@ -19,7 +19,7 @@ import { redactionOf } from '../queries/redact.ts'
 import { storedLine } from './lines.ts'
 import type { LogStore } from './ports.ts'
 
-/** A lease of a worker session, and the queue that granted it. */
+/** The lease of a job that a worker session holds, with the queue that granted the lease. */
 export interface LogLease {
   readonly project: string
   readonly queue: AddressOf<'queue'>
@@ -46,7 +46,7 @@ type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {
   readonly logs?: LogStore
 }
 
-/** Default limits of the lines of one attempt of a job: lines per second, and bytes. */
+/** Default limits per attempt of a job: `rate` in lines per second, and `bytes` of all lines. */
 export const jobLogLimits = { rate: 1000, bytes: 16 * 1_048_576 } as const
 /**
  * Maximum burst, in seconds: the lines of this many seconds at the permitted rate may arrive at the
@@ -130,11 +130,9 @@ class Writer {
   #confirmedAt = Number.NEGATIVE_INFINITY
   #credit: number
   #credited: number
-  /**
-   * Bytes that may still be written under the lease, and the number of dropped lines not reported
-   * yet.
-   */
+  /** Number of bytes that may still be written under the lease. */
   #left: number
+  /** Number of dropped lines that no stored line has reported yet. */
   #dropped = 0
   #full = false
   #over = false

@@ -1,6 +1,6 @@
 /**
  * Handles `tools/call`: converts the call of a tool to a call of the tool's API row, and the
- * outcome to an MCP answer. Streams of calls are in `follow.ts`, and the format of results is in
+ * outcome to an MCP response. Streams of calls are in `follow.ts`, and the format of results is in
  * `result.ts`.
  *
  * Invariants:
@@ -24,13 +24,13 @@ import { faultsOf as misshapen } from '../../protocol/rules/schema-faults/faults
 import type { WorkflowRun } from '../../protocol/runs/schema.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { perform } from '../command.ts'
-import { ended } from '../commands/actions.ts'
+import { waitForRunEnd } from '../commands/actions.ts'
 import { keyOf } from '../http/idempotency.ts'
 import type { Exchange } from '../http/respond.ts'
 import { runQuery } from '../query.ts'
 import { labelOf } from './cancel.ts'
 import { followCall, type Waiting } from './follow.ts'
-import { good, refusedCall, resultOf, shownRun, unfinished } from './result.ts'
+import { refusedCall, resultOf, shownRun, successResult, unfinished } from './result.ts'
 import { denied, type Offered, offeredAs, offeredIn } from './tools.ts'
 
 /** Maximum wait for the result of a call without a stream, in milliseconds. */
@@ -64,7 +64,8 @@ const relayed = (
  * Handles a call of a tool.
  * @param id id of the JSON-RPC request.
  * @param params parameters of the JSON-RPC request, not validated.
- * @returns the answer; a refusal for the HTTP request; or undefined when the answer is a stream.
+ * @returns the response; a refusal for the HTTP request; or undefined when the response is a
+ *   stream.
  */
 export async function callTool(
   edge: Edge,
@@ -102,12 +103,14 @@ export async function callTool(
   if (offered.row === 'run.get') {
     const found = await runQuery(edge, row)
     return given(
-      isRefusal(found) ? refusedCall(found, brand) : good(shownRun(found.body as WorkflowRun)),
+      isRefusal(found)
+        ? refusedCall(found, brand)
+        : successResult(shownRun(found.body as WorkflowRun)),
     )
   }
   const run_id = await begin(edge, row, offered.lasts ? labelOf(edge, call, id) : undefined)
   if (isRefusal(run_id)) return given(refusedCall(run_id, brand))
-  if (!offered.lasts) return answered(id, good({ run_id, status: 'started' }))
+  if (!offered.lasts) return answered(id, successResult({ run_id, status: 'started' }))
   const waiting: Waiting = {
     name: offered.name,
     row: offered.row,
@@ -118,7 +121,7 @@ export async function callTool(
     at: 0,
   }
   if (takesStream(call)) return followCall(edge, row, exchange, promiseOf(offered), waiting, true)
-  await ended(edge, scopeId(edge, call), run_id, CALL_TIMEOUT_MS)
+  await waitForRunEnd(edge, scopeId(edge, call), run_id, CALL_TIMEOUT_MS)
   return given(
     (await resultOf(edge, row, promiseOf(offered), run_id)) ??
       unfinished(run_id, `${brand}_run_get`, brand),

@@ -17,8 +17,8 @@ import { sleep } from '../timing.ts'
 const LOOKS = [0, 250, 1000]
 
 /**
- * Returns the external id of the run of a call. Returns undefined when the client has no session;
- * such a client cannot cancel calls.
+ * Returns the external id of the run of a call. Returns undefined when the client has no session.
+ * Such a client cannot cancel calls.
  */
 export function labelOf(
   { world }: Edge,

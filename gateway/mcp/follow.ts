@@ -11,7 +11,13 @@
  * M3. The progress number counts the events of the run, and continues after a reconnection.
  */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
-import { answered, faulty, notice, PRIMED, type RpcId } from '../../protocol/mcp/messages.ts'
+import {
+  answered,
+  EMPTY_EVENTS_SINCE,
+  faulty,
+  notice,
+  type RpcId,
+} from '../../protocol/mcp/messages.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { guardOf } from '../guard.ts'
 import { type Binding, openCursor, sealCursor } from '../http/cursor.ts'
@@ -22,17 +28,20 @@ import { progressSpelling, reader } from './progress.ts'
 import { type Promised, resultOf } from './result.ts'
 
 /**
- * A call in progress, as sealed into frame ids: its request id, its run, and the progress so far.
+ * The state of a call in progress. Each frame id contains it in sealed form, so a client can
+ * resume the stream at any gateway (M1).
  */
 export interface Waiting {
-  /** The tool's name in the catalog, and the name of its row. */
+  /** The tool's name in the catalog. */
   readonly name: string
+  /** The name of the tool's row. */
   readonly row: string
   readonly run_id: string
   readonly id: RpcId
   readonly token?: RpcId
-  /** The number of events of the run so far, and the cursor of the last event. */
+  /** The number of events of the run so far. */
   readonly seen: number
+  /** The cursor of the last event of the run. */
   readonly at: number
 }
 
@@ -46,7 +55,7 @@ export const frameOf = (message: object, id?: string): string =>
 export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
 /** Returns whether the client supports frames with empty data. */
 export const reads = ({ incoming }: Call): boolean =>
-  (incoming.header('mcp-protocol-version') ?? '') >= PRIMED
+  (incoming.header('mcp-protocol-version') ?? '') >= EMPTY_EVENTS_SINCE
 /**
  * Returns the binding with which frame ids are sealed: the caller, the project and the kind of
  * stream.

@@ -3,7 +3,7 @@
  * their handlers, and handles `initialize`, `ping` and `tools/list` itself.
  *
  * An MCP session is only an id that the client receives and repeats. No gateway stores it, so each
- * message may go to a different gateway. A client without a session cannot cancel calls; everything
+ * message may go to a different gateway. A client without a session cannot cancel calls. Everything
  * else works without a session.
  */
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
@@ -114,7 +114,7 @@ async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>)
 }
 
 /**
- * Handles a message. Requests are answered; notifications and responses receive 202, unless a
+ * Handles a message. Requests are answered. Notifications and responses receive 202, unless a
  * cancellation fails because the service is unavailable.
  */
 async function answer(edge: Edge, call: Call, exchange: Exchange): Promise<Given> {

@@ -12,7 +12,7 @@ interface Line {
 }
 
 /** The types of events with a message. All other events only count as progress. */
-const told: ReadonlySet<string> = new Set([
+const withMessage: ReadonlySet<string> = new Set([
   'run.started',
   'run.resumed',
   'step.started',
@@ -36,7 +36,7 @@ export const progressSpelling = {
   spell(record: RunEventRecord): string {
     const line: Line = {
       c: record.sequence,
-      ...(told.has(record.event_type) && { m: messageOf(record) }),
+      ...(withMessage.has(record.event_type) && { m: messageOf(record) }),
     }
     return `${JSON.stringify(line)}\n`
   },

@@ -13,7 +13,7 @@ import type { World } from '../ports.ts'
 
 const text = (content: string): McpResult['content'] => [{ type: 'text', text: content }]
 /** Returns a successful result, which contains the output as text and as data. */
-export const good = (output: JsonObject, meta?: JsonObject): McpResult => ({
+export const successResult = (output: JsonObject, meta?: JsonObject): McpResult => ({
   content: text(JSON.stringify(output)),
   structuredContent: output,
   ...(meta && { _meta: meta }),
@@ -26,7 +26,7 @@ const failed = (why: string, meta?: JsonObject): McpResult => ({
 
 /**
  * Converts a refusal to a failed result, so that the model can react to it. Refusals for missing
- * permissions, and those with a status of 500 or more, are returned unchanged; they become the
+ * permissions, and those with a status of 500 or more, are returned unchanged. They become the
  * answer to the HTTP request.
  */
 export function refusedCall(refusal: Refusal, brand: string): McpResult | Refusal {
@@ -125,5 +125,5 @@ async function readResult(
           `${faults.map(({ field, message }) => `${field}: ${message}`).join('\n')}\n${JSON.stringify(output)}`,
         meta,
       )
-    : good(output, meta)
+    : successResult(output, meta)
 }

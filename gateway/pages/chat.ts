@@ -1,6 +1,6 @@
 /**
  * Serves the chat page: an empty document, its style sheet, and the modules of its program. The
- * program itself is in `client/chat`. The document is the same for all users; the program
+ * program itself is in `client/chat`. The document is the same for all users. The program
  * authenticates its own requests, like any client.
  */
 import { createHash } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
  * Serves the console: one empty document for all its addresses, and the files of its program. The
- * document is the same for all users; the program signs in and sends its own requests.
+ * document is the same for all users. The program signs in and sends its own requests.
  *
  * Invariants:
  * C1. Only scripts with the nonce of the document, and the scripts that they load, are executed.
@@ -43,6 +43,7 @@ const PATHS = [
   '/organization/*',
 ] as const
 
+/** Number of random bytes of the nonce in the content security policy. */
 const NONCE_BYTES = 16
 const policyOf = (nonce: string): string =>
   [

@@ -183,7 +183,7 @@ function ofWorkflow({
 /**
  * Returns the catalog entries sorted by name. An action of the project replaces an action of the
  * organization with the same name, and both replace a built-in action.
- * @param name limits the entries to this name; without it, all entries are returned.
+ * @param name limits the entries to this name. Without it, all entries are returned.
  */
 export async function entriesOf(
   world: Asking,
@@ -234,7 +234,10 @@ export const callersOf = (name: string, brand: string): string =>
  * Returns an entry for the API. The description of a built-in action states who can call the
  * action, because `readiness` does not show this.
  */
-const told = (entry: CatalogEntry, { settings }: Pick<World, 'settings'>): CatalogEntry =>
+const publishedEntry = (
+  entry: CatalogEntry,
+  { settings }: Pick<World, 'settings'>,
+): CatalogEntry =>
   entry.source === 'platform'
     ? {
         ...entry,
@@ -246,10 +249,12 @@ const told = (entry: CatalogEntry, { settings }: Pick<World, 'settings'>): Catal
 export const catalogQueries: Readonly<Record<string, LocalQuery>> = {
   'catalog.actions': answer<'catalog.actions'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)
-    return isRefusal(entries) ? entries : { items: entries.map((entry) => told(entry, world)) }
+    return isRefusal(entries)
+      ? entries
+      : { items: entries.map((entry) => publishedEntry(entry, world)) }
   }),
   'catalog.action': answer<'catalog.action'>(async ({ world, project = '' }, { action_name }) => {
     const found = await findEntry(world, project, action_name)
-    return isRefusal(found) ? found : told(found, world)
+    return isRefusal(found) ? found : publishedEntry(found, world)
   }),
 }

@@ -16,7 +16,7 @@ const DEFAULT = { tail: 200, max_bytes: 64_000 } as const
  * The number of additional bytes that are read before the returned bytes. They are needed to redact
  * a credential that begins before the returned bytes.
  */
-const MARGIN = 2048
+const MARGIN_BYTES = 2048
 
 /**
  * The query `environment.worker_logs`. It is refused with `environment_worker_unavailable` when the
@@ -57,7 +57,7 @@ async function readLogs(
           environment_id: id,
           log_name,
           tail,
-          max_bytes: max_bytes + MARGIN,
+          max_bytes: max_bytes + MARGIN_BYTES,
         })
   if (!found) return refuse('environment_worker_unavailable')
   const redact = redactionOf(world.settings.key_prefix)

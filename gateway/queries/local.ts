@@ -34,12 +34,12 @@ import {
   answer,
   before,
   DEFAULT_LIMIT,
-  found,
   type LocalContext,
   type LocalQuery,
   newestFirst,
   newestPage,
   organizationOf,
+  orNotFound,
   pageOf,
   projectOf,
 } from '../listing.ts'
@@ -143,7 +143,7 @@ const live = (known: OrganizationDirectory, id = ''): Project | undefined => {
 
 /**
  * Calls `use` with all roles: the system roles, weakest first, then the roles of the project,
- * newest first. `rank` returns the position of a system role; the roles of the project share the
+ * newest first. `rank` returns the position of a system role. The roles of the project share the
  * last rank.
  */
 async function everyRole<T>(
@@ -180,7 +180,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     ),
   ),
   'project.get': answer<'project.get'>((context) =>
-    organizationOf(context, (known) => found(live(known, context.project))),
+    organizationOf(context, (known) => orNotFound(live(known, context.project))),
   ),
   'project.capabilities': answer<'project.capabilities'>(async ({ caller: { permissions } }) => ({
     can_manage_project: permissions.has('project.admin'),
@@ -193,13 +193,13 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     ),
   ),
   'key.get_organization': answer<'key.get_organization'>((context, { id }) =>
-    keys.organization(context, (all) => found(keyIn(all, id))),
+    keys.organization(context, (all) => orNotFound(keyIn(all, id))),
   ),
   'key.list': answer<'key.list'>((context) =>
     keys.project(context, (all) => newestPage(context, 'key.list', Object.values(all))),
   ),
   'key.get': answer<'key.get'>((context, { id }) =>
-    keys.project(context, (all) => found(keyIn(all, id))),
+    keys.project(context, (all) => orNotFound(keyIn(all, id))),
   ),
 
   'principal.list': answer<'principal.list'>((context, input) =>
@@ -210,7 +210,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     })),
   ),
   'principal.get': answer<'principal.get'>((context, { id }) =>
-    projectOf(context, ({ principals }) => found(getOwn(principals, id))),
+    projectOf(context, ({ principals }) => orNotFound(getOwn(principals, id))),
   ),
 
   'user.list': answer<'user.list'>((context, { include_disabled }) =>
@@ -225,7 +225,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     ),
   ),
   'user.get': answer<'user.get'>((context, { id }) =>
-    projectOf(context, (known) => found(personIn(known, id))),
+    projectOf(context, (known) => orNotFound(personIn(known, id))),
   ),
   'token.list': answer<'token.list'>((context, { id }) =>
     keys.person(context, id, (all) => newestPage(context, 'token.list', all)),
@@ -279,7 +279,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     }),
   ),
   'role.get': answer<'role.get'>((context, { id }) =>
-    everyRole(context, (roles) => found(roles.find((role) => role.id === id))),
+    everyRole(context, (roles) => orNotFound(roles.find((role) => role.id === id))),
   ),
   'assignment.list': answer<'assignment.list'>((context, { principal_id, role_id }) =>
     projectOf(context, ({ assignments }) => ({

@@ -11,7 +11,7 @@ import { loopNamed } from '../commands/loops.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 
 /** The latest time that a timestamp can state: the end of the year 9999. */
-const MAX_TIME = 253_402_300_799_999
+const MAX_TIME_MS = 253_402_300_799_999
 
 /** Handlers of the query rows, by row name. */
 export const loopQueries: Readonly<Record<string, LocalQuery>> = {
@@ -52,7 +52,7 @@ export const loopQueries: Readonly<Record<string, LocalQuery>> = {
           actual: since,
         })
       const times: string[] = []
-      for (let at = nextFire(schedule, from, from); at !== undefined && at <= MAX_TIME; ) {
+      for (let at = nextFire(schedule, from, from); at !== undefined && at <= MAX_TIME_MS; ) {
         times.push(timestamp(at))
         if (times.length === count) break
         at = nextFire(schedule, at, from)

@@ -29,7 +29,7 @@ export const queryRows = (
 ): Found => withLimit(limit, world.view(project, 'table.query', { ...question, limit }))
 
 /**
- * Answers `table.search`. Semantic and hybrid searches use the embedding model; the view alone
+ * Answers `table.search`. Semantic and hybrid searches use the embedding model. The view alone
  * answers keyword searches.
  */
 export const searchRows = (

@@ -9,7 +9,7 @@ const POLL_MS = 200
 
 /**
  * Returns a function that reads the conversion of a file, and waits while it is in progress.
- * @param session_id the session of the files; without one, no conversion is known.
+ * @param session_id the session of the files. Without one, no conversion is known.
  * @param limitMs milliseconds for which all calls together wait.
  * @param signal ends the wait.
  */

@@ -1,7 +1,7 @@
 /**
  * Resolves the agent and the definition of a turn before the command that starts the turn is sent.
  * The rules for merging the layers of a definition are in protocol/agents/definition.ts. Tools are
- * resolved only at this point; the session receives the list of granted tools.
+ * resolved only at this point. The session receives the list of granted tools.
  */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
@@ -90,7 +90,7 @@ export async function findAgent(
   return isRefusal(source) ? source : source.agent
 }
 /** Returns the agent if it is active, otherwise the refusal `agent_inactive`. */
-export const inUse = (agent: Agent): Agent | Refusal =>
+export const requireActive = (agent: Agent): Agent | Refusal =>
   agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: agent.id })
 /**
  * Finds the active agent that a reference identifies. Refused with `not_found` when there is none,
@@ -102,11 +102,11 @@ export async function agentOf(
   ref: { readonly id?: string; readonly name?: string },
 ): Promise<Agent | Refusal> {
   const agent = await findAgent(asking, project, ref)
-  return isRefusal(agent) ? agent : inUse(agent)
+  return isRefusal(agent) ? agent : requireActive(agent)
 }
 
 /** The fields of a request that affect the definition of its turn. */
-export interface Wanted {
+export interface DefinitionRequest {
   readonly config?: InlineConfig
   /**
    * The permissions of the caller that sent `config`. The caller needs a permission for each tool
@@ -141,7 +141,7 @@ async function effectiveIn(
   project: string,
   agent: Agent,
   session: Settings,
-  { config, author, operation, step, trigger, bundle: known }: Wanted,
+  { config, author, operation, step, trigger, bundle: known }: DefinitionRequest,
   given?: AgentSource,
 ): Promise<EffectiveDefinition | Refusal> {
   const source = given ?? (await sourceOf(edge, project, agent.id))
@@ -219,10 +219,10 @@ export async function define(
   project: string,
   agent: Agent,
   session: Settings,
-  wanted: Wanted,
+  wanted: DefinitionRequest,
   given?: AgentSource,
 ): Promise<Defined | Refusal> {
-  const usable = inUse(agent)
+  const usable = requireActive(agent)
   if (isRefusal(usable)) return usable
   const found = await effectiveIn(edge, project, agent, session, wanted, given)
   if (isRefusal(found)) return found
@@ -279,14 +279,14 @@ export async function define(
   }
 }
 /**
- * Returns the environment for the tools that work in an environment: the one that the run
- * specifies, or else the agent's own. Returns undefined when no tool works in an environment. The
- * first call of such a tool creates the environment.
+ * Returns the environment for the tools that work in an environment: the environment that the run
+ * specifies, or else the environment of the agent. Returns undefined when no tool works in an
+ * environment. The first call of such a tool creates the environment.
  */
 function environmentOf(
   tools: readonly GrantedTool[],
   { id, principal_id }: Agent,
-  { environment }: Wanted,
+  { environment }: DefinitionRequest,
 ): TurnEnvironment | undefined {
   if (!tools.some(({ name }) => isEnvironmentAction(name))) return undefined
   return (

@@ -11,7 +11,7 @@ import {
   fileOf,
   isOffice,
   textName,
-  unread,
+  unreadFileBlock,
 } from '../../protocol/sessions/attachments.ts'
 import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'
 import type { Files } from '../ports.ts'
@@ -94,17 +94,19 @@ async function show(
   const type = String(block['media_type'])
   const office = isOffice(type)
   const text = office || type.startsWith('text/')
-  if (!text && !reads(type)) return [unread(block, 'the model cannot read files of this type'), 0]
+  if (!text && !reads(type))
+    return [unreadFileBlock(block, 'the model cannot read files of this type'), 0]
   const size = Number(block['size_bytes'])
-  if (!office && (text ? size : Math.ceil(size / 3) * 4) > left) return [unread(block, CROWDED), 0]
+  if (!office && (text ? size : Math.ceil(size / 3) * 4) > left)
+    return [unreadFileBlock(block, CROWDED), 0]
   const bytes = office
     ? await textOf(files, name, () => conversion?.(id))
     : ((await files?.get(name)) ?? 'it no longer exists')
-  if (typeof bytes === 'string') return [unread(block, bytes), 0]
+  if (typeof bytes === 'string') return [unreadFileBlock(block, bytes), 0]
   const data = Buffer.from(bytes).toString(text ? 'utf8' : 'base64')
   const sent = text ? Buffer.byteLength(JSON.stringify(data)) : data.length
   return sent > left
-    ? [unread(block, CROWDED), 0]
+    ? [unreadFileBlock(block, CROWDED), 0]
     : [
         {
           ...block,

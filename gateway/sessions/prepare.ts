@@ -27,7 +27,7 @@ import type { Identity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { sleep } from '../timing.ts'
 import { attachmentPreparations } from './attach.ts'
-import { define, findAgent, inUse, type Wanted } from './definition.ts'
+import { type DefinitionRequest, define, findAgent, requireActive } from './definition.ts'
 import { type Located, locate, standingOf } from './session-id.ts'
 import { sealTranscriptCursor } from './transcript/transcript-cursor.ts'
 
@@ -116,7 +116,7 @@ const update = ({ world }: Edge, { body, caller }: Call): Prepared | Refusal =>
 function orRepeat(
   defined: Defined | Refusal,
   key: string | undefined,
-  { config }: Wanted,
+  { config }: DefinitionRequest,
 ): Keyed | Refusal {
   if (!isRefusal(defined) || !key?.trim()) return defined
   const fields = (defined.details?.['fields'] ?? []) as readonly FieldError[]
@@ -152,12 +152,12 @@ async function invoke(
   const { id, place, session, born } = located
   const defined = orRepeat(
     await define(edge, scopeId(edge, call), agent, session ?? seeded(seed), {
-      ...(call.body as Wanted),
+      ...(call.body as DefinitionRequest),
       author: call.caller.permissions,
       trigger: 'invoke',
     }),
     input.idempotency_key?.trim() || repeatable,
-    call.body as Wanted,
+    call.body as DefinitionRequest,
   )
   return isRefusal(defined)
     ? defined
@@ -191,7 +191,7 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
   )
   if (isRefusal(located)) return located
   // An existing session is only returned, so its agent need not be active.
-  const usable = located.session ? agent : inUse(agent)
+  const usable = located.session ? agent : requireActive(agent)
   return isRefusal(usable)
     ? usable
     : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
@@ -212,7 +212,7 @@ async function definedIn(
   edge: Edge,
   call: Call,
   session: Session,
-  wanted: Wanted,
+  wanted: DefinitionRequest,
 ): Promise<Defined | Refusal> {
   const agent = await findAgent(edge, scopeId(edge, call), { id: session.agent_id })
   return isRefusal(agent) ? agent : define(edge, scopeId(edge, call), agent, session, wanted)
@@ -233,7 +233,7 @@ const turning =
   async (edge, call, { seed }) => {
     const session = await sessionOf(edge, call)
     if (isRefusal(session)) return session
-    const { operation, idempotency_key } = call.body as Wanted & Partial<Said>
+    const { operation, idempotency_key } = call.body as DefinitionRequest & Partial<Said>
     const found = await definedIn(edge, call, session, {
       ...(operation && { operation }),
       ...(starts !== 'nothing' && { trigger: 'turn' }),
@@ -248,7 +248,7 @@ const turning =
   }
 /**
  * Prepares an append. Appended messages may trigger a compaction if the definition of the session's
- * agent is valid; the answer then waits for the end of the compaction.
+ * agent is valid. The answer then waits for the end of the compaction.
  */
 const append: Prepare = async (edge, call) => {
   const session = await sessionOf(edge, call)

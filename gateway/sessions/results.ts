@@ -7,7 +7,7 @@ import { isRefusal } from '../../protocol/errors.ts'
 import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
 import { toolUses } from '../../protocol/sessions/turns/blocks.ts'
 import type { World } from '../ports.ts'
-import { cameTo } from './transcript/notes.ts'
+import { toolResultData } from './transcript/notes.ts'
 
 /**
  * Returns the results so far of the tool calls of streaming rows, in the format of the older
@@ -30,5 +30,5 @@ export async function knownResults(
   const open = uses()
   return known
     .filter(({ result }) => open.has(result.tool_use_id))
-    .map((one) => cameTo(one, world.now()))
+    .map((one) => toolResultData(one, world.now()))
 }

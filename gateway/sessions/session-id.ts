@@ -35,7 +35,7 @@ export interface Located {
  * Finds the session of a request: its id, and the `Place` with which it is created if it does not
  * exist.
  * @param owned given for a run. `scope_ref_id` is the loop or workflow whose scope contains the
- * key; without it, the key belongs to the scope of the agent.
+ * key. Without it, the key belongs to the scope of the agent.
  * @param seed seed of the request's idempotency key, so that repeats get the same new session.
  */
 export async function locate(

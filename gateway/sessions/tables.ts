@@ -10,12 +10,12 @@ import type { GrantedTool, TurnDefinition } from '../../protocol/sessions/turns/
 import type { Column, Table } from '../../protocol/tables/schema.ts'
 import type { World } from '../ports.ts'
 
-/** Maximum number of described tables; the newest are described. */
+/** Maximum number of described tables. The newest are described. */
 const MAX_TABLES = 20
 /** Maximum number of columns per table. */
 const MAX_COLUMNS = 50
 /** Maximum number of characters per description of a column. */
-const MAX_COLUMN_DESCRIPTION = 200
+const MAX_DESCRIPTION_LENGTH = 200
 /** Maximum total size of the description, in bytes. */
 const MAX_BYTES = 16_384
 
@@ -83,6 +83,6 @@ function lineOf(
     ...(required && !isIdentity ? ['required'] : []),
     ...(deprecated ? ['deprecated'] : []),
   ]
-  const about = description === undefined ? '' : `: ${cut(description, MAX_COLUMN_DESCRIPTION)}`
+  const about = description === undefined ? '' : `: ${cut(description, MAX_DESCRIPTION_LENGTH)}`
   return `- ${name} (${facts.join(', ')})${about}`
 }

@@ -119,14 +119,17 @@ export async function remembered(
       if (bytes > max_bytes)
         return mode === 'full'
           ? { memory_fault: `The memory of the agent is larger than ${max_bytes} bytes.` }
-          : told(mode, lines)
+          : memoryOf(mode, lines)
       lines.push(line)
     }
     after = page.position
   } while (after !== undefined && lines.length < MAX_ENTRIES)
-  return told(mode, lines)
+  return memoryOf(mode, lines)
 }
-const told = (mode: 'index' | 'full', lines: readonly string[]): Pick<TurnDefinition, 'memory'> =>
+const memoryOf = (
+  mode: 'index' | 'full',
+  lines: readonly string[],
+): Pick<TurnDefinition, 'memory'> =>
   lines.length === 0
     ? {}
     : {

@@ -13,7 +13,7 @@ import type { TurnDefined, TurnWanted } from '../../protocol/runs/turns.ts'
 import { isPrivate } from '../../protocol/sessions/visibility.ts'
 import { bundleOf } from '../commands/resolver/resolve.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
-import { agentOf, define, type Wanted } from './definition.ts'
+import { agentOf, type DefinitionRequest, define } from './definition.ts'
 import { locate } from './session-id.ts'
 
 const REVIEWER =
@@ -61,7 +61,7 @@ async function named(
 function environmentFor(
   { id, principal_id }: Pick<Agent, 'id' | 'principal_id'>,
   { environment, agent_environment, no_environment }: TurnWanted,
-): Pick<Wanted, 'environment'> {
+): Pick<DefinitionRequest, 'environment'> {
   if (no_environment) return { environment: null }
   if (environment) return { environment }
   if (!agent_environment) return {}

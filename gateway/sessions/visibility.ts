@@ -2,7 +2,7 @@
  * Checks whether a caller may read a session. A session of a channel is readable by the readers of
  * the channel, and a private session as described in protocol/sessions/visibility.ts. Any other
  * session is readable by every caller in the project. A caller that may not read a session receives
- * the same answer as for a session that does not exist. The view decides; this file only caches
+ * the same answer as for a session that does not exist. The view decides. This file only caches
  * which sessions every caller may read.
  */
 import type { Shape } from '../../protocol/contract.ts'

@@ -23,14 +23,14 @@ import { type Call, type Edge, scopeId } from '../call.ts'
 import type { Sink } from '../http/respond.ts'
 import type { World } from '../ports.ts'
 import type { Item } from './chunk.ts'
-import { type Follower, WITHIN } from './follow.ts'
+import { type Follower, MAX_WAIT_MS } from './follow.ts'
 import type { Source } from './followers.ts'
 import { frame } from './sse.ts'
 
 /** Maximum number of events per query. */
 const PAGE = 100
 /** Types of events that are read from the view, because their entry contains only the changes. */
-const told: ReadonlySet<string> = new Set(['message.updated', 'channel.updated'])
+const incompleteTypes: ReadonlySet<string> = new Set(['message.updated', 'channel.updated'])
 
 const itemOf = (record: ChannelEventRecord): Item => ({
   cursor: record.sequence,
@@ -93,7 +93,7 @@ export function channelSource(world: World, project: string, id: string): Source
   return {
     key: `channel ${project} ${id}`,
     comment: ': keepalive',
-    ask: (after, fresh) => ask(after, PAGE, fresh, WITHIN),
+    ask: (after, fresh) => ask(after, PAGE, fresh, MAX_WAIT_MS),
     newest: async () => {
       const page = await ask(Number.MAX_SAFE_INTEGER, 1)
       return isRefusal(page) ? page : { ...page, oldest: 0, more: false }
@@ -101,7 +101,7 @@ export function channelSource(world: World, project: string, id: string): Source
     subscribe: (follower: Follower) =>
       world.live(project, 'channel', id, (placed) => {
         const { entry } = placed
-        if (placed.stripped || entry.events.some(({ type }) => told.has(type)))
+        if (placed.stripped || entry.events.some(({ type }) => incompleteTypes.has(type)))
           follower.notice(lastCursor(placed))
         else
           follower.hear(

@@ -3,7 +3,7 @@
  * once for all clients. It is small compared with the limit of unsent data per client, so that a
  * slow client is detected between two chunks. Chunks are written by `follow.ts`.
  */
-import { WHOLE } from '../http/respond.ts'
+import { MAX_WRITE_BYTES } from '../http/respond.ts'
 
 /** An item of a sequence: its cursor, and the text of its frames. */
 export interface Item {
@@ -13,16 +13,17 @@ export interface Item {
 /** Items that are written together. */
 export interface Chunk {
   readonly items: readonly Item[]
-  /** Cursors of the first and the last item. */
+  /** Cursor of the first item. */
   readonly first: number
+  /** Cursor of the last item. */
   readonly last: number
   readonly content: string | Uint8Array
 }
 /**
  * Number of characters at which a chunk ends. The last item may make a chunk longer. The number is
- * less than `WHOLE`, so that most chunks still fit into one write.
+ * less than `MAX_WRITE_BYTES`, so that most chunks still fit into one write.
  */
-const SIZE = WHOLE - 1000
+const SIZE = MAX_WRITE_BYTES - 1000
 
 const chunkOf = (items: readonly Item[], encoded: boolean): Chunk => {
   const text =

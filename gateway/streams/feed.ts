@@ -7,7 +7,7 @@ import { isRefusal } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'
 import type { World } from '../ports.ts'
 import type { Item } from './chunk.ts'
-import { type Follower, WITHIN } from './follow.ts'
+import { type Follower, MAX_WAIT_MS } from './follow.ts'
 import type { Source } from './followers.ts'
 import { frameOf } from './sse.ts'
 
@@ -43,7 +43,7 @@ export function feedSource(world: World, project: string): Source {
         after,
         behind ? PAGE.long : PAGE.usual,
         fresh === undefined ? undefined : Math.min(fresh, after + 1),
-        WITHIN,
+        MAX_WAIT_MS,
       )
       if (isRefusal(page)) return page
       return {

@@ -14,8 +14,8 @@
  *     page without `fresh` counts only up to its own end, because the view may have read the last
  *     committed position from a replaced stream leader. Received cursors that no page covers are
  *     then requested with `fresh`.
- * F4. A view that does not become current within `WITHIN` returns the events that it has. They are
- *     sent, and the query is repeated.
+ * F4. A view that does not become current within `MAX_WAIT_MS` returns the events that it has. They
+ *     are sent, and the query is repeated.
  * F5. A client that does not read is removed from `#live`, and continues with replay when its
  *     socket has drained, so nothing is buffered here.
  */
@@ -44,7 +44,7 @@ export interface Page {
   readonly late?: boolean | undefined
 }
 /** Maximum time in milliseconds for which a query waits for the view to become current. */
-export const WITHIN = 1000
+export const MAX_WAIT_MS = 1000
 /**
  * Queries the page after a cursor. The page must be complete up to the cursor `fresh` or, without
  * `fresh`, up to everything that was committed before the query. `behind` is true if the previous

@@ -29,7 +29,7 @@ interface Followed {
   close(): void
 }
 export interface Followers {
-  /** Returns the follower of a source; it exists until every caller has released it. */
+  /** Returns the follower of a source. It exists until every caller has released it. */
   hold(source: Source): Hold<Followed>
   /** Ends the streams of all clients. */
   stop(): void

@@ -16,7 +16,7 @@ import { accessTo, channelSource, watched } from './channel-stream.ts'
 import { feedSource } from './feed.ts'
 import type { Followers, Source } from './followers.ts'
 import { beginFrame, cursorOfText, openStream } from './sse.ts'
-import { aloud, timelineSource } from './timeline.ts'
+import { timelineSource, withModelOutput } from './timeline.ts'
 
 /** Wraps a sink. `revoked` is called instead of ending the sink when the access is revoked. */
 type Watch = (sink: Sink, revoked?: () => void) => Sink
@@ -43,7 +43,7 @@ const followed: Readonly<Record<string, Followed>> = {
             edge.world,
             scopeId(edge, call),
             call.slots['id'] ?? '',
-            call.name === 'run.events' ? aloud : undefined,
+            call.name === 'run.events' ? withModelOutput : undefined,
           )
         : refuse('not_found'),
   },
@@ -149,7 +149,7 @@ export interface OpenedSequence<Cursor = number> {
    * @param revoked called instead of ending the sink after the event that revokes access.
    */
   join(sink: Sink, revoked?: () => void): void
-  /** Releases the follower; must be called once the client has left. */
+  /** Releases the follower. Must be called once the client has left. */
   release(): void
 }
 /**

@@ -12,7 +12,7 @@ import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import type { Preview } from '../../protocol/sessions/transcript/previews.ts'
 import type { World } from '../ports.ts'
 import type { Item } from './chunk.ts'
-import { type Follower, WITHIN } from './follow.ts'
+import { type Follower, MAX_WAIT_MS } from './follow.ts'
 import type { Source } from './followers.ts'
 import { frame } from './sse.ts'
 
@@ -38,7 +38,7 @@ const framed: Spelling = {
  * The format with the model output of the run. The output is sent once, while it is generated, and
  * has no cursor.
  */
-export const aloud: Spelling = {
+export const withModelOutput: Spelling = {
   ...framed,
   name: 'run aloud',
   preview: ({ delta, run_id, session_id, turn_id, job_id, sequence, at, worker_id, model }) =>
@@ -105,7 +105,7 @@ export function timelineSource(
         'timeline',
         { run_id: run, after, limit: PAGE },
         fresh,
-        WITHIN,
+        MAX_WAIT_MS,
       )
       if (isRefusal(page)) return page
       if (!page.exists) return refuse(page.late ? 'service_unavailable' : 'not_found')

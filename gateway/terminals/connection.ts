@@ -58,11 +58,13 @@ export class TerminalConnection {
   readonly #input = new ByteWindow(terminalLimits.input_window)
   readonly #began: number
   #state: 'new' | 'opening' | 'open' | 'closed' = 'new'
-  /** Sequence numbers of the next input and of the next output. */
+  /** Sequence number of the next input. */
   #sent = 0
+  /** Sequence number of the next output. */
   #expected = 0
-  /** Times of the last input or output, and of the last message of the worker's gateway. */
+  /** Time of the last input or output. */
   #active: number
+  /** Time of the last message from the worker's gateway. */
   #heard: number
   #stop: () => void
 

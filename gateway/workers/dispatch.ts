@@ -5,7 +5,7 @@ import { draining } from './drain.ts'
 import { type Edge, limits } from './edge.ts'
 import { delta, heartbeat, log } from './heartbeat.ts'
 import { claim } from './jobs/claim.ts'
-import { narrowed } from './jobs/eligible.ts'
+import { claimFilters } from './jobs/eligible.ts'
 import { remind } from './jobs/hint.ts'
 import { settle } from './jobs/offers.ts'
 import { tell } from './presence.ts'
@@ -75,7 +75,7 @@ export function dispatch(edge: Edge, connection: Connection, incoming: Incoming)
  */
 function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void {
   if (frame.queues || frame.action_names || frame.models) {
-    session.wants = edge.wants(narrowed(session.wants.filters, frame))
+    session.wants = edge.wants(claimFilters(session.wants.filters, frame))
     void tell(edge, session)
   }
   if (frame.available_slots !== undefined)

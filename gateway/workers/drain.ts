@@ -6,7 +6,7 @@
 import { command, type Edge, registryOf } from './edge.ts'
 import { dismiss } from './jobs/claim.ts'
 import { giveBack } from './jobs/held-leases.ts'
-import { calm } from './jobs/hint.ts'
+import { stopReminders } from './jobs/hint.ts'
 import { settle, unreserve } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 
@@ -17,7 +17,7 @@ import type { Session } from './session.ts'
  */
 export function drain(edge: Edge, session: Session): void {
   session.draining = true
-  calm(session)
+  stopReminders(session)
   dismiss(edge, session)
   giveBack(edge, session)
   for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)

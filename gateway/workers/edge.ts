@@ -21,7 +21,7 @@ import { openPreviews, type Previews } from '../sessions/transcript/previews.ts'
 import type { Connection } from './connection.ts'
 import { openWorkerTerminals, type WorkerTerminals } from './environments/terminals.ts'
 import { type Answers, answers } from './jobs/answers.ts'
-import { sharedWants, type Wants } from './jobs/eligible.ts'
+import { createFilterCache, type PreparedFilters } from './jobs/eligible.ts'
 import type { OfferSubscription } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 import { TimerWheel } from './timer-wheel.ts'
@@ -31,8 +31,9 @@ import { TimerWheel } from './timer-wheel.ts'
  * and a function that checks the access again.
  */
 export interface Grant {
-  /** The project's id and handle. */
+  /** The project's id. */
   readonly project: string
+  /** The project's handle. */
   readonly handle: string
   readonly principal: Principal
   readonly credential?: Credential
@@ -68,11 +69,9 @@ export const limits = {
    * two announcements of demand.
    */
   batch: 5,
-  /**
-   * `remind` is the time between repetitions of `work.available`. `hint` is the minimum time
-   * between a `work.available` and the first reminder after it.
-   */
+  /** Time between repetitions of `work.available`. */
   remind: 5000,
+  /** Minimum time between a `work.available` and the first reminder after it. */
   hint: 1000,
   /** Time between checks that credentials are still valid. */
   recheck: 5000,
@@ -81,11 +80,9 @@ export const limits = {
    * the sockets, and for the storage of log lines.
    */
   stop: 3000,
-  /**
-   * Maximum number of frames that are buffered during a registration, and of open claims of a
-   * session.
-   */
+  /** Maximum number of frames that are buffered during a registration. */
   backlog: 256,
+  /** Maximum number of open claims of a session. */
   claims: 8,
   /**
    * Number of `Order` objects of a project (one for each queue and capability) at which idle ones
@@ -115,7 +112,7 @@ export interface Edge {
   readonly connections: Set<Connection>
   readonly timerWheel: TimerWheel
   /** Prepares filters for matching. Equal filters usually share one object. */
-  readonly wants: (filters: Filters) => Wants
+  readonly wants: (filters: Filters) => PreparedFilters
   /** The current `Session` object of each session, by session id. */
   readonly sessions: Map<string, Session>
   readonly markets: Map<string, OfferSubscription>
@@ -138,7 +135,7 @@ export const openEdge = (world: World, serves: Serves): Edge => ({
   serves,
   connections: new Set(),
   timerWheel: new TimerWheel(world),
-  wants: sharedWants(),
+  wants: createFilterCache(),
   sessions: new Map(),
   markets: new Map(),
   answers: answers(() => world.now()),
@@ -168,8 +165,8 @@ export const command = <K extends 'queue' | 'worker' | 'environment', N extends 
 ): Promise<Outcome<CommandReply<K, N>>> => track(edge, submit(edge, grant, to, name, input, id))
 
 /**
- * Sends a command as `command` does, for callers that track it themselves. An exception is logged
- * and returned as the refusal `internal`, so that callers handle only one kind of failure.
+ * Sends a command as `command` does, but does not track it. The caller must do so. An exception is
+ * logged and returned as the refusal `internal`, so that callers handle only one kind of failure.
  */
 export function submit<K extends 'queue' | 'worker' | 'environment', N extends CommandName<K>>(
   { world }: Edge,

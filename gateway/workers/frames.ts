@@ -1,5 +1,5 @@
 /**
- * Parses inbound frames. Every frame is validated against its schema before it is handled; of an
+ * Parses inbound frames. Every frame is validated against its schema before it is handled. Of an
  * invalid report, only the valid part is handled. A fault contains the frame's `message_id`, so
  * that the worker can match the error to the frame. The schemas are in protocol/workers/socket.ts.
  */

@@ -5,10 +5,10 @@
  */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Up } from '../../protocol/workers/socket.ts'
-import { unsafe } from '../http/validate.ts'
+import { unsafeValueFault } from '../http/validate.ts'
 import { command, type Edge, queueOf } from './edge.ts'
-import { ended, leaseUntil } from './jobs/held-leases.ts'
-import { hear, type Session } from './session.ts'
+import { leaseUntil, removeEndedLease } from './jobs/held-leases.ts'
+import { recordFrame, type Session } from './session.ts'
 
 type Beat = {
   readonly alive: boolean
@@ -25,7 +25,7 @@ export async function heartbeat(
   session: Session,
   { job_id, lease_token, message_id }: Frame<'job.heartbeat'>,
 ): Promise<void> {
-  hear(session, job_id, lease_token, edge.world.now())
+  recordFrame(session, job_id, lease_token, edge.world.now())
   const beat = await renew(edge, session, job_id, lease_token)
   if (!beat) return
   const cancel = beat.alive
@@ -54,7 +54,7 @@ export async function delta(
   if (!held || (held.token !== undefined && held.token !== lease_token)) return
   held.heard = now
   const { session_id, model } = held
-  if (session_id !== undefined && !unsafe(delta)) {
+  if (session_id !== undefined && !unsafeValueFault(delta)) {
     edge.previews.publish(
       {
         project: session.project,
@@ -87,7 +87,7 @@ export function log(
   const queue = queueOf(edge, session.project, job_id, lease_token)
   const lost = () =>
     session.connection.fail('lease_lost', `the lease of ${job_id} is lost`, message_id)
-  hear(session, job_id, lease_token, edge.world.now())
+  recordFrame(session, job_id, lease_token, edge.world.now())
   const { project, id } = session
   if (queue) edge.logs.write({ project, queue, job_id, lease_token, session: id }, lines, lost)
   else lost()
@@ -109,7 +109,7 @@ async function renew(
   if (isRefusal(outcome)) return undefined
   const beat = outcome.reply
   const held = session.held.get(job_id)
-  if (!beat.alive) ended(edge, session, job_id, lease_token)
+  if (!beat.alive) removeEndedLease(edge, session, job_id, lease_token)
   else if (held && (held.token ?? lease_token) === lease_token) {
     held.until = leaseUntil(edge, edge.world.settings.timing.lease)
     held.beaten = edge.world.now()

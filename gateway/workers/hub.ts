@@ -15,7 +15,7 @@ import { dispatch } from './dispatch.ts'
 import { type Grant, limits, openEdge, type Serves } from './edge.ts'
 import { receive } from './jobs/assign.ts'
 import { dismiss } from './jobs/claim.ts'
-import { gained, settle } from './jobs/offers.ts'
+import { handleCapacityGain, settle } from './jobs/offers.ts'
 
 /** The worker connections of a gateway. */
 export interface Hub {
@@ -23,7 +23,7 @@ export interface Hub {
   connect(grant: Grant, pipe: Pipe): Connection
   /**
    * Handles a message to this gateway's mailbox. `ok` is false when the message is for a session
-   * that is not connected here, or for a job that the session cannot take.
+   * that is not connected here, or for a job that the session cannot accept.
    */
   receive(message: GatewayMessage): MaybePromise<{ ok: boolean }>
   /**
@@ -93,7 +93,7 @@ export function openHub(world: World, serves: Serves = () => ({ byService: false
             expel(connection, verdict[0], refusal.message ?? verdict[1])
         // The agent may have become active or inactive.
         else if (group[0]?.grant.asleep)
-          for (const { session } of group) if (session) gained(edge, session)
+          for (const { session } of group) if (session) handleCapacityGain(edge, session)
       }),
     )
   }

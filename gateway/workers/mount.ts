@@ -1,6 +1,6 @@
 /**
  * Serves the worker socket with uWebSockets.js. This is the only file of the folder that uses the
- * library; the decisions are in `upgrade.ts` and `hub.ts`.
+ * library. The decisions are in `upgrade.ts` and `hub.ts`.
  *
  * Invariants:
  * M1. A request is copied before the first asynchronous step, and a response is never used after it
@@ -40,7 +40,7 @@ const IDLE_TIMEOUT_S = 120
 /** Maximum number of unsent bytes of a socket. */
 const MAX_UNSENT_BYTES = 16 * 1_048_576
 /** Number of characters of waiting frames at which the frames are written immediately. */
-const WAITING = 16 * 1024
+const MAX_WAITING_LENGTH = 16 * 1024
 /** Maximum number of UTF-8 bytes per UTF-16 code unit of a text. */
 const MAX_BYTES_PER_UNIT = 3
 const stopping: Rejection = {
@@ -151,7 +151,7 @@ export class SocketPipe implements Pipe {
     if (this.#capacity - MAX_BYTES_PER_UNIT * this.#length < 0) return false
     this.#length += text.length
     if (this.#waiting.push(text) === 1) setImmediate(() => this.#flush())
-    if (this.#length >= WAITING) this.#flush()
+    if (this.#length >= MAX_WAITING_LENGTH) this.#flush()
     return true
   }
   ping(): void {

@@ -7,7 +7,7 @@ import type { WorkerCommands } from '../../protocol/workers/commands.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
 import { command, type Edge, registryOf } from './edge.ts'
 import { expire, giveBack, lapse } from './jobs/held-leases.ts'
-import { calm } from './jobs/hint.ts'
+import { stopReminders } from './jobs/hint.ts'
 import { settle, unreserve } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 import type { Task } from './timer-wheel.ts'
@@ -106,7 +106,7 @@ async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promi
 export function leave(edge: Edge, session: Session): void {
   if (session.closed) return
   session.closed = true
-  calm(session)
+  stopReminders(session)
   edge.terminals.leave(session)
   if (session.beating) edge.timerWheel.remove(session.beating)
   session.flushing?.()

@@ -13,10 +13,10 @@ import { closeCodes, type Register } from '../../protocol/workers/socket.ts'
 import type { Connection } from './connection.ts'
 import { command, type Edge, secret } from './edge.ts'
 import {
-  type Barred,
   confirmEnvironment,
   enterEnvironment,
   placeOf,
+  type RegistrationFault,
 } from './environments/registration.ts'
 import { countLeases } from './jobs/leases.ts'
 import { settle } from './jobs/offers.ts'
@@ -134,7 +134,7 @@ const accepted = ({ logs }: Edge, wanted: readonly string[]): string[] =>
 
 function expelled(
   connection: Connection,
-  { code, message }: Barred,
+  { code, message }: RegistrationFault,
   message_id: string | undefined,
 ): void {
   connection.registering = false

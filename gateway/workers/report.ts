@@ -9,14 +9,14 @@ import { errors, isRefusal } from '../../protocol/errors.ts'
 import type { JobReport } from '../../protocol/internal.ts'
 import type { CommandReply } from '../../protocol/queries/commands.ts'
 import { sizes, type Up } from '../../protocol/workers/socket.ts'
-import { unsafe } from '../http/validate.ts'
+import { unsafeValueFault } from '../http/validate.ts'
 import type { Outcome } from '../ports.ts'
 import { backoffMs, sleep } from '../timing.ts'
 import { type Edge, queueOf, secret, submit, track } from './edge.ts'
-import { ended } from './jobs/held-leases.ts'
+import { removeEndedLease } from './jobs/held-leases.ts'
 import { settle } from './jobs/offers.ts'
 import { checkReferences } from './jobs/references.ts'
-import { hear, reported, type Session } from './session.ts'
+import { recordFrame, recordReport, type Session } from './session.ts'
 
 type Frame = Extract<Up, { type: 'job.report' }>
 type Result = 'accepted' | 'duplicate' | 'lease_lost'
@@ -50,10 +50,10 @@ export function report(
   const waiting = [message_id]
   session.reports.set(key, waiting)
   const now = world.now()
-  hear(session, job_id, lease_token, now)
+  recordFrame(session, job_id, lease_token, now)
   // Called while the lease is still current, so that the remaining lines are stored.
   edge.logs.end(job_id, lease_token)
-  reported(session, job_id, lease_token, now)
+  recordReport(session, job_id, lease_token, now)
   settle(edge, session)
   const input = outcomeOf(frame, bytes)
   const id = secret(world, 12)
@@ -81,7 +81,7 @@ function conclude(
   outcome: Decided,
 ): void {
   const decided = isRefusal(outcome) ? 'lease_lost' : outcome.reply.outcome
-  ended(edge, session, job_id, lease_token)
+  removeEndedLease(edge, session, job_id, lease_token)
   if (decided === 'accepted' && result) {
     const checked = checkReferences(edge.world, session.project, job_id, result)
     if (checked) void track(edge, checked)
@@ -108,7 +108,7 @@ function outcomeOf(
 ): JobReport {
   const lease = { job_id, lease_token }
   if (status === 'completed') {
-    const fault = result && unsafe(result)
+    const fault = result && unsafeValueFault(result)
     if (fault)
       return {
         ...lease,

@@ -36,8 +36,11 @@ export const knownAction = (
 const readsOnly = (name: EnvironmentActionName): boolean =>
   (environmentActions[name] as EnvironmentAction).annotations.read_only === true
 
+/** The service itself executes the job. */
 const SERVICE: Served = { byService: true }
+/** Workers execute the job. */
 const WORKERS: Served = { byService: false }
+/** Workers execute the job. It survives more lost leases, because it can be repeated safely. */
 const REPEATED: Served = { byService: false, losses: REPEATABLE_LOSSES }
 /**
  * Creates the function that determines which jobs the service executes itself: jobs of the executor

@@ -6,7 +6,7 @@
  * S1. `held` contains the leases of this session that the gateway has learned of, including the
  *     leases of the jobs in `ready`.
  * S2. The gateway takes a job only if `limit` exceeds the number of held, unreported jobs plus the
- *     number of reserved slots. `freeSlots` is checked before a slot is reserved, and a job that
+ *     number of reserved slots. `takeableJobs` is checked before a slot is reserved, and a job that
  *     arrives without a reservation is refused when no slot is free.
  * S3. Leases survive the connection. When a session is closed, only jobs that were never written to
  *     the socket return to their queues.
@@ -14,7 +14,7 @@
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Connection } from './connection.ts'
-import { eligible, type Wants } from './jobs/eligible.ts'
+import { eligible, type PreparedFilters } from './jobs/eligible.ts'
 import type { Task } from './timer-wheel.ts'
 
 /**
@@ -62,7 +62,7 @@ export interface Listened {
 /** An open claim. It is due at the end of its poll time. */
 export interface Claim extends Task {
   readonly message_id: string | undefined
-  wants: Wants
+  wants: PreparedFilters
   slots: number
 }
 /**
@@ -70,7 +70,7 @@ export interface Claim extends Task {
  * it has just reported a job. `since` is the time of this event in Unix milliseconds.
  */
 interface Expected {
-  readonly wants: Wants
+  readonly wants: PreparedFilters
   readonly slots: number
   readonly since: number
 }
@@ -82,10 +82,10 @@ interface Registered {
   readonly worker: string
   readonly connection: Connection
   readonly concurrency: number
-  readonly wants: Wants
+  readonly wants: PreparedFilters
   /**
-   * Whether the leases from before this connection have been counted. Until then, the session takes
-   * no jobs.
+   * Whether the leases from before this connection have been counted. Until then, the session
+   * accepts no jobs.
    */
   readonly counted: boolean
   readonly draining: boolean
@@ -104,7 +104,7 @@ export class Session {
   readonly connection: Connection
   readonly concurrency: number
   readonly hasTerminals: boolean
-  wants: Wants
+  wants: PreparedFilters
   /**
    * Maximum number of jobs that the session may execute concurrently: the concurrency limit, or
    * less after a `worker.ready` with fewer slots.
@@ -112,14 +112,12 @@ export class Session {
   limit: number
   readonly ready: Ready[] = []
   readonly claims: Claim[] = []
-  /**
-   * `next` is the claim that is expected while none is open. `prompt` is true if the last expected
-   * claim arrived within `PROMPT_MS`.
-   */
+  /** The claim that is expected while none is open. */
   next: Expected | undefined
+  /** Whether the last expected claim arrived within `PROMPT_MS`. */
   prompt = false
   /** The filters for which this session listens to offers. */
-  listening: readonly Wants[] = []
+  listening: readonly PreparedFilters[] = []
   /** The subscriptions of these filters. */
   listened: readonly Listened[] = []
   /** Whether the session is among the claimants of these subscriptions. */
@@ -127,22 +125,18 @@ export class Session {
   counted: boolean
   draining: boolean
   closed = false
-  /**
-   * `told` are the filters that the registry has stored. `notifying` is true while they are being
-   * updated.
-   */
-  told: Wants
+  /** The filters that the registry has stored. */
+  told: PreparedFilters
+  /** Whether the filters in the registry are being updated. */
   notifying = false
   /**
    * The value of the project's counter (`served` in `jobs/offers.ts`) when this session was last
    * chosen for a job.
    */
   served = 0
-  /**
-   * `hinted` is the time at which `work.available` was last sent. `reminder` cancels its next
-   * repetition.
-   */
+  /** Time at which `work.available` was last sent. */
   hinted = 0
+  /** Cancels the next repetition of `work.available`. */
   reminder: (() => void) | undefined
   /** Cancels the timer that batches jobs into one answer. */
   flushing: (() => void) | undefined
@@ -226,22 +220,33 @@ export class Session {
 const PROMPT_MS = 50
 
 /** Returns the number of free slots, as this gateway counts them. It can be negative. */
-export const free = (session: Session): number => session.limit - session.busy - session.promised
+export const unusedSlots = (session: Session): number =>
+  session.limit - session.busy - session.promised
 
 /** Records that a claim with the given number of slots is expected. */
-export function expect(session: Session, wants: Wants, slots: number, since: number): void {
+export function expectClaim(
+  session: Session,
+  wants: PreparedFilters,
+  slots: number,
+  since: number,
+): void {
   session.next = { wants, slots, since }
 }
 /**
  * Records that a claim arrived. If it was prompt, jobs may be taken for the next expected claim
  * before that claim arrives.
  */
-export function met(session: Session, now: number): void {
+export function recordClaim(session: Session, now: number): void {
   if (session.next) session.prompt = now - session.next.since <= PROMPT_MS
   session.next = undefined
 }
 /** Records that the connection received a frame about a job, so the worker still has the job. */
-export function hear(session: Session, job_id: string, lease_token: string, now: number): void {
+export function recordFrame(
+  session: Session,
+  job_id: string,
+  lease_token: string,
+  now: number,
+): void {
   const held = session.held.get(job_id)
   if (held && (held.token ?? lease_token) === lease_token) held.heard = now
 }
@@ -250,43 +255,50 @@ export function hear(session: Session, job_id: string, lease_token: string, now:
  * Records that the worker reported a job that it holds. The slot of the job is then free. If no
  * claim is open, a claim is expected.
  */
-export function reported(session: Session, job_id: string, lease_token: string, now: number): void {
+export function recordReport(
+  session: Session,
+  job_id: string,
+  lease_token: string,
+  now: number,
+): void {
   if (session.held.get(job_id)?.token !== lease_token || session.reported.has(job_id)) return
   session.reported.add(job_id)
   if (session.claims.length === 0)
-    expect(session, session.next?.wants ?? session.wants, (session.next?.slots ?? 0) + 1, now)
+    expectClaim(session, session.next?.wants ?? session.wants, (session.next?.slots ?? 0) + 1, now)
 }
 
 /**
  * Returns the number of further jobs that may be taken for the session: the remaining slots of its
  * latest claim or, after a prompt claim, of the expected claim, but at most the free slots.
  */
-export function freeSlots(session: Session, now: number): number {
+export function takeableJobs(session: Session, now: number): number {
   const { next, prompt } = session
   const claim =
     session.claims.at(-1) ?? (prompt && next && now - next.since <= PROMPT_MS ? next : undefined)
-  if (!claim || !takes(session)) return 0
-  return Math.min(claim.slots - session.ready.length - session.promised, free(session))
+  if (!claim || !takesJobs(session)) return 0
+  return Math.min(claim.slots - session.ready.length - session.promised, unusedSlots(session))
 }
 /**
  * Returns whether a job matches an open claim of the session or, without an open claim, its
  * expected claim.
  */
-export const claims = ({ claims, next }: Session, job: JobHeader, queue: string): boolean =>
+export const matchesClaim = ({ claims, next }: Session, job: JobHeader, queue: string): boolean =>
   claims.length > 0
     ? claims.some(({ wants }) => eligible(job, queue, wants))
     : next !== undefined && eligible(job, queue, next.wants)
 
-/** Returns whether the session currently takes jobs. */
-export const takes = (session: Session): boolean =>
+/** Returns whether the session currently accepts jobs. */
+export const takesJobs = (session: Session): boolean =>
   session.counted &&
   !session.draining &&
   !session.closed &&
   session.connection.grant.asleep?.() !== true
 
 /**
- * Returns whether the worker should receive `work.available`: it takes jobs, has no open claim, and
- * has a free slot or a ready job.
+ * Returns whether the worker should receive `work.available`: it accepts jobs, has no open claim,
+ * and has a free slot or a ready job.
  */
 export const idle = (session: Session): boolean =>
-  takes(session) && session.claims.length === 0 && (free(session) > 0 || session.ready.length > 0)
+  takesJobs(session) &&
+  session.claims.length === 0 &&
+  (unusedSlots(session) > 0 || session.ready.length > 0)

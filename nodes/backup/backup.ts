@@ -17,11 +17,16 @@ import { snapshotStream } from '../nats/journal/copy.ts'
 import { createJournal } from '../nats/journal/journal.ts'
 import { createRegistry } from '../nats/journal/registry.ts'
 import type { Nats } from '../nats/server/connect.ts'
-import { ELECTING, type Layout, patiently, RESTORING } from '../nats/server/provision.ts'
+import {
+  ELECTION_TIMEOUT_MS,
+  type Layout,
+  RESTORING,
+  retryOperation,
+} from '../nats/server/provision.ts'
 import { StartFault } from '../process/fault.ts'
 import { version } from '../version.ts'
 import { type ArchiveWriter, writeArchive } from './archive.ts'
-import { crosses } from './crossing.ts'
+import { hasCrossingEffect } from './crossing.ts'
 import { MANIFEST, type Manifest, type StreamCopy } from './manifest.ts'
 
 /**
@@ -50,7 +55,7 @@ export async function takeBackup(nats: Nats, to: string, progress: Progress): Pr
         'There is no installation of Baton on these NATS servers. Check the addresses in BATON_NATS.',
       )
     })
-  const records = await patiently(nats, 'A backup', list, ELECTING)
+  const records = await retryOperation(nats, 'A backup', list, ELECTION_TIMEOUT_MS)
   const layout = records.find(({ key }) => key === 'layout')
   if (records.some(({ key }) => key === RESTORING))
     throw new StartFault(
@@ -89,7 +94,7 @@ export async function takeBackup(nats: Nats, to: string, progress: Progress): Pr
 }
 
 /**
- * Copies everything once; returns undefined when the copies of the partitions are inconsistent with
+ * Copies everything once. Returns undefined when the copies of the partitions are inconsistent with
  * each other.
  */
 async function copy(
@@ -116,7 +121,7 @@ async function copy(
       from: before[partition]?.last ?? 0,
       last: streams[partition]?.state.last_seq ?? 0,
     }))
-    if (await crosses(journal, createBlobs(nats), layout.shards, copies)) return undefined
+    if (await hasCrossingEffect(journal, createBlobs(nats), layout.shards, copies)) return undefined
   }
   const definitions = `KV_${names.definitions}`
   if (await hasStream(nats, definitions))

@@ -19,7 +19,7 @@ interface Copy {
  * @param copies for each partition, its last sequence before any copy began, and the last sequence
  *   that its copy is certain to contain.
  */
-export async function crosses(
+export async function hasCrossingEffect(
   journal: Journal,
   blobs: Blobs,
   shards: number,

@@ -19,7 +19,12 @@ import {
 } from '../nats/journal/copy.ts'
 import { createRegistry } from '../nats/journal/registry.ts'
 import type { Nats } from '../nats/server/connect.ts'
-import { ELECTING, ensureConfig, patiently, RESTORING } from '../nats/server/provision.ts'
+import {
+  ELECTION_TIMEOUT_MS,
+  ensureConfig,
+  RESTORING,
+  retryOperation,
+} from '../nats/server/provision.ts'
 import { StartFault } from '../process/fault.ts'
 import type { Installation } from '../storage/installation.ts'
 import { readArchive } from './archive.ts'
@@ -64,10 +69,10 @@ export async function restoreBackup(
   const registry = createRegistry(nats, names.config)
 
   // Servers that have just started may still be electing a leader.
-  await patiently(nats, 'A restore', () => empty(nats, again), ELECTING)
-  await ensureConfig(nats, copies, ELECTING)
+  await retryOperation(nats, 'A restore', () => empty(nats, again), ELECTION_TIMEOUT_MS)
+  await ensureConfig(nats, copies, ELECTION_TIMEOUT_MS)
   const began = new Date().toISOString()
-  await patiently(nats, 'A restore', () => mark(registry, began), ELECTING)
+  await retryOperation(nats, 'A restore', () => mark(registry, began), ELECTION_TIMEOUT_MS)
   for (const stream of manifest.streams) {
     progress.begin(stream.stream, stream.bytes)
     try {
@@ -174,10 +179,10 @@ function compare({ stream, state }: StreamCopy, restored: StreamCopy['state']): 
     restored.messages >= state.messages
   )
     return
-  const told = ({ messages, first_seq, last_seq }: StreamCopy['state']) =>
+  const contentText = ({ messages, first_seq, last_seq }: StreamCopy['state']) =>
     `${messages} messages from ${first_seq} to ${last_seq}`
   throw new StartFault(
-    `${stream} was restored with ${told(restored)}, but the backup has ${told(state)}. ` +
+    `${stream} was restored with ${contentText(restored)}, but the backup has ${contentText(state)}. ` +
       'Repeat with --again; if that does not help, use another backup.',
   )
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run docs`: builds the documentation site in docs/.vitepress/dist; with `--serve`, it then
+ * `npm run docs`: builds the documentation site in docs/.vitepress/dist. With `--serve`, it then
  * serves the site on loopback until it is stopped. The site generator is a separate package in
  * docs/, which is installed when it is missing.
  */

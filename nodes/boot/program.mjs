@@ -172,7 +172,7 @@ export const bundleOf = (root) =>
   join(resolve(root), 'node_modules/.cache/baton', `${fingerprint(resolve(root))}.mjs`)
 
 /**
- * Returns the arguments with which node starts the program; the program's own arguments follow
+ * Returns the arguments with which node starts the program. The program's own arguments follow
  * them. If the bundle does not exist, a separate process builds it first. If the build fails, the
  * arguments load the sources directly.
  * @param {string} root folder of the project

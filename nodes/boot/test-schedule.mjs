@@ -16,6 +16,7 @@ const WAITING = new RegExp(
     '^test.scenarios.cluster.nats-(authentication|permissions-cluster)\\.test\\b',
   ].join('|'),
 )
+/** Maximum number of concurrent test files that mostly wait. */
 const MAX_WAITING = 2
 /**
  * Tests that collect garbage often. They start first, because a collection takes longer the more

@@ -131,10 +131,11 @@ export async function runTests(root, args, loader) {
     if (stopped) return true
     const hasPassed =
       why === '' && !lines.some((line) => /^not ok\b(?!.*# (?:skip|todo))/i.test(line))
+    const duration = (performance.now() - began).toFixed(0)
     for (const line of [
       `# Subtest: ${name}`,
       ...lines.map((line) => `    ${line}`),
-      `${hasPassed ? 'ok' : 'not ok'} 1 - ${name}${why && ` (${why})`} # time=${(performance.now() - began).toFixed(0)}ms`,
+      `${hasPassed ? 'ok' : 'not ok'} 1 - ${name}${why && ` (${why})`} # time=${duration}ms`,
     ])
       reader.line(line)
     return hasPassed

@@ -95,8 +95,8 @@ function watchSources(show, root, changed) {
 
 /**
  * Runs the unit tests, or the named tests, now and after every change, until Ctrl-C. If every named
- * file is a unit test and every named folder contains unit tests, only the unit tests run;
- * otherwise all named tests run.
+ * file is a unit test and every named folder contains unit tests, only the unit tests run.
+ * Otherwise all named tests run.
  * @param {string} root folder of the project
  * @param {readonly string[]} args of `npm test`: files, folders and options
  * @param {(line: string) => void} show

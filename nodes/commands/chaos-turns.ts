@@ -31,7 +31,7 @@ const TURNS_PER_FAULT = 15
  */
 const LEASE_S = 6
 
-/** Runs the chaos test and ends the process; the exit code is 0 when every guarantee was kept. */
+/** Runs the chaos test and ends the process. The exit code is 0 when every guarantee was kept. */
 export async function runTurnChaos(turns: number, seed: number): Promise<void> {
   const say = (line: string) => void process.stdout.write(`${line}\n`)
   const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))

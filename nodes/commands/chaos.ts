@@ -64,7 +64,7 @@ const number = (name: string, text: string, low: number, high: number): number =
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
 /**
- * Runs the chaos test; the exit code is 0 when every guarantee was kept.
+ * Runs the chaos test. The exit code is 0 when every guarantee was kept.
  * @throws StartFault when the test cannot start.
  */
 export async function runChaosCommand(given: Given): Promise<void> {

@@ -8,14 +8,14 @@ import { programOf, sourceOf } from '../boot/program.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const loader = import.meta.resolve('@oxc-node/core/register')
-/** Returns the arguments with which node starts this program; its own arguments follow them. */
+/** Returns the arguments with which node starts this program. Its own arguments follow them. */
 export const program = (): readonly string[] => programOf(root, loader)
 /** Returns the arguments with which node runs a TypeScript file. */
 export const source = (file: string): readonly string[] => sourceOf(file, loader)
 
 export interface Child {
   readonly pid: number
-  /** Resolves when the child is ready; rejects if it ends first. */
+  /** Resolves when the child is ready. Rejects if it ends first. */
   readonly ready: Promise<void>
   /** Resolves with the exit code, the signal that ended the child, or the error of its start. */
   readonly exited: Promise<string>

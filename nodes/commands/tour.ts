@@ -48,7 +48,7 @@ const answers = async (url: string): Promise<boolean> =>
     () => false,
   )
 
-/** Runs the tour; the exit code is 0 when every part had the expected outcome. */
+/** Runs the tour. The exit code is 0 when every part had the expected outcome. */
 export async function runTourCommand({
   server,
   key,

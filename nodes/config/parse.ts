@@ -62,7 +62,7 @@ export const each =
  * Parses a switch. Returns the parameter `on` if the switch is on, an empty text if it is off, and
  * any text that matches the pattern unchanged.
  */
-export const switched =
+export const parseSwitch =
   (on: string, pattern: RegExp): Parse<string> =>
   (text) =>
     /^(on|true|1|yes)$/i.test(text)
@@ -89,6 +89,7 @@ export const sync: Parse<string> = (text) =>
   text === 'always' || (parseDuration(text) ?? 0) >= 1000
     ? text
     : wrong('must be `always` or a duration of at least 1s, such as 2m')
+/** Number of bytes in each unit of size. */
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
   KiB: 2 ** 10,

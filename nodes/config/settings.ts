@@ -22,10 +22,10 @@ import {
   network,
   oneOf,
   origin,
+  parseSwitch,
   readable,
   replicas,
   secret,
-  switched,
   sync,
 } from './parse.ts'
 import { optional, setting, type ValuesOf } from './setting.ts'
@@ -261,7 +261,7 @@ export const table = {
   ),
   BATON_ANONYMOUS_WORKER: setting(
     'off',
-    switched('anonymous', /^\w{1,64}$/),
+    parseSwitch('anonymous', /^\w{1,64}$/),
     'Accept workers from this machine without a key, as this principal (on: `anonymous`); for ' +
       'development only',
   ),

@@ -3,7 +3,7 @@
  * whether another attempt may help.
  */
 
-import { unsafe } from '../../gateway/http/validate.ts'
+import { unsafeValueFault } from '../../gateway/http/validate.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { checkContext } from '../../protocol/sessions/check.ts'
 import type { AppContext } from '../../protocol/sessions/turns/context.ts'
@@ -12,7 +12,7 @@ import type { Failed, Received } from '../outbound/post.ts'
 import type { Outcome } from './handler.ts'
 
 /** Maximum number of characters of a response that a failure message contains. */
-const MAX_QUOTED = 500
+const MAX_QUOTED_LENGTH = 500
 /** Default maximum of the pause that a receiver may request, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 300_000
 
@@ -87,7 +87,7 @@ export function pauseOf(
 }
 
 /** Whether a status indicates a temporary failure. */
-export const passing = (status: number): boolean =>
+export const isTemporaryFailure = (status: number): boolean =>
   status === 408 || status === 429 || status >= 500
 const failed = (
   error_type: string,
@@ -97,7 +97,7 @@ const failed = (
 
 /**
  * Returns the outcome of an attempt. A temporary failure (no connection, no response in time, a
- * stopped attempt, 408, 429, 5xx) may be retried; any other failure is final.
+ * stopped attempt, 408, 429, 5xx) may be retried. Any other failure is final.
  * @param answer the response, or the failure of the request.
  * @param options `envelope`: media type of envelopes; `delay`: milliseconds between attempts;
  *   `now`: Unix milliseconds.
@@ -138,7 +138,7 @@ export function outcomeOf(
         `The endpoint returned a result of more than ${sizes.result} bytes.`,
         { final: true },
       )
-    const fault = unsafe(carried.result)
+    const fault = unsafeValueFault(carried.result)
     return fault
       ? failed(
           'invalid_response',
@@ -147,7 +147,7 @@ export function outcomeOf(
         )
       : { status: 'completed', ...carried }
   }
-  const said = body.toString('utf8').trim().slice(0, MAX_QUOTED)
+  const said = body.toString('utf8').trim().slice(0, MAX_QUOTED_LENGTH)
   const message =
     `The endpoint returned ${status}` +
     (status >= 300 && status < 400 ? '; redirects are not followed' : '') +
@@ -155,6 +155,8 @@ export function outcomeOf(
   return failed(
     `http_${status}`,
     message,
-    passing(status) ? again(Math.max(delay, pauseOf(retry_after, now))) : { final: true },
+    isTemporaryFailure(status)
+      ? again(Math.max(delay, pauseOf(retry_after, now)))
+      : { final: true },
   )
 }

@@ -17,10 +17,10 @@ import {
   type DeliveryOpening,
   pauseAfter,
 } from '../../protocol/webhooks/delivery.ts'
-import { ANSWER_SHOWN } from '../../protocol/webhooks/rows.ts'
+import { MAX_RESPONSE_CHARACTERS } from '../../protocol/webhooks/rows.ts'
 import type { Failed, Post, Received } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
-import { passing, pauseOf } from './answer.ts'
+import { isTemporaryFailure, pauseOf } from './answer.ts'
 import type { Handler, Outcome } from './handler.ts'
 import { openedUrl } from './open-url.ts'
 import { systemOrigin } from './system-origin.ts'
@@ -51,7 +51,8 @@ interface Without {
  * response.
  */
 const LIMITS = { timeout: 10_000, answer: 65_536 } as const
-const KEY = 32
+/** Size of a signing key in bytes. */
+const KEY_BYTES = 32
 const sealedElsewhere: Without = {
   error: 'The query of the URL cannot be decrypted; set the URL with its values again.',
   passes: true,
@@ -130,7 +131,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     const entries =
       text && (JSON.parse(Buffer.from(text).toString('utf8')) as Readonly<Record<string, string>>)
     const key = Buffer.from((entries && getOwn(entries, SIGNING_KEY)) ?? '', 'base64')
-    if (!found || key.length !== KEY)
+    if (!found || key.length !== KEY_BYTES)
       return {
         error: `The secret ${to.secret_ref} is missing, or its ${SIGNING_KEY} is not 32 bytes long.`,
         passes: true,
@@ -229,9 +230,9 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
 function excerptOf(answer: Received | Failed): { readonly answer?: string } {
   if ('failed' in answer) return {}
   const text = answer.body
-    .subarray(0, 4 * ANSWER_SHOWN)
+    .subarray(0, 4 * MAX_RESPONSE_CHARACTERS)
     .toString('utf8')
-    .slice(0, ANSWER_SHOWN)
+    .slice(0, MAX_RESPONSE_CHARACTERS)
     // Removes the first half of a surrogate pair that the cut has split.
     .replace(/[\ud800-\udbff]$/, '')
   return text === '' ? {} : { answer: text }
@@ -262,7 +263,7 @@ function resultOf(
     delivered: false,
     response_code: status,
     error,
-    ...(passing(status) && {
+    ...(isTemporaryFailure(status) && {
       pause: pauseAfter(attempt, chance, pauseOf(retry_after, now, Infinity)),
     }),
   }

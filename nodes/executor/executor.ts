@@ -25,7 +25,7 @@ import { queueOfLease } from '../../protocol/jobs/lease-token.ts'
 import type { CommandInput, CommandName } from '../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { shardOf } from '../../protocol/subjects.ts'
-import type { GatewayMessage, Offer, Taking } from '../../protocol/workers/messages.ts'
+import type { GatewayMessage, Offer, OfferReply } from '../../protocol/workers/messages.ts'
 import { type ClaimedJob, sizes } from '../../protocol/workers/socket.ts'
 import { type Handler, type Handlers, NOT_OURS, type Outcome } from './handler.ts'
 import { systemOrigin } from './system-origin.ts'
@@ -41,7 +41,7 @@ export interface ExecutorParts {
   /** Maximum number of concurrent jobs. */
   readonly limit: number
   /** Listens for offers of work. Returns a function that stops listening. */
-  listen(handler: (offer: Offer) => MaybePromise<Taking | undefined>): () => void
+  listen(handler: (offer: Offer) => MaybePromise<OfferReply | undefined>): () => void
 }
 type Wanted = Awaited<ReturnType<Handler['takes']>> | undefined
 export interface Executor {
@@ -78,7 +78,7 @@ interface Running {
 }
 
 /**
- * Replaces an outcome whose result exceeds the limit with a failure; the same limit applies to
+ * Replaces an outcome whose result exceeds the limit with a failure. The same limit applies to
  * workers. The failure is final, because another attempt would not make the result smaller.
  */
 const kept = (outcome: Outcome): Outcome =>
@@ -141,7 +141,7 @@ export function startExecutor({
     settle()
   }
 
-  function take({ project, jobs }: Offer): MaybePromise<Taking | undefined> {
+  function take({ project, jobs }: Offer): MaybePromise<OfferReply | undefined> {
     const known = jobs.map((job) => handlers[job.kind]?.takes(project, job))
     return known.some((one) => one instanceof Promise)
       ? Promise.all(known).then((all) => promise(project, jobs, all))
@@ -155,7 +155,7 @@ export function startExecutor({
     project: string,
     jobs: Offer['jobs'],
     known: readonly Wanted[],
-  ): Taking | undefined {
+  ): OfferReply | undefined {
     const takes: Take[] = []
     let busy = false
     for (const [i, job] of jobs.entries()) {

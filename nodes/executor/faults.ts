@@ -7,7 +7,7 @@ import type { Outcome } from './handler.ts'
 /** The first and the longest pause in milliseconds, without jitter. */
 const PAUSE = { first: 500, last: 30_000 } as const
 /** Maximum number of characters of a stored error message. */
-const MAX_MESSAGE = 500
+const MAX_MESSAGE_LENGTH = 500
 
 /** Why an attempt has no response. The failures in `passing` are temporary. */
 export type FaultName =
@@ -72,7 +72,10 @@ export function failedWith(
   spread: number,
   secret = '',
 ): Outcome {
-  const told = (secret === '' ? message : message.replaceAll(secret, '…')).slice(0, MAX_MESSAGE)
+  const told = (secret === '' ? message : message.replaceAll(secret, '…')).slice(
+    0,
+    MAX_MESSAGE_LENGTH,
+  )
   return {
     status: 'failed',
     error_type: is,

@@ -12,14 +12,14 @@ import type { Handler } from './handler.ts'
 import { refused } from './refused.ts'
 import { systemOrigin } from './system-origin.ts'
 
-/** Error types of failed steps, by the code of the refusal; other codes are used unchanged. */
+/** Error types of failed steps, by the code of the refusal. Other codes are used unchanged. */
 const names: Readonly<Partial<Record<Code, string>>> = {
   not_found: 'agent_not_found',
   bad_request: 'agent_invalid',
 }
 
 /** Creates the handler of jobs that look up the data for turns of runs. */
-export function openings(asking: CapabilityReader): Handler {
+export function createOpeningHandler(asking: CapabilityReader): Handler {
   const { world } = asking
   return {
     takes: () => ({}),
@@ -33,7 +33,7 @@ export function openings(asking: CapabilityReader): Handler {
         const error_type = names[found.refused]
         return { ...refused(found), ...(error_type !== undefined && { error_type }) }
       }
-      const told = await world.command({
+      const reply = await world.command({
         project,
         kind: 'run',
         id: run_id,
@@ -42,11 +42,11 @@ export function openings(asking: CapabilityReader): Handler {
         input: found,
         origin: systemOrigin(world, world.node),
       })
-      if (!isRefusal(told)) return { status: 'completed' }
+      if (!isRefusal(reply)) return { status: 'completed' }
       // The run has already stored a different definition of the agent, which the next attempt
       // uses.
-      if (told.refused !== 'conflict') return refused(told)
-      const { final: _, ...outcome } = refused(told)
+      if (reply.refused !== 'conflict') return refused(reply)
+      const { final: _, ...outcome } = refused(reply)
       return { ...outcome, retry_in: 0 }
     },
   }

@@ -19,7 +19,7 @@ const NOTHING: Shown = { show: () => {}, end: () => {} }
 
 /**
  * Creates the previews of attempts.
- * @param later calls a function after a number of milliseconds; the returned function cancels the
+ * @param later calls a function after a number of milliseconds. The returned function cancels the
  *   call.
  */
 export const previews =

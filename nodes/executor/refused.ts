@@ -5,7 +5,7 @@ import type { Outcome } from './handler.ts'
 /** Pause before another attempt, in milliseconds. */
 const PAUSE_MS = 500
 /** Maximum number of characters of a stored message. */
-const MAX_MESSAGE = 2000
+const MAX_MESSAGE_LENGTH = 2000
 
 /** Returns the outcome of an attempt that was refused. */
 export function refused(refusal: Refusal): Outcome {
@@ -14,7 +14,7 @@ export function refused(refusal: Refusal): Outcome {
   return {
     status: 'failed',
     error_type: code,
-    error_message: `${message}${fields}`.slice(0, MAX_MESSAGE),
+    error_message: `${message}${fields}`.slice(0, MAX_MESSAGE_LENGTH),
     ...('retryable' in errors[refusal.refused] ? { retry_in: PAUSE_MS } : { final: true as const }),
   }
 }

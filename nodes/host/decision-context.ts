@@ -10,7 +10,7 @@ import type { Random } from './ports.ts'
 /** Letters and digits that are hard to confuse. Each encodes 5 bits. */
 const SECRET = 'abcdefghijkmnpqrstuvwxyz23456789'
 /** Length of a secret in characters. */
-const LENGTH = 20
+const SECRET_LENGTH = 20
 
 export class DecisionContext implements Cause {
   readonly id: string
@@ -50,9 +50,9 @@ export class DecisionContext implements Cause {
     )
   }
   secret(): string {
-    const bytes = this.#random.bytes(LENGTH)
+    const bytes = this.#random.bytes(SECRET_LENGTH)
     let text = ''
-    for (let i = 0; i < LENGTH; i++) text += SECRET[(bytes[i] ?? 0) & 31]
+    for (let i = 0; i < SECRET_LENGTH; i++) text += SECRET[(bytes[i] ?? 0) & 31]
     return text
   }
 }

@@ -56,7 +56,7 @@ export class Host {
 
   /**
    * Returns the last acknowledged sequence of a partition if this node serves all shards of the
-   * partition and has a fresh lease; in this case, no other node can have written. Otherwise
+   * partition and has a fresh lease. In this case, no other node can have written. Otherwise
    * returns undefined.
    */
   end(partition: number): number | undefined {

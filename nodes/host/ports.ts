@@ -61,7 +61,7 @@ export interface Journal {
   position(partition: number): Promise<JournalPosition>
   /**
    * Passes every envelope of the partition with a sequence ≥ `from` to `on`, in order, until the
-   * returned function is called. A batch contains the envelopes that have arrived; the next batch
+   * returned function is called. A batch contains the envelopes that have arrived. The next batch
    * waits for the promise of `on`. Recovers automatically from lost consumers.
    */
   follow(

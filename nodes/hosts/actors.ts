@@ -9,7 +9,7 @@ type Name = Exclude<keyof EnvironmentCommands, 'wake'>
 type Input<N extends Name> = EnvironmentCommands[N]['input']
 type Reply<N extends Name> = EnvironmentCommands[N]['reply']
 /** The address of an environment. */
-export interface Of {
+export interface EnvironmentAddress {
   readonly project: string
   readonly environment_id: string
 }
@@ -20,13 +20,18 @@ const RETRY = { first: 500, last: 10_000 } as const
 export interface Actors {
   /** Sends a command. Resolves with `service_unavailable` when no owner answers in time. */
   send<N extends Name>(
-    of: Of,
+    of: EnvironmentAddress,
     name: N,
     input: Input<N>,
     command_id?: string,
   ): Promise<Outcome<Reply<N>>>
   /** Repeats a command under one id until it is decided, or `over` returns true. */
-  insist<N extends Name>(of: Of, name: N, input: Input<N>, over: () => boolean): Promise<void>
+  insist<N extends Name>(
+    of: EnvironmentAddress,
+    name: N,
+    input: Input<N>,
+    over: () => boolean,
+  ): Promise<void>
 }
 
 /** Creates the command sender of a host. */

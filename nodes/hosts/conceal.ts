@@ -2,12 +2,12 @@
 import type { WorkerLaunch } from './provider.ts'
 
 /** Minimum length of a value that is treated as a secret. */
-const MIN_SECRET = 16
+const MIN_SECRET_LENGTH = 16
 
-/** Returns a text without the given secrets. Values shorter than `MIN_SECRET` remain. */
-export const conceal = (text: string, secrets: readonly string[]): string =>
+/** Returns a text without the given secrets. Values shorter than `MIN_SECRET_LENGTH` remain. */
+export const redactSecrets = (text: string, secrets: readonly string[]): string =>
   secrets
-    .filter((secret) => secret.length >= MIN_SECRET)
+    .filter((secret) => secret.length >= MIN_SECRET_LENGTH)
     .reduce((shown, secret) => shown.replaceAll(secret, '[redacted]'), text)
 /** Returns the values of a launch that may be secrets. */
 export const secretsOf = ({ variables }: WorkerLaunch): readonly string[] =>

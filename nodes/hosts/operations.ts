@@ -4,7 +4,7 @@
  *
  * Invariants:
  * O1. At most one operation of an environment runs, and at most `limits.operations` altogether. A
- *     request that cannot start yet waits; a later request for the same environment replaces it.
+ *     request that cannot start yet waits. A later request for the same environment replaces it.
  * O2. The host performs only operations that it has claimed. When the environment answers that an
  *     operation is no longer current, the operation is aborted and its outcome is not reported.
  * O3. The abort of an operation removes nothing, because another host of the same place may already
@@ -17,17 +17,17 @@ import { atMost, every } from '../../gateway/timing.ts'
 import type { HostRequest, HostTask } from '../../protocol/environments/commands.ts'
 import { environmentLimits } from '../../protocol/environments/schema.ts'
 import { isRefusal } from '../../protocol/errors.ts'
-import type { Actors, Of } from './actors.ts'
+import type { Actors, EnvironmentAddress } from './actors.ts'
 import { type LaunchSettings, launchOf, type ProjectFacts } from './launch.ts'
 import { type Provider, ProviderFault } from './provider.ts'
 
-/** Maximum number of waiting requests. Further requests are dropped; environments repeat them. */
+/** Maximum number of waiting requests. Further requests are dropped. Environments repeat them. */
 const MAX_WAITING = 1000
 /** Milliseconds for which `stop` waits for running operations, and then for aborted ones. */
 const STOP_TIMEOUT_MS = { work: 5000, aborted: 3000 } as const
 
 export interface HostLimits {
-  /** Maximum number of environments. */
+  /** Maximum number of environments on this host. */
   readonly environments: number
   /** Maximum number of concurrent operations. */
   readonly operations: number
@@ -44,7 +44,7 @@ export interface OperationParts {
   /** Returns the number of environments of this host. */
   environments(): number
   /** Called when an operation has ended. */
-  ended(provider: Provider, of: Of, how: Ended): void
+  ended(provider: Provider, of: EnvironmentAddress, how: Ended): void
   /** Called whenever the number of running operations or environments may have changed. */
   changed(): void
 }
@@ -76,7 +76,7 @@ export interface Operations {
    * Removes an environment that does not belong to the place, unless an operation of the
    * environment is running.
    */
-  remove(provider: Provider, of: Of): void
+  remove(provider: Provider, of: EnvironmentAddress): void
   /** Whether the host has capacity for another operation and another environment. */
   hasRoom(): boolean
   /** Accepts no more requests. Waits a limited time for running operations, then aborts them. */
@@ -101,7 +101,7 @@ export function createOperations(parts: OperationParts): Operations {
   /** Runs `work` as the only operation of an environment. */
   function run(
     provider: Provider,
-    of: Of,
+    of: EnvironmentAddress,
     request: HostRequest | undefined,
     work: (signal: AbortSignal) => Promise<Ended>,
   ): void {

@@ -16,7 +16,7 @@ import { every } from '../../gateway/timing.ts'
 import { environmentLimits } from '../../protocol/environments/schema.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { hashOf } from '../../protocol/subjects.ts'
-import type { Actors, Of } from './actors.ts'
+import type { Actors, EnvironmentAddress } from './actors.ts'
 import type { Ended, Operations } from './operations.ts'
 import type { Provider, WorkerExit } from './provider.ts'
 
@@ -27,7 +27,7 @@ const MAX_CONCURRENT = 16
  * The facts about one environment. Every change replaces the object, so changes are detected by
  * comparing references.
  */
-interface Known extends Of {
+interface Known extends EnvironmentAddress {
   readonly generation?: number
 }
 export interface PresenceParts {
@@ -42,7 +42,7 @@ export interface Presence {
   /** Returns the number of environments that the provider has. */
   count(): number
   /** Records the outcome of an operation. */
-  ended(of: Of, how: Ended): void
+  ended(of: EnvironmentAddress, how: Ended): void
   /**
    * Inspects the provider and reports all environments. Resolves when each report has been answered
    * or has timed out.

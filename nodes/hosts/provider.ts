@@ -54,8 +54,9 @@ export interface WorkerExit {
 }
 export interface LogRequest {
   readonly log_name: LogName
-  /** Maximum number of lines and of bytes; the newest are returned. */
+  /** Maximum number of lines. The newest lines are returned. */
   readonly tail: number
+  /** Maximum number of bytes. The newest bytes are returned. */
   readonly max_bytes: number
 }
 /** Thrown when a provider fails. The record of the environment shows the message to users. */

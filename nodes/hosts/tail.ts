@@ -9,7 +9,7 @@ export interface Tail {
 /**
  * Creates a collector that keeps the newest bytes.
  * @param lines maximum number of lines.
- * @param bytes maximum number of bytes; a character is never split.
+ * @param bytes maximum number of bytes. A character is never split.
  */
 export function createTail(lines: number, bytes: number): Tail {
   let parts: Buffer[] = []

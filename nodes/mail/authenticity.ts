@@ -29,6 +29,7 @@ export interface Transaction {
 
 /** Maximum time in milliseconds for all DNS lookups of a message together. */
 const TIMEOUT_MS = 5000
+/** Maximum number of DKIM results of a message. */
 const SIGNATURES = 10
 
 /**

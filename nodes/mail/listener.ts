@@ -45,12 +45,15 @@ type Needs = Pick<
   'ask' | 'command' | 'everywhere' | 'id' | 'later' | 'log' | 'now' | 'organization' | 'view'
 >
 
+/** Maximum number of concurrent connections. */
 const MAX_CLIENTS = 100
+/** Maximum number of recipients of a message. */
 const MAX_RECIPIENTS = 20
 /** Milliseconds of inactivity after which a connection ends. */
 const IDLE_MS = 60_000
 /** Milliseconds after which a connection ends in any case. */
 const SESSION_MS = 600_000
+/** Milliseconds that open connections have to end when the listener closes. */
 const CLOSE_MS = 5000
 
 interface Recipient {
@@ -157,7 +160,7 @@ async function recipientOf(
 
 /**
  * Returns the agent id in the local part of an address. Mail servers may change the case of the
- * local part; ids are upper-case after their prefix.
+ * local part. Ids are upper-case after their prefix.
  */
 const agentIdOf = (local: string): string | undefined => {
   const match = /^(agt)_([0-9a-z]{26})$/i.exec(local)

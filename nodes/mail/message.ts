@@ -1,6 +1,6 @@
 /**
  * Converts an e-mail message into the payload of `email.received`. The listener limits the size of
- * the raw message; this module limits the parts of the event. HTML is truncated at its limit, but
+ * the raw message. This module limits the parts of the event. HTML is truncated at its limit, but
  * otherwise left unchanged and never rendered.
  */
 import { type AddressObject, type ParsedMail, simpleParser } from 'mailparser'
@@ -8,7 +8,7 @@ import type { JsonObject } from '../../protocol/common.ts'
 import type { Authenticity } from './authenticity.ts'
 
 /**
- * Limits on the parts of a message in an event. `text`, `html` and `header` are in characters; the
+ * Limits on the parts of a message in an event. `text`, `html` and `header` are in characters. The
  * others are numbers of entries.
  */
 const MAX = {
@@ -52,7 +52,7 @@ export const messageIdOf = ({ messageId }: ParsedMail): string | undefined => {
 
 /**
  * Returns the payload of the event.
- * @param message_id identifies the message; the caller derives it from the content if the message
+ * @param message_id identifies the message. The caller derives it from the content if the message
  *   has no `Message-ID`.
  */
 export function eventOf(
@@ -97,7 +97,7 @@ const addressesOf = (given: AddressObject | readonly AddressObject[] | undefined
 
 /**
  * Converts HTML to plain text in one pass, for messages without a plain-text part. Tags become
- * white space; the contents of scripts and styles are left out.
+ * white space. The contents of scripts and styles are left out.
  */
 export function plainTextOf(html: string): string {
   const lower = html.toLowerCase()

@@ -92,7 +92,7 @@ const SILENCE_MS = 1000
  * Deletes chunks of values whose writer died before it stored the value's metadata. Returns the
  * number of such values.
  * @param now Unix milliseconds.
- * @param age minimum milliseconds since the last chunk of such a value was stored; the writer of a
+ * @param age minimum milliseconds since the last chunk of such a value was stored. The writer of a
  *   more recent value may still be at work.
  */
 export async function sweepChunks(nats: Nats, now: number, age: number): Promise<number> {

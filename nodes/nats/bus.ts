@@ -1,5 +1,5 @@
 /**
- * Core NATS messaging. Listeners of this process are called directly; NATS delivers messages
+ * Core NATS messaging. Listeners of this process are called directly. NATS delivers messages
  * between processes. The connection does not echo, so this process never receives its own messages
  * again.
  *

@@ -6,7 +6,7 @@
  * Invariants:
  * F1. Messages are passed to the handler in order, beginning with the sequence `from`. A message is
  *     not passed again once its batch has succeeded.
- * F2. The handler processes one batch at a time; meanwhile, up to about `AHEAD` messages are
+ * F2. The handler processes one batch at a time. Meanwhile, up to about `AHEAD` messages are
  *     buffered.
  * F3. Failures are retried with exponential back-off. The back-off after failed reads is jittered,
  *     so that many followers do not resume at the same moment.
@@ -18,9 +18,11 @@ import { sentence } from './failures.ts'
 import { type Pulling, pull } from './journal/pull.ts'
 import type { Nats } from './server/connect.ts'
 
+/** Approximate maximum number of received messages that wait for the handler. */
 const AHEAD = 512
 /** Milliseconds between two checks of the stream's last sequence. */
 const CHECK_EVERY_MS = 3000
+/** Maximum milliseconds between two attempts after failures. */
 const MAX_PAUSE_MS = 10_000
 
 /** Creates a signal that one task waits for and another task sends. */

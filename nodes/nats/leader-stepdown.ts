@@ -1,14 +1,14 @@
 /**
  * Requests that the leader of a stream step down when it rejects valid writes. The leader of a
- * replicated stream rejects a compare-and-set while another one on the same subject is in progress;
- * only the leader holds this state. After a network partition, a leader behaved as if failed
+ * replicated stream rejects a compare-and-set while another one on the same subject is in progress.
+ * Only the leader holds this state. After a network partition, a leader behaved as if failed
  * appends were still in progress (nats-server 2.15, "JetStream system temporarily unavailable").
  * Three of four shards accepted no append for a minute, until another server became leader. Each
  * append was rejected as a conflict, although its subject's last sequence was the expected one.
  */
 import { Empty } from '@nats-io/transport-node'
 import { sentence } from './failures.ts'
-import { type Nats, QUESTION } from './server/connect.ts'
+import { type Nats, REQUEST_TIMEOUT_MS } from './server/connect.ts'
 
 /** Minimum number of consecutive rejections on one subject before a step-down is requested. */
 const MIN_REJECTIONS = 4
@@ -55,7 +55,12 @@ export function createLeaderStepDown(
       'stream leader rejects valid appends; step-down requested',
     )
     nats
-      .ask(`${nats.space.api}.STREAM.LEADER.STEPDOWN.${stream}`, Empty, undefined, QUESTION)
+      .ask(
+        `${nats.space.api}.STREAM.LEADER.STEPDOWN.${stream}`,
+        Empty,
+        undefined,
+        REQUEST_TIMEOUT_MS,
+      )
       .catch((error: unknown) =>
         nats.log.warn(
           { event: 'stream_stepdown_failed', stream, reason: sentence(error) },

@@ -23,7 +23,7 @@ const MAX_REPLY_MS = 1000
  * yet. A partitioned server still acts as the leader, but lacks newer messages.
  * @param took milliseconds from the request to the answer.
  */
-export function leads(cluster: StreamInfo['cluster'], took: number): boolean {
+export function wasLeader(cluster: StreamInfo['cluster'], took: number): boolean {
   const replicas = cluster?.replicas ?? []
   if (replicas.length > 0 && took > MAX_REPLY_MS) return false
   const near = replicas.filter(
@@ -39,7 +39,7 @@ export function leads(cluster: StreamInfo['cluster'], took: number): boolean {
 const LEADER_TTL_MS = 2000
 /**
  * Remembers the last leader of each stream. A predecessor that has just resumed may answer before
- * its successor does; its earlier election time reveals this. The memory is short because server
+ * its successor does. Its earlier election time reveals this. The memory is short because server
  * clocks differ: a successor with a slow clock may report an earlier time than its predecessor.
  * Such a successor must be trusted once the predecessor has not answered for a while.
  * @param now returns monotonic time in milliseconds.

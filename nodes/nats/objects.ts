@@ -6,9 +6,9 @@
  *
  * Invariants:
  * O1. A file is visible only after all of its chunks are stored. A write that fails removes the
- *     chunks that it has stored; if that fails too, the sweep of the node removes them
+ *     chunks that it has stored. If that fails too, the sweep of the node removes them
  *     (`../roles/sweep.ts`).
- * O2. A write has at most `WINDOW` chunks in flight, and a read fetches at most `AHEAD` bytes at a
+ * O2. A write has at most `WINDOW` chunks in flight, and a read fetches at most `AHEAD_BYTES` at a
  *     time. Memory therefore does not depend on the size of the file. All writes of a process share
  *     `MAX_WRITING_BYTES`, and all reads `MAX_READING_BYTES`, which bounds the bytes between the
  *     process and the servers. These bytes never wait for a client, so a slow client delays no
@@ -28,11 +28,12 @@ import type { StoredBytes } from '../../gateway/ports.ts'
 import { type Chunk, type Chunks, openChunks } from './chunks.ts'
 import type { Nats } from './server/connect.ts'
 
-/** Size of all chunks but the last, in bytes. It must be below the servers' `max_payload`. */
-const CHUNK = 262_144
+/** Size in bytes of all chunks except the last. It must be below the servers' `max_payload`. */
+const CHUNK_BYTES = 262_144
+/** Maximum number of chunks of a write that are in flight. */
 const WINDOW = 4
 /** Maximum number of bytes of one fetch. */
-const AHEAD = 4 * CHUNK
+const AHEAD_BYTES = 4 * CHUNK_BYTES
 /**
  * Maximum number of bytes in flight of all writes of a process. The servers drop a connection with
  * more than 64 MB of pending data.
@@ -64,7 +65,7 @@ export interface Transferring {
   readers: number
 }
 export const noTransfers = (): Transferring => ({
-  pool: createBufferPool(CHUNK, MAX_BUFFERED_BYTES),
+  pool: createBufferPool(CHUNK_BYTES, MAX_BUFFERED_BYTES),
   writing: createSemaphore(MAX_WRITING_BYTES),
   reading: createSemaphore(MAX_READING_BYTES),
   readers: 0,
@@ -84,7 +85,7 @@ export const hasDigest = ({ digest }: ObjectInfo, hash: Hash): boolean =>
   digest.startsWith(DIGEST + hash.digest('base64url'))
 
 /**
- * Regroups bytes into chunks of `CHUNK` bytes; the last chunk may be shorter. Each chunk is the
+ * Regroups bytes into chunks of `CHUNK_BYTES`. The last chunk may be shorter. Each chunk is the
  * beginning of a buffer of the pool, to which the caller returns it.
  */
 async function* regrouped(
@@ -97,11 +98,11 @@ async function* regrouped(
     for await (const bytes of source)
       for (let at = 0; at < bytes.length; ) {
         buffer ??= pool.take()
-        const part = bytes.subarray(at, at + CHUNK - length)
+        const part = bytes.subarray(at, at + CHUNK_BYTES - length)
         buffer.set(part, length)
         length += part.length
         at += part.length
-        if (length < CHUNK) continue
+        if (length < CHUNK_BYTES) continue
         const whole = { buffer, length }
         buffer = undefined
         length = 0
@@ -172,7 +173,7 @@ export async function writeObject(
       description: '',
       size,
       chunks,
-      options: { max_chunk_size: CHUNK },
+      options: { max_chunk_size: CHUNK_BYTES },
       metadata: { sequences: sequences.join() },
       mtime: new Date().toISOString(),
       digest: `${DIGEST}${digest.toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`,
@@ -212,7 +213,7 @@ export async function* readObject(
   shared: Transferring,
 ): AsyncGenerator<Uint8Array, void> {
   if (start >= end) return
-  const size = info.options?.max_chunk_size ?? CHUNK
+  const size = info.options?.max_chunk_size ?? CHUNK_BYTES
   const sequences = (info.metadata?.['sequences'] ?? '').split(',').map(Number)
   const stride = Math.floor(Math.floor(start / size) / STRIDE)
   const from = sequences[stride]
@@ -223,7 +224,7 @@ export async function* readObject(
     openChunks(nats, `OBJ_${bucket}`, chunkSubject(bucket, info.nuid), sequence, pool)
   /** Fetches the next chunks: fewer while there are many readers. */
   const fetch = async (): Promise<Chunk[]> => {
-    const share = Math.min(AHEAD, MAX_READING_BYTES / shared.readers)
+    const share = Math.min(AHEAD_BYTES, MAX_READING_BYTES / shared.readers)
     const left = Math.ceil(end / size) - index
     const count = Math.max(1, Math.min(left, Math.floor(share / size)))
     const received = await shared.reading.acquire(count * size)

@@ -17,7 +17,7 @@ const PART = 'Baton-Part'
  * Size in bytes above which a request is split. Smaller requests are sent whole, because nodes of
  * older releases cannot join parts. `max_payload` in `nats.conf` is 8 MiB.
  */
-const WHOLE = 5 * 1_048_576
+const MAX_WHOLE_BYTES = 5 * 1_048_576
 /** Maximum size of a part in bytes: the default limit of a NATS server, less its headers. */
 const PART_BYTES = 1_000_000
 /** Maximum number of incomplete requests of one subscription. */
@@ -34,7 +34,7 @@ export interface RequestPart {
  * @param id unique id of the request.
  */
 export function splitRequest(data: Uint8Array, id: () => string): readonly RequestPart[] {
-  if (data.length <= WHOLE) return [{ data, headers: undefined }]
+  if (data.length <= MAX_WHOLE_BYTES) return [{ data, headers: undefined }]
   const count = Math.ceil(data.length / PART_BYTES)
   const name = id()
   return Array.from({ length: count }, (_, index) => {

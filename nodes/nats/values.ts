@@ -16,7 +16,7 @@ import type { Nats } from './server/connect.ts'
  * Size of chunks in bytes. Most values then have only one chunk. The reply to a read is encoded in
  * base64, so 4/3 of the size must be below the servers' `max_payload`.
  */
-const CHUNK = 1_048_576
+const CHUNK_BYTES = 1_048_576
 
 /** Stores a value under a name. @throws Error when the servers do not acknowledge. */
 export async function writeValue(
@@ -24,7 +24,7 @@ export async function writeValue(
   name: string,
   value: Uint8Array,
 ): Promise<void> {
-  await store.putBlob({ name, options: { max_chunk_size: CHUNK } }, value)
+  await store.putBlob({ name, options: { max_chunk_size: CHUNK_BYTES } }, value)
 }
 
 /**

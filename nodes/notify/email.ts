@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'
 import type { Log, World } from '../../gateway/ports.ts'
-import type { Reached } from '../../protocol/access/directory.ts'
+import type { ReachablePerson } from '../../protocol/access/directory.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { linkable, reviewersOf, roundOf } from '../../protocol/interactions/resolve.ts'
@@ -25,7 +25,7 @@ interface EmailOptions {
   readonly public_url?: string
   readonly seal: World['seal']
   /** Returns the active people who are among the targets and have an e-mail address. */
-  reach(project: string, targets: readonly string[]): Promise<readonly Reached[] | Refusal>
+  reach(project: string, targets: readonly string[]): Promise<readonly ReachablePerson[] | Refusal>
   /** Whether a project sends e-mail for interactions without a delivery. */
   wanted(project: string): Promise<boolean | Refusal>
   readonly log: Log
@@ -48,7 +48,7 @@ const MAX_MESSAGES = 200
 function recipientsOf(
   { delivery }: Interaction,
   about: Notice['about'],
-  reached: readonly Reached[],
+  reached: readonly ReachablePerson[],
 ): Recipient[] {
   const everybody = reached.map(({ email, name, target, id }) => ({
     email,

@@ -123,7 +123,7 @@ const nodesOf = ({ membership }: Asked): Cluster['nodes'] =>
     }))
     .sort((a, b) => (a.id < b.id ? -1 : 1))
 
-/** Returns all shards; a shard whose recorded owner is not alive has no owner. */
+/** Returns all shards. A shard whose recorded owner is not alive has no owner. */
 async function shardsOf(asked: Asked): Promise<Cluster['shards']> {
   const live = new Set(asked.membership.members('shards').map(({ id }) => id))
   const records = new Map(

@@ -1,5 +1,5 @@
 /**
- * The metrics of a node, for Prometheus. Every node has a separate registry; the number of label
+ * The metrics of a node, for Prometheus. Every node has a separate registry. The number of label
  * values is bounded.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
@@ -8,6 +8,7 @@ import type { ShardGauges } from '../host/host.ts'
 import type { ResolverMeasure } from '../resolver/resolver.ts'
 import { createResolverMetrics } from './resolver-metrics.ts'
 
+/** Bucket bounds in seconds for operations that take milliseconds. */
 const FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 
 /**
@@ -36,7 +37,7 @@ export interface Metrics extends Counters, ResolverMeasure {
    * counted.
    */
   onLook(look: () => Promise<void> | void): void
-  /** Sets the gauges of the shards that this node owns now; those of other shards are removed. */
+  /** Sets the gauges of the shards that this node owns now. Those of other shards are removed. */
   shardGauges(shards: readonly ShardGauges[]): void
   /**
    * Sets the state of the installation as seen by this node: the number of live nodes per role,

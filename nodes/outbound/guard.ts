@@ -35,7 +35,7 @@ export interface Guard {
 }
 
 /**
- * Parses an address; an IPv4-mapped IPv6 address becomes the IPv4 address. Returns undefined when
+ * Parses an address. An IPv4-mapped IPv6 address becomes the IPv4 address. Returns undefined when
  * the text is not an address.
  */
 function plain(text: string): Address | undefined {
@@ -80,7 +80,7 @@ export function createGuard(allowed: readonly string[], resolve: Resolve = resol
     networks.some(
       ([network, bits]) => network.kind() === address.kind() && address.match(network, bits),
     )
-  // Only 2000::/3 of IPv6 is assigned for general use (RFC 4291 and the IANA registry); other
+  // Only 2000::/3 of IPv6 is assigned for general use (RFC 4291 and the IANA registry). Other
   // ranges have special purposes or embed other addresses.
   const isPublic = (address: Address): boolean =>
     address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(global))

@@ -1,6 +1,6 @@
 /**
  * Sends a request to an address that a user configured. The guard checks the address, time and size
- * are limited, and redirects are not followed. This module handles only HTTP and the guard; the
+ * are limited, and redirects are not followed. This module handles only HTTP and the guard. The
  * caller interprets the response. It uses `node:http`, because undici treats an unrequested `100
  * Continue` as a failure (nodejs/undici#197), although RFC 9110, section 15.2, requires clients to
  * accept it. With undici, the caller would repeat requests that the receiver has already processed.

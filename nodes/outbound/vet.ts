@@ -1,7 +1,7 @@
 /** Checks a URL when it is configured. Its address is checked again before every request to it. */
 import { AddressRefused, type Guard } from './guard.ts'
 
-/** Milliseconds to wait for a name lookup; a later result is ignored. */
+/** Milliseconds to wait for a name lookup. A later result is ignored. */
 const LOOKUP_TIMEOUT_MS = 3000
 
 /**

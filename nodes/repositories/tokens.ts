@@ -19,6 +19,7 @@ import { gitlabToken } from './gitlab.ts'
 const MARGIN_MS = 10 * 60_000
 /** Milliseconds after which a caller should request a stored token again. */
 const STORED_MS = 60 * 60_000
+/** Maximum number of stored tokens, and of concurrent requests for tokens. */
 const LIMITS = { tokens: 1000, requests: 64 } as const
 
 export type TokenIssuer = (request: TokenRequest) => Promise<IssuedToken | TokenFailure>

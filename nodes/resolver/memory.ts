@@ -15,7 +15,10 @@ interface DefinitionMemory {
   set(name: string, found: Versioned<Value>): void
 }
 
-/** @param limit maximum number of characters of all definitions. */
+/**
+ * Creates a cache of definitions.
+ * @param limit maximum number of characters of all definitions.
+ */
 export function createMemory(limit: number): DefinitionMemory {
   const all = new Map<string, Kept>()
   let total = 0

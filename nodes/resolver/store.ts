@@ -50,7 +50,7 @@ export interface DefinitionStore {
    */
   putHead(key: AgentKey, head: Head, revision: number): Promise<number | undefined>
   value(key: AgentKey): Promise<Versioned<Value> | undefined>
-  /** Like `putHead`, for the value. */
+  /** Stores the value under the same condition as `putHead`. */
   putValue(key: AgentKey, value: Value, revision: number): Promise<number | undefined>
   /** Removes all entries of a project. */
   forget(project: string): Promise<void>

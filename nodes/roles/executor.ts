@@ -17,7 +17,7 @@ import { generations } from '../executor/generation.ts'
 import { httpActions } from '../executor/http-action.ts'
 import { remoteEmbedding } from '../executor/models/embedding.ts'
 import { remoteSpeaker } from '../executor/models/remote.ts'
-import { openings } from '../executor/openings.ts'
+import { createOpeningHandler } from '../executor/openings.ts'
 import { previews } from '../executor/preview.ts'
 import { scriptedSpeaker } from '../executor/scripted/speaker.ts'
 import type { Speaker } from '../executor/speech.ts'
@@ -104,7 +104,7 @@ export function startExecutorRole(role: Role): () => Promise<void> {
         now: world.now,
       }),
       delivery: deliveries({ world, directory, post }),
-      opening: openings({ world, directory }),
+      opening: createOpeningHandler({ world, directory }),
       errand: errands({ world, directory }, createConverter(world.later)),
     },
     listen: (handler) =>

@@ -14,13 +14,13 @@ interface Role {
   readonly bus: Bus
   /** Id of the organization, which identifies the installation. */
   readonly installation: string
-  /** URL of the gateway of this node, if it has one. */
+  /** URL of the gateway of this node; absent when the node has no gateway. */
   readonly own_gateway?: string
 }
 
 /**
  * Returns the URL at which a process on this machine reaches its gateway. `0.0.0.0` and `[::]` are
- * not valid destinations.
+ * not valid destinations, so they are replaced with the loopback address.
  */
 const reachable = (url: string): string =>
   url.replace(/^(http:\/\/)(0\.0\.0\.0|\[::\])(:\d+)$/, '$1127.0.0.1$3')

@@ -12,6 +12,7 @@ import { sweepArtifacts } from '../storage/sweep-artifacts.ts'
 
 /** Milliseconds from the start of the node until the first sweep. */
 const FIRST_SWEEP_MS = 120_000
+/** Milliseconds from the end of a sweep until the next one. */
 const SWEEP_EVERY_MS = 6 * 3_600_000
 /** Pause between two pages of files within one sweep. */
 const PAGE_EVERY_MS = 60_000

@@ -23,7 +23,7 @@ export interface ServedView {
 }
 /**
  * A query as it is sent over the bus and to threads. Repeated requests for one query have the same
- * `id`; requests of earlier releases have none.
+ * `id`. Requests of earlier releases have none.
  */
 export interface Question {
   readonly id?: string

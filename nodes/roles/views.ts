@@ -76,7 +76,7 @@ export async function startViews(parts: ViewParts): Promise<() => Promise<void>>
       )
       return async () => {
         unsubscribe()
-        // Pending queries are answered before the view stops; each query has its own time limit.
+        // Pending queries are answered before the view stops. Each query has its own time limit.
         await queries.ended()
         await view.stop()
       }

@@ -40,11 +40,11 @@ export interface Bucket {
  * Size of a part of an upload in bytes. S3 accepts a smaller part only as the last one (Amazon S3
  * User Guide, "multipart upload limits"). An upload buffers up to two parts.
  */
-const PART_SIZE = 5 * 2 ** 20
-/** Maximum number of keys that S3 lists in one answer. */
+const PART_BYTES = 5 * 2 ** 20
+/** Maximum number of keys that S3 lists in one response. */
 const MAX_KEYS = 1000
 /** Maximum number of bytes that all uploads buffer. Further uploads wait. */
-const MAX_BUFFERED = 16 * PART_SIZE
+const MAX_BUFFERED_BYTES = 16 * PART_BYTES
 
 /**
  * Maximum number of connections to the store. A download occupies a connection until its client has
@@ -54,7 +54,10 @@ const MAX_SOCKETS = 1000
 
 /** A store of files in S3. */
 export interface S3Files extends Files, FileList {
-  /** @throws Error when the bucket cannot be reached with the credentials. */
+  /**
+   * Checks the connection to the store.
+   * @throws Error when the bucket cannot be reached with the credentials.
+   */
   check(): Promise<void>
   close(): void
 }
@@ -80,7 +83,7 @@ export function openS3(
     },
     ...config,
   })
-  const buffered = createSemaphore(MAX_BUFFERED)
+  const buffered = createSemaphore(MAX_BUFFERED_BYTES)
   const at = (name: string) => ({ Bucket, Key: `${prefix}${name}` })
   const get = async (name: string, range?: string) => {
     try {
@@ -105,7 +108,7 @@ export function openS3(
       return Buffer.concat(chunks)
     },
     write: async (name, bytes): Promise<StoredBytes> => {
-      const release = await buffered.acquire(2 * PART_SIZE)
+      const release = await buffered.acquire(2 * PART_BYTES)
       const hash = createHash('sha256')
       let size_bytes = 0
       let fault: { readonly error: unknown } | undefined
@@ -125,7 +128,7 @@ export function openS3(
       const upload = new Upload({
         client,
         params: { ...at(name), Body: ReadableStream.from(counted()) },
-        partSize: PART_SIZE,
+        partSize: PART_BYTES,
         queueSize: 1,
       })
       try {

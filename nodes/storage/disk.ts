@@ -15,10 +15,11 @@ export interface DiskUse {
 }
 
 /**
- * The reserve that stays free: the share `RESERVE` of the sum of store and free space, at least
- * `RESERVE_BYTES`, but never more than the share `RESERVE` of the whole disk.
+ * Share of the sum of store and free space that stays free. The reserve never exceeds this share of
+ * the whole disk.
  */
 const RESERVE = 0.1
+/** Minimum size of the reserve in bytes, if the disk is large enough. */
 const RESERVE_BYTES = 8 * 2 ** 20
 /** Milliseconds between two measurements of the store, each of which inspects all of its files. */
 const MEASURE_EVERY_MS = 30_000
@@ -47,7 +48,7 @@ export function diskUse(
 }
 
 /**
- * Returns the disk space of the files below a folder, in bytes; files that vanish during the
+ * Returns the disk space of the files below a folder, in bytes. Files that vanish during the
  * measurement count as 0.
  */
 async function bytesBelow(folder: string): Promise<number> {
@@ -97,7 +98,7 @@ export function createDiskGauge(
  * Size in bytes of the cushion, a file that is deleted when other data has filled the disk. Its
  * space is for the small files that are written at startup, and for views that catch up.
  */
-const CUSHION = 4 * 2 ** 20
+const CUSHION_BYTES = 4 * 2 ** 20
 const cushion = (folder: string): string => join(folder, 'reserve')
 const freeOf = (folder: string): number => {
   const { bavail, bsize } = statfsSync(folder)
@@ -106,14 +107,14 @@ const freeOf = (folder: string): number => {
 /** Deletes the cushion when the disk is almost full. Creates the folder if it is missing. */
 export function releaseCushion(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  if (freeOf(folder) < CUSHION / 4) rmSync(cushion(folder), { force: true })
+  if (freeOf(folder) < CUSHION_BYTES / 4) rmSync(cushion(folder), { force: true })
 }
 /** Creates the cushion if it is missing and there is space for it. */
 export function keepCushion(folder: string): void {
   const file = cushion(folder)
   try {
-    if (!existsSync(file) && freeOf(folder) > 3 * CUSHION)
-      writeFileSync(file, Buffer.alloc(CUSHION), { mode: 0o600 })
+    if (!existsSync(file) && freeOf(folder) > 3 * CUSHION_BYTES)
+      writeFileSync(file, Buffer.alloc(CUSHION_BYTES), { mode: 0o600 })
   } catch {
     rmSync(file, { force: true })
   }

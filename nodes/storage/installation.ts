@@ -1,6 +1,6 @@
 /**
  * The identity of an installation: its organization, its project `default`, its owner key and the
- * secret for seals, derived ids and encryption. The first node creates the identity; every other
+ * secret for seals, derived ids and encryption. The first node creates the identity. Every other
  * node and every later start reads it.
  */
 import { createHash, randomBytes } from 'node:crypto'
@@ -56,7 +56,7 @@ export function ownerKeyFile(
 
 /**
  * Reads the installation, or creates it.
- * @param options `rootKey` is the owner key to use; when absent, a key is generated and stored
+ * @param options `rootKey` is the owner key to use. When absent, a key is generated and stored
  *   under `data`.
  */
 export async function install(
@@ -116,7 +116,7 @@ export async function initialise(world: World, installation: Installation): Prom
       credential: { type: 'internal', id: world.node },
     },
   })
-  // An installation that accepts no writes was created earlier; its data can be read.
+  // An installation that accepts no writes was created earlier. Its data can be read.
   if (isRefusal(outcome) && ['storage_full', 'journal_damaged'].includes(outcome.refused)) return
   if (isRefusal(outcome) && outcome.refused === 'service_unavailable')
     throw new Error('no node with the role "shards" answers')

@@ -14,7 +14,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 
+/** Permission bits of folders: only the owner has access. */
 const FOLDER = 0o700
+/** Permission bits of files: only the owner has access. */
 const FILE = 0o600
 /** The sticky bit: set on shared folders such as /tmp, whose mode must not be changed. */
 const STICKY = 0o1000

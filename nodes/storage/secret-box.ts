@@ -8,8 +8,10 @@ import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
 import type { World } from '../../gateway/ports.ts'
 import type { Random } from '../host/ports.ts'
 
-const NONCE = 12
-const TAG = 16
+/** Size of the nonce before the ciphertext, in bytes. */
+const NONCE_BYTES = 12
+/** Size of the authentication tag after the ciphertext, in bytes. */
+const TAG_BYTES = 16
 
 /**
  * Creates the encryption functions of an installation.
@@ -22,7 +24,7 @@ export function createSecretBox(
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'baton lock v1', 32))
   return {
     lock: (bytes, context) => {
-      const nonce = Buffer.from(random.bytes(NONCE))
+      const nonce = Buffer.from(random.bytes(NONCE_BYTES))
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
       const sealed = Buffer.concat([cipher.update(bytes), cipher.final()])
       return `v1.${Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url')}`
@@ -31,13 +33,13 @@ export function createSecretBox(
       const whole = text.startsWith('v1.')
         ? Buffer.from(text.slice(3), 'base64url')
         : Buffer.alloc(0)
-      if (whole.length < NONCE + TAG) return undefined
-      const opening = createDecipheriv('aes-256-gcm', key, whole.subarray(0, NONCE))
+      if (whole.length < NONCE_BYTES + TAG_BYTES) return undefined
+      const opening = createDecipheriv('aes-256-gcm', key, whole.subarray(0, NONCE_BYTES))
         .setAAD(Buffer.from(context))
-        .setAuthTag(whole.subarray(whole.length - TAG))
+        .setAuthTag(whole.subarray(whole.length - TAG_BYTES))
       try {
         return Buffer.concat([
-          opening.update(whole.subarray(NONCE, whole.length - TAG)),
+          opening.update(whole.subarray(NONCE_BYTES, whole.length - TAG_BYTES)),
           opening.final(),
         ])
       } catch {

@@ -16,7 +16,9 @@ import type { Clock, Journal } from '../host/ports.ts'
 import type { Scan } from '../nats/journal/scan.ts'
 
 const DAY_MS = 86_400_000
+/** Milliseconds between two steps. */
 const STEP_MS = 10_000
+/** Minimum number of entries that a step reads. */
 const MIN_ENTRIES = 64
 /**
  * Number of attempts to read an entry before it counts as damaged because it is not delivered. One
@@ -64,7 +66,7 @@ export interface Verification {
   stop(): Promise<void>
 }
 
-/** Starts the verification; the first step follows `STEP_MS` later. */
+/** Starts the verification. The first step follows `STEP_MS` later. */
 export function startVerifying(parts: VerifyParts): Verification {
   const { clock, log, metrics } = parts
   const all = new Map<number, Progress>()

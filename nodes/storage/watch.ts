@@ -91,10 +91,11 @@ const DAMAGE_HOLDS_MS = 60_000
 const REFUSAL_HOLDS_MS = 10_000
 
 const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`
-const told = ({ used, limit }: { used: number; limit: number }): string =>
+/** Returns the used part of a limit as text. */
+const usageText = ({ used, limit }: { used: number; limit: number }): string =>
   `${mebibytes(used)} of ${mebibytes(limit)}`
 
-/** Starts watching; resolves after the first check. */
+/** Starts watching. Resolves after the first check. */
 export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
   const { partitions, journal, clock, log, metrics, embedded } = parts
   let disk: DiskUse | undefined
@@ -176,7 +177,9 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
     if (damage !== undefined) return { code: 'journal_damaged', reason: damage }
     if (embedded?.frozen())
       return { code: 'storage_full', reason: 'the NATS server ran out of disk space' }
-    return full && disk ? { code: 'storage_full', reason: `${told(disk)} are in use` } : undefined
+    return full && disk
+      ? { code: 'storage_full', reason: `${usageText(disk)} are in use` }
+      : undefined
   }
   const stops = (): readonly string[] => {
     const found = new Set<string>()
@@ -219,8 +222,8 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
       const near = (use: AccountUse | undefined): use is AccountUse =>
         use !== undefined && use.used >= use.limit * WARN_AT
       return [
-        ...(disk && share >= WARN_AT && !full ? [`storage: ${told(disk)} are in use`] : []),
-        ...(near(account) ? [`storage: ${told(account)} of the account are in use`] : []),
+        ...(disk && share >= WARN_AT && !full ? [`storage: ${usageText(disk)} are in use`] : []),
+        ...(near(account) ? [`storage: ${usageText(account)} of the account are in use`] : []),
       ]
     },
     damaged,

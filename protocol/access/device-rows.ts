@@ -100,7 +100,7 @@ export interface DeviceApproval {
    * that are not among these.
    */
   readonly holds: readonly string[]
-  /** The expiry of the credential; the token expires at the same time. */
+  /** The expiry of the credential. The token expires at the same time. */
   readonly expires_at?: string
 }
 /** The reply to a device that polls for its token. */
@@ -137,7 +137,7 @@ export type DeviceCommands = {
 }
 /**
  * Private events of the organization about sign-in requests of devices. `device.polled` is a soft
- * event; its `at` is Unix milliseconds. `device.ended` deletes the request.
+ * event. Its `at` is Unix milliseconds. `device.ended` deletes the request.
  */
 export type DeviceEvent =
   | (Event &

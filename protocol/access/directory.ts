@@ -22,7 +22,7 @@ export interface OrganizationDirectory {
   readonly id: string
   /** Organization keys that are not revoked, by SHA-256 of the key (hex). */
   readonly keys: Readonly<Record<string, ApiKey>>
-  /** Projects by id; deleted projects are retained, so that history remains readable. */
+  /** Projects by id. Deleted projects are retained, so that history remains readable. */
   readonly projects: Readonly<Record<string, Project & { readonly deleted?: true }>>
   /** Project ids by handle, without deleted projects. */
   readonly handles: Readonly<Record<string, string>>
@@ -45,7 +45,7 @@ export interface ProjectDirectory {
   readonly roles: Readonly<Record<string, KeptRole>>
   /** Role assignments, oldest first. */
   readonly assignments: readonly RoleAssignment[]
-  /** Workflows by id; the spec of a version is read when a run starts. */
+  /** Workflows by id. The spec of a version is read when a run starts. */
   readonly workflows: Readonly<
     Record<
       string,
@@ -57,7 +57,7 @@ export interface ProjectDirectory {
       }
     >
   >
-  /** Agents by id; the data that a turn needs is read when the turn starts. */
+  /** Agents by id. The data that a turn needs is read when the turn starts. */
   readonly agents: Readonly<Record<string, AgentEntry>>
   /** The project's actions by name; absent when the actor's owner runs an older release. */
   readonly actions?: Readonly<Record<string, ActionSketch>>
@@ -99,7 +99,7 @@ export interface PrincipalSummary {
  * An active person with an email address who is included in the targets of an interaction. `target`
  * is the target that includes the person: the person's own id, or a role.
  */
-export interface Reached {
+export interface ReachablePerson {
   readonly target: string
   readonly id: string
   readonly name: string
@@ -118,7 +118,7 @@ export const expiryOf = ({ expires_at }: Pick<ApiKey, 'expires_at'>): number | u
 export const hasExpired = (key: Pick<ApiKey, 'expires_at'>, now: number): boolean =>
   (expiryOf(key) ?? Infinity) <= now
 /**
- * Returns the active principal of a project with this id: a person, a service or an agent of the
+ * Returns the active principal with this id in a project: a person, a service or an agent of the
  * project, or the service principal of an organization key. Returns undefined for unknown, disabled
  * and deleted principals, and for principals of other projects.
  */

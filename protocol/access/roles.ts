@@ -98,11 +98,11 @@ export function readPermissions(
 }
 
 /**
- * Refuses a caller who lacks one of these permissions; the refusal contains the first missing
+ * Refuses a caller who lacks one of these permissions. The refusal contains the first missing
  * permission.
  * @param brand the configured brand, in any letter case.
  */
-export function lacking(
+export function refuseMissingPermission(
   holds: readonly string[],
   wanted: Iterable<string>,
   brand: string,

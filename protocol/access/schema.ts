@@ -104,7 +104,7 @@ const editor = [...operator, 'project.edit'] as const
 const admin = [...editor, 'project.admin', 'access.manage', 'organization.admin'] as const
 const owner = [...admin, 'organization.delete'] as const
 
-/** System roles, weakest first; each includes all permissions of the previous one. */
+/** System roles, weakest first. Each includes all permissions of the previous one. */
 export const systemRoles = {
   Viewer: viewer,
   Operator: operator,

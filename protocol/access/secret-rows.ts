@@ -2,7 +2,7 @@
  * Secrets of a project: named sets of texts that the service uses on the project's behalf, such as
  * the key that signs callbacks of interactions. The published contract refers to secrets
  * (`secret_ref`) but does not define rows that create them. The rows of this file store and delete
- * secrets and list their names; no reply contains a value.
+ * secrets and list their names. No reply contains a value.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, listOf, Timestamp } from '../common.ts'

@@ -3,7 +3,7 @@
  * tables, and starting and reading runs. The names of these actions begin with the brand, which is
  * reserved for them. A published workflow is also callable, as `workflow.<handle>`. Toolkits grant
  * built-in actions like any other action. Steps can call only the built-in actions on tables. This
- * file only describes the actions; executors implement them.
+ * file only describes the actions. Executors implement them.
  */
 import { type Groups, type Named, selects } from '../agents/selectors.ts'
 import type { JsonObject } from '../common.ts'

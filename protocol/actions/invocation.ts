@@ -57,8 +57,9 @@ export interface ActionCall {
   readonly agent_turn_id?: string
   readonly tool_call_id?: string
   readonly channel_exchange_id?: string
-  /** The timeout of one attempt and the delay between two attempts, in milliseconds. */
+  /** The timeout of one attempt, in milliseconds. */
   readonly timeout?: number
+  /** The delay between two attempts, in milliseconds. */
   readonly delay?: number
   /**
    * The causation of source events that the call causes. Absent when the owner of the job runs an

@@ -212,6 +212,7 @@ export type CatalogEntry = Static<typeof CatalogEntry>
 const P = '/projects/:project'
 const tag = 'actions'
 const mine = { kind: 'project' } as const
+/** Maximum size in bytes of the body of a request that defines an action. */
 const LIMIT = 131_072
 
 export const actions = {
@@ -333,7 +334,7 @@ export interface SealedSecret {
 export interface NewSecret extends SealedSecret {
   readonly returned?: true
 }
-/** A project action with the secret that signs its calls; actions of workers have no secret. */
+/** A project action with the secret that signs its calls. Actions of workers have no secret. */
 export interface KeptAction extends UrlParts {
   readonly action: Action
   readonly secret?: SealedSecret & { readonly version: number }

@@ -50,7 +50,7 @@ export interface AgentCapabilities {
   readonly skills: readonly Given[]
 }
 /**
- * Events of a project about assignments. Each replaces the whole list; `id` is the id of the agent.
+ * Events of a project about assignments. Each replaces the whole list. `id` is the id of the agent.
  */
 export type AgentCapabilitiesEvent =
   | (Event & {

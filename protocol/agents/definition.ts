@@ -103,6 +103,7 @@ export interface EffectiveDefinition {
 const DEFAULT_TIMEOUT_S = 600
 /** The maximum timeout of an operation in seconds. Longer timeouts are reduced to this value. */
 const MAX_OPERATION_SECONDS = 86_400
+/** Default maximum size in bytes of the memory in a turn, by mode. */
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
 /** The share of the context window at which a session is summarized, by name of the threshold. */
 const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const

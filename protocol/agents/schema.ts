@@ -11,7 +11,7 @@ import type { Changes } from '../workflows/rows.ts'
 
 /**
  * Limits of agents. `agents`: number of agents of one project; `memory_bytes` in bytes;
- * `threshold_tokens` in tokens; the others are lengths in characters.
+ * `threshold_tokens` in tokens. The others are lengths in characters.
  */
 export const agentLimits = {
   name: 63,
@@ -208,7 +208,7 @@ export function routeFaults(
       ]
 }
 /**
- * Splits a text `provider/model` at the first slash; the model may contain further slashes. Returns
+ * Splits a text `provider/model` at the first slash. The model may contain further slashes. Returns
  * undefined when provider or model is missing.
  */
 export function providerOf(

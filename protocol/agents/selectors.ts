@@ -46,7 +46,7 @@ const inGroup = (group: string, name: string, groups: Groups): boolean =>
   Object.hasOwn(groups, group) ? (groups[group] ?? []).includes(name) : name.startsWith(`${group}.`)
 /**
  * Whether a pattern matches an action of one source. The pattern may begin with the source and a
- * dot; the source alone matches all of its actions.
+ * dot. The source alone matches all of its actions.
  */
 const inSource = (
   selector: string,
@@ -143,7 +143,7 @@ export function resolveSelectors<E extends Named>(
     ),
   }
 }
-/** Returns the entries that a list of `allowed_tools` permits; an empty list permits all. */
+/** Returns the entries that a list of `allowed_tools` permits. An empty list permits all. */
 export const allowedBy = <E extends Named>(
   allowed: readonly string[],
   entries: readonly E[],

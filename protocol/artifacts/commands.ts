@@ -173,7 +173,7 @@ export type ArtifactRunCommands = {
   }
 }
 
-/** Commands of an idempotency key of uploads. The key never expires. */
+/** Commands of the actor that stores the idempotency key of an upload. The key never expires. */
 export type ArtifactKeyCommands = {
   /**
    * Binds the key to an artifact id, unless the key is already bound. The reply is the bound id.
@@ -202,20 +202,20 @@ export type QuotaCommands = {
     input: { readonly artifact: string; readonly bytes: number; readonly expires_at: number }
     reply: undefined
   }
-  /** The upload is complete: its reserved bytes become used bytes. */
+  /** Converts the reserved bytes of a complete upload to used bytes. */
   'quota.settle': { input: { readonly artifact: string; readonly bytes: number }; reply: undefined }
   /**
-   * The upload was abandoned. A reservation that arrives later is refused. `until`: the last
-   * deadline of the upload, in Unix milliseconds.
+   * Frees the reserved bytes of an abandoned upload. A reservation that arrives later is refused.
+   * `until`: the last deadline of the upload, in Unix milliseconds.
    */
   'quota.release': {
     input: { readonly artifact: string; readonly until: number }
     reply: undefined
   }
   /**
-   * The artifact was deleted: its bytes are no longer used. `direct`: from a gateway, not from the
-   * artifact. A direct refund is ignored after `until` (Unix milliseconds), because the
-   * organization may no longer remember the refund from the artifact.
+   * Frees the bytes of a deleted artifact. `direct`: sent by a gateway, not by the artifact. A
+   * direct refund is ignored after `until` (Unix milliseconds), because the organization may no
+   * longer remember the refund from the artifact.
    */
   'quota.refund': {
     input: {

@@ -19,7 +19,7 @@ export interface KnownResource {
   /** Whether a table has no rows. The schema of an empty table can change more freely. */
   readonly is_empty?: boolean
 }
-/** Computes a hash of a text; the same text has the same hash in every process. */
+/** Computes a hash of a text. The same text has the same hash in every process. */
 export type Hash = (text: string) => string
 
 const isBlank = (value: unknown): boolean =>

@@ -43,7 +43,7 @@ export type BlueprintEvent =
 export type BlueprintCommands = {
   /**
    * Acquires or extends a hold on the blueprint. Refused with `blueprint_busy` while another caller
-   * holds the blueprint. The reply contains the holder; a repeat with the same idempotency key gets
+   * holds the blueprint. The reply contains the holder. A repeat with the same idempotency key gets
    * the holder of the first request.
    */
   'blueprint.hold': { input: Identity & { holder: string }; reply: { holder: string } }

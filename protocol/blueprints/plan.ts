@@ -5,7 +5,7 @@
  *
  * Invariants:
  * P1. A resource is identified by its binding, otherwise by a unique name among resources without a
- *     binding (adoption). A resource without a match is created; a secret must exist already.
+ *     binding (adoption). A resource without a match is created. A secret must exist already.
  * P2. Fields that the request does not contain are not changed.
  * P3. If neither fields nor bindings differ, no command is planned.
  */
@@ -31,7 +31,9 @@ import { resourceFacts } from './types.ts'
 export interface Present {
   /** All bindings of the project. */
   readonly bindings: readonly StoredBinding[]
-  /** The bound resources of the blueprint, and all resources with a name from the request. */
+  /**
+   * The resources that are bound to the blueprint, and all resources with a name from the request.
+   */
   readonly resources: readonly KnownResource[]
   readonly exists: Referable['exists']
   readonly hash: Hash

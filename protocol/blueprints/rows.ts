@@ -2,7 +2,7 @@
  * The rows for blueprints. The published contract leaves these points open, and this service
  * decides them as follows:
  * - An apply needs `project.edit`, and for each resource the permission of its ordinary row.
- * - Drift, export and pruning are additions; published clients do not see them.
+ * - Drift, export and pruning are additions. Published clients do not see them.
  */
 import { Type } from 'typebox'
 import { Closed, cutting } from '../common.ts'

@@ -1,8 +1,8 @@
 /**
  * Blueprints: descriptions of the resources of a project that are applied as a whole. This file
- * contains the schemas of requests and answers; the schemas of resources are in `resources.ts`.
+ * contains the schemas of requests and responses. The schemas of resources are in `resources.ts`.
  *
- * Published clients decode these answers strictly. The answers therefore contain members and
+ * Published clients decode these responses strictly. The responses therefore contain members and
  * resource types beyond the published contract only when `include` lists them, or when the request
  * contains a field that such clients do not send.
  */
@@ -34,7 +34,7 @@ export const Namespace = Name
  * - `further_types`: resources of types beyond the published contract.
  *
  * The handlers of the rows evaluate `include` themselves, because most additions are not members of
- * the answer.
+ * the response.
  */
 export const blueprintAdditions = additions({
   plan: {},
@@ -72,7 +72,7 @@ export const Binding = Type.Object({
 export type Binding = Static<typeof Binding>
 
 /**
- * The outcome for one resource. `deleted` and `released` occur only in answers to requests with
+ * The outcome for one resource. `deleted` and `released` occur only in responses to requests with
  * `prune`. A released resource remains, without its binding.
  */
 export const Change = Type.Object({

@@ -23,7 +23,7 @@ export interface FieldFacts {
   readonly immutable?: true
   /** Returns the parts of a change that are not allowed, with their paths in the record. */
   readonly fixed?: (from: unknown, to: unknown, is_empty: boolean) => readonly FieldError[]
-  /** The record has no such field; the value is stored with the binding. */
+  /** The record has no such field. The value is stored with the binding. */
   readonly kept?: true
   /** The field refers to one resource of this type, or to a list of them. */
   readonly refers?: { readonly type: ResourceTypeName; readonly list?: true }

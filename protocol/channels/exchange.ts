@@ -14,8 +14,8 @@
  *     commit. The id of the turn is fixed when the exchange starts, so a repeat starts no second
  *     turn.
  * E3. An agent never wakes itself. An agent wakes another agent only by mentioning it, and only
- *     while the thread has fewer than `STREAK` consecutive messages of agents. Pending answers are
- *     included in this count, and a message of a person resets it.
+ *     while the thread has fewer than `MAX_STREAK` consecutive messages of agents. Pending answers
+ *     are included in this count, and a message of a person resets it.
  */
 import { type Static, Type } from 'typebox'
 import { Timestamp } from '../common.ts'
@@ -29,13 +29,13 @@ import type { TurnDefinition } from '../sessions/turns/definition.ts'
 /**
  * Number of consecutive messages of agents in a thread at which agents stop waking each other (E3).
  */
-export const STREAK = 8
+export const MAX_STREAK = 8
 /**
  * The maximum number of entries of each kind that a channel stores about threads: read positions of
  * agents, and counts of consecutive messages of agents. Beyond this number, the least recently
  * changed entry is dropped.
  */
-export const REMEMBERED = 500
+export const MAX_THREAD_ENTRIES = 500
 
 /** The reason for waking an agent: the message and the principal that wrote it. */
 export interface Wake {
@@ -53,7 +53,7 @@ export interface Exchange extends Wake {
   readonly agent_id: string
   readonly after_seq: number
   readonly through_seq: number
-  /** The ids of the errand that looks up the data for the turn (`job_id`), and of the turn. */
+  /** Id of the errand that looks up the data for the turn. */
   readonly job_id: string
   readonly turn_id: string
 }
@@ -92,7 +92,7 @@ export type ExchangeRecord = Static<typeof ExchangeRecord>
 /** Events of a channel about its exchanges. */
 export type ExchangeEvent =
   | (Event & { readonly type: 'exchange.begun'; readonly id: string; readonly exchange: Exchange })
-  /** The agent was woken again during the exchange `id`; the next exchange answers `wake`. */
+  /** The agent was woken again during the exchange `id`. The next exchange answers `wake`. */
   | (Event & { readonly type: 'exchange.deferred'; readonly id: string; readonly wake: Wake })
   /**
    * `unheard`: the agent was not shown the messages of this exchange, so the next exchange includes

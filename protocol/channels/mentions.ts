@@ -3,7 +3,7 @@
 const isWord = (text: string | undefined): boolean =>
   text !== undefined && /[\p{L}\p{N}_]/u.test(text)
 
-/** The maximum number of `@` positions examined in a text; each is compared with every name. */
+/** The maximum number of `@` positions examined in a text. Each is compared with every name. */
 const MAX_POSITIONS = 500
 
 /**

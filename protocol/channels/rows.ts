@@ -6,7 +6,7 @@
  *   moving one's own read marker, require only `project.view`.
  * - The answer of an agent is posted in the thread of the message that it answers. If that message
  *   is not in a thread, the answer starts one, in direct messages too. A failed or cancelled turn
- *   posts nothing; the record of the exchange contains the error.
+ *   posts nothing. The record of the exchange contains the error.
  * - A project administrator can list, change and delete private channels, but cannot read their
  *   messages and members without being a member.
  * - A disabled principal remains a member of direct messages, because their members are fixed.

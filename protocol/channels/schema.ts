@@ -154,7 +154,7 @@ export interface MessageFacts {
   readonly id: string
   readonly seq: number
   readonly sender_id: string
-  /** Id of the root of the thread of the message; absent when the message is not a reply. */
+  /** Id of the first message of the thread; absent when the message is not a reply. */
   readonly reply_to?: string
 }
 /**

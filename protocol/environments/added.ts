@@ -1,7 +1,7 @@
 /** The part of a growing text that is new, for readers that see only its end. */
 
 /** Maximum number of characters at the end of the previous text that `addedTo` uses. */
-export const ADDED_CONTEXT = 2000
+export const MAX_CONTEXT_CHARACTERS = 2000
 
 /**
  * Returns the part of `after` that follows the end of `before`, or undefined if `after` does not
@@ -9,7 +9,7 @@ export const ADDED_CONTEXT = 2000
  */
 export function addedTo(before: string, after: string): string | undefined {
   if (before === '') return after
-  const anchor = before.slice(-ADDED_CONTEXT)
+  const anchor = before.slice(-MAX_CONTEXT_CHARACTERS)
   const at = after.lastIndexOf(anchor)
   return at < 0 ? undefined : after.slice(at + anchor.length)
 }

@@ -310,7 +310,7 @@ export type EnvironmentQueueCommands = {
   }
 }
 
-/** The reply of the actor to an acquisition; the gateway adds the token to the lease. */
+/** The reply of the actor to an acquisition. The gateway adds the token to the lease. */
 export interface LeaseGranted {
   readonly environment: Environment
   readonly lease: NonNullable<Environment['lease']>

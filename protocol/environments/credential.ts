@@ -12,7 +12,7 @@ import { isId } from '../ids.ts'
 /** Bytes of randomness in a credential. */
 export const CREDENTIAL_BYTES = 20
 /** Length of a project tag: the last characters of the project's id. */
-const TAG = 8
+const TAG_LENGTH = 8
 const SECRET = /^[0-9a-f]{40}$/
 
 /** The parts of a credential that are not secret. */
@@ -34,7 +34,7 @@ export function environmentCredential(
 ): string {
   let secret = ''
   for (const byte of random) secret += byte.toString(16).padStart(2, '0')
-  return `${key_prefix}${environment_id}_${secret}${project.slice(-TAG)}`
+  return `${key_prefix}${environment_id}_${secret}${project.slice(-TAG_LENGTH)}`
 }
 
 /** Splits a credential. Returns undefined when the text is not the credential of an environment. */
@@ -45,8 +45,8 @@ export function parseEnvironmentCredential(
   if (!text.startsWith(`${key_prefix}env_`)) return undefined
   const end = text.lastIndexOf('_')
   const environment_id = text.slice(key_prefix.length, end)
-  const secret = text.slice(end + 1, -TAG)
+  const secret = text.slice(end + 1, -TAG_LENGTH)
   return isId(environment_id, 'environment') && SECRET.test(secret)
-    ? { environment_id, tag: text.slice(-TAG) }
+    ? { environment_id, tag: text.slice(-TAG_LENGTH) }
     : undefined
 }

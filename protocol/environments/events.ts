@@ -29,9 +29,11 @@ export interface EnvironmentJob {
 export interface Operation {
   readonly number: number
   readonly kind: OperationKind
-  /** Time of the first request (`since`) and of the last (`asked`), and the number of requests. */
+  /** Time of the first request. */
   readonly since: number
+  /** Time of the last request. */
   readonly asked: number
+  /** Number of times that the operation was requested. */
   readonly requests: number
   /** Id of the host that claimed the operation. */
   readonly host?: string

@@ -4,8 +4,9 @@ import type { LogName } from './schema.ts'
 export interface LogsRequest {
   readonly environment_id: string
   readonly log_name: LogName
-  /** Maximum number of lines and of bytes; the newest are returned. */
+  /** Maximum number of lines. The newest lines are returned. */
   readonly tail: number
+  /** Maximum number of bytes. The newest bytes are returned. */
   readonly max_bytes: number
 }
 export interface LogsAnswer {

@@ -3,10 +3,11 @@
  * can import them without the schemas.
  */
 
-/** Sizes in bytes. */
+/** Maximum sizes in bytes. */
 export const resultSizes = {
   /** The default maximum of each stream or file in a result. */
   usual: 64_000,
+  /** The largest maximum that a request can set. */
   most: 128_000,
   /** The default maximum size of a downloaded artifact. */
   download: 100 * 1_048_576,

@@ -125,7 +125,7 @@ const NOT_READY = { readiness: 'needs_setup', readiness_reason: 'not_implemented
 
 /**
  * Returns the catalog entry of a source. A source is ready when the service publishes any of its
- * types; the entry then lists only published types. The entry of a source that is not ready lists
+ * types. The entry then lists only published types. The entry of a source that is not ready lists
  * the planned types.
  */
 function sourceOf(prefix: string, display_name: string): EventCatalog['items'][number] {

@@ -50,7 +50,7 @@ export interface Publication {
   readonly meta: JsonObject
   /**
    * The record that the event is about, in its state at the time of the event. Deliveries to
-   * webhooks contain it; triggers and waits cannot read it. Absent when the payload is complete,
+   * webhooks contain it. Triggers and waits cannot read it. Absent when the payload is complete,
    * and in events of earlier releases.
    */
   readonly record?: JsonObject
@@ -132,12 +132,12 @@ export interface Awaited {
 export interface Published {
   readonly source_event_id: string
   readonly deduped?: true
-  readonly unsure?: Unsure
+  readonly unsure?: UnsureReply
 }
 /**
  * The reply of an actor that cannot decide whether a key was used. At most one event is stored
  * under a key within a day, regardless of the number of keys. The actor remembers only the keys of
- * two generations; a view has all keys.
+ * two generations. A view has all keys.
  * K1. An actor that may have dropped keys of the last day stores nothing under a key that it does
  *     not remember. It returns `unsure` with the number of its current generation.
  * K2. The publisher then queries a view and repeats the command with the result (`Recalled`). The
@@ -145,7 +145,7 @@ export interface Published {
  *     in that generation or the next one, which the actor remembers. If the actor has advanced
  *     further, it returns `unsure` again.
  */
-export interface Unsure {
+export interface UnsureReply {
   readonly generation: number
   readonly keys: readonly string[]
 }
@@ -179,14 +179,14 @@ export type SourceCommands = {
     reply: undefined
   }
   /**
-   * Registers a wait of a run. Sent by the run. The actor confirms with `event.watched`; from then
+   * Registers a wait of a run. Sent by the run. The actor confirms with `event.watched`. From then
    * on, matching events reach the run.
    */
   'wait.watch': { input: { run_id: string; wait: Awaited }; reply: undefined }
   /** Removes a wait that has ended. Sent by the run. */
   'wait.unwatch': { input: { run_id: string; wait_id: string }; reply: undefined }
   /**
-   * Sets the types and patterns to which a webhook listens; an empty list means all events. Without
+   * Sets the types and patterns to which a webhook listens. An empty list means all events. Without
    * `events`, the webhook stops listening. Sent by the project, in the commit that changes the
    * webhook.
    */

@@ -7,7 +7,7 @@ import { isProvider } from './integrations.ts'
 
 /**
  * The maximum length of an event type or pattern in characters. An event type consists of segments
- * of letters, digits, `_` and `-`, joined by dots; one segment is enough. A pattern ends in `.*`.
+ * of letters, digits, `_` and `-`, joined by dots. One segment is enough. A pattern ends in `.*`.
  * The grammar is the same for publishing, triggers, waits and webhooks. Signals have a separate
  * grammar.
  */
@@ -103,7 +103,7 @@ export const fitsType = (pattern: string, event_type: string): boolean =>
 
 /**
  * Whether an event of this type or pattern can be published. Under its own prefixes, the service
- * publishes only the types in `emittedTypes`. Clients send signals; clients or providers may
+ * publishes only the types in `emittedTypes`. Clients send signals. Clients or providers may
  * publish all other types.
  */
 export function isPublishable(pattern: string): boolean {

@@ -235,6 +235,7 @@ export const Links = Type.Object({
 const P = '/projects/:project/interactions'
 const tag = 'interactions'
 const self = { kind: 'interaction', slot: 'id', prefix: 'interaction' } as const
+/** Maximum size of the body of a request in bytes. */
 const LIMIT = 262_144
 
 export const interactions = {

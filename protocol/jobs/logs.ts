@@ -1,7 +1,7 @@
 /**
  * The log lines that workers print for their jobs: the frame of the worker socket, the stored form,
  * and the row. Lines are kept outside of the journal, for a limited time and in limited amounts.
- * They may be lost in a crash; no decision depends on them.
+ * They may be lost in a crash. No decision depends on them.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, JsonObject, paging, Timestamp } from '../common.ts'
@@ -85,12 +85,16 @@ export interface StoredBatch extends LogBatch {
   readonly sequence: number
 }
 
-/** Number of positions of one batch. The position of a line is sequence × `SPAN` + index. */
-const SPAN = 1000
+/**
+ * Number of positions of one batch. The position of a line is sequence × `POSITIONS_PER_BATCH` +
+ * index.
+ */
+const POSITIONS_PER_BATCH = 1000
 /** Returns the position of a line: an integer that increases within a run. */
-export const positionOf = (sequence: number, index: number): number => sequence * SPAN + index
+export const positionOf = (sequence: number, index: number): number =>
+  sequence * POSITIONS_PER_BATCH + index
 /** Returns the sequence of the batch that contains a position. */
-export const sequenceOf = (position: number): number => Math.floor(position / SPAN)
+export const sequenceOf = (position: number): number => Math.floor(position / POSITIONS_PER_BATCH)
 
 export const RunLogLine = Type.Object({
   sequence: Type.Integer({ description: 'Position of the line; increases within the run' }),

@@ -1,5 +1,5 @@
 /**
- * The row for the queues of a project: their open jobs, and the workers that take jobs from them.
+ * The row for the queues of a project: their open jobs, and the workers that accept jobs from them.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, listOf, Timestamp } from '../common.ts'

@@ -97,7 +97,8 @@ export const ownerOf = ({
 
 /**
  * Kinds of jobs that only the service itself performs and that no list of jobs shows. `delivery`:
- * an attempt of a signed delivery. `opening`: the lookup of the definition of a turn of a run.
+ * an attempt of a signed delivery. `opening`: the lookup of the definition for an agent turn that a
+ * run requested.
  * `errand`: see `protocol/errand.ts`.
  */
 export type Unlisted = 'delivery' | 'opening' | 'errand'
@@ -135,13 +136,17 @@ export interface JobHeader {
   readonly owner?: { readonly kind: Kind; readonly id: string }
   readonly priority: number
   readonly fairness_key: string
-  /** Time of enqueueing in Unix milliseconds; retries do not change it. */
+  /** Time of enqueueing in Unix milliseconds. Retries do not change it. */
   readonly enqueued_at: number
   /**
-   * The number of reported failures (`max_attempts`) and of lost leases (`max_losses`) after which
-   * the job fails. For an action step, both are the number of attempts that the step has left.
+   * Number of reported failures after which the job fails. For an action step, this is the number
+   * of attempts that the step has left.
    */
   readonly max_attempts: number
+  /**
+   * Number of lost leases after which the job fails. For an action step, this is the number of
+   * attempts that the step has left.
+   */
   readonly max_losses: number
   /** Only a worker may perform the job, even if the service could. */
   readonly workers_only?: true
@@ -200,12 +205,11 @@ interface JobEvent extends Event {
 export interface LeaseGrant {
   readonly token: string
   readonly attempt: number
-  /**
-   * The worker session that holds the lease, the name of its instance, and the gateway to which it
-   * was connected at the time of the claim.
-   */
+  /** Id of the worker session that holds the lease. */
   readonly session: string
+  /** Name of the worker instance of the session. */
   readonly instance: string
+  /** Id of the gateway to which the session was connected at the time of the claim. */
   readonly gateway: string
   readonly expires_at: number
 }

@@ -11,6 +11,7 @@ export interface Budget {
   readonly budget_usd?: number
   readonly credit_budget?: number
 }
+/** Number of thousandths of a credit in one US dollar. */
 const MILLI_PER_USD = 100_000
 
 /**

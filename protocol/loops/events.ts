@@ -257,8 +257,9 @@ export interface ChildRequest {
   readonly chain?: Chain
   /** The principal on whose behalf the requesting run works. */
   readonly actor?: ActorOf
-  /** Id of the principal that started the requesting run, and the source of that run. */
+  /** Id of the principal that started the requesting run. */
   readonly initiated_by?: string
+  /** The source of the requesting run. */
   readonly source?: RunSource
 }
 

@@ -10,14 +10,14 @@
 import type { Event } from '../entry.ts'
 
 /** A request for a slot: the run, its loop and its project. */
-export interface Wanting {
+export interface SlotRequest {
   readonly run_id: string
   readonly loop_id: string
   readonly project: string
 }
 /** Private events of the actor that grants slots. */
 export type PlaceEvent =
-  | (Event & Wanting & { readonly type: 'place.given' | 'place.lined_up' })
+  | (Event & SlotRequest & { readonly type: 'place.given' | 'place.lined_up' })
   | (Event & { readonly type: 'place.freed'; readonly run_id: string })
   /** Soft event: a wake-up granted no slot. `at` is the time in Unix milliseconds. */
   | (Event & { readonly type: 'places.counted'; readonly at: number })
@@ -26,8 +26,9 @@ export type PlaceEvent =
  * commands are never refused.
  */
 export type PlaceCommands = {
-  'place.ask': { input: Wanting; reply: undefined }
-  /** The run has ended, or its loop currently declines the slot. */
+  /** Requests a slot for a run. */
+  'place.ask': { input: SlotRequest; reply: undefined }
+  /** Returns the slot of a run that has ended, or whose loop currently declines the slot. */
   'place.return': { input: { run_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

@@ -1,6 +1,6 @@
 /**
  * The record of a run as the engine and the views store it. A run of a loop has additional fields.
- * Clients receive one of two shapes, depending on whether the run belongs to a loop; only
+ * Clients receive one of two shapes, depending on whether the run belongs to a loop. Only
  * `shownRun` produces these shapes.
  */
 import type { Run, WorkflowRun } from '../runs/schema.ts'

@@ -28,8 +28,8 @@ export const preparationIds = (count: number): string[] =>
   count === 1 ? [STEP] : Array.from({ length: count }, (_, index) => `${STEP}_${index + 1}`)
 
 /**
- * Returns the spec with the system steps before the authored steps. Authored steps keep their ids;
- * a step without an id gets its index among the authored steps as its id. The parameters of a
+ * Returns the spec with the system steps before the authored steps. Authored steps keep their ids.
+ * A step without an id gets its index among the authored steps as its id. The parameters of a
  * system step are determined when the step starts.
  */
 export function withPreparation(spec: Spec, repositories: readonly Repository[]): Spec {

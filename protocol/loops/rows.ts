@@ -40,6 +40,7 @@ const checkUpdate = ({ status, ...besides }: UpdateLoop) =>
       ]
     : []
 
+/** Maximum length of an idempotency key in characters. */
 const KEY = { maxLength: 255 }
 const { trigger_id: _, ...sourceFields } = RunSource.properties
 const StartLoopRun = Closed({
@@ -134,6 +135,7 @@ const tag = 'loops'
  * has this name.
  */
 const self = { kind: 'loop', slot: 'id', prefix: 'loop', named: true } as const
+/** Maximum size in bytes of the body of a request that defines or starts a loop. */
 const LIMIT = 1_048_576
 
 export const loops = {

@@ -1,7 +1,7 @@
 /**
  * The part of the Model Context Protocol (https://modelcontextprotocol.io/specification/2025-06-18)
  * that this service supports. Its messages are JSON-RPC 2.0, one per request. This file defines
- * only names and shapes; the gateway implements the methods (`gateway/mcp/`).
+ * only names and shapes. The gateway implements the methods (`gateway/mcp/`).
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject } from '../common.ts'
@@ -16,7 +16,7 @@ export const versions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
  * The first protocol version whose clients accept a Server-Sent Event without data. Such an event
  * gives a client an event id from which it can resume.
  */
-export const PRIMED = '2025-11-25'
+export const EMPTY_EVENTS_SINCE = '2025-11-25'
 /**
  * JSON-RPC error codes (https://www.jsonrpc.org/specification#error_object). All other failures are
  * HTTP statuses, or results with `isError`.

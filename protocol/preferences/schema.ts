@@ -1,6 +1,6 @@
 /**
  * Preferences of principals, and saved views of lists: schemas, limits, events and internal
- * commands. Both are for programs with a user interface, such as the console; the service itself
+ * commands. Both are for programs with a user interface, such as the console. The service itself
  * uses neither.
  */
 import { type Static, Type } from 'typebox'
@@ -11,7 +11,7 @@ import type { Patch } from '../patch.ts'
 import { QueryRows, SearchRows } from '../tables/schema.ts'
 import type { Changes } from '../workflows/rows.ts'
 
-/** Limits of preferences: bytes as JSON, and levels of nesting; the object itself is level 1. */
+/** Limits of preferences: bytes as JSON, and levels of nesting. The object itself is level 1. */
 export const preferenceLimits = { bytes: 32_768, levels: 8 } as const
 
 /** Limits of saved views. `bytes`: size of one view as JSON. `project`: all views together. */
@@ -85,7 +85,7 @@ export interface PreferencesReplies {
 }
 
 /**
- * The lists for which views can be saved; each is returned by the row `<resource>.list`. A view can
+ * The lists for which views can be saved. Each is returned by the row `<resource>.list`. A view can
  * also be about the rows of a table (`rows`).
  */
 const viewedResources = {
@@ -112,7 +112,7 @@ type ViewedList = ViewedResource | 'rows'
  */
 export const viewedRow = (list: ViewedList) =>
   list === 'rows' ? undefined : (`${viewedResources[list]}.list` as const)
-/** The filter of a view of the rows of a table: members of `table.query` and `table.search`. */
+/** The filter of a saved view of table rows: members of `table.query` and `table.search`. */
 export const RowsFilter = Closed({
   table_id: Id,
   filter: QueryRows.properties.filter,

@@ -15,7 +15,7 @@ import type {
   Definition,
   OrganizationDirectory,
   ProjectDirectory,
-  Reached,
+  ReachablePerson,
 } from '../access/directory.ts'
 import type { FoundSecret, Secret } from '../access/secret-rows.ts'
 import type { ActionCall } from '../actions/invocation.ts'
@@ -90,13 +90,13 @@ export interface OwnerQueries {
     }
     /** Whether a project sends email for interactions that do not specify a delivery. */
     email_notifications: { input: { readonly project: string }; reply: boolean }
-    /** The storage that artifacts use; the gateway adds the time. */
+    /** The storage that artifacts use. The gateway adds the time. */
     artifact_quota: { input: NoInput; reply: Omit<ArtifactQuota, 'generated_at'> }
   }
   project: {
     directory: { input: { readonly id: string }; reply: ProjectDirectory }
     definition: { input: { readonly id: string }; reply: Optional<Definition> }
-    reach: { input: { readonly targets: readonly string[] }; reply: readonly Reached[] }
+    reach: { input: { readonly targets: readonly string[] }; reply: readonly ReachablePerson[] }
     unknown_targets: { input: { readonly targets: readonly string[] }; reply: readonly string[] }
     equipment: { input: { readonly id: string }; reply: Optional<Equipped> }
     bindings: { input: { readonly id: string }; reply: Optional<{ items: MessagingBinding[] }> }
@@ -206,7 +206,7 @@ export interface OwnerQueries {
      * remember the key.
      */
     published: { input: { readonly key: string }; reply: string | null }
-    /** Faults of the conditions of the triggers of a loop, by trigger id. */
+    /** Faults in the trigger conditions of a loop, by trigger id. */
     faults: {
       input: { readonly loop_id: string }
       reply: Readonly<Record<string, ConditionFaults>>

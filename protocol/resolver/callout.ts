@@ -1,12 +1,12 @@
 /**
- * Calls to a definition resolver: the request, the interpretation of the answer, and the choice of
- * the resulting definition. All functions are pure; `nodes/resolver/` makes the calls.
+ * Calls to a definition resolver: the request, the interpretation of the response, and the choice
+ * of the resulting definition. All functions are pure; `nodes/resolver/` makes the calls.
  *
  * Invariants:
  * C1. The result is either a definition or a failure. An empty definition never replaces a
  *     definition that could not be resolved.
  * C2. Only definitions that the resolver sent or confirmed are used. Up to the age
- *     `revalidate_after_s`, no call is made. Without a valid answer, `last_known_good` allows a
+ *     `revalidate_after_s`, no call is made. Without a valid response, `last_known_good` allows a
  *     definition up to the age `stale_max_age_s`.
  * C3. After `unknown_agent`, the stored definition of the agent is not used again.
  */
@@ -19,9 +19,10 @@ import { skillLimits } from '../skills/schema.ts'
 import { toolkitLimits } from '../toolkits/schema.ts'
 import type { ResolverSettings } from './schema.ts'
 
-/** Maximum size of the body of an answer, in bytes. */
+/** Maximum size of the body of a response, in bytes. */
 export const MAX_ANSWER_BYTES = 1_048_576
-const MAX_DIGEST = 256
+/** Maximum length of a digest, and of an error code, in characters. */
+const MAX_DIGEST_LENGTH = 256
 
 /** The origin of the turn or run that needs a definition. */
 export type TriggerKind =
@@ -87,7 +88,7 @@ const ResolvedValue = Type.Object({
 /** A definition that a resolver sent. For absent fields, the values of the stored agent apply. */
 type ResolvedDefinition = InlineConfig
 
-/** The answer of a resolver for one selector. */
+/** The response of a resolver for one selector. */
 export type Entry =
   | { readonly kind: 'bundle'; readonly digest: string; readonly definition: ResolvedDefinition }
   | { readonly kind: 'unchanged' }
@@ -95,14 +96,14 @@ export type Entry =
   /** Another error of the resolver, with its code. */
   | { readonly kind: 'error'; readonly code: string }
   | { readonly kind: 'missing' }
-  /** The answer does not follow the protocol. */
+  /** The response does not follow the protocol. */
   | { readonly kind: 'invalid'; readonly reason: string }
 
 const invalid = (reason: string): Entry => ({ kind: 'invalid', reason })
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Interprets the parsed body of an answer with a 2xx status. */
+/** Interprets the parsed body of a response with a 2xx status. */
 export function entryOf(body: unknown, selector: string): Entry {
   if (!isObject(body)) return invalid('the body is not an object')
   const { protocol_version, resolved } = body
@@ -115,8 +116,8 @@ export function entryOf(body: unknown, selector: string): Entry {
   if (entry['unchanged'] !== undefined)
     return entry['unchanged'] === true ? { kind: 'unchanged' } : invalid('unchanged is not true')
   const { digest, value } = entry
-  if (typeof digest !== 'string' || digest === '' || digest.length > MAX_DIGEST)
-    return invalid(`digest is not a text of 1 to ${MAX_DIGEST} characters`)
+  if (typeof digest !== 'string' || digest === '' || digest.length > MAX_DIGEST_LENGTH)
+    return invalid(`digest is not a text of 1 to ${MAX_DIGEST_LENGTH} characters`)
   if (!Value.Check(ResolvedValue, value)) {
     const [first] = Value.Errors(ResolvedValue, value)
     return invalid(`value${first?.instancePath ?? ''} ${first?.message ?? 'is not valid'}`)
@@ -128,7 +129,7 @@ function failure(error: unknown): Entry {
   if (typeof code !== 'string') return invalid('error has no code')
   return code === 'unknown_agent'
     ? { kind: 'unknown_agent' }
-    : { kind: 'error', code: code.slice(0, MAX_DIGEST) }
+    : { kind: 'error', code: code.slice(0, MAX_DIGEST_LENGTH) }
 }
 /** Converts a resolved value to an inline config, without unknown fields. */
 function definitionOf({
@@ -166,7 +167,7 @@ export interface KnownDefinition {
 }
 /** A definition as a run stores it and a turn uses it. */
 export type Bundle = Pick<KnownDefinition, 'digest' | 'definition'>
-/** The outcome of a call: the answer for the selector, or the reason why there is no answer. */
+/** The outcome of a call: the response for the selector, or the reason why there is no response. */
 export type CalloutOutcome = Entry | { readonly kind: 'unreachable'; readonly reason: string }
 
 /** The error types of turns that fail before they start. */

@@ -40,7 +40,7 @@ export const resolverDefaults = {
 
 /** `stored`: definitions that Baton stores. `client_resolver`: definitions from the endpoint. */
 type ResolverSource = 'stored' | 'client_resolver'
-/** The behavior when the endpoint gives no valid answer. */
+/** The behavior when the endpoint gives no valid response. */
 type OnUnavailable = 'last_known_good' | 'fail'
 const OnUnavailable = Type.Enum(['last_known_good', 'fail'])
 const Source = Type.String({

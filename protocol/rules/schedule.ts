@@ -22,7 +22,7 @@ export interface Schedule {
 }
 
 /** The minimum interval of a schedule in milliseconds. */
-export const SHORTEST = 10_000
+export const MIN_INTERVAL_MS = 10_000
 const DESCRIPTORS = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/
 const ZONE = /^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/
 /** 2000-01-01, the start of a leap year. A pattern without a firing after this time never fires. */
@@ -41,7 +41,7 @@ export function scheduleFault(
   if (interval !== undefined) {
     const length = parseDuration(interval)
     if (timezone !== undefined) return { field: 'timezone', message: 'is allowed only with cron' }
-    return length !== undefined && length >= SHORTEST && Number.isInteger(length)
+    return length !== undefined && length >= MIN_INTERVAL_MS && Number.isInteger(length)
       ? undefined
       : {
           field: 'interval',
@@ -81,7 +81,7 @@ function isZone(name: string): boolean {
 export function nextFire(schedule: Schedule, after: number, anchor: number): number | undefined {
   if (schedule.interval === undefined)
     return patternOf(schedule).nextRun(new Date(after))?.getTime()
-  const length = parseDuration(schedule.interval) ?? SHORTEST
+  const length = parseDuration(schedule.interval) ?? MIN_INTERVAL_MS
   return anchor + length * Math.max(1, Math.floor((after - anchor) / length) + 1)
 }
 

@@ -123,12 +123,12 @@ export type RunEventType =
   | 'turn.stopped'
   | 'run.progress_stalled'
   | 'artifact.created'
-  /** An artifact was published after the end of the run; the timeline does not show it. */
+  /** An artifact was published after the end of the run. The timeline does not show it. */
   | 'artifact.published'
 
 /**
  * Returns the wait for a source event that an event opens or closes; undefined when the event does
- * neither. An event that ends a run implicitly ends all its waits; this function does not report
+ * neither. An event that ends a run implicitly ends all its waits. This function does not report
  * them.
  */
 export function waitChange({ type, payload = {} }: RunEvent):

@@ -47,10 +47,11 @@ export interface KeptAttachment {
   /** Time in Unix milliseconds at which an unfinished upload is abandoned. */
   readonly until?: number
   /**
-   * `key`: id of the caller and idempotency key. `hash`: digest of bytes, name and type hint. An
-   * upload with the same key and another hash is refused.
+   * Id of the caller and idempotency key. An upload with the same key and another `hash` is
+   * refused.
    */
   readonly key?: string
+  /** Digest of bytes, name and type hint. */
   readonly hash: string
   /**
    * The file has an artifact actor, so it is listed as an artifact and counts toward the quota.
@@ -65,12 +66,13 @@ export const fileName = (project: string, artifact_id: string): string =>
 
 /**
  * Returns the name under which the object store contains the Markdown text of an Office file.
- * @param place name of the bytes of the file.
+ * @param place name under which the object store contains the file itself.
  */
 export const textName = (place: string): string => `${place}.md`
 /**
- * Returns the names of all objects that a file may have: its bytes and its Markdown text.
- * @param place name of the bytes of the file.
+ * Returns the names of all objects that may be stored for a file: the file itself and its Markdown
+ * text.
+ * @param place name under which the object store contains the file itself.
  */
 export const objectNames = (place: string): readonly string[] => [place, textName(place)]
 /** Whether a MIME type is the type of an Office file. */
@@ -106,7 +108,7 @@ export function fileOf(block: JsonObject): string | undefined {
  * Returns the text block that replaces a file that is not shown to the model.
  * @param why the reason, which ends the sentence in the block.
  */
-export const unread = (
+export const unreadFileBlock = (
   { type, title, media_type, size_bytes }: JsonObject,
   why: string,
 ): JsonObject => ({

@@ -74,24 +74,19 @@ export interface TurnWork {
   }
   readonly definition: TurnDefinition
   readonly output_schema?: JsonObject
-  /**
-   * `boundary`: revision before the first frame of the turn. `after_sequence`: sequence of the
-   * input of the turn.
-   */
+  /** Revision before the first frame of the turn. */
   readonly boundary: number
+  /** Sequence of the input of the turn. */
   readonly after_sequence: number
   /** The sequence before the first row of the turn. Context rows of the turn count as its rows. */
   readonly before: number
-  /**
-   * `generations`: number of generations so far. `next_index`: the `turn_index` of the next row.
-   */
+  /** Number of generations so far. */
   readonly generations: number
+  /** The `turn_index` of the next row. */
   readonly next_index: number
-  /**
-   * `since`: start of the current active period; absent while the turn waits. `spent`: active
-   * milliseconds before that period.
-   */
+  /** Start of the current active period; absent while the turn waits. */
   readonly since?: number
+  /** Active milliseconds before the current active period. */
   readonly spent: number
   /**
    * The generation in progress. `through`: sequence of the last row that is shown to the model.

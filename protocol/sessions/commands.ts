@@ -14,7 +14,7 @@ import type { TurnWork } from './bookkeeping.ts'
 import type { SessionSeed } from './rows.ts'
 import type { CompactionProgress, Session } from './schema.ts'
 import type { Block, ToolResultBlock } from './turns/blocks.ts'
-import type { Defined, TurnDefinition, Unfit } from './turns/definition.ts'
+import type { Defined, TurnDefinition, UnresolvedDefinition } from './turns/definition.ts'
 
 /**
  * Internal commands of a session. Unless stated otherwise, they are never refused: late and
@@ -55,7 +55,7 @@ export type SessionCommands = {
    * has ended or stores too many files, or when the idempotency key belongs to another upload or to
    * an erased file. The reply to a repeated upload contains the stored file. `expires_at`: the
    * deadline of the upload in Unix milliseconds. If present, the gateway next reserves the bytes in
-   * the quota; files of earlier releases are not counted.
+   * the quota. Files of earlier releases are not counted.
    */
   'attachment.reserve': {
     input: Reserving
@@ -127,10 +127,9 @@ export interface TurnReport {
   readonly run_id: string
   readonly turn_id: string
   readonly status: 'completed' | 'failed' | 'cancelled'
-  /**
-   * `output` satisfies the output schema. Without an output, `text` is the last text of the agent.
-   */
+  /** The output, which satisfies the output schema. */
   readonly output?: JsonObject
+  /** The last text of the agent, if there is no output. */
   readonly text?: string
   readonly error_type?: string
   readonly error?: string
@@ -182,7 +181,7 @@ export interface Place {
   readonly of_run?: true
 }
 /** The data that the gateway adds to an invocation and to the creation of a session. */
-export interface Placing {
+export interface PlaceInput {
   readonly place: Place
 }
 /** The data that the gateway adds to requests that may start a turn. */
@@ -191,7 +190,7 @@ export type { Defined }
  * The data that the gateway adds to nudges, and to requests with an idempotency key: the
  * definition, or the reason why no turn can start.
  */
-export type Keyed = Defined | Unfit
+export type Keyed = Defined | UnresolvedDefinition
 /** The data that the gateway adds to a nudge: the SHA-256 of its content, in hex. */
 export interface Hashed {
   readonly content_hash: string

@@ -27,7 +27,10 @@ import type { TurnDefinition } from './turns/definition.ts'
 
 /** A stored frame of the transcript. `type` is the `event_type` of the frame. */
 export type SessionFrame =
-  | (Event & { readonly type: 'message.upsert'; readonly said?: Said } & TranscriptMessage)
+  | (Event & {
+      readonly type: 'message.upsert'
+      readonly said?: MessageSourceFacts
+    } & TranscriptMessage)
   | (Event & {
       readonly type: 'message.block'
       readonly session_id: string
@@ -47,7 +50,7 @@ export type SessionFrame =
  * Data for the source event of a final message of a user or an agent. The transcript does not
  * contain this data. `depth`: the `depth` of the source event.
  */
-export interface Said {
+export interface MessageSourceFacts {
   readonly session_key: string
   readonly depth: number
   /**

@@ -17,18 +17,20 @@ export const limits = {
   key: 255,
   session_key: 512,
   title: 512,
-  /** Rows of one append, and blocks of one message. */
+  /** Rows of one append. */
   append: 100,
+  /** Blocks of one message. */
   blocks: 200,
   metadata: 16_384,
-  /** Equal tool calls of one turn, generations of one turn, and tool calls of one segment. */
+  /** Equal tool calls of one turn. */
   repeats: 3,
+  /** Generations of one turn. */
   generations: 100,
+  /** Tool calls of one segment. */
   calls: 64,
-  /**
-   * Idempotency keys of turns and of nudges that a session stores. The oldest are dropped first.
-   */
+  /** Idempotency keys of turns that a session stores. The oldest are dropped first. */
   keys: 5000,
+  /** Idempotency keys of nudges that a session stores. The oldest are dropped first. */
   nudge_keys: 1000,
   /** Ids of tool uses that a session stores. The oldest are dropped first. */
   known_calls: 1000,
@@ -39,18 +41,17 @@ export const limits = {
    * smaller. It is roughly the capacity of the largest models.
    */
   window: { rows: 2000, size: 4_194_304 },
-  /**
-   * Milliseconds that a compaction may take, and characters of its summary. Only the end of a
-   * longer summary is kept.
-   */
+  /** Milliseconds that a compaction may take. */
   compaction: 30_000,
+  /** Characters of the summary of a compaction. Only the end of a longer summary is kept. */
   summary: 262_144,
   /**
-   * Characters of all results in one row, including their tool use ids, and characters of one error
-   * result. In a stream, one character takes up to six bytes of a line, and clients read lines of
-   * less than 8 MiB. The answer of a model is limited in bytes, like any result of a job.
+   * Characters of all results in one row, including their tool use ids. In a stream, one character
+   * takes up to six bytes of a line, and clients read lines of less than 8 MiB. The answer of a
+   * model is limited in bytes, like any result of a job.
    */
   results: 1_200_000,
+  /** Characters of one error result. */
   fault: 65_536,
   /**
    * Characters of uncommitted output that previews show. Each chunk counts for slightly more than

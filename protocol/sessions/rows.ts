@@ -185,7 +185,6 @@ const Nudge = Closed({
 })
 const checkNudge = ({ metadata }: Static<typeof Nudge>): FieldError[] =>
   checkMetadata(metadata, 'metadata')
-
 const Order = Type.Optional(Type.Enum(['asc', 'desc'], { default: 'asc' }))
 const Include = Type.Optional(many(Type.Enum(['context'])))
 const After = Type.Optional(Type.Integer({ minimum: 0 }))
@@ -193,6 +192,7 @@ const P = '/projects/:project'
 const S = `${P}/sessions/:session_id`
 const tag = 'sessions'
 const self = { kind: 'session', slot: 'session_id', prefix: 'agent_session' } as const
+/** Maximum size in bytes of the body of a request with input for a session. */
 const LIMIT = 2_097_152
 const act = { tag, permission: 'agent.invoke', to: self } as const
 const read = { tag, permission: 'project.view', errors: ['not_found'] } as const

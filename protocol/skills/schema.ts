@@ -1,7 +1,7 @@
 /**
  * Skills: instructions that an agent loads when a turn needs them. This file contains their
  * schemas, limits and events. The `allowed_tools` of a loaded skill restrict the tools for the rest
- * of the turn; a skill never adds a tool. Projects and the organization each have their own skills.
+ * of the turn. A skill never adds a tool. Projects and the organization each have their own skills.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Tags, Timestamp } from '../common.ts'

@@ -2,7 +2,7 @@
  * The kinds of records that the topic `changes` reports, and the changes that result from an entry
  * of the journal. Runs and jobs are omitted, because the feed of a project contains their events.
  *
- * Invariant: every event that may change the answer of the list of a kind results in a change of
+ * Invariant: every event that may change the response of the list of a kind results in a change of
  * the kind. Superfluous changes are harmless, because a client only loads a record again. The time
  * of the last use of a key is an exception, because every request would result in a change.
  */
@@ -110,7 +110,7 @@ const ofOrganizationEvent: Readonly<Record<string, keyof typeof organization>> =
   skill: 'skill',
 }
 
-/** Returns the changes that result from an entry; the same change may occur several times. */
+/** Returns the changes that result from an entry. The same change may occur several times. */
 export function changesOf(entry: Entry): readonly RecordChange[] {
   switch (entry.kind) {
     case 'project':

@@ -2,12 +2,12 @@
  * The events and internal commands of tables, and the data that gateways and actors exchange in
  * addition to the rows of the API.
  *
- * The rows of a table are stored in the journal and in views; the actor holds only the definition
+ * The rows of a table are stored in the journal and in views. The actor holds only the definition
  * and a window of recent changes. Every change of rows has a number, 1, 2, 3 … per table. A command
  * about rows contains facts from a view as of a change. The actor applies the later changes in its
  * window to these facts, and so decides on the current rows:
  *
- *     gateway:  table_facts of a view → command with the facts → `Stale`: repeat with later facts
+ *     gateway:  table_facts of a view → command with facts → `StaleReply`: repeat with later facts
  *     actor:    facts (as of change n) + window (changes after n) = current rows
  */
 import type { JsonObject } from '../common.ts'
@@ -148,7 +148,7 @@ export type TableNameCommands = {
   /**
    * Claims the name for a table. Sent by a gateway before it creates or renames the table. Refused
    * with `already_exists` if another table has or claims the name. A table may claim a name that it
-   * already has; the new claim then replaces the earlier one.
+   * already has. The new claim then replaces the earlier one.
    */
   'table_name.claim': {
     input: { readonly name: string; readonly table_id: string }
@@ -217,7 +217,7 @@ export type AddedTableInputs = {
  * meantime. Nothing was stored, so the gateway repeats the command under the same id, with facts of
  * a view that has applied the change `stale`.
  */
-export interface Stale {
+export interface StaleReply {
   readonly stale: number
 }
 /**
@@ -233,7 +233,7 @@ export interface Inserted {
 export const MAX_REPLY_DATA_LENGTH = 16_384
 /**
  * The reply to an update: the row as readers see it. `data` is absent if it is longer than
- * `MAX_REPLY_DATA_LENGTH`; the gateway then reads the row from a view that has applied `change`.
+ * `MAX_REPLY_DATA_LENGTH`. The gateway then reads the row from a view that has applied `change`.
  */
 export interface Updated {
   readonly row: Omit<TableRow, 'data'> & { readonly data?: JsonObject }
@@ -241,15 +241,15 @@ export interface Updated {
 }
 /** The replies of tables that the gateway completes before it answers the client. */
 export type TableReplies = {
-  'row.insert': Inserted | Stale
-  'row.bulk': Inserted | Stale
+  'row.insert': Inserted | StaleReply
+  'row.bulk': Inserted | StaleReply
   'row.upsert':
     | (Inserted & { readonly created: true })
     | (Updated & { readonly created: false })
-    | Stale
-  'row.update': Updated | Stale
-  'row.delete': Stale | undefined
+    | StaleReply
+  'row.update': Updated | StaleReply
+  'row.delete': StaleReply | undefined
 }
 /** Whether a reply requests later facts. */
-export const isStale = (reply: unknown): reply is Stale =>
+export const isStale = (reply: unknown): reply is StaleReply =>
   typeof reply === 'object' && reply !== null && 'stale' in reply

@@ -183,7 +183,10 @@ const compared: Readonly<Record<string, (order: number) => boolean>> = {
   $lte: (order) => order <= 0,
 }
 /** Whether a value satisfies a condition. Undefined is a missing value. */
-export function fulfils({ field: { type }, operator, value }: Condition, actual: unknown): boolean {
+export function satisfiesCondition(
+  { field: { type }, operator, value }: Condition,
+  actual: unknown,
+): boolean {
   const equals = (wanted: unknown): boolean =>
     wanted === null ? actual === undefined : actual !== undefined && areEqual(type, wanted, actual)
   if (operator === '$exists') return (actual !== undefined) === value

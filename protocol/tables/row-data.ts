@@ -30,7 +30,7 @@ export const defaultsOf = ({ columns }: TableSchema): JsonObject =>
  */
 export const insertedData = (defaults: JsonObject, data: JsonObject): JsonObject =>
   withoutNulls({ ...defaults, ...data })
-/** Returns the data of a row after an update. Null removes a value; other values replace it. */
+/** Returns the data of a row after an update. Null removes a value. Other values replace it. */
 export const mergedData = (stored: JsonObject, change: JsonObject): JsonObject =>
   withoutNulls({ ...stored, ...change })
 

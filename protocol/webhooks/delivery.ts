@@ -19,13 +19,14 @@ import type { DeliveryRecord } from './rows.ts'
 /** The name of the queue of deliveries. Each project has this queue in every shard. */
 export const DELIVERIES = '$deliveries'
 /** Maximum number of attempts, including the first one. */
-export const ATTEMPTS = 10
+export const MAX_ATTEMPTS = 10
 /** Milliseconds within which a test delivery must start. A later attempt is not made. */
-export const PROMPT = 15_000
+export const START_TIMEOUT_MS = 15_000
 /** Milliseconds of back-off before the second attempt, the third attempt, and so on. */
 const PAUSES = [
   5_000, 30_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000,
 ] as const
+/** Maximum random deviation of a pause, as a share of the pause. */
 const JITTER = 0.2
 /** The maximum back-off in milliseconds that a receiver can request. */
 const MAX_RETRY_AFTER_MS = 3_600_000
@@ -81,11 +82,11 @@ export interface AttemptOutcome {
   readonly error?: string
   readonly pause?: number
   readonly latency_ms?: number
-  /** The beginning of the receiver's answer. */
+  /** The beginning of the receiver's response. */
   readonly answer?: string
 }
 /** Data that the gateway adds to `webhook.resend`: the content of the delivery to send again. */
-export interface Resent {
+export interface ResendInput {
   readonly opening: DeliveryOpening
 }
 /** The outcome of a delivery, for a caller that waits for it. */

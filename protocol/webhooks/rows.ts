@@ -43,8 +43,8 @@ export const Webhook = Type.Object({
   updated_at: Timestamp,
 })
 export type Webhook = Static<typeof Webhook>
-/** Maximum number of characters of an answer that the record of an attempt shows. */
-export const ANSWER_SHOWN = 500
+/** Maximum number of characters of a response that the record of an attempt shows. */
+export const MAX_RESPONSE_CHARACTERS = 500
 const Attempt = Type.Object({
   attempt: Type.Integer({
     minimum: 0,
@@ -57,7 +57,7 @@ const Attempt = Type.Object({
   latency_ms: Type.Optional(Type.Integer()),
   answer: Type.Optional(
     Type.String({
-      description: `First ${ANSWER_SHOWN} characters of the response of the receiver`,
+      description: `First ${MAX_RESPONSE_CHARACTERS} characters of the response of the receiver`,
     }),
   ),
 })

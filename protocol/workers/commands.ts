@@ -36,11 +36,12 @@ export type WorkerCommands = {
     reply: undefined
   }
   /**
-   * The session takes the jobs of an environment from now on. Refused with `not_found` when the
-   * session is not connected or is stale, and with `conflict` when it serves another environment.
+   * Attaches an environment, whose jobs the session accepts from now on. Refused with `not_found`
+   * when the session is not connected or is stale, and with `conflict` when it serves another
+   * environment.
    */
   'worker.attach': { input: { session: string; environment_id: string }; reply: undefined }
-  /** The worker has announced that it is draining. */
+  /** Marks the session as draining, because the worker has announced it. */
   'worker.drained': { input: { session: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

@@ -14,7 +14,7 @@ import type { ClaimedJob } from './socket.ts'
 export type GatewayMessage =
   /**
    * Delivers a leased job to a worker session. The reply is `ok: false` when the session is not
-   * connected to the receiver or does not accept the job; the lease is then released.
+   * connected to the receiver or does not accept the job. The lease is then released.
    */
   | {
       readonly type: 'assign'
@@ -41,7 +41,9 @@ export type GatewayMessage =
       readonly generation: number
     }
   | { readonly type: 'drain'; readonly project: string; readonly session: string }
-  /** The session has attached an environment, and takes the jobs of the environment from now on. */
+  /**
+   * The session has attached an environment, and accepts the jobs of the environment from now on.
+   */
   | {
       readonly type: 'attach'
       readonly project: string
@@ -77,7 +79,7 @@ export interface Offer {
 }
 
 /** The answer of a gateway or executor to an offer: the jobs that it accepts. */
-export interface Taking {
+export interface OfferReply {
   readonly gateway: string
   readonly takes: readonly Take[]
   /**

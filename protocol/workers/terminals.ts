@@ -17,8 +17,9 @@ import { type Static, Type } from 'typebox'
 export const terminalLimits = {
   /** Maximum number of bytes in one message. */
   chunk: 32_768,
-  /** Windows of the output and of the input. */
+  /** Maximum number of bytes of output that the client has not acknowledged. */
   output_window: 262_144,
+  /** Maximum number of bytes of input that the worker has not acknowledged. */
   input_window: 65_536,
   /** Maximum number of concurrent terminals of one environment. */
   per_environment: 8,
@@ -26,11 +27,13 @@ export const terminalLimits = {
   start: 120_000,
   /** Time after the upgrade within which `terminal.open` must arrive. */
   open: 10_000,
-  /** Time without input and output after which a terminal ends, and its maximum duration. */
+  /** Time without input and output after which a terminal ends. */
   idle: 3_600_000,
+  /** Maximum duration of a terminal. */
   duration: 12 * 3_600_000,
-  /** Time between two beats of a gateway, and time without a beat after which a terminal ends. */
+  /** Time between two beats of a gateway. */
   beat: 15_000,
+  /** Time without a beat after which a terminal ends. */
   silence: 45_000,
 } as const
 

@@ -32,7 +32,7 @@ export const needsEnvironment = ({
   action_name.startsWith('environment.')
 
 /** Returns the settings of the policy for an environment that is created for an owner. */
-export const wishes = ({
+export const environmentSettings = ({
   provider,
   template_id,
   runtime_version,

@@ -1,7 +1,7 @@
 /** A heap yields its items in order and tracks their positions. */
 import fc from 'fast-check'
 import t from 'tap'
-import { add, inOrder, moved, type Order, removeAt } from '../../actors/heap.ts'
+import { add, inOrder, type Order, removeAt, restoreOrder } from '../../actors/heap.ts'
 
 interface Items {
   readonly weight: Map<string, number>
@@ -34,7 +34,7 @@ t.test(
             items.weight.delete(item)
           } else if (what === 'move' && known) {
             items.weight.set(item, weight)
-            moved(heap, items.place.get(item) ?? -1, order, items)
+            restoreOrder(heap, items.place.get(item) ?? -1, order, items)
           } else if (what === 'add' && !known) {
             items.weight.set(item, weight)
             add(heap, item, order, items)

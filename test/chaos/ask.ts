@@ -1,6 +1,6 @@
 /**
  * Requests of a client that retries: each is repeated under the same key, through the gateways in
- * round-robin order, until the answer is final.
+ * round-robin order, until the response is final.
  */
 import { Agent, request } from 'node:http'
 import type { Asked } from './history.ts'
@@ -14,7 +14,7 @@ export interface Reply {
  * Timeout of one attempt, in milliseconds. It exceeds the time after which a gateway answers 503.
  */
 const ATTEMPT_TIMEOUT_MS = 17_000
-const PAUSE = 100
+const PAUSE_MS = 100
 /**
  * Milliseconds after which an idle connection is closed. A gateway keeps idle connections longer,
  * so no request uses a connection that the gateway is closing.
@@ -40,7 +40,7 @@ export class Asker {
   /** The number of repeated attempts, by reason. */
   readonly again = new Map<string, number>()
   /**
-   * While true, no new attempt begins. A request then ends without an answer, unless its current
+   * While true, no new attempt begins. A request then ends without a response, unless its current
    * attempt gets the final one.
    */
   over = false
@@ -53,7 +53,7 @@ export class Asker {
   }
 
   /**
-   * Sends a request and returns the final answer, or undefined if `over` is set first.
+   * Sends a request and returns the final response, or undefined if `over` is set first.
    * @param measured whether to record the waiting time.
    */
   async ask({ method, path, body, key }: Request, measured = true): Promise<Reply | undefined> {
@@ -87,7 +87,7 @@ export class Asker {
           const { name, code } = error as Error & { code?: string }
           this.#count(code ?? name)
         }
-        await new Promise((next) => setTimeout(next, PAUSE))
+        await new Promise((next) => setTimeout(next, PAUSE_MS))
       }
       return undefined
     } finally {

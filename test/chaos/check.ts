@@ -172,13 +172,13 @@ function* checkStream({
 
 /**
  * Waiting times in milliseconds of requests after faults of one kind: from the beginning of the
- * fault, or from the request if it was sent later, to the answer.
+ * fault, or from the request if it was sent later, to the response.
  */
 export interface Waits {
   readonly manner: Manner
   readonly strikes: number
   readonly requests: number
-  /** The longest time from the beginning of a fault to the first answer after it. */
+  /** The longest time from the beginning of a fault to the first response after it. */
   readonly first: number
   readonly p50: number
   readonly p99: number

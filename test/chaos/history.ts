@@ -22,7 +22,7 @@ export interface Start {
 export interface Repeat {
   readonly key: string
   readonly at: number
-  /** The run in the answer. If the answer contains no run, `answer` is the whole answer. */
+  /** The run in the response. If the response contains no run, `answer` is the whole response. */
   readonly run?: string
   readonly answer?: string
 }
@@ -49,7 +49,7 @@ export interface Stream {
   readonly vain?: readonly string[]
 }
 /**
- * A request of a client with all its attempts. `done` is the time of the final answer, and is
+ * A request of a client with all its attempts. `done` is the time of the final response, and is
  * absent if there was none.
  */
 export interface Asked {

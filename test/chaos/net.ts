@@ -146,7 +146,7 @@ export async function bridged(): Promise<Net> {
       undo.push(() => ip('link', 'set', cable, 'master', 'hub'))
     },
     part: async (one, other) => {
-      // Each of the two processes sends its packets for the other one to an unused hardware
+      // Each of the two processes sends its packets for the other process to an unused hardware
       // address.
       for (const [from, to] of [
         [one, at(other).host],

@@ -22,7 +22,7 @@ interface Options {
   readonly rate: number
   readonly seed: number
   readonly net: Net
-  /** Folder for all files; the caller removes it. */
+  /** Folder for all files. The caller removes it. */
   readonly folder: string
   /** Path of nats-server. */
   readonly binary: string

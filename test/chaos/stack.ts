@@ -12,7 +12,7 @@ import { connectNats, type Nats } from '../../nodes/nats/server/connect.ts'
 import { createIdentity, seedFile } from '../../nodes/nats/server/identity.ts'
 import { startServer } from '../../nodes/nats/server/server.ts'
 import { bundleProgram } from '../support/bundle.ts'
-import { silent } from '../support/memory.ts'
+import { silentLog } from '../support/memory.ts'
 import { freePort } from '../support/ports.ts'
 import { createAccounts, OBSERVER } from './accounts.ts'
 import type { Net, Place } from './net.ts'
@@ -50,7 +50,7 @@ export interface Stack {
 }
 interface Options {
   readonly net: Net
-  /** Folder for all files; the caller removes it. */
+  /** Folder for all files. The caller removes it. */
   readonly folder: string
   readonly binary: string
   readonly say: (line: string) => void
@@ -291,7 +291,7 @@ export async function startStack(options: Options): Promise<Stack> {
           : { type: 'nkey', seed: identity.seed },
       },
       name: 'chaos',
-      log: silent,
+      log: silentLog,
       role: OBSERVER,
     }))
     return { members, urls, key, deaths, whole: (within) => whole(connection, within), stop }

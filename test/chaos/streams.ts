@@ -17,7 +17,7 @@ export interface Followed {
   connections: number
   /** The number of received frames when each connection began. */
   readonly joints: number[]
-  /** Answers that are neither streams nor temporary failures, and resets of the stream. */
+  /** Responses that are neither streams nor temporary failures, and resets of the stream. */
   readonly oddities: string[]
   /**
    * Connections without frames: their start and end, in seconds since following began, and the

@@ -46,7 +46,7 @@ type How = 'kill' | 'restart' | 'pause' | 'cut'
 const orderly: ReadonlySet<Role> = new Set(['gateway', 'shards', 'views', 'executor'])
 /** The probability of two simultaneous faults. */
 const DOUBLE = 0.2
-const WHOLE = 120_000
+const WHOLE_TIMEOUT_MS = 120_000
 
 /**
  * Injects faults until the time limit, and appends each to `strikes`.
@@ -161,7 +161,7 @@ export async function bringTrouble(
     if (signal.aborted) return
     // A lagging replica counts as missing. Another fault before it is current could exceed what the
     // service is guaranteed to survive.
-    await stack.whole(WHOLE)
+    await stack.whole(WHOLE_TIMEOUT_MS)
     await wait(dice.between(...BETWEEN_MS))
     for (
       const end = Math.min(until, now() + MAX_SETTLE_MS);

@@ -12,7 +12,7 @@ import { agentActions, commonEnding, largestOf, toolsOf } from '../../client/tou
 import { tourOfCommits } from '../../client/tour/commits.ts'
 import { byPath, listFiles, split } from '../../client/tour/files.ts'
 import { loopActions, loopOf } from '../../client/tour/loop.ts'
-import { digestOf, measure, together } from '../../client/tour/measure.ts'
+import { combineMeasurements, digestOf, measure } from '../../client/tour/measure.ts'
 import { reportActions, reportSpec, reportTable, searchable } from '../../client/tour/reports.ts'
 import { git, hasGit, repository } from '../../client/tour/repository.ts'
 import { show } from '../../client/tour/show.ts'
@@ -80,7 +80,7 @@ t.test('measures the same as wc and sha256sum, in parts and in total', async (t)
   const folder = t.testdir(tree)
   const files = await listFiles(folder)
   const parts = await Promise.all(split(files, 3).map((paths) => measure(folder, paths, never)))
-  const whole = together(parts)
+  const whole = combineMeasurements(parts)
   const tools = await fromTools(
     folder,
     files.map(({ path }) => path),

@@ -1,6 +1,6 @@
 /** Parts of the pages of access, audit and blueprints that need no browser. */
 import t from 'tap'
-import { actionPermissionsOf, allowsIt } from '../../console/pages/access/permissions.ts'
+import { actionPermissionsOf, allowsPermission } from '../../console/pages/access/permissions.ts'
 import { clientName } from '../../console/pages/account/client-name.ts'
 import { changeRows, changeSummary } from '../../console/pages/audit/changes.ts'
 import { filtersOf } from '../../console/pages/audit/filters.ts'
@@ -17,9 +17,9 @@ t.test('permissions on actions are read with and without their prefix', async (t
     'actions.execute.mail.send',
     'actions.execute.crm.*',
   ])
-  t.ok(allowsIt(['actions.execute.*'], 'actions.execute.crm.*'))
-  t.ok(allowsIt(['service.project.view'], 'service.project.view'))
-  t.notOk(allowsIt(['actions.execute.crm.*'], 'actions.execute.*'))
+  t.ok(allowsPermission(['actions.execute.*'], 'actions.execute.crm.*'))
+  t.ok(allowsPermission(['service.project.view'], 'service.project.view'))
+  t.notOk(allowsPermission(['actions.execute.crm.*'], 'actions.execute.*'))
 })
 
 t.test('browsers have short names', async (t) => {

@@ -6,7 +6,7 @@ import { repositoriesOf, tagLines, tagsOf } from '../../console/pages/environmen
 import { linesOf } from '../../console/pages/tables/files/export.ts'
 import {
   bulksOf,
-  NEW,
+  NEW_COLUMN,
   newColumns,
   planImport,
   readFile,
@@ -25,7 +25,7 @@ import {
   writeConditions,
   writeSort,
 } from '../../console/pages/tables/rows/filter.ts'
-import { movedTo, nextCell } from '../../console/pages/tables/rows/moves.ts'
+import { cellAfterKey, nextCell } from '../../console/pages/tables/rows/moves.ts'
 import { joinRows, type TableRow } from '../../console/pages/tables/rows/rows.ts'
 import { editedText, isLong, shownText, typedValue } from '../../console/pages/tables/values.ts'
 import { csvLine, readCsv } from '../../console/preview/csv.ts'
@@ -146,7 +146,7 @@ t.test('a column is sorted up, down and not at all', async (t) => {
 t.test('keys move in the grid and never leave it', async (t) => {
   const size = { rows: 3, cols: 4, screen: 2 }
   const at = { row: 0, col: 1 }
-  const key = (key: string, ctrl = false) => movedTo(at, { key, ctrl }, size)
+  const key = (key: string, ctrl = false) => cellAfterKey(at, { key, ctrl }, size)
   t.strictSame(key('ArrowUp'), { row: -1, col: 1 }, 'to the head')
   t.strictSame(key('End', true), { row: 2, col: 3 })
   t.strictSame(key('PageDown'), { row: 2, col: 1 })
@@ -164,7 +164,7 @@ t.test('keys move in the grid and never leave it', async (t) => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom(...all), fc.boolean())), (keys) => {
       let place = at
-      for (const [one, ctrl] of keys) place = movedTo(place, { key: one, ctrl }, size) ?? place
+      for (const [one, ctrl] of keys) place = cellAfterKey(place, { key: one, ctrl }, size) ?? place
       return place.row >= -1 && place.row < 3 && place.col >= 0 && place.col < 4
     }),
     { numRuns: 50 },
@@ -189,7 +189,7 @@ t.test('an import maps columns, converts values and names the lines of faults', 
   t.strictSame(suggested(file, schema), ['number', 'amount', 'paid', ''])
   const added = newColumns(file, schema)
   t.strictSame(added.get(3), { name: '_2nd_note', type: 'string' })
-  const { rows, faults } = planImport(file, ['number', 'amount', 'paid', NEW], schema, added)
+  const { rows, faults } = planImport(file, ['number', 'amount', 'paid', NEW_COLUMN], schema, added)
   t.strictSame(rows, [{ line: 2, data: { number: 'A', amount: 1, paid: true, _2nd_note: 'x' } }])
   t.strictSame(
     faults.map(({ line }) => line),

@@ -4,11 +4,11 @@ import t from 'tap'
 import { initialOf, type Plan, planOf } from '../../console/form/plan.ts'
 import {
   canShow,
-  elsewhere,
   faultAt,
   localTime,
   numberOf,
   schemaOfDeclared,
+  unshownFaults,
   utcTime,
   withMember,
 } from '../../console/form/value.ts'
@@ -120,7 +120,7 @@ t.test('faults are shown at their fields, and otherwise above the form', async (
   t.equal(faultAt(faults, 'list'), undefined)
   t.equal(faultAt(faults, 'any', true), 'is wrong')
   t.strictSame(
-    elsewhere(faults, plan, { list: ['x'] }).map(({ field }) => field),
+    unshownFaults(faults, plan, { list: ['x'] }).map(({ field }) => field),
     ['list[7]', 'unknown', ''],
   )
 })

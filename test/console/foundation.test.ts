@@ -1,7 +1,7 @@
 /** Parts of the console's foundation that need no browser. */
 import t from 'tap'
 import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
-import { call, callEarly, requestOf, whenUnknown } from '../../console/api/client.ts'
+import { call, callEarly, requestOf, setUnknownOutcomeHandler } from '../../console/api/client.ts'
 import { saverOf } from '../../console/api/save.ts'
 import { fillPath, matchPath } from '../../console/router/match.ts'
 import { covers } from '../../console/shell/permissions.ts'
@@ -128,7 +128,7 @@ t.test('a change without an answer is repeated safely, or its outcome is unknown
   const sent: { readonly method: string; readonly key: string | undefined }[] = []
   let answers: (number | 'lost')[] = []
   let reloads = 0
-  whenUnknown(() => reloads++)
+  setUnknownOutcomeHandler(() => reloads++)
   Object.assign(globalThis, {
     // Pauses end immediately.
     setTimeout: (run: () => void) => queueMicrotask(run),

@@ -11,8 +11,8 @@ import {
 } from '../../console/pages/channels/feed.ts'
 import { complete, matching, mentionAt } from '../../console/pages/channels/mention.ts'
 import {
+  answerText,
   initialOf,
-  inWords,
   partOf,
   pick,
   progressOf,
@@ -167,9 +167,9 @@ t.test('forms begin with the defaults, and drafts must fit the question', async 
   t.equal(readDraft('{"value":["c"]}', many), undefined)
   t.equal(readDraft('{', many), undefined)
   const words = { yes: 'Y', no: 'N', none: '–' }
-  t.equal(inWords(many, ['a', 'b'], words), 'First, Second')
-  t.equal(inWords({ mode: 'confirm' }, false, words), 'N')
-  t.equal(inWords(many, { x: 1 }, words), undefined)
+  t.equal(answerText(many, ['a', 'b'], words), 'First, Second')
+  t.equal(answerText({ mode: 'confirm' }, false, words), 'N')
+  t.equal(answerText(many, { x: 1 }, words), undefined)
   t.equal(safeUrl('javascript:alert(1)'), undefined)
   t.equal(safeUrl('https://example.org/'), 'https://example.org/')
 })

@@ -30,11 +30,9 @@ interface Outcome {
   /** The lines of the completed blocks, counted from 1. */
   readonly done: readonly number[]
   readonly output: string
-  /**
-   * The exit code of the shell, or null if a signal ended it. `errors` is the standard error of the
-   * shell and of the host.
-   */
+  /** The exit code of the shell, or null if a signal ended the shell. */
   readonly code: number | null
+  /** The standard error of the shell and of the host. */
   readonly errors: string
 }
 export interface Runner {

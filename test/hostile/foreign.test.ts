@@ -66,8 +66,8 @@ function ask(row: Row, path: string, body?: object): Promise<Answered> {
   })
 }
 /**
- * Returns a text of the other project that the answer reveals although the request does not contain
- * it; undefined if there is none.
+ * Returns a text of the other project that the response reveals although the request does not
+ * contain it; undefined if there is none.
  */
 function leak({ text }: Answered, asked: string): string | undefined {
   const told = [MARK, ...foreign].find(
@@ -97,7 +97,7 @@ const before = await statesOf(theirs)
 const ending = (name: string): boolean => name === 'project.delete' || name === 'project.update'
 
 /**
- * Sends a request to a row. Fails the test if the answer is undocumented or reveals the other
+ * Sends a request to a row. Fails the test if the response is undocumented or reveals the other
  * project.
  * @param hidden whether the status must be 403 or 404.
  */

@@ -126,7 +126,7 @@ const spent = new Set([
 /** Codes with which a channel may refuse a permitted request because of the caller's membership. */
 const unjoined = new Set(['forbidden', 'not_channel_member', 'already_member'])
 
-/** Whether an answer refuses a request, and names this permission. */
+/** Whether a response refuses a request, and names this permission. */
 function isDenied({ status, text }: Answered, missing: string): boolean {
   if (status !== 403) return false
   const { error } = JSON.parse(text) as {

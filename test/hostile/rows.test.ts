@@ -1,5 +1,5 @@
 /**
- * Every row of the table with invalid requests. Invariants: every answer is documented, and a
+ * Every row of the table with invalid requests. Invariants: every response is documented, and a
  * refused request has no effect.
  */
 import fc from 'fast-check'
@@ -279,7 +279,7 @@ const routes = (row: Row, { method, path }: Asked): boolean => {
   const pattern = patterns.get(row)
   return pattern?.method === method && pattern.path.test(path.split('?')[0] ?? '')
 }
-/** Returns the fault of the answer to a request; undefined if it is as documented. */
+/** Returns the fault of the response to a request; undefined if it is as documented. */
 function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): string | undefined {
   const { method } = routeOf(row)
   const elsewhere = !routes(row, asked)

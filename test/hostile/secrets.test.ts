@@ -150,7 +150,7 @@ said.push(...other.frames.map((frame) => JSON.stringify(frame)))
 
 /**
  * Failing requests: each row with unknown keys, and with a valid key and a malformed body. Then
- * keys in the query string, in `x-api-key` and in a cookie. No answer may repeat a key.
+ * keys in the query string, in `x-api-key` and in a cookie. No response may repeat a key.
  */
 for (const [name] of rows) {
   const path = placedPath(name, place)

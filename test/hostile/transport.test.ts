@@ -30,7 +30,7 @@ const good = async (): Promise<number> => {
 }
 const base = await settled(s)
 const run = (await s.ok('run.start', { spec: sleeping() }))['id']
-/** Connections that must not receive an answer. They are checked near the end of this file. */
+/** Connections that must not receive a response. They are checked near the end of this file. */
 const silent = new Map<
   string,
   { readonly socket: Socket; readonly said: ReturnType<typeof listen> }
@@ -78,7 +78,7 @@ const half = await dial(s.url)
 half.end(spoken('GET', RUNS, [auth]).slice(0, 40))
 silent.set('a half-open connection', { socket: half, said: listen(half, () => false, 40_000) })
 
-/** The expected status if the connection is closed without an answer. */
+/** The expected status if the connection is closed without a response. */
 const CLOSED = 0
 t.test('a malformed request is refused and has no effect', async (t) => {
   const before = await names()
@@ -201,7 +201,7 @@ t.test('unusual but valid requests get refusals in the standard format', async (
     } = await say(s.url, bytes)
     t.equal(answer?.status, status, `${what}: ${text.slice(0, 200)}`)
     // Requests to the path of the worker socket are answered before any row is looked up, so the
-    // answer has no request id.
+    // response has no request id.
     if (answer)
       t.equal(
         badRefusal(

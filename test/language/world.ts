@@ -169,7 +169,7 @@ export class World {
     } else if (name === 'queue.cancel')
       for (const id of (input as { job_ids: readonly string[] }).job_ids) this.#stop(id)
   }
-  /** Ends a job that no worker has taken. A taken job ends with the report of its worker. */
+  /** Ends a job that no worker has claimed. A claimed job ends with the report of its worker. */
   #stop(id: string): void {
     const held = this.#jobs.get(id)
     if (!held || held.taken || held.ended) return

@@ -79,7 +79,7 @@ const values: [expression: string, value: unknown][] = [
   ['input["__proto__"]', null],
   ['input.toString', null],
   ['steps.constructor.output', null],
-  // Arithmetic follows JSON numbers.
+  // All numbers are JSON numbers. There is no separate integer type.
   ['input.n + 1', 3],
   ['1 / 2', 0.5],
   ['7 % 3', 1],
@@ -112,7 +112,7 @@ const values: [expression: string, value: unknown][] = [
   ['{a: [1]} == {a: [1]}', true],
   ['{a: 1} == {a: 1, b: 2}', false],
   ['input != input', false],
-  // Logic; null counts as false, and evaluation is lazy.
+  // Logic. Null counts as false, and evaluation is lazy.
   ['true && false', false],
   ['true and not false', true],
   ['input.missing || true', true],

@@ -4,12 +4,17 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { latestFire, nextFire, SHORTEST, scheduleFault } from '../../protocol/rules/schedule.ts'
+import {
+  latestFire,
+  MIN_INTERVAL_MS,
+  nextFire,
+  scheduleFault,
+} from '../../protocol/rules/schedule.ts'
 
 const FROM = Date.UTC(2026, 0, 1)
 const TO = Date.UTC(2028, 0, 1)
-const MINUTE = 60_000
-const SLOT = 30 * MINUTE
+const MINUTE_MS = 60_000
+const SLOT_MS = 30 * MINUTE_MS
 /** The number of slots of a day. */
 const DAY_SLOTS = 48
 
@@ -28,15 +33,15 @@ function offsets(zone: string): Int16Array {
     hourCycle: 'h23',
   })
   const offsetIn = (slot: number): number => {
-    const at = FROM + slot * SLOT
+    const at = FROM + slot * SLOT_MS
     const part = Object.fromEntries(
       format.formatToParts(at).map(({ type, value }) => [type, Number(value)]),
     )
     const [year = 0, month = 1] = [part['year'], part['month']]
     const wall = Date.UTC(year, month - 1, part['day'], part['hour'], part['minute'])
-    return (wall - at) / MINUTE
+    return (wall - at) / MINUTE_MS
   }
-  const all = new Int16Array((TO - FROM) / SLOT + 2 * DAY_SLOTS)
+  const all = new Int16Array((TO - FROM) / SLOT_MS + 2 * DAY_SLOTS)
   for (let day = 0; day < all.length; day += DAY_SLOTS) {
     const [first, next] = [offsetIn(day), offsetIn(day + DAY_SLOTS)]
     for (let slot = day; slot < day + DAY_SLOTS; slot++)
@@ -68,17 +73,17 @@ const rules: readonly Rule[] = [
 
 /**
  * The times at which a rule fires: every minute whose wall clock matches. A rule with a single time
- * of day fires once a day; on a day that lacks this time, it fires after the gap.
+ * of day fires once a day. On a day that lacks this time, it fires after the gap.
  */
 function expected({ minutes, hours, day = () => true }: Rule, zone: Int16Array): number[] {
   const once = minutes.length === 1 && hours.length === 1
   const wanted = (hours[0] ?? 0) * 60 + (minutes[0] ?? 0)
   const fires: number[] = []
   let done = -1
-  for (let at = FROM + MINUTE; at < TO; at += MINUTE) {
-    const wall = at + (zone[Math.floor((at - FROM) / SLOT)] ?? 0) * MINUTE
+  for (let at = FROM + MINUTE_MS; at < TO; at += MINUTE_MS) {
+    const wall = at + (zone[Math.floor((at - FROM) / SLOT_MS)] ?? 0) * MINUTE_MS
     const date = Math.floor(wall / 86_400_000)
-    const minute = Math.floor(wall / MINUTE) % 1440
+    const minute = Math.floor(wall / MINUTE_MS) % 1440
     if (once) {
       // The first day is incomplete: a time before its beginning does not fire late.
       if (minute < wanted || date === done || (fires.length === 0 && minute > wanted + 120))
@@ -156,10 +161,10 @@ t.test('the latest fire up to a time equals that of a full search', async () => 
 t.test(
   'intervals count from their start, and an invalid schedule reports the reason',
   async (t) => {
-    t.equal(nextFire({ interval: '15m' }, FROM, FROM), FROM + 15 * MINUTE)
-    t.equal(nextFire({ interval: '15m' }, FROM + 15 * MINUTE, FROM), FROM + 30 * MINUTE)
-    t.equal(nextFire({ interval: '15m' }, FROM + 100 * MINUTE, FROM), FROM + 105 * MINUTE)
-    t.equal(SHORTEST, 10_000)
+    t.equal(nextFire({ interval: '15m' }, FROM, FROM), FROM + 15 * MINUTE_MS)
+    t.equal(nextFire({ interval: '15m' }, FROM + 15 * MINUTE_MS, FROM), FROM + 30 * MINUTE_MS)
+    t.equal(nextFire({ interval: '15m' }, FROM + 100 * MINUTE_MS, FROM), FROM + 105 * MINUTE_MS)
+    t.equal(MIN_INTERVAL_MS, 10_000)
     for (const fine of [
       { interval: '10s' },
       { cron: '@weekly' },

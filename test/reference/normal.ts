@@ -1,5 +1,5 @@
 /**
- * Makes answers reproducible as examples: values that differ between recordings are replaced by
+ * Makes responses reproducible as examples: values that differ between recordings are replaced by
  * fixed ones.
  */
 

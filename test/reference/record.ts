@@ -1,4 +1,4 @@
-/** Records one request and its answer for every operation, from a real service. */
+/** Records one request and its response for every operation, from a real service. */
 import { DEVICE_GRANT, unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
 import { routeOf } from '../../protocol/contract.ts'
 import { integrationSecret } from '../../protocol/events/integrations.ts'
@@ -29,7 +29,7 @@ interface Request {
 }
 
 /**
- * Sends a request and records it with its answer.
+ * Sends a request and records it with its response.
  * @throws {Error} when the request is refused, except with 426 by the worker socket.
  */
 async function exampleOf(s: Service, request: Request): Promise<Example> {
@@ -88,8 +88,8 @@ async function firstFrames(answer: Response, abort: AbortController): Promise<st
 }
 
 /**
- * Records one example of every operation. Returns the examples in the order of the table;
- * operations without authentication come last. Rows that delete or revoke records, and rows that
+ * Records one example of every operation. Returns the examples in the order of the table.
+ * Operations without authentication come last. Rows that delete or revoke records, and rows that
  * need only authentication, have separate projects, because other rows need the records.
  */
 export async function recordExamples(s: Service): Promise<Examples> {

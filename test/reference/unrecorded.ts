@@ -1,7 +1,7 @@
 /**
  * Examples of operations that cannot be recorded. Most of these operations need a host of
  * environments, a connected worker, a repository host or a receiver of deliveries, which the
- * recorded service does not have. The answer of `cluster.get` differs between machines.
+ * recorded service does not have. The response of `cluster.get` differs between machines.
  */
 import type { RowName } from '../../protocol/api.ts'
 import type { Example } from '../../protocol/openapi/examples.ts'

@@ -61,9 +61,11 @@ export interface Outcome {
   readonly violations: readonly string[]
   readonly faults: readonly FaultKind[]
   readonly trace: readonly string[]
-  /** The numbers of events, of simulated milliseconds, and of entries in the journal. */
+  /** Number of events. */
   readonly steps: number
+  /** Simulated milliseconds. */
   readonly time: number
+  /** Number of entries in the journal. */
   readonly entries: number
 }
 /** Milliseconds after the end of the faults within which everything must be at rest. */

@@ -13,7 +13,7 @@ const { bundleTests, bundledTest } = (await import(
 
 /** A program that can be started. */
 interface Program {
-  /** The arguments with which node runs it. */
+  /** The arguments with which Node.js runs the program. */
   readonly args: readonly string[]
   /** Deletes the bundle. The program can no longer be started then. */
   remove(): void

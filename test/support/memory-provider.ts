@@ -35,7 +35,7 @@ export class MemoryPlace {
   readonly calls: string[] = []
   readonly launches: WorkerLaunch[] = []
   /**
-   * The held operations. Provisions and starts are held while `holds` is true; destructions are
+   * The held operations. Provisions and starts are held while `holds` is true. Destructions are
    * not.
    */
   readonly held: Held[] = []

@@ -31,7 +31,7 @@ export class ManualClock implements Clock {
       this.#timers = this.#timers.filter((other) => other !== timer)
     }
   }
-  /** Advances the time and runs due timers; pending promises settle after each timer. */
+  /** Advances the time and runs due timers. Pending promises settle after each timer. */
   async advance(ms: number): Promise<void> {
     const until = this.#elapsed + ms
     await settleAll()
@@ -54,7 +54,7 @@ export const settleAll = async (): Promise<void> => {
 }
 
 /**
- * Receives the name of a step before or after an operation of a port; may throw to simulate a crash
+ * Receives the name of a step before or after an operation of a port. May throw to simulate a crash
  * of the caller at that point.
  */
 export type Tick = (step: string) => void | Promise<void>
@@ -269,4 +269,4 @@ export function seeded(seed: number): Random {
   }
   return { bytes: (length) => Uint8Array.from({ length }, () => next() & 255) }
 }
-export const silent = { debug() {}, info() {}, warn() {}, error() {} }
+export const silentLog = { debug() {}, info() {}, warn() {}, error() {} }

@@ -21,7 +21,7 @@ import { api, type RowName } from '../../protocol/api.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
 import { undescribed } from './frames.ts'
 import { send } from './http.ts'
-import { silent } from './memory.ts'
+import { silentLog } from './memory.ts'
 import { openWorkerSocket } from './worker-socket.ts'
 
 interface Answer<T = Record<string, unknown>> {
@@ -30,7 +30,7 @@ interface Answer<T = Record<string, unknown>> {
   readonly body: T
 }
 export interface CallOptions {
-  /** The root key by default; null sends no credential. */
+  /** The root key by default. Null sends no credential. */
   readonly key?: string | null
   readonly headers?: Readonly<Record<string, string>>
   /** Base URL of the gateway; the first node's by default. */
@@ -203,7 +203,7 @@ interface Found {
  */
 export async function service(
   settings: Record<string, string> = {},
-  { found, log = silent }: { readonly found?: Found; readonly log?: Log } = {},
+  { found, log = silentLog }: { readonly found?: Found; readonly log?: Log } = {},
 ): Promise<Service> {
   const data = mkdtempSync(join(tmpdir(), 'baton-test-'))
   const { path } = await findServer(process.env)
@@ -390,7 +390,7 @@ export async function service(
 
 /**
  * Connects a worker over a real socket.
- * @param frame fields of the registration; with `type: null`, the worker does not register.
+ * @param frame fields of the registration. With `type: null`, the worker does not register.
  */
 export async function testWorker(
   url: string,

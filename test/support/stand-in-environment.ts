@@ -62,7 +62,7 @@ const without = <K extends keyof StandIn>(state: StandIn, name: K): StandIn => {
   return rest as StandIn
 }
 const armsOf = (silence: number): Arms => ({
-  // The first use creates the environment; a later one starts its worker.
+  // The first use creates the environment. A later one starts its worker.
   'environment.use': (state, _, at) => {
     if (state.status === 'none')
       return { next: begin({ ...state, status: 'provisioning' }, 'provision', at) }
@@ -131,6 +131,7 @@ const armsOf = (silence: number): Arms => ({
 })
 
 /**
+ * Returns an environment actor that has only the commands which a host sends.
  * @param seen is called with each new state of an environment.
  * @param silence milliseconds without progress after which another host may perform an operation.
  */

@@ -7,7 +7,7 @@ import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import { migrate } from '../../views/files/migrate.ts'
-import { CHARACTERS } from '../../views/page.ts'
+import { MAX_PAGE_CHARACTERS } from '../../views/page.ts'
 import { Store } from '../../views/store.ts'
 import { messagesOfSession } from '../../views/tables/sessions/lists.ts'
 import { View } from '../../views/view.ts'
@@ -81,7 +81,7 @@ t.test('messages of a session, forwards and backwards', (t) => {
   for (let after = 0, more = true; more; ) {
     read.rows = 0
     const found = page({ after_sequence: after })
-    t.ok(JSON.stringify(found).length <= CHARACTERS + LONG)
+    t.ok(JSON.stringify(found).length <= MAX_PAGE_CHARACTERS + LONG)
     t.ok(read.rows <= 5, `${read.rows} rows were read`)
     forwards.push(...found.items.map(({ sequence }) => sequence))
     after = found.next_sequence ?? 0
@@ -134,7 +134,7 @@ t.test('the timeline and the actions of a run', (t) => {
   const sequences: number[] = []
   for (let after = 0, more = true; more; ) {
     const found = ask<Timeline>(view, 'timeline', { run_id: 'run_1', after, limit: 1000 }, 'prj_a')
-    t.ok(JSON.stringify(found).length <= CHARACTERS + 2 * LONG)
+    t.ok(JSON.stringify(found).length <= MAX_PAGE_CHARACTERS + 2 * LONG)
     sequences.push(...found.items.map(({ sequence }) => sequence))
     after = found.last
     more = found.more
@@ -160,7 +160,7 @@ t.test('the timeline and the actions of a run', (t) => {
       { id: 'run_1', limit: 200, ...(after && { after }) },
       'prj_a',
     )
-    t.ok(JSON.stringify(found).length <= CHARACTERS + 2 * LONG)
+    t.ok(JSON.stringify(found).length <= MAX_PAGE_CHARACTERS + 2 * LONG)
     calls.push(...found.items)
     after = found.position
     more = after !== undefined

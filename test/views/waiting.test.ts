@@ -74,7 +74,7 @@ t.test('changes that a failed write discarded are applied again later', (t) => {
   view.save()
   view.apply([journal.commit(0, started('run_2', 2))])
   t.strictSame(each(ask(view, 'run.list'), 'id'), ['run_2', 'run_1'])
-  // Entries of workers are written immediately; the write of this entry fails.
+  // Entries of workers are written immediately. The write of this entry fails.
   const bad = journal.commit(0, {
     kind: 'worker',
     project: 'prj_a',

@@ -8,7 +8,7 @@ import { Store } from '../store.ts'
 import { migrate } from './migrate.ts'
 
 /** Whether an error means that the file, not the journal, is at fault. */
-export const damaged = (error: unknown): boolean =>
+export const isDamagedFile = (error: unknown): boolean =>
   error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB|FORMAT)/.test(error.code)
 
 /**
@@ -23,7 +23,7 @@ export function openStore(file: string): Store {
     try {
       if (migrate(db)) return checked(new Store(db))
     } catch (error) {
-      if (!damaged(error) || !again) {
+      if (!isDamagedFile(error) || !again) {
         db.close()
         throw error
       }

@@ -1,7 +1,7 @@
 /**
  * Keeps the write-ahead logs of views short without blocking the process. SQLite would checkpoint a
  * long log during the commit that makes the log exceed the limit. That took 110 to 165 ms for every
- * 32 MiB under load (2 cores, Node 20). Instead, a thread checkpoints the logs after commits;
+ * 32 MiB under load (2 cores, Node 20). Instead, a thread checkpoints the logs after commits.
  * SQLite's automatic checkpoint remains as a fallback (`migrate.ts`).
  */
 import { statSync } from 'node:fs'
@@ -22,7 +22,7 @@ export interface Logs {
 
 /**
  * Starts the thread that checkpoints logs.
- * @param failed is called with the error that terminated the thread; SQLite then checkpoints the
+ * @param failed is called with the error that terminated the thread. SQLite then checkpoints the
  * logs itself.
  */
 export function startLogs(failed: (error: Error) => void): Logs {

@@ -2,12 +2,12 @@
  * The schema of a view's file. There are no migrations: a view is derived data, so a file of
  * another version is deleted and rebuilt from the journal.
  *
- * Each row of a project contains the project's number or id, or belongs to a row that does; queries
+ * Each row of a project contains the project's number or id, or belongs to a row that does. Queries
  * about one project filter by that value, directly or through that row. Projects, runs, channels
  * and sessions have short numbers that are local to the file and keep keys small. Integer times are
- * Unix milliseconds. `record` is JSON, mostly as clients see it; in the tables `runs`, `steps`,
+ * Unix milliseconds. `record` is JSON, mostly as clients see it. In the tables `runs`, `steps`,
  * `jobs` and `invocations` it is in the compact form of `Shapes`. A row of the timeline holds the
- * events of one entry, see `TimelineRow`; a row of the feed holds many frames, see `frames.ts`, and
+ * events of one entry, see `TimelineRow`. A row of the feed holds many frames, see `frames.ts`, and
  * the cursor of the last of them.
  */
 import type { Database } from 'better-sqlite3'

@@ -10,10 +10,10 @@
  */
 import type { Api } from '../../../protocol/api.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
-import type { PlaceCommands, PlaceEvent, Wanting } from '../../../protocol/loops/places.ts'
+import type { PlaceCommands, PlaceEvent, SlotRequest } from '../../../protocol/loops/places.ts'
 import type { Actor, Decided } from '../../actor.ts'
 
-/** Maximum number of slots that one commit grants; the rest follow in the next commit. */
+/** Maximum number of slots that one commit grants. The rest follow in the next commit. */
 const MAX_GRANTED = 50
 /**
  * Milliseconds between checks for free slots while runs wait, because the operator may have raised
@@ -23,8 +23,8 @@ const CHECK_EVERY_MS = 60_000
 
 interface PlanState {
   /** Loop and project of each run that holds a slot. */
-  readonly given: Record<string, Omit<Wanting, 'run_id'>>
-  line: readonly Wanting[]
+  readonly given: Record<string, Omit<SlotRequest, 'run_id'>>
+  line: readonly SlotRequest[]
   /** Unix milliseconds of the last check that found no free slot. */
   counted: number
 }

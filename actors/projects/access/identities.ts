@@ -15,7 +15,7 @@ import { isRefusal } from '../../../protocol/errors.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { principalLimit } from '../../configuration.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
-import { bornPrincipal, changePrincipal } from './principals.ts'
+import { changePrincipal, newPrincipal } from './principals.ts'
 import { assignmentsOf } from './rights.ts'
 
 type SignIn = IdentityCommands['person.sign_in']
@@ -64,7 +64,7 @@ export function signInPerson(
     const full = principalLimit(options, state.principals)
     if (full) return full
     const draft = { name, identity, ...(email !== undefined && { email }), role_ids: wished }
-    const { principal, events } = bornPrincipal(state, 'user', draft, cause)
+    const { principal, events } = newPrincipal(state, 'user', draft, cause)
     return {
       events,
       reply: {

@@ -4,7 +4,7 @@
  */
 
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
-import { grantedBy, hasRole, lacking } from '../../../protocol/access/roles.ts'
+import { grantedBy, hasRole, refuseMissingPermission } from '../../../protocol/access/roles.ts'
 import type {
   ApiKey,
   access,
@@ -28,10 +28,10 @@ import {
   keyLimit,
   madeOf,
   principalLimit,
-  spentKey,
+  refuseUsedKey,
 } from '../../configuration.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
-import { type Born, bornPrincipal, withName } from './principals.ts'
+import { type NewPrincipal, newPrincipal, withName } from './principals.ts'
 import { rolesOf } from './rights.ts'
 
 type Rows = typeof access
@@ -39,16 +39,18 @@ type Create = Input<Rows['key.create']> & KeyMaterial & Holds
 type Created = Reply<Rows['key.create']>
 
 /**
- * Returns the principal that the key acts as: the given one, the service principal with the key's
- * name, or a new principal. Refuses a person, and a principal without roles unless the request
- * allows it.
+ * Returns the principal that the key acts as: the principal of the request, the service principal
+ * with the key's name, or a new principal. Refuses a person, and a principal without roles unless
+ * the request allows it.
  */
 function holderOf(
   options: ProjectOptions,
   state: ProjectState,
   input: Create,
   cause: Cause,
-): { principal: KeptPrincipal; role_ids: readonly string[]; events: Born['events'] } | Refusal {
+):
+  | { principal: KeptPrincipal; role_ids: readonly string[]; events: NewPrincipal['events'] }
+  | Refusal {
   const given =
     input.principal_id === undefined
       ? withName(state, input.name)
@@ -62,7 +64,7 @@ function holderOf(
   if (!given)
     return (
       principalLimit(options, state.principals) ??
-      bornPrincipal(
+      newPrincipal(
         state,
         'service',
         { name: input.name, role_ids: [systemRoleId('Editor')] },
@@ -104,7 +106,7 @@ export function keyRecord(
 }
 
 /**
- * Creates a project key. The project never receives the raw key; the gateway adds it to the reply.
+ * Creates a project key. The project never receives the raw key. The gateway adds it to the reply.
  */
 export function createKey(
   options: ProjectOptions,
@@ -125,13 +127,13 @@ export function createKey(
   if ('refused' in expiry) return expiry
   if (hasName(state.keys, input.name, (key) => !isPersonal(key)))
     return refuse('already_exists', { field: 'name', name: input.name })
-  const spent = spentKey(state, input)
+  const spent = refuseUsedKey(state, input)
   if (spent) return spent
   const holder = holderOf(options, state, input, cause)
   if (isRefusal(holder)) return holder
   const full = keyLimit(options, state, holder.principal.id)
   if (full) return full
-  const missing = lacking(
+  const missing = refuseMissingPermission(
     input.holds,
     grantedBy(state.roles, holder.role_ids, input.scope_role_id),
     brand,

@@ -1,5 +1,5 @@
 /**
- * Removal of disabled or archived principals from channels; disabled principals stay in direct
+ * Removal of disabled or archived principals from channels. Disabled principals stay in direct
  * messages. Only views store the channels of a principal. The commit that disables or archives a
  * principal therefore also enqueues a background job that removes the principal. The job is
  * repeated until it succeeds.

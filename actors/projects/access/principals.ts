@@ -66,18 +66,18 @@ interface Draft
   readonly role_ids?: readonly string[]
 }
 /** A new principal with its roles. */
-export interface Born {
+export interface NewPrincipal {
   readonly principal: KeptPrincipal
   readonly events: readonly (PrincipalEvent | RoleEvent)[]
   readonly role_ids: readonly string[]
 }
 /** Creates a principal. The caller must have checked that the principal may be created. */
-export function bornPrincipal(
+export function newPrincipal(
   state: ProjectState,
   kind: 'service' | 'user',
   draft: Draft,
   cause: Cause,
-): Born {
+): NewPrincipal {
   const now = timestamp(cause.at)
   const handle = handleOf(state, kind === 'user' ? 'user' : 'svc', draft.name)
   const principal: KeptPrincipal = {
@@ -105,9 +105,9 @@ export function bornPrincipal(
 
 /**
  * Creates the principal of a new agent, without roles. The principal's id is also the agent's id.
- * @param given the id; by default, a new one is generated.
+ * @param given the id. By default, a new one is generated.
  */
-export function bornAgent(
+export function newAgent(
   state: ProjectState,
   name: string,
   cause: Cause,
@@ -159,7 +159,7 @@ export function createPrincipal(
     lackingForRoles(state, input.holds, input.role_ids ?? [], brand) ??
     principalLimit(options, state.principals)
   if (missing) return missing
-  const { principal, events, role_ids } = bornPrincipal(state, 'service', input, cause)
+  const { principal, events, role_ids } = newPrincipal(state, 'service', input, cause)
   return { events, reply: principalRecord(principal, role_ids) }
 }
 

@@ -3,7 +3,7 @@
  * targets or have a target role.
  */
 
-import type { Reached } from '../../../protocol/access/directory.ts'
+import type { ReachablePerson } from '../../../protocol/access/directory.ts'
 import { systemRoleById } from '../../../protocol/access/schema.ts'
 import { roleOf } from '../../../protocol/interactions/check.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
@@ -16,7 +16,7 @@ import type { ProjectState } from '../state.ts'
 export function reachOf(
   { principals, assignments, roles }: ProjectState,
   { targets }: { readonly targets: readonly string[] },
-): Reached[] {
+): ReachablePerson[] {
   const named = targets
     .filter((target) => roleOf(target) === undefined)
     .map((target) => ({ target, id: target }))
@@ -30,7 +30,7 @@ export function reachOf(
             wanted.get(systemRoleById(role_id) ?? getOwn(roles, role_id)?.name)
           return target === undefined ? [] : [{ target, id }]
         })
-  const found = new Map<string, Reached>()
+  const found = new Map<string, ReachablePerson>()
   for (const { target, id } of [...named, ...meant]) {
     const principal = getOwn(principals, id)
     if (principal?.state === 'active' && principal.email && !found.has(id))

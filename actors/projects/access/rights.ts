@@ -5,7 +5,7 @@
  */
 
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'
-import { grantsOf, hasRole, lacking } from '../../../protocol/access/roles.ts'
+import { grantsOf, hasRole, refuseMissingPermission } from '../../../protocol/access/roles.ts'
 import type { KeptPrincipal, PrincipalRecord } from '../../../protocol/access/rows.ts'
 import { systemRoleById } from '../../../protocol/access/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
@@ -42,7 +42,7 @@ export const lackingForRoles = (
   role_ids: readonly string[],
   brand: string,
 ): Refusal | undefined =>
-  lacking(
+  refuseMissingPermission(
     holds,
     role_ids.flatMap((id) => grantsOf(roles, id)),
     brand,

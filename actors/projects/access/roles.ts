@@ -1,6 +1,6 @@
 /**
  * Custom roles and their assignments. Names never change and are unique among all roles of the
- * project, ignoring case; system roles cannot be changed.
+ * project, ignoring case. System roles cannot be changed.
  */
 
 import type {
@@ -12,8 +12,8 @@ import type {
 import {
   hasRole,
   type KeptRole,
-  lacking,
   readPermissions,
+  refuseMissingPermission,
   roleRecord,
 } from '../../../protocol/access/roles.ts'
 import type { Holds } from '../../../protocol/access/rows.ts'
@@ -56,7 +56,7 @@ export function createRole(
     return refuse('already_exists', { field: 'name', name: input.name })
   const full = refusedBeyond('role', Object.keys(state.roles).length)
   if (full) return full
-  const missing = lacking(input.holds, permissions, brand)
+  const missing = refuseMissingPermission(input.holds, permissions, brand)
   if (missing) return missing
   const now = timestamp(cause.at)
   const role: KeptRole = {
@@ -94,7 +94,7 @@ export function updateRole(
   const { permissions, faults } = readPermissions(input.permissions ?? [], brand)
   const all = [...faults, ...reservedTags(input.tags, brand)]
   if (all.length > 0) return refuseFields(...all)
-  const missing = lacking(
+  const missing = refuseMissingPermission(
     input.holds,
     permissions.filter((permission) => !role.permissions.includes(permission)),
     brand,

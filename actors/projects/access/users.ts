@@ -1,10 +1,10 @@
 /**
- * Users and their personal tokens. An e-mail address belongs to at most one user of the project;
- * its letter case is ignored.
+ * Users and their personal tokens. An e-mail address belongs to at most one user of the project.
+ * Its letter case is ignored.
  */
 
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
-import { grantedBy, lacking } from '../../../protocol/access/roles.ts'
+import { grantedBy, refuseMissingPermission } from '../../../protocol/access/roles.ts'
 import type {
   ApiKey,
   Holds,
@@ -26,12 +26,12 @@ import {
   keyLimit,
   madeOf,
   principalLimit,
-  spentKey,
+  refuseUsedKey,
   unexpired,
 } from '../../configuration.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
 import { keyRecord } from './keys.ts'
-import { bornPrincipal, changePrincipal, deletePrincipal, principalFaults } from './principals.ts'
+import { changePrincipal, deletePrincipal, newPrincipal, principalFaults } from './principals.ts'
 import { lackingForRoles, principalRecord, rolesOf } from './rights.ts'
 
 type Rows = typeof users
@@ -73,7 +73,7 @@ export function createUser(
     lackingForRoles(state, input.holds, input.role_ids ?? [], brand) ??
     principalLimit(options, state.principals)
   if (refused) return refused
-  const { principal, events, role_ids } = bornPrincipal(state, 'user', input, cause)
+  const { principal, events, role_ids } = newPrincipal(state, 'user', input, cause)
   return { events, reply: principalRecord(principal, role_ids) }
 }
 
@@ -117,7 +117,7 @@ const tokensOf = ({ keys }: ProjectState, person: string): ApiKey[] =>
     .filter((key) => isPersonal(key) && key.principal_id === person)
 
 /**
- * Creates a token for a user. The project never receives the raw token; the gateway adds it to the
+ * Creates a token for a user. The project never receives the raw token. The gateway adds it to the
  * reply.
  */
 export function createToken(
@@ -136,7 +136,7 @@ export function createToken(
   const before = tokensOf(state, person.id)
   if (before.some(({ name }) => name === input.name))
     return refuse('already_exists', { field: 'name', name: input.name })
-  const spent = spentKey(state, input)
+  const spent = refuseUsedKey(state, input)
   if (spent) return spent
   if (before.length >= MAX_TOKENS)
     return refuse(
@@ -146,7 +146,7 @@ export function createToken(
     )
   const missing =
     keyLimit(options, state) ??
-    lacking(input.holds, grantedBy(state.roles, rolesOf(state, person.id)), brand)
+    refuseMissingPermission(input.holds, grantedBy(state.roles, rolesOf(state, person.id)), brand)
   if (missing) return missing
   const key = keyRecord('token', person.id, input, expiry, cause)
   return { events: [madeOf(key, input)], reply: key as Reply<Rows['token.create']> }

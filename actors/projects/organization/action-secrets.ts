@@ -70,7 +70,7 @@ const revoked = (one: SecretVersion, at: number): SecretVersion => ({
   revoked_at: timestamp(at),
 })
 
-/** Creates the next version as pending; a version that was already pending is revoked. */
+/** Creates the next version as pending. A version that was already pending is revoked. */
 export function rotateSecret(
   state: OrganizationState,
   { action_id, sealed }: { readonly action_id: string } & SealedSecret,

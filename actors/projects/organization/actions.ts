@@ -23,6 +23,7 @@ import type { OrganizationOptions, OrganizationState } from './state.ts'
 
 type Rows = typeof organizationActions
 type Decided = Decision<OrganizationActionEvent, OrganizationAction>
+/** Maximum number of actions of an organization. */
 const MAX_ACTIONS = 1000
 
 const named = ({ actions }: OrganizationState, name: string): KeptOrganizationAction | undefined =>
@@ -41,8 +42,8 @@ const faultsOf = (
 }
 
 /**
- * Defines an action; its first secret is active. The organization never receives the raw secret;
- * the gateway adds it to the reply.
+ * Defines an action. Its first secret is active. The organization never receives the raw secret.
+ * The gateway adds it to the reply.
  */
 export function createAction(
   { brand }: OrganizationOptions,

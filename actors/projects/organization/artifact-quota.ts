@@ -1,6 +1,6 @@
 /**
  * The storage that the artifacts of all projects use, and its limit. A gateway sends each change
- * directly, and the artifact actor sends it again; the two messages can arrive in either order
+ * directly, and the artifact actor sends it again. The two messages can arrive in either order
  * (protocol/artifacts/commands.ts).
  *
  * Invariants:
@@ -49,12 +49,12 @@ export const noArtifacts = (): ArtifactStorage => ({
 })
 
 /** Bytes that artifacts may use by default: 10 GiB. */
-const STANDARD_QUOTA = 10 * 2 ** 30
+const DEFAULT_QUOTA_BYTES = 10 * 2 ** 30
 /** The options of the quota. `artifact_quota`: bytes, 10 GiB by default; 0: no limit. */
 export interface QuotaOptions {
   readonly artifact_quota?: number
 }
-const limitOf = ({ artifact_quota = STANDARD_QUOTA }: QuotaOptions): number =>
+const limitOf = ({ artifact_quota = DEFAULT_QUOTA_BYTES }: QuotaOptions): number =>
   artifact_quota === 0 ? Number.MAX_SAFE_INTEGER : artifact_quota
 
 type Done<N extends keyof QuotaCommands> = Decision<QuotaEvent, QuotaCommands[N]['reply']>

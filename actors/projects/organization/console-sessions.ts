@@ -5,7 +5,7 @@
  * Invariants:
  * C1. A session is identified by the hash of its cookie. It ends when it is signed out or revoked,
  *     when it has been unused for its idle time, or at its absolute expiry. Its rights depend on
- *     keys and users that may become invalid earlier; gateways check them on every request.
+ *     keys and users that may become invalid earlier. Gateways check them on every request.
  * C2. A link is used at most once, expires after an hour, and acts as one organization key, which
  *     must still be valid when the link is used.
  * C3. At most 10,000 sessions are stored. At most 50 sessions act as one principal: when another
@@ -33,9 +33,13 @@ import type { ConsoleHolder } from './console-state.ts'
 type Holder = ConsoleHolder & KeyHolder
 type In<N extends keyof ConsoleCommands> = ConsoleCommands[N]['input']
 
+/** Maximum number of console sessions of the organization. */
 const MAX_SESSIONS = 10_000
+/** Maximum number of console sessions of one principal. A new session replaces the oldest one. */
 const MAX_OF_PRINCIPAL = 50
+/** Maximum number of unused sign-in links. */
 const MAX_LINKS = 100
+/** Milliseconds after which a sign-in link expires. */
 const LINK_MS = 3_600_000
 
 const withHash = (
@@ -262,7 +266,8 @@ export function createLink(
   }
 }
 
-const USED_EVERY = 60_000
+/** Minimum milliseconds between two updates of the time at which a session was last used. */
+const USED_INTERVAL_MS = 60_000
 /** Records the last use of keys and console sessions, at most once a minute for each. */
 export function lastUsed(
   state: Holder,
@@ -271,7 +276,9 @@ export function lastUsed(
 ): Decided<ConsoleEvent | ReturnType<typeof keysLastUsed>['events'][number], undefined> {
   const sessions = [...new Set(input.ids)].filter((id) => {
     const session = getOwn(state.console_sessions, id)
-    return session && session.seen_at + USED_EVERY <= cause.at && consoleEnd(session) > cause.at
+    return (
+      session && session.seen_at + USED_INTERVAL_MS <= cause.at && consoleEnd(session) > cause.at
+    )
   })
   return {
     events: [

@@ -44,6 +44,7 @@ const EXPIRES_IN_S = 600
 const POLL_INTERVAL_S = 5
 /** Milliseconds for which a request that yielded no token is stored after it expires. */
 const KEEP_MS = 600_000
+/** Maximum number of stored requests: in total, and of one client address. */
 const DEVICE_LIMITS = { requests: 200, ofAddress: 20 } as const
 
 const endOf = ({ expires_at }: DeviceLogin): number => expires_at + KEEP_MS
@@ -127,7 +128,7 @@ export function pollDevice(
 }
 
 /**
- * Approves or denies a request. A repeat of the same answer changes nothing; a different answer is
+ * Approves or denies a request. A repeat of the same answer changes nothing. A different answer is
  * refused.
  */
 export function answerDevice(

@@ -34,7 +34,7 @@ export const release = ({ claims }: OrganizationState, { id }: In<'handle.releas
 
 /**
  * For each claim that is due, returns the event that queries its project whether the workflow
- * exists. If the workflow does not exist, the project releases the claim; otherwise, the project
+ * exists. If the workflow does not exist, the project releases the claim. Otherwise, the project
  * does not reply.
  */
 export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>

@@ -18,7 +18,14 @@ import { type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { reservedTags } from '../../../protocol/naming.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { expiryOf, hasName, keyLimit, madeOf, spentKey, unexpired } from '../../configuration.ts'
+import {
+  expiryOf,
+  hasName,
+  keyLimit,
+  madeOf,
+  refuseUsedKey,
+  unexpired,
+} from '../../configuration.ts'
 import type { OrganizationOptions, OrganizationState } from './state.ts'
 
 type Rows = typeof access
@@ -49,7 +56,7 @@ function outranked(
 }
 
 /** The record of a new organization key, with a new principal. */
-export function bornKey(
+export function newKey(
   id: string,
   key_prefix: string,
   input: {
@@ -75,7 +82,7 @@ export function bornKey(
 }
 
 /**
- * Creates an organization key. The organization never receives the raw key; the gateway adds it to
+ * Creates an organization key. The organization never receives the raw key. The gateway adds it to
  * the reply.
  */
 export function createOrganizationKey(
@@ -94,9 +101,9 @@ export function createOrganizationKey(
   if (above) return above
   if (hasName(state.keys, input.name))
     return refuse('already_exists', { field: 'name', name: input.name })
-  const refused = spentKey(state, input) ?? keyLimit(options, state)
+  const refused = refuseUsedKey(state, input) ?? keyLimit(options, state)
   if (refused) return refused
-  const key = bornKey(
+  const key = newKey(
     cause.mint('key'),
     input.key_prefix,
     { name: input.name, role, tags: input.tags, ...expiry },

@@ -2,7 +2,7 @@
  * The organization actor: the single writer of the organization's configuration. This comprises
  * keys, projects and their handles, claims on workflow handles, skills, actions, device sign-ins,
  * console sessions, artifact storage and the definition resolver. There is exactly one
- * organization, which exists after `organization.init`. This file contains the actor's tables; the
+ * organization, which exists after `organization.init`. This file contains the actor's tables. The
  * decisions are in the other files of this folder.
  */
 
@@ -71,7 +71,7 @@ import {
   requestDevice,
 } from './devices.ts'
 import { holderOf, nextQuestion, question, release, reserve } from './handles.ts'
-import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
+import { createOrganizationKey, newKey, revokeOrganizationKey } from './keys.ts'
 import { born, createProject, deleteProject, updateProject } from './projects.ts'
 import { evolveResolver, putOrigins, putResolver } from './resolver.ts'
 import {
@@ -84,10 +84,10 @@ import {
 } from './skills.ts'
 import {
   directoryOf,
-  nobody,
+  initialOrganization,
   type OrganizationOptions,
   type OrganizationState,
-  QUESTION_AFTER,
+  QUERY_AFTER_MS,
 } from './state.ts'
 
 type OrganizationEvent =
@@ -121,7 +121,7 @@ function init(
   cause: Cause,
 ): Decision<OrganizationEvent, undefined> {
   if (state.id !== '') return { events: [], reply: undefined }
-  const key = bornKey(root_key.id, root_key.key_prefix, { name: 'root', role: 'Owner' }, cause)
+  const key = newKey(root_key.id, root_key.key_prefix, { name: 'root', role: 'Owner' }, cause)
   return {
     events: [
       { type: 'organization.created', id: cause.self.id, name },
@@ -152,7 +152,7 @@ export const organizationActor = (
   Extra
 > => ({
   kind: 'organization',
-  initial: nobody,
+  initial: initialOrganization,
   decide: {
     'organization.init': init,
     'project.create': (state, input, cause) => createProject(options, state, input, cause),
@@ -236,7 +236,7 @@ export const organizationActor = (
     },
     ...evolveHolds,
     'handle.reserved': (state, { id, handle, project }, at) => {
-      state.claims[id] = { handle, project, due: at + QUESTION_AFTER }
+      state.claims[id] = { handle, project, due: at + QUERY_AFTER_MS }
       return state
     },
     'handle.questioned': (state, { id }) => {
@@ -307,5 +307,5 @@ export const organizationActor = (
     return times.length === 0 ? undefined : Math.min(...times)
   },
   // Snapshots of older releases lack newer fields.
-  recover: (state) => ({ ...nobody(), ...state }),
+  recover: (state) => ({ ...initialOrganization(), ...state }),
 })

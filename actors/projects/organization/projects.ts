@@ -187,7 +187,7 @@ export function updateProject(
   }
 }
 
-/** Deletes a project permanently; its record is retained but hidden. */
+/** Deletes a project permanently. Its record is retained but hidden. */
 export function deleteProject(
   state: OrganizationState,
   input: Input<Rows['project.delete']>,

@@ -1,6 +1,6 @@
 /**
  * The configuration of the definition resolver, and the return origins of OAuth. Each request
- * replaces a configuration as a whole; a repeat changes nothing.
+ * replaces a configuration as a whole. A repeat changes nothing.
  *
  * Invariant: the token is sealed, and never part of a reply.
  */

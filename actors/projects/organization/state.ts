@@ -62,10 +62,10 @@ export interface OrganizationOptions extends AccessLimits, QuotaOptions {
  * Milliseconds after a reservation after which the organization queries the project whether the
  * workflow was created. If it was not, the project refuses to create it later.
  */
-export const QUESTION_AFTER = 60_000
+export const QUERY_AFTER_MS = 60_000
 
 /** The state of the organization before `organization.init`. */
-export const nobody = (): OrganizationState => ({
+export const initialOrganization = (): OrganizationState => ({
   id: '',
   name: '',
   keys: {},

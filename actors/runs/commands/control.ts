@@ -30,7 +30,7 @@ import { holdsWork } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { stopWork } from '../engine/stop.ts'
 import { hasEnded, keyOf, type RunState } from '../state.ts'
-import { declared } from './start.ts'
+import { applyDeclaredDefaults } from './start.ts'
 
 type Reason = Pick<Input<Api['run.cancel']>, 'reason'>
 type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'> & RecoverExtra
@@ -226,7 +226,7 @@ function inputFor({ record, engine, spec }: RunState, input: JsonObject): JsonOb
     return refused('cannot be replaced, because a run of a loop keeps the event that started it')
   if (engine.invoked)
     return refused('cannot be replaced in a direct call of an action; call the action again')
-  const given = declared(spec.input, input, 'input')
+  const given = applyDeclaredDefaults(spec.input, input, 'input')
   return 'faults' in given ? refuseFields(...given.faults) : (given.values ?? {})
 }
 

@@ -22,7 +22,7 @@ import { allowances, begin, birth, initiator, nameOf } from './start.ts'
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 
 /**
- * Creates the run, and begins it unless it has to wait. An existing run does not change; if it has
+ * Creates the run, and begins it unless it has to wait. An existing run does not change. If it has
  * ended, it reports the status `known` to its loop.
  */
 export function open(
@@ -88,7 +88,7 @@ function recordOf(
     name: cut(loop.name, 160),
     attempt: 1,
     input: event,
-    // The `meta` of the triggering event may contain the ids of another run; the run's own ids are
+    // The `meta` of the triggering event may contain the ids of another run. The run's own ids are
     // in the root `run`.
     meta:
       source.trigger_id !== undefined
@@ -150,7 +150,7 @@ const startedPayload = ({ state: { record } }: Draft): JsonObject => {
 }
 
 /** Begins a held run, or continues it after a recovery. Other runs do not change. */
-export function turnCame(
+export function beginHeldRun(
   state: RunState | null,
   { later }: Told<'run.begin'>,
   cause: Cause,

@@ -34,10 +34,10 @@ type Answer = { source_event_id: string } | Run
 /** Maximum number of stored signals. */
 export const MAX_STORED = 1000
 /** Maximum total size of the stored signals, in characters of JSON. */
-const MAX_SIZE = 16 * 1024 * 1024
+const MAX_SIGNALS_LENGTH = 16 * 1024 * 1024
 
 /** A signal in its stored form. */
-export const storing = (
+export const storedSignal = (
   cause: Cause,
   name: string,
   payload: JsonObject,
@@ -59,7 +59,7 @@ const held = ({ signals }: RunState): number => signals.reduce((sum, { size = 0 
  * signals. The maximum size applies only to the signals that are already stored.
  */
 export const hasRoom = (state: RunState, more = 1): boolean =>
-  state.signals.length + more <= MAX_STORED && held(state) <= MAX_SIZE
+  state.signals.length + more <= MAX_STORED && held(state) <= MAX_SIGNALS_LENGTH
 
 /** Decides a signal of either form. */
 export function signal(
@@ -96,11 +96,11 @@ function send(
   if (!hasRoom(state))
     return refuse(
       'conflict',
-      { limit: MAX_SIZE },
-      `The signals that wait to be consumed are larger than ${MAX_SIZE} characters; ` +
+      { limit: MAX_SIGNALS_LENGTH },
+      `The signals that wait to be consumed are larger than ${MAX_SIGNALS_LENGTH} characters; ` +
         `the run accepts no more until a step consumes one.`,
     )
-  const stored = storing(cause, name, payload, key)
+  const stored = storedSignal(cause, name, payload, key)
   const on = draft(state, cause)
   emit(on, 'signal.stored', { note: { store: stored } })
   on.why = { reason: 'signal', signal_name: name }

@@ -48,8 +48,8 @@ export function start(
   }
   const spec = input.definition?.spec ?? input.spec
   if (!spec) return refuse('not_found')
-  const given = declared(spec.input, input.input, 'input')
-  const config = declared(spec.config, input.config, 'config')
+  const given = applyDeclaredDefaults(spec.input, input.input, 'input')
+  const config = applyDeclaredDefaults(spec.config, input.config, 'config')
   const faults = [
     ...('faults' in given ? given.faults : []),
     ...('faults' in config ? config.faults : []),
@@ -127,7 +127,7 @@ export function allowances(
  * Returns the values with the declared defaults, or their faults. Without a declaration, any values
  * are accepted.
  */
-export const declared = (
+export const applyDeclaredDefaults = (
   rules: Spec['input'],
   given: JsonObject | undefined,
   path: string,

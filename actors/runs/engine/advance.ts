@@ -29,7 +29,7 @@ import { executeWait } from '../steps/wait.ts'
 import { turn } from './branches.ts'
 import { completeRun, concludeCleanup } from './ending.ts'
 import { expressionScope } from './expression-scope.ts'
-import { attempting, beginStep, skipStep } from './outcome.ts'
+import { beginStep, catchExpressionFault, skipStep } from './outcome.ts'
 
 /** Number of events after which a run pauses. The last step may add a few more. */
 const PAUSE_AFTER = 300
@@ -53,7 +53,7 @@ export function advance(on: Draft): void {
       })
     if (!at) finish(on)
     else if (on.events.length >= PAUSE_AFTER) pause(on, at.key)
-    else if (!stopped(on)) attempting(on, () => take(on, at.step))
+    else if (!stopped(on)) catchExpressionFault(on, () => take(on, at.step))
   }
 }
 

@@ -10,6 +10,7 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Branch, Join, Note, RunState, Yield } from '../state.ts'
 
+/** Number of branch outcomes in one inner list of `yields`. */
 const CHUNK = 128
 type Yields = NonNullable<RunState['yields']>
 type Writable<T> = { -readonly [K in keyof T]: T[K] }

@@ -19,7 +19,7 @@ import { yieldOf } from './branch-state.ts'
 import type { RunFault } from './ending.ts'
 import { expressionScope, outputsAt } from './expression-scope.ts'
 import { leaveBranches } from './leave-branches.ts'
-import { attempting, completeStep, failStep } from './outcome.ts'
+import { catchExpressionFault, completeStep, failStep } from './outcome.ts'
 import { bodyOf, mainStep, prefixBelow } from './places.ts'
 import { endWait, resumeStep } from './resume.ts'
 
@@ -28,7 +28,8 @@ export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
 /** Work in one commit after which branches pause: the number of events, plus 4 for each tell. */
 const PAUSE_AFTER = 200
 /** Maximum total number of characters of the outputs of all branches, as JSON. */
-const MAX_SIZE = 786_432
+const MAX_OUTPUTS_LENGTH = 786_432
+/** Default maximum number of concurrent branches of a step. */
 const CONCURRENCY = 10
 
 /** Whether the commit is full, so that branches have to pause. */
@@ -91,7 +92,7 @@ function move(on: Draft, take: (on: Draft, step: Step) => void): void {
   const { fault } = placeOf(on) as Branch
   const at = current(on)
   if (fault) close(on, { fault })
-  else if (at) attempting(on, () => take(on, at.step))
+  else if (at) catchExpressionFault(on, () => take(on, at.step))
   else close(on, given(on))
 }
 
@@ -103,7 +104,7 @@ function given(on: Draft): Yield {
   const at = on.at ?? ''
   const output = bodyOf(on.state, at)?.output
   let what: Yield = { output: {} }
-  attempting(
+  catchExpressionFault(
     on,
     () => {
       what = {
@@ -158,10 +159,10 @@ function faultOf(
   { config }: JoinStep,
   { done, failed, size, count }: Join,
 ): RunFault | undefined {
-  if (size > MAX_SIZE)
+  if (size > MAX_OUTPUTS_LENGTH)
     return {
       error_type: 'output_too_large',
-      error: `The outputs have ${size} characters in total; at most ${MAX_SIZE} are allowed`,
+      error: `The outputs have ${size} characters in total; at most ${MAX_OUTPUTS_LENGTH} are allowed`,
     }
   if (failed === 0 || config.on_failure === 'continue' || (config.join === 'any' && done > 0))
     return undefined

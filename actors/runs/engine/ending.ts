@@ -193,7 +193,7 @@ export function cancelRun(on: Draft): void {
 
 /**
  * Ends the run after its last step. The result is the rendered `output` block, else the outputs of
- * all steps by key. A result that is too large or cannot be rendered fails the run; the steps keep
+ * all steps by key. A result that is too large or cannot be rendered fails the run. The steps keep
  * their outputs.
  */
 export function completeRun(on: Draft): void {

@@ -10,7 +10,7 @@ import { keyBelow, stepsAt } from './places.ts'
 
 /**
  * Returns the roots `input` and `event` (the same value), `config`, `meta`, `run` (`runRoot`) and
- * `steps`. `steps` contains the completed steps by key and by index; system steps that prepare
+ * `steps`. `steps` contains the completed steps by key and by index. System steps that prepare
  * repositories have no index. A skipped step is undefined, like a step that has not run. In a
  * branch, `steps` also contains the branch's own steps, and an item has the roots `item` and
  * `index`.
@@ -23,7 +23,7 @@ export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): Jso
   const run = runRoot(record, engine.attempt)
   const done = outputs(state)
   const system = engine.repositories?.length ?? 0
-  // The id of a step may equal the index of another step; ids take precedence.
+  // The id of a step may equal the index of another step. Ids take precedence.
   const steps = [
     ...done.flatMap(([, output, index]) =>
       index < system ? [] : [[String(index - system), { output }] as const],

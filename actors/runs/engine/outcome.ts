@@ -18,16 +18,16 @@ import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft, emit, now, type Parts, placeOf } from '../draft.ts'
 import { branchAt, type Wait } from '../state.ts'
 import { failRun, type RunFault } from './ending.ts'
-import { countedSize, tooMuch } from './retained.ts'
+import { countedSize, outputSizeFault } from './retained.ts'
 
-/** Maximum number of attempts of a step; the service limits it to 10. */
+/** Maximum number of attempts of a step. The service limits it to 10. */
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
 
 /**
  * Runs `work` for the current step. If an expression cannot be evaluated, calls `otherwise` with
  * the fault or, without `otherwise`, fails the attempt.
  */
-export function attempting(
+export function catchExpressionFault(
   on: Draft,
   work: () => void,
   otherwise?: (fault: RunFault) => void,
@@ -131,12 +131,14 @@ const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
   parameters: { ...(step.kind === 'action' ? step.config.parameters : step.config) },
 })
 /**
- * Sequence number of a step. A step of a branch has the number of its parent step; cleanup steps
+ * Sequence number of a step. A step of a branch has the number of its parent step. Cleanup steps
  * come after all other steps.
  */
 const seqOf = ({ state: { engine, spec } }: Draft): number =>
   engine.ending ? spec.steps.length + engine.position : engine.position
-/** Returns the change to `running`, since a recovered run is `queued` until its next step begins. */
+/**
+ * Returns the change to `running`, since a recovered run is `queued` until its next step begins.
+ */
 const moving = (on: Draft) =>
   on.state.record.status === 'queued' && { run: { status: 'running' as const } }
 const past = (on: Draft): Parts => ({ place: { position: placeOf(on).position + 1, tries: 0 } })
@@ -177,7 +179,7 @@ function counting(on: Draft, key: string, size: number, { place }: Parts): Parts
 export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void {
   const key = current(on)?.key ?? ''
   const size = countedSize(output)
-  const fault = tooMuch(on, key, size)
+  const fault = outputSizeFault(on, key, size)
   if (fault) {
     failStep(on, fault, true)
     return

@@ -10,12 +10,12 @@ import { type RunState, rowOf } from '../state.ts'
 import type { RunFault } from './ending.ts'
 
 /** Maximum number of characters, as JSON, of an output that is not counted. */
-const MAX_UNCOUNTED = 4096
+const MAX_UNCOUNTED_LENGTH = 4096
 
 /** Bytes of an output as JSON; 0 for an output that is not counted. */
 export function countedSize(output: JsonObject): number {
   const text = JSON.stringify(output)
-  return text.length <= MAX_UNCOUNTED ? 0 : sizeOf(text, 0)
+  return text.length <= MAX_UNCOUNTED_LENGTH ? 0 : sizeOf(text, 0)
 }
 
 /**
@@ -34,7 +34,7 @@ function retained(state: RunState): number {
  * The fault of an output that does not fit within the limit, or undefined if it fits.
  * @param size bytes of the output; 0 if it is not counted.
  */
-export function tooMuch({ state }: Draft, key: string, size: number): RunFault | undefined {
+export function outputSizeFault({ state }: Draft, key: string, size: number): RunFault | undefined {
   const before = size === 0 ? 0 : retained(state)
   return before + size <= sizes.outputs
     ? undefined

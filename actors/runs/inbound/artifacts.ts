@@ -2,7 +2,7 @@
 import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { sayArtifact } from '../../artifacts/source-event.ts'
+import { artifactSourceEvent } from '../../artifacts/source-event.ts'
 import { draft, emit, nothing, silently } from '../draft.ts'
 import { causeOf } from '../outbound/source-events.ts'
 import { hasEnded, type RunState } from '../state.ts'
@@ -19,7 +19,11 @@ export function artifactPublished(
   if (!state) return nothing
   const { id: artifact_id, name, mime_type: content_type } = artifact
   const on = draft(state, cause)
-  const tell = sayArtifact(cause.self.project, artifact, { ...causeOf(state), step, session_id })
+  const tell = artifactSourceEvent(cause.self.project, artifact, {
+    ...causeOf(state),
+    step,
+    session_id,
+  })
   const note = { tell }
   if (hasEnded(state)) emit(on, 'artifact.published', { note })
   else

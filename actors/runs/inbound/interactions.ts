@@ -7,7 +7,7 @@
 import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { hasRoom, storing } from '../commands/signal.ts'
+import { hasRoom, storedSignal } from '../commands/signal.ts'
 import { current, type Draft, draft, emit, nothing, silently, tellInteraction } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { failStep } from '../engine/outcome.ts'
@@ -106,7 +106,7 @@ function resume(on: Draft, ended: Told<'interaction.settled'>): void {
 }
 
 function signalled(on: Draft, ended: Told<'interaction.settled'>, asked: readonly string[]): void {
-  const stored = storing(on.cause, ended.signal_name, outputOf(ended))
+  const stored = storedSignal(on.cause, ended.signal_name, outputOf(ended))
   emit(on, 'interaction.settled', {
     note: { engine: { asked: asked.filter((id) => id !== ended.interaction_id) }, store: stored },
   })

@@ -25,13 +25,13 @@ import type { Note, RunState, StoredSignal } from '../state.ts'
  * Facts about a run for its source events, stored in the private note of the run event that
  * publishes them.
  */
-export interface About {
+export interface SourceEventFacts {
   readonly depth: number
   readonly chain?: Chain
   /** Fields for the payload and `meta`: the id of the run's definition or loop. */
   readonly of: JsonObject
   /**
-   * Further fields of the payload, only in journals of earlier releases; otherwise `record`
+   * Further fields of the payload, only in journals of earlier releases. Otherwise `record`
    * provides them.
    */
   readonly more?: JsonObject
@@ -50,14 +50,14 @@ export const causeOf = ({ engine }: RunState): Causation => ({
  * Maximum number of characters of the record in a source event of a run that has not ended. The
  * limit is low because every item of a `for_each` step can publish several such events.
  */
-const MAX_RUNNING_RECORD = 16_384
+const MAX_RUNNING_RECORD_LENGTH = 16_384
 
 /**
  * Returns the facts about a run for the source events that it publishes.
  * @param changes the changes to the record at the end of the run; absent while the run has not
  * ended. The result omits the changed fields, because the event that ends the run contains them.
  */
-export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
+export function aboutOf(state: RunState, changes?: Patch<RunRecord>): SourceEventFacts {
   const { definition_id, loop_id } = state.record
   const record: Partial<Record<keyof RunRecord, unknown>> = {}
   let name: keyof RunRecord
@@ -66,7 +66,7 @@ export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
   return {
     ...causeOf(state),
     of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id },
-    record: reduced(record, changes ? undefined : MAX_RUNNING_RECORD),
+    record: reduced(record, changes ? undefined : MAX_RUNNING_RECORD_LENGTH),
   }
 }
 /** A record as clients see it, without its largest fields if it is too large for a source event. */
@@ -83,7 +83,7 @@ const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] 
 const publication = (
   self: Address,
   event_type: EmittedType,
-  { depth, chain, of }: About,
+  { depth, chain, of }: SourceEventFacts,
   payload: JsonObject,
   record?: RunRecord,
 ): ServicePublication => {
@@ -103,10 +103,10 @@ const publication = (
       })
     : published
 }
-const aboutIn = ({ private: note }: RunEvent): About =>
-  (note as { readonly about?: About } | undefined)?.about ?? { depth: 1, of: {} }
+const aboutIn = ({ private: note }: RunEvent): SourceEventFacts =>
+  (note as { readonly about?: SourceEventFacts } | undefined)?.about ?? { depth: 1, of: {} }
 
-const recordAfter = ({ record }: About, { run = {} }: RunEvent): RunRecord | undefined =>
+const recordAfter = ({ record }: SourceEventFacts, { run = {} }: RunEvent): RunRecord | undefined =>
   record && patch(record as RunRecord, run)
 /** Fields of the record that the source event of an ended run repeats. */
 const moreOf = ({
@@ -125,7 +125,7 @@ const moreOf = ({
 })
 
 /** Publishes that the run has ended, and notifies the run's own environment, if the run used it. */
-export const sayEnd =
+export const publishEnd =
   (event_type: EmittedType) =>
   (event: RunEvent, self: Address): Effect[] => {
     const { completed_at } = event.run ?? {}
@@ -138,11 +138,11 @@ export const sayEnd =
     }
     return [
       ...toEvents(self, 'source.publish', publication(self, event_type, about, payload, record)),
-      ...tellOnward(event),
+      ...forwardCommand(event),
     ]
   }
 /** Publishes the verdict of a check, an exceeded budget, or stalled progress. */
-export const sayVerdict =
+export const publishVerdict =
   (event_type: EmittedType) =>
   (event: RunEvent, self: Address): Effect[] => {
     const about = aboutIn(event)
@@ -168,7 +168,7 @@ export const sourceOf = (
   depth: 0,
 })
 /** Publishes a signal that was sent to the run. */
-export function saySignal({ private: note }: RunEvent, self: Address): Effect[] {
+export function publishSignal({ private: note }: RunEvent, self: Address): Effect[] {
   return toEvents(
     self,
     'source.publish',
@@ -176,7 +176,7 @@ export function saySignal({ private: note }: RunEvent, self: Address): Effect[] 
   )
 }
 /** Sends the command that the event contains, if there is one. */
-export function tellOnward({ private: content }: RunEvent): Effect[] {
+export function forwardCommand({ private: content }: RunEvent): Effect[] {
   const tell = (content as Note | undefined)?.tell
   return tell ? [{ tell }] : []
 }

@@ -1,6 +1,6 @@
 /**
  * An action step: a job for a worker, or the run of a published workflow. The run stores the
- * parameters; the queue receives the header of a job and manages its attempts. The job enters the
+ * parameters. The queue receives the header of a job and manages its attempts. The job enters the
  * queue in the commit that suspends the run, so neither exists without the other.
  *
  * The retry policy of the step bounds both failed attempts and lost leases. Without a policy, the

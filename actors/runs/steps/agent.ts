@@ -227,7 +227,7 @@ export function turnWanted(
     session,
     trigger: triggerOf(state),
     ...bundleFor(state, agent),
-    // Without an agent, the service's own reviewer judges; it has no tools.
+    // Without an agent, the service's own reviewer judges. It has no tools.
     ...(agent !== undefined && turnEnvironment(state)),
     step: {
       ...(seconds > 0 && { timeout_seconds: seconds }),
@@ -270,7 +270,7 @@ const boundsOf = ({
   ...(disable_tools && { disable_tools }),
   ...(max_turns !== undefined && { max_turns }),
 })
-/** The current step's wait for a turn, if it has one. */
+/** Returns the current step's wait for a turn; undefined if the step does not wait for a turn. */
 export const turnWait = (on: Draft): AgentWait | undefined => {
   const { wait } = placeOf(on)
   return wait?.kind === 'agent' ? wait : undefined

@@ -17,7 +17,7 @@ import { dueOf } from './timeout.ts'
 const MAX_ITEMS = 10_000
 
 /**
- * Begins the branches. A list without items completes the step immediately; a value that is not a
+ * Begins the branches. A list without items completes the step immediately. A value that is not a
  * list, or has too many items, fails it.
  */
 export function executeBranches(on: Draft, step: JoinStep): void {

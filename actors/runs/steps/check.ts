@@ -32,7 +32,7 @@ export const VERDICT: JsonObject = {
   additionalProperties: false,
 }
 /** Maximum number of characters of a step's output in the prompt of a judge. */
-const MAX_PROMPT_OUTPUT = 65_536
+const MAX_PROMPT_OUTPUT_LENGTH = 65_536
 
 /** Evaluates the assertions, then concludes the check or requests the first judgment. */
 export function executeCheck(on: Draft, step: CheckStep): void {
@@ -112,7 +112,9 @@ function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject
       null,
       2,
     )
-    return `## ${id}\n\n${text.length > MAX_PROMPT_OUTPUT ? `${text.slice(0, MAX_PROMPT_OUTPUT)}\n(truncated)` : text}`
+    const isTruncated = text.length > MAX_PROMPT_OUTPUT_LENGTH
+    const shown = isTruncated ? `${text.slice(0, MAX_PROMPT_OUTPUT_LENGTH)}\n(truncated)` : text
+    return `## ${id}\n\n${shown}`
   })
   return [
     String(renderText(prompt, roots)),

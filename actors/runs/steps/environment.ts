@@ -13,8 +13,8 @@ import type { TurnWanted } from '../../../protocol/runs/turns.ts'
 import type { TurnEnvironment } from '../../../protocol/sessions/turns/definition.ts'
 import {
   type EnvironmentPolicy,
+  environmentSettings,
   needsEnvironment,
-  wishes,
 } from '../../../protocol/workflows/environment.ts'
 import type { Tell } from '../../actor.ts'
 import type { Draft } from '../draft.ts'
@@ -27,7 +27,7 @@ const invalid = (error: string): RunFault => ({ error_type: 'environment_invalid
 
 /**
  * Returns the holder for which the run's jobs use an environment. For a direct call, this is the
- * caller, who may have leased the environment; for any other run, it is the run itself.
+ * caller, who may have leased the environment. For any other run, it is the run itself.
  */
 const holderOf = ({ record, engine }: RunState): JobEnvironment['holder'] =>
   engine.invoked && engine.actor
@@ -50,7 +50,7 @@ function owned(state: RunState, mode: 'run' | 'agent' | 'loop', owner_id: string
     use: useOf(state, {
       mode,
       owner_id,
-      ...wishes(policyOf(state)),
+      ...environmentSettings(policyOf(state)),
       ...(mode === 'run' && engine.actor && { owned_by: engine.actor.principal_id }),
       ...(repositories.length > 0 && { repositories }),
     }),

@@ -1,7 +1,7 @@
 /**
  * A step that starts another run. The run of a workflow is in the same shard. Depending on its
  * configuration, the step completes when that run has been started, or waits until the run has
- * ended. A child that the step waits for is stopped with its parent; any other child is
+ * ended. A child that the step waits for is stopped with its parent. Any other child is
  * independent.
  *
  * A run of a loop is in the shard of its loop, which may be a different shard. The step sends the

@@ -1,5 +1,5 @@
 /**
- * Timeout of a step. It limits one attempt of the step; for an action, that includes all attempts
+ * Timeout of a step. It limits one attempt of the step. For an action, that includes all attempts
  * of its job.
  */
 import { parseDuration } from '../../../protocol/common.ts'

@@ -1,5 +1,5 @@
 /**
- * A step that waits for a signal or for a source event. An early signal is stored; a step consumes
+ * A step that waits for a signal or for a source event. An early signal is stored. A step consumes
  * the oldest stored signal that matches, and leaves the other signals for later steps. A signal
  * whose mapping fails is still consumed: a retry waits for the next signal instead of failing on
  * the same signal forever.
@@ -15,7 +15,7 @@ import { renderNative, renderText } from '../../../protocol/rules/expressions/te
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft, emit } from '../draft.ts'
 import { expressionScope, runRoot } from '../engine/expression-scope.ts'
-import { attempting, completeStep } from '../engine/outcome.ts'
+import { catchExpressionFault, completeStep } from '../engine/outcome.ts'
 import { waitingAt } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { suspend } from '../engine/suspend.ts'
@@ -146,7 +146,7 @@ function take(
 ): void {
   const waited = current(on)?.row?.status === 'suspended'
   endWait(on, 'wait.resumed', { payload: document }, signal)
-  attempting(on, () => {
+  catchExpressionFault(on, () => {
     const mapping = step.config.payload_mapping
     const run = runRoot(on.state.record, on.state.engine.attempt)
     const output = mapping

@@ -28,7 +28,7 @@ import {
   turnsOf,
 } from '../state.ts'
 import type { TurnRequest } from '../turns/admit.ts'
-import { becomesTurn, whose } from '../turns/nudges.ts'
+import { becomesTurn, repeatedFields } from '../turns/nudges.ts'
 import { interrupt } from '../turns/questions.ts'
 import { pump } from '../turns/turns.ts'
 
@@ -204,7 +204,7 @@ export const cancelNudge =
     emit(on, {
       type: 'nudge.changed',
       id: nudge_id,
-      nudge: { ...whose(known.nudge), status: 'cancelled', cancelled_at: now(on) },
+      nudge: { ...repeatedFields(known.nudge), status: 'cancelled', cancelled_at: now(on) },
     })
     return answering(on, () => ({ ...known.nudge, status: 'cancelled', cancelled_at: now(on) }))
   }

@@ -9,7 +9,7 @@ import type { Input } from '../../../protocol/contract.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
 import { ingest, isDropped } from '../../../protocol/sessions/check.ts'
-import type { Defined, Keyed, Placing } from '../../../protocol/sessions/commands.ts'
+import type { Defined, Keyed, PlaceInput } from '../../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import { type AgentTurn, publicSession, type TurnAck } from '../../../protocol/sessions/schema.ts'
@@ -18,17 +18,17 @@ import type { Cause, Decision } from '../../actor.ts'
 import { answering, change, type Draft, draft, live, recordOf, turnOf } from '../draft.ts'
 import { bound } from '../files.ts'
 import { place } from '../find-or-create.ts'
-import { crowded } from '../history/context.ts'
+import { refuseExcessContexts } from '../history/context.ts'
 import { recall } from '../history/remembered.ts'
 import { directTurn, isFull, type SessionState, type Turn } from '../state.ts'
 import { admit } from '../turns/admit.ts'
 import { pump } from '../turns/turns.ts'
 
-type Invoke = Input<Api['agent.invoke']> & Placing & Keyed
+type Invoke = Input<Api['agent.invoke']> & PlaceInput & Keyed
 type Start = Input<Api['session.start_turn']> & Keyed
 
 const askerOf = ({ principal: { id, type } }: Cause): TurnWork['asker'] => ({ id, type })
-/** Stores the inline config of the request in the session; null clears the stored config. */
+/** Stores the inline config of the request in the session. Null clears the stored config. */
 function configure(on: Draft, config: Defined['config']): void {
   if (config !== undefined) change(on, { config })
 }
@@ -88,7 +88,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   const known = key === undefined ? undefined : recall(on.state.keys, key)
   if (known) {
     const turn = turnOf(on, known.turn_id)
-    // The record of a turn that has ended is no longer in the state; the gateway adds it.
+    // The record of a turn that has ended is no longer in the state. The gateway adds it.
     const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
     return {
       events: [],
@@ -105,7 +105,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   const { definition, config } = given
   const content = isDropped(asked.content) ? undefined : bound(on.state, asked.content, asked.path)
   if (isRefusal(content)) return content
-  const refused = blocked(on) ?? crowded(on.state, asked.context)
+  const refused = blocked(on) ?? refuseExcessContexts(on.state, asked.context)
   if (refused) return refused
   if (on.state.record.status === 'archived') change(on, { status: 'active' })
   configure(on, config)
@@ -121,7 +121,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   })
   const turn = recordOf(turnOf(on, turn_id) as Turn)
   pump(on)
-  // The actor remembers replies for repeats, so the reply omits the sent content; the gateway adds
+  // The actor remembers replies for repeats, so the reply omits the sent content. The gateway adds
   // it again.
   return answering(on, ({ record }) => ({
     session: publicSession(record),

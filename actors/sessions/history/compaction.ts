@@ -1,7 +1,7 @@
 /**
  * Compaction: a model summarizes the older rows, and the summary replaces them in the window.
  * Nothing is deleted: the rows stay readable. One pass runs at a time. A pass ends once, with a
- * summary or a failure; its deadline is 30 s after its start.
+ * summary or a failure. Its deadline is 30 s after its start.
  */
 
 import type { Pass } from '../../../protocol/sessions/events.ts'

@@ -15,8 +15,11 @@ const beyond = ({ contexts }: Live, names: readonly string[]): string[] =>
   names
     .filter((name) => !(name in contexts))
     .slice(limits.context.names - Object.keys(contexts).length)
-/** Refuses context with too many new names; known names are always accepted. */
-export const crowded = (state: Live, given: readonly AppContext[] = []): Refusal | undefined =>
+/** Refuses context with too many new names. Known names are always accepted. */
+export const refuseExcessContexts = (
+  state: Live,
+  given: readonly AppContext[] = [],
+): Refusal | undefined =>
   beyond(state, given.map(named)).length > 0
     ? refuse(
         'conflict',

@@ -5,7 +5,7 @@
  */
 import { getOwn } from '../../../protocol/lookup.ts'
 
-/** Buckets of values by key; the newest bucket is last. */
+/** Buckets of values by key. The newest bucket is last. */
 export type Remembered<T> = readonly Readonly<Record<string, T>>[]
 /** Maximum number of keys per bucket. */
 const MAX_BUCKET_KEYS = 128
@@ -13,8 +13,8 @@ const MAX_BUCKET_KEYS = 128
 const spelled = (key: string): string => `:${key}`
 
 /**
- * The key of a turn that the service starts itself, for a run or a channel. It begins with a space;
- * keys of clients are trimmed, so no client key equals it.
+ * The key of a turn that the service starts itself, for a run or a channel. It begins with a space,
+ * and keys of clients are trimmed, so no client key equals it.
  */
 export const ownKey = (turn_id: string): string => ` turn:${turn_id}`
 

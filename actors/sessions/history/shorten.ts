@@ -3,15 +3,15 @@
  */
 
 /** Number of characters that are reserved for the note. */
-const MARK = 64
+const NOTE_LENGTH = 64
 
 /** The beginning of a text, with at most `most` characters including the note. */
 export const beginningOf = (text: string, most: number): string =>
   text.length <= most
     ? text
-    : `${text.slice(0, most - MARK)}\n[${text.length - most + MARK} characters more were left out]`
+    : `${text.slice(0, most - NOTE_LENGTH)}\n[${text.length - most + NOTE_LENGTH} characters more were left out]`
 /** The end of a text, with at most `most` characters including the note. */
 export const endOf = (text: string, most: number): string =>
   text.length <= most
     ? text
-    : `[${text.length - most + MARK} characters before this were left out]\n${text.slice(MARK - most)}`
+    : `[${text.length - most + NOTE_LENGTH} characters before this were left out]\n${text.slice(NOTE_LENGTH - most)}`

@@ -37,8 +37,11 @@ export function entered(before: Window, row: TranscriptMessage): Window {
   return over(after.window.length, after.size, 1) ? cut(after) : after
 }
 /** Replaces the rows that a summary covers with the summary. */
-export const summedUp = ({ window }: Window, summary: TranscriptMessage, covered: number): Window =>
-  measured([summary, ...window.filter(({ sequence }) => (sequence ?? 0) > covered)])
+export const replaceWithSummary = (
+  { window }: Window,
+  summary: TranscriptMessage,
+  covered: number,
+): Window => measured([summary, ...window.filter(({ sequence }) => (sequence ?? 0) > covered)])
 /** Whether the window should be compacted before its bounds force a cut. */
 export const nearlyFull = ({ window, size }: Window): boolean => over(window.length, size, 0.75)
 

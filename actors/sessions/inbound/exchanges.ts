@@ -18,7 +18,7 @@ import { pump } from '../turns/turns.ts'
 
 type Opening = SessionCommands['exchange.open']
 
-/** Opens the turn of an exchange; a repeat for a known turn changes nothing. */
+/** Opens the turn of an exchange. A repeat for a known turn changes nothing. */
 export const openExchange =
   (brand: string) =>
   (

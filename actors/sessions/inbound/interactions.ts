@@ -20,7 +20,7 @@ import {
 } from '../draft.ts'
 import type { Live, SessionState, Turn } from '../state.ts'
 import { callOf, openQuestions, settle, waitOf } from '../turns/call-results.ts'
-import { conclude, goOn, pump, requeue } from '../turns/turns.ts'
+import { conclude, continueTurn, pump, requeue } from '../turns/turns.ts'
 
 /** Handles a change to one of this session's questions. The transcript shows every change. */
 export const interactionChanged =
@@ -49,7 +49,7 @@ function opened(on: Draft, id: string, tool_call_id: string): void {
     progress: { interaction_id: call.interaction_id },
   })
   noteCall(on, id, call.id, { state: 'waiting' })
-  goOn(on, id)
+  continueTurn(on, id)
 }
 
 /**
@@ -90,7 +90,7 @@ function resolved(
   else
     settle(on, id, tool_call_id, {
       status: statusOf(interaction, call.asks),
-      content: JSON.stringify(told(interaction, call.asks)),
+      content: JSON.stringify(resultOf(interaction, call.asks)),
       fine: call.asks !== 'approval' || interaction.status === 'cancelled',
     })
   resume(on, id)
@@ -103,13 +103,13 @@ const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefin
   status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'
 /**
  * Continues a turn after one of its questions has been settled. A running turn is advanced. A
- * waiting turn is queued again if a call is ready or no question is open; otherwise it continues to
+ * waiting turn is queued again if a call is ready or no question is open. Otherwise it continues to
  * wait, and its record shows the next open question.
  */
 function resume(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   if (!turn) return
-  if (turn.record.status !== 'waiting') return void goOn(on, id)
+  if (turn.record.status !== 'waiting') return void continueTurn(on, id)
   const calls = Object.values(turn.work.segment?.calls ?? {})
   const waiting = calls.find(({ state }) => state === 'waiting')
   if (waiting && !calls.some(({ state }) => state === 'ready')) {
@@ -122,7 +122,7 @@ function resume(on: Draft, id: string): void {
 }
 
 /** The result of a question, as the model receives it. */
-function told(
+function resultOf(
   { status, outcome, responder, responses, resolving_response_id, cancel_reason }: Interaction,
   asks: 'person' | 'approval' | undefined,
 ): JsonObject {

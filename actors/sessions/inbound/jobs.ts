@@ -12,7 +12,7 @@ import type { Live, SessionState } from '../state.ts'
 import { proceed, restarted, spend } from '../turns/generate.ts'
 import { jobOf, type Settled } from '../turns/jobs.ts'
 import { callSettled } from '../turns/segment.ts'
-import { fail, follow, goOn } from '../turns/turns.ts'
+import { continueTurn, fail, follow } from '../turns/turns.ts'
 
 /** Handles the end of a job. */
 export const jobSettled =
@@ -25,7 +25,7 @@ export const jobSettled =
     else if (found.call === undefined) generationSettled(on, found.turn.record.id, input)
     else {
       callSettled(on, found.turn.record.id, found.call, input)
-      goOn(on, found.turn.record.id)
+      continueTurn(on, found.turn.record.id)
     }
     return silently(on)
   }

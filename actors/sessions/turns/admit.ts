@@ -20,7 +20,7 @@ export interface TurnRequest {
 interface Admission extends TurnRequest {
   readonly owner: TurnWork['owner']
   readonly loop_id?: string
-  /** Absent if the content of the message was dropped; the turn then has no input. */
+  /** Absent if the content of the message was dropped. The turn then has no input. */
   readonly content: readonly Block[] | undefined
   readonly key?: string | undefined
   readonly context?: readonly AppContext[]

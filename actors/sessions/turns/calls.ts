@@ -24,7 +24,7 @@ export const withCalls = (
       calls,
     )
 /**
- * Ids of tool uses in final rows. Snapshots of older releases lack the ids; they are then collected
+ * Ids of tool uses in final rows. Snapshots of older releases lack the ids. They are then collected
  * from the window.
  */
 export const callsOf = ({ calls, window }: Pick<SessionState, 'calls' | 'window'>): Calls =>

@@ -19,7 +19,7 @@ import {
 import { change, count, type Draft, note, now, stream, turnOf, write } from '../draft.ts'
 import type { SessionState, Turn } from '../state.ts'
 import { enqueue, generationBy, queueOf } from './jobs.ts'
-import { failed, type Next } from './next.ts'
+import { failed, type TurnStep } from './next.ts'
 import { deliverNudges } from './nudges.ts'
 import { openSegment } from './segment.ts'
 
@@ -28,7 +28,7 @@ import { openSegment } from './segment.ts'
  * generation began, and the rows of the turn come last. The input of a queued turn can precede the
  * answer of an earlier turn, but the model must see it last.
  */
-export function shownTo(
+export function generationRows(
   { window }: SessionState,
   turn_id: string,
   through: number,
@@ -46,7 +46,7 @@ export function shownTo(
  * Requests the next row of a turn from the model, or returns the end of the turn if no further
  * generation is possible.
  */
-export function generate(on: Draft, id: string): Next {
+export function generate(on: Draft, id: string): TurnStep {
   const turn = turnOf(on, id)
   if (!turn) return undefined
   const { definition, generations, next_index } = turn.work
@@ -59,7 +59,7 @@ export function generate(on: Draft, id: string): Next {
   if (definition.memory_fault !== undefined)
     return failed('memory_context_too_large', definition.memory_fault)
   const { sequence } = on.state
-  const fault = conversationFault(shownTo(on.state, id, sequence))
+  const fault = conversationFault(generationRows(on.state, id, sequence))
   if (fault !== undefined) return failed('invalid_conversation_state', fault)
   const [message_id, job_id] = [on.cause.mint('session_message'), on.cause.mint('job')]
   note(on, id, {
@@ -102,7 +102,7 @@ export function restarted(on: Draft, id: string): void {
 }
 
 /** Continues a turn with its model's answer. */
-export function proceed(on: Draft, id: string, answer: Answer): Next {
+export function proceed(on: Draft, id: string, answer: Answer): TurnStep {
   const uses = toolUses(answer.content)
   if (uses.length === 0) return concluding(on, id, answer)
   if (answer.stop_reason === 'max_tokens')
@@ -149,7 +149,7 @@ export function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpen
 /**
  * Handles an answer without tool calls: ends the turn, unless nudges have arrived in the meantime.
  */
-function concluding(on: Draft, id: string, { content }: Answer): Next {
+function concluding(on: Draft, id: string, { content }: Answer): TurnStep {
   const { generation, output_schema } = (turnOf(on, id) as Turn).work
   if (!generation) return undefined
   note(on, id, { generation: null })

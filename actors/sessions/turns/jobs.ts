@@ -25,7 +25,7 @@ export const generationBy = ({ route }: TurnDefinition, id: string, model: strin
 })
 
 /** The properties in which the jobs of a session differ. */
-export type Wanted = Pick<Job, 'kind'> &
+export type JobVariant = Pick<Job, 'kind'> &
   Pick<JobHeader, 'id' | 'executor_kind' | 'max_attempts' | 'max_losses'> &
   Partial<
     Pick<
@@ -38,7 +38,12 @@ export type Wanted = Pick<Job, 'kind'> &
  * @param turn the job's turn, if it has one. The job's origin distinguishes turns of runs from
  * turns of conversations.
  */
-export function enqueue(on: Draft, queue: string, wanted: Wanted, turn: Turn | undefined): void {
+export function enqueue(
+  on: Draft,
+  queue: string,
+  wanted: JobVariant,
+  turn: Turn | undefined,
+): void {
   const { id: session_id, agent_id } = on.state.record
   const environment = environmentOf(wanted.environment_id, agent_id, turn)
   const whose = turn?.work.owner === 'run' ? 'agent' : 'conversation'

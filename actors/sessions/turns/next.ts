@@ -1,7 +1,7 @@
 /**
- * The type `Next`: what a turn does after its generation or segment has been handled. Generations
- * and segments return a `Next` instead of advancing the turn themselves, so they do not depend on
- * the lifecycle in `turns.ts`. There, `follow` acts on the `Next`.
+ * The type `TurnStep`: what a turn does after its generation or segment has been handled.
+ * Generations and segments return a `TurnStep` instead of advancing the turn themselves, so they do
+ * not depend on the lifecycle in `turns.ts`. There, `follow` acts on the `TurnStep`.
  */
 import type { Ending } from '../../../protocol/sessions/bookkeeping.ts'
 import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'
@@ -13,9 +13,9 @@ export type Wait = NonNullable<TurnUpsert['wait']>
  * `wait`: the turn is suspended until an answer arrives. `undefined`: the turn continues when a job
  * or a question is settled.
  */
-export type Next = 'advance' | { readonly end: Ending } | { readonly wait: Wait } | undefined
+export type TurnStep = 'advance' | { readonly end: Ending } | { readonly wait: Wait } | undefined
 
 /** Returns the end of a turn with an error. */
-export const failed = (error_type: string, error_message: string): Next => ({
+export const failed = (error_type: string, error_message: string): TurnStep => ({
   end: { status: 'failed', error_type, error_message },
 })

@@ -22,7 +22,7 @@ export const becomesTurn = (on: Draft, id: string, content: string, asking: Turn
   })
 
 /** Fields that every change to a nudge repeats, for readers that receive only the change. */
-export const whose = ({
+export const repeatedFields = ({
   delivery,
   turn,
 }: SessionNudge): Pick<SessionNudge, 'delivery' | 'turn'> => ({
@@ -50,7 +50,7 @@ export function deliverNudges(on: Draft, turn_id: string): boolean {
     emit(on, {
       type: 'nudge.changed',
       id: nudge.id,
-      nudge: { ...whose(nudge), status: 'delivered', delivered_at: now(on) },
+      nudge: { ...repeatedFields(nudge), status: 'delivered', delivered_at: now(on) },
     })
   }
   return waiting.length > 0
@@ -61,7 +61,7 @@ export function dropNudges(on: Draft, turn_id: string): void {
     emit(on, {
       type: 'nudge.changed',
       id: nudge.id,
-      nudge: { ...whose(nudge), status: 'cancelled', cancelled_at: now(on) },
+      nudge: { ...repeatedFields(nudge), status: 'cancelled', cancelled_at: now(on) },
     })
 }
 /** Converts the undelivered nudges of an ended turn to new turns. */

@@ -17,7 +17,7 @@ import type { Turn } from '../state.ts'
 
 type Of<T extends SessionBookkeeping['type']> = Extract<SessionBookkeeping, { type: T }>
 
-/** Reports the end of a turn to its run, if it has one. */
+/** Reports the end of a turn to the run that requested the turn, if there is one. */
 export function report(
   on: Draft,
   { record: { id: turn_id, run_id }, work: { output } }: Turn,
@@ -53,7 +53,7 @@ export const tellEnd = (
   { report: { run_id, ...rest } }: Of<'turn.reported'>,
   { id: session_id }: Address,
 ): Effect[] => toRun(run_id, 'turn.settled', { ...rest, session_id })
-/** Sends the usage of an answer to the run of its turn, if it has one. */
+/** Sends the usage of an answer to the run that requested the turn, if there is one. */
 export const tellSpending = ({
   spending: { run_id, usage_id, step_key, tokens, milli, agent_turn_id, provider, model, ends },
 }: Of<'turn.spent'>): Effect[] =>

@@ -25,14 +25,14 @@ import type { Turn } from '../state.ts'
 import { callOf, refusedFor, settle, waitOf } from './call-results.ts'
 import { callsOf } from './calls.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
-import { failed, type Next } from './next.ts'
+import { failed, type TurnStep } from './next.ts'
 import { askApproval, askPerson } from './questions.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
 /** Number of characters beyond which the signature of a call is shortened. */
-const SIGNATURE = 200
+const MAX_SIGNATURE_LENGTH = 200
 /** Opens a segment for an answer that uses tools. */
-export function openSegment(on: Draft, id: string, given: readonly Block[]): Next {
+export function openSegment(on: Draft, id: string, given: readonly Block[]): TurnStep {
   const { generation } = (turnOf(on, id) as Turn).work
   if (!generation) return undefined
   const content = unique(on, given)
@@ -87,7 +87,7 @@ function unique(on: Draft, content: readonly Block[]): Block[] {
  * asks people for an answer or an approval, or leaves the call ready.
  * @returns the end of the turn if the turn repeats the call too often.
  */
-function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): Next {
+function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): TurnStep {
   const signature = signatureOf(name, input)
   emit(on, { type: 'call.counted', id, signature })
   const { definition, output_schema, repeats, skills } = (turnOf(on, id) as Turn).work
@@ -115,14 +115,14 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
 }
 
 /**
- * The signature of a call, from its name and arguments; a long signature is shortened to its
+ * The signature of a call, from its name and arguments. A long signature is shortened to its
  * beginning, its length and a hash.
  */
 function signatureOf(name: string, input: JsonObject): string {
   const text = `${name} ${canonicalJson(input)}`
-  return text.length <= SIGNATURE
+  return text.length <= MAX_SIGNATURE_LENGTH
     ? text
-    : `${text.slice(0, SIGNATURE)} ${text.length} ${hashOf(text)}`
+    : `${text.slice(0, MAX_SIGNATURE_LENGTH)} ${text.length} ${hashOf(text)}`
 }
 
 /** Executes a tool that the session itself implements. */
@@ -191,7 +191,7 @@ function act(
  * Advances the calls of a running turn: dispatches ready calls, suspends the turn when only
  * questions are open, and commits the rows when all calls are settled.
  */
-export function advanceSegment(on: Draft, id: string): Next {
+export function advanceSegment(on: Draft, id: string): TurnStep {
   const calls = () => Object.values(turnOf(on, id)?.work.segment?.calls ?? {})
   for (const call of calls()) if (call.state === 'ready') dispatch(on, id, call)
   const states = new Set(calls().map(({ state }) => state))
@@ -211,7 +211,7 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   const queue = tool.queue ?? queueOf(turn.work.definition)
   noteCall(on, id, call, { state: 'job', job_id, queue })
   patchCall(on, id, index, { status: 'running' })
-  // Built-in tools, and tools that are declared safe to repeat, get several attempts; all other
+  // Built-in tools, and tools that are declared safe to repeat, get several attempts. All other
   // tools get one attempt.
   const attempts =
     tool.annotations.idempotent || tool.annotations.read_only || tool.kind === 'builtin'
@@ -280,7 +280,7 @@ function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[
 }
 
 /** Commits the row and its results when all calls are settled. */
-function commit(on: Draft, id: string): Next {
+function commit(on: Draft, id: string): TurnStep {
   const { segment, next_index, output } = (turnOf(on, id) as Turn).work
   if (!segment) return undefined
   const calls = Object.values(segment.calls).sort((a, b) => a.index - b.index)
@@ -305,7 +305,7 @@ function commit(on: Draft, id: string): Next {
   })
   write(on, { turn: { id, index: next_index }, role: 'user', content: results })
   note(on, id, { next_index: next_index + 1 })
-  const told = calls.flatMap(({ context = [] }) => context)
-  if (told.length > 0) writeContext(on, id, told)
+  const contexts = calls.flatMap(({ context = [] }) => context)
+  if (contexts.length > 0) writeContext(on, id, contexts)
   return output ? { end: { status: 'completed' } } : 'advance'
 }

@@ -6,7 +6,7 @@
  *        └──── waiting
  *
  * Invariants:
- * L1. At most one turn runs; queued turns start oldest first. While a turn waits for people, other
+ * L1. At most one turn runs. Queued turns start oldest first. While a turn waits for people, other
  *     turns can run.
  * L2. A turn ends once, together with everything that it has in progress. Its questions are
  *     withdrawn before it ends, and its jobs are cancelled. Its nudges are cancelled or become new
@@ -34,7 +34,7 @@ import { runningTurn, type Turn, turnsOf } from '../state.ts'
 import { openQuestions } from './call-results.ts'
 import { generate } from './generate.ts'
 import { queueOf } from './jobs.ts'
-import type { Next, Wait } from './next.ts'
+import type { TurnStep, Wait } from './next.ts'
 import { deliverNudges, dropNudges, promoteNudges } from './nudges.ts'
 import { report, reportExchange } from './report.ts'
 import { advanceSegment } from './segment.ts'
@@ -52,7 +52,7 @@ export function pump(on: Draft): void {
     const { id } = next.record
     upsert(on, id, { status: 'running', wait: null })
     note(on, id, { since: on.cause.at })
-    goOn(on, id)
+    continueTurn(on, id)
   }
   if (Object.keys(on.state.turns).length === 0) beginCompaction(on, 'auto')
 }
@@ -61,7 +61,7 @@ export function pump(on: Draft): void {
  * Advances a running turn by one step: continues its open calls or, between two iterations,
  * delivers its nudges and requests the next generation.
  */
-export function goOn(on: Draft, id: string): void {
+export function continueTurn(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   if (turn?.record.status !== 'running' || turn.work.ending) return
   if (turn.work.segment && Object.keys(turn.work.segment.calls).length > 0)
@@ -71,10 +71,10 @@ export function goOn(on: Draft, id: string): void {
     follow(on, id, generate(on, id))
   }
 }
-/** Acts on the `Next` that a generation or a segment has returned. */
-export function follow(on: Draft, id: string, next: Next): void {
+/** Advances, ends or suspends the turn, as the result of a generation or a segment requires. */
+export function follow(on: Draft, id: string, next: TurnStep): void {
   if (next === undefined) return
-  if (next === 'advance') goOn(on, id)
+  if (next === 'advance') continueTurn(on, id)
   else if ('end' in next) end(on, id, next.end)
   else wait(on, id, next.wait)
 }

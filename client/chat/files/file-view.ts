@@ -98,7 +98,7 @@ function preview(title: string, open: () => Promise<string>): Node {
         image.addEventListener('error', release, { once: true })
         image.src = url
       },
-      // The file could not be fetched; a click on the download button shows the reason.
+      // The file could not be fetched. A click on the download button shows the reason.
       () => image.remove(),
     )
   })

@@ -25,7 +25,7 @@ import {
   placeAt,
   placeText,
   segmentsOf,
-  without,
+  withoutMembers,
 } from './located.ts'
 
 /** A document with the folder of its file, and the folder that bounds the search for a header. */
@@ -35,7 +35,7 @@ export interface FileDocument {
   readonly folder: string
   readonly root: string
 }
-/** Members that apply to all documents; they take precedence over those of the files. */
+/** Members that apply to all documents. They take precedence over those of the files. */
 export interface Overrides {
   readonly namespace?: string
   readonly blueprint_key?: string
@@ -68,7 +68,7 @@ interface Part {
 function resourceOf(located: Located, faults: Fault[]): FileResource[] {
   const kind = located.members?.get('kind')?.located
   const type = resourceTypes.find((one) => one === kind?.value)
-  if (type) return [{ type, located: without(located, ['kind', '$schema']) }]
+  if (type) return [{ type, located: withoutMembers(located, ['kind', '$schema']) }]
   const near = closest(String(kind?.value), resourceTypes)
   faults.push({
     place: placeAt(located, ['kind']),
@@ -155,7 +155,7 @@ function blueprintOf(
   return found[0]?.identity ?? {}
 }
 
-/** Returns the value of a member that all headers of a blueprint must share; reports conflicts. */
+/** Returns the value of a member that all headers of a blueprint must share. Reports conflicts. */
 function common(
   headers: readonly Header[],
   name: 'blueprint_version' | 'protect_resources',
@@ -177,7 +177,7 @@ function common(
 }
 
 /** Merges documents into blueprints. Adds faults to `faults`. */
-export function merged(
+export function mergeDocuments(
   documents: readonly FileDocument[],
   overrides: Overrides,
   faults: Fault[],

@@ -12,8 +12,9 @@ import { Mistake } from '../mistake.ts'
 export interface BlueprintFile {
   /** Name in messages. */
   readonly name: string
-  /** Absolute paths of its folder, and of the folder that must contain the texts it references. */
+  /** Absolute path of the folder that contains the file. */
   readonly folder: string
+  /** Absolute path of the folder that must contain the texts to which the file refers. */
   readonly root: string
   readonly text: string
 }

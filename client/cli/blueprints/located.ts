@@ -48,6 +48,7 @@ export class FileFaults extends Mistake {
     this.faults = faults
   }
 }
+/** Maximum number of faults in one message. */
 const MAX_SHOWN = 200
 const more = (count: number): string[] => (count > 0 ? [`… and ${count} more`] : [])
 
@@ -82,7 +83,7 @@ export function placeAt(root: Located, path: readonly (string | number)[]): Plac
 }
 
 /** Returns a located object without the given members. */
-export function without(located: Located, names: readonly string[]): Located {
+export function withoutMembers(located: Located, names: readonly string[]): Located {
   const members = new Map([...(located.members ?? [])].filter(([name]) => !names.includes(name)))
   return {
     ...located,

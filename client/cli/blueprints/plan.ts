@@ -9,7 +9,7 @@ export interface HeaderChange {
   readonly protect_resources?: boolean
 }
 /** Maximum number of characters of a value. */
-const MAX_VALUE = 60
+const MAX_VALUE_LENGTH = 60
 /** Maximum number of lines of a field. */
 const MAX_LINES = 40
 
@@ -82,10 +82,10 @@ function shown(value: unknown): string {
   if (typeof value === 'string' && value.includes('\n'))
     return `(${value.split('\n').length} lines)`
   const text = escaped(JSON.stringify(value))
-  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE - 1)}…` : text
+  return text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH - 1)}…` : text
 }
 const isLong = (value: unknown): boolean =>
-  typeof value === 'string' && (value.includes('\n') || value.length > MAX_VALUE)
+  typeof value === 'string' && (value.includes('\n') || value.length > MAX_VALUE_LENGTH)
 const isText = (value: unknown): value is string | undefined =>
   value === undefined || typeof value === 'string'
 

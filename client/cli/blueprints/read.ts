@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { type Environment, Mistake } from '../mistake.ts'
 import { blueprintFaults } from './check.ts'
-import { type Blueprint, type FileDocument, merged, type Overrides } from './documents.ts'
+import { type Blueprint, type FileDocument, mergeDocuments, type Overrides } from './documents.ts'
 import { findFiles, textFile } from './find-files.ts'
 import { type Fault, FileFaults } from './located.ts'
 import { readDocuments, sourceOf } from './yaml.ts'
@@ -32,7 +32,7 @@ export function readBlueprints(
   }
   // Merging incomplete documents would report misleading faults.
   if (faults.length > 0) throw new FileFaults(faults)
-  const blueprints = merged(documents, overrides, faults)
+  const blueprints = mergeDocuments(documents, overrides, faults)
   faults.push(...blueprints.flatMap(blueprintFaults))
   if (faults.length > 0) throw new FileFaults(faults)
   if (blueprints.length === 0) throw new Mistake(`${paths.join(', ')} contains no blueprint.`)

@@ -21,7 +21,7 @@ export interface Writing {
 /** Fields whose long values are written to separate files. */
 const TEXTS = ['system_prompt', 'instructions']
 /**
- * The maximum length of a one-line text in the document; a longer text is written to a separate
+ * The maximum length of a one-line text in the document. A longer text is written to a separate
  * file.
  */
 const MAX_INLINE_LENGTH = 120

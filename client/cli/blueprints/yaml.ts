@@ -1,7 +1,7 @@
 /**
- * Reads YAML and JSON documents with the place of every node. JSON is parsed as YAML, of which it
- * is a subset. A document with too many aliases, tokens or levels of nesting is reported as a
- * fault. `!file NAME` and `{"$file": "NAME"}` are replaced with the text of the file.
+ * Reads YAML and JSON documents with the place of every node. JSON is parsed as YAML, because it
+ * is a subset of YAML. A document with too many aliases, tokens or levels of nesting is reported as
+ * a fault. `!file NAME` and `{"$file": "NAME"}` are replaced with the text of the file.
  *
  * Invariants:
  * Y1. Time is proportional to the size of the text after alias expansion, which is bounded.
@@ -130,7 +130,7 @@ export function readDocuments(text: string, reading: Reading): Documents {
   return { documents, faults }
 }
 
-/** Thrown when a document expands to more than the limits; the fault has been reported. */
+/** Thrown when a document expands to more than the limits. The fault has been reported. */
 class Expanded extends Error {}
 
 class Reader {

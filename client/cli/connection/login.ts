@@ -30,6 +30,7 @@ const realWorld: LoginWorld = {
  */
 const SLOW_DOWN_MS = 5000
 const DEFAULT_PROFILE = 'default'
+/** Maximum length of a label in characters; longer labels are cut. */
 const MAX_LABEL_LENGTH = 100
 
 interface LoginFlags {

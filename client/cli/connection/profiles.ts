@@ -54,7 +54,7 @@ export function readProfiles(env: Environment): Profiles {
   }
 }
 
-/** Replaces the stored profiles. The file has mode 0600; a folder that must be created has 0700. */
+/** Replaces the stored profiles. The file has mode 0600. A folder that must be created has 0700. */
 export function writeProfiles(env: Environment, profiles: Profiles): void {
   const file = profileFile(env)
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -79,7 +79,7 @@ export function saveProfile(env: Environment, name: string, profile: Profile, us
 
 /**
  * Returns the profile with the given name.
- * @throws Mistake if there is none; the message lists the known names.
+ * @throws Mistake if there is none. The message lists the known names.
  */
 export function profileOf(env: Environment, name: string): Profile {
   const { profiles } = readProfiles(env)

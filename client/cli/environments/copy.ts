@@ -26,7 +26,7 @@ import { environmentId } from './find.ts'
 
 /** Maximum number of bytes that one call writes. */
 const MAX_WRITE_BYTES = 262_144
-/** Seconds to wait for one call; an environment may have to be started first. */
+/** Seconds to wait for one call. An environment may have to be started first. */
 const TIMEOUT_S = 120
 
 /** A file in an environment or on this machine. */

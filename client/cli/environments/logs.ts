@@ -1,7 +1,7 @@
 /** `baton env logs`: shows and follows a log of an environment's worker. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { api } from '../../../protocol/api.ts'
-import { ADDED_CONTEXT, addedTo } from '../../../protocol/environments/added.ts'
+import { addedTo, MAX_CONTEXT_CHARACTERS } from '../../../protocol/environments/added.ts'
 import {
   environmentLimits,
   type LogName,
@@ -74,8 +74,8 @@ interface LogText {
   readonly reset?: true
 }
 /**
- * Returns the texts that a log of a worker has gained. After a reconnection, the stream begins with
- * the newest lines again, and only what follows the text so far is returned.
+ * Yields the text that is appended to the log of a worker. After a reconnection, the stream begins
+ * with the newest lines again. Text that was already yielded is then omitted.
  * @param frames the frames of one subscription with the topic `environment_log`.
  * @throws BatonError if the service refuses the subscription, or the access is lost.
  */
@@ -90,7 +90,7 @@ export async function* newTexts(frames: AsyncIterable<StreamMessage>): AsyncGene
     if (event !== 'log.text') continue
     const { text, reset } = data as unknown as LogText
     const added = reset ? (addedTo(end, text) ?? text) : text
-    end = (reset ? text : end + text).slice(-ADDED_CONTEXT)
+    end = (reset ? text : end + text).slice(-MAX_CONTEXT_CHARACTERS)
     yield added
   }
 }

@@ -44,7 +44,7 @@ function typeOf(value: unknown, format: FileFormat): ColumnType {
 
 /**
  * Returns the columns of records in order of first appearance. A column has the type that fits all
- * of its values. A column with mixed types is `string` in CSV and `any` in JSON Lines; dates mixed
+ * of its values. A column with mixed types is `string` in CSV and `any` in JSON Lines. Dates mixed
  * with other strings are always `string`. The identity column is always `string`.
  */
 export function inferColumns(

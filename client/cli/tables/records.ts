@@ -2,8 +2,8 @@
  * Reads the records of a CSV or JSON Lines file one by one, which bounds memory. `columns.ts`
  * converts values to the types of columns.
  *
- * CSV has a header with the names of the columns (RFC 4180). An empty field has no value; an empty
- * string is written as `""`. JSON Lines has one JSON object per line; blank lines are skipped.
+ * CSV has a header with the names of the columns (RFC 4180). An empty field has no value. An empty
+ * string is written as `""`. JSON Lines has one JSON object per line. Blank lines are skipped.
  */
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
@@ -17,7 +17,7 @@ export type FileFormat = 'csv' | 'jsonl'
 export const fileFormats: readonly FileFormat[] = ['csv', 'jsonl']
 
 export interface FileRecord {
-  /** The line on which the record ends; the first line is 1. */
+  /** The line on which the record ends. The first line is 1. */
   readonly line: number
   /** Values by column name. CSV values are strings, or undefined for empty fields. */
   readonly values: Readonly<Record<string, unknown>>
@@ -32,7 +32,7 @@ export function formatOf(file: string): FileFormat | undefined {
 /**
  * Reads the records of a file.
  * @param spreadsheet whether CSV was written for a spreadsheet program.
- * @throws Mistake if a record cannot be read; the message contains its line number.
+ * @throws Mistake if a record cannot be read. The message contains its line number.
  */
 export const readRecords = (
   from: Readable,

@@ -10,7 +10,7 @@ import { BatonError, type Transport } from '../../transport.ts'
 import { Mistake } from '../mistake.ts'
 
 /** Maximum size of a bulk insert in characters of JSON, far below the request limit. */
-const BULK_SIZE = 1_048_576
+const MAX_BULK_LENGTH = 1_048_576
 /** Maximum number of concurrent updates. */
 const MAX_CONCURRENT = 16
 
@@ -30,7 +30,7 @@ export interface FileRow {
 
 /**
  * Inserts rows.
- * @throws Mistake if the service refuses rows; the message contains their line numbers.
+ * @throws Mistake if the service refuses rows. The message contains their line numbers.
  */
 export async function insertRows(target: Target, rows: AsyncIterable<FileRow>): Promise<void> {
   let bulk: FileRow[] = []
@@ -49,7 +49,7 @@ export async function insertRows(target: Target, rows: AsyncIterable<FileRow>): 
   }
   for await (const row of rows) {
     const length = JSON.stringify(row.data).length
-    if (bulk.length >= tableLimits.batch || size + length > BULK_SIZE) await send()
+    if (bulk.length >= tableLimits.batch || size + length > MAX_BULK_LENGTH) await send()
     bulk.push(row)
     size += length
   }
@@ -58,7 +58,7 @@ export async function insertRows(target: Target, rows: AsyncIterable<FileRow>): 
 
 /**
  * Inserts each row, or updates the existing row with the same identity.
- * @throws Mistake if the service refuses a row; the message contains its line number.
+ * @throws Mistake if the service refuses a row. The message contains its line number.
  */
 export async function upsertRows(target: Target, rows: AsyncIterable<FileRow>): Promise<void> {
   const active = new Map<unknown, Promise<void>>()

@@ -17,7 +17,7 @@ export const outputLimits = { standard: resultSizes.usual, maximum: resultSizes.
 
 /**
  * Runs a command in the workspace. Its output is also written to the log of the run. A failed
- * command does not fail the job; the result contains its exit code.
+ * command does not fail the job. The result contains its exit code.
  */
 export const bash =
   ({ workspace, variables, secrets }: CommandWorld): Action =>

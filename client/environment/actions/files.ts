@@ -17,6 +17,7 @@ import { endOfCharacter } from '../process/output.ts'
 import type { Entry, Workspace } from '../workspace.ts'
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
+/** Permission bits of new files. */
 const NEW_FILE = 0o644
 const encodings = ['text', 'base64'] as const
 

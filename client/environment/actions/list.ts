@@ -7,6 +7,7 @@ import { descriptor, type Workspace } from '../workspace.ts'
 
 /** Maximum number of entries that one call inspects. */
 const MAX_SCANNED = 50_000
+/** Default and maximum number of listed entries. */
 const entryCounts = { standard: 200, maximum: 5000 } as const
 
 interface Listed {

@@ -111,7 +111,7 @@ async function repeated(
     }
   }
 }
-/** Waits; rejects if the job is cancelled. */
+/** Waits. Rejects if the job is cancelled. */
 function wait(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((done, failed) => {
     const timer = setTimeout(done, ms)

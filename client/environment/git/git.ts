@@ -20,7 +20,7 @@ export interface GitWorld extends CommandWorld {
 /** Seconds after which a git operation is killed. */
 const TIMEOUT_SECONDS = 3600
 /** Maximum number of characters of output in the message of a failure. */
-const MAX_MESSAGE = 2000
+const MAX_MESSAGE_LENGTH = 2000
 
 /**
  * Runs git.
@@ -60,7 +60,7 @@ export async function runGit(
  */
 export function succeeded(ended: Ended, doing: string): Ended {
   if (ended.exit_code === 0) return ended
-  const output = (ended.stderr.trim() || ended.stdout.trim()).slice(-MAX_MESSAGE)
+  const output = (ended.stderr.trim() || ended.stdout.trim()).slice(-MAX_MESSAGE_LENGTH)
   throw new ActionFault('git_failed', `${doing} failed with ${ended.exit_code}: ${output}`)
 }
 /**

@@ -1,6 +1,6 @@
 /**
  * Provides git with the credentials of repositories. Git runs a small helper that requests them
- * from the worker over a socket; the worker requests them from the service.
+ * from the worker over a socket. The worker requests them from the service.
  *
  * Invariants:
  * G1. Credentials are never written to disk, and never appear in a URL, an argument or a
@@ -34,7 +34,7 @@ socket.write(process.argv[2] + '\\n')
 process.stdin.pipe(socket)
 `
 /** Maximum size of a request from git in characters. */
-const MAX_REQUEST = 64_000
+const MAX_REQUEST_LENGTH = 64_000
 
 /** Quotes a string for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
@@ -87,8 +87,9 @@ export class CredentialRelay {
     return relay
   }
   /**
-   * Returns the reason of the latest refusal for a URL, and removes it. A later request that
-   * succeeds does not remove it. Undefined if no request for the URL was refused.
+   * Returns the reason for the latest refusal of a URL, and forgets this refusal. A later
+   * successful request does not forget a refusal. Returns undefined if no request for the URL was
+   * refused.
    */
   refusalOf(url: string): string | undefined {
     const refusal = this.#refusals.get(url)
@@ -107,7 +108,7 @@ export class CredentialRelay {
     socket.on('error', () => socket.destroy())
     socket.on('data', (chunk: string) => {
       request += chunk
-      if (request.length > MAX_REQUEST) socket.destroy()
+      if (request.length > MAX_REQUEST_LENGTH) socket.destroy()
     })
     socket.on('end', () => {
       this.#answer(request).then(

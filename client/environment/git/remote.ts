@@ -30,7 +30,7 @@ export const credentialsOf =
   }
 
 const SEGMENT = /^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/
-/** Returns whether a name has the form `owner/name`; the owner may be a path of groups. */
+/** Returns whether a name has the form `owner/name`. The owner may be a path of groups. */
 export function isRepositoryName(name: string): boolean {
   const segments = name.split('/')
   return (

@@ -5,7 +5,7 @@
 import { StringDecoder } from 'node:string_decoder'
 
 /** Maximum number of characters of a piece. */
-const CHUNK = 8000
+const CHUNK_LENGTH = 8000
 
 export class Lines {
   readonly #decoder = new StringDecoder('utf8')
@@ -21,9 +21,9 @@ export class Lines {
     const parts = (this.#rest + this.#decoder.write(chunk)).split(/\r\n|[\n\r]/)
     this.#rest = parts.pop() ?? ''
     for (const part of parts) this.#pass(part)
-    while (this.#rest.length > CHUNK) {
-      this.#pass(this.#rest.slice(0, CHUNK))
-      this.#rest = this.#rest.slice(CHUNK)
+    while (this.#rest.length > CHUNK_LENGTH) {
+      this.#pass(this.#rest.slice(0, CHUNK_LENGTH))
+      this.#rest = this.#rest.slice(CHUNK_LENGTH)
     }
   }
   /** Passes the rest of the output. */

@@ -3,13 +3,13 @@
  *
  * Invariants:
  * O1. At most twice the limit is kept in memory, whatever the stream contains.
- * O2. If the limit is at least twice `NOTICE`, the text has at most `limit` bytes as UTF-8, and at
- *     most three times `limit` bytes as JSON.
+ * O2. If the limit is at least twice `MAX_NOTICE_BYTES`, the text has at most `limit` bytes as
+ *     UTF-8, and at most three times `limit` bytes as JSON.
  * O3. A character of UTF-8 is never split, and the text reports the number of omitted bytes.
  */
 
 /** Maximum size in bytes of the notice about omitted bytes. */
-const NOTICE = 64
+const MAX_NOTICE_BYTES = 64
 /** Number of chunks above which the chunks are joined. */
 const MAX_CHUNKS = 256
 /** Control characters except tab, line feed, carriage return and escape. */
@@ -70,7 +70,7 @@ export class Capture {
   }
 
   /**
-   * Decodes bytes. Replacement characters can make the text too long; the text is then shortened
+   * Decodes bytes. Replacement characters can make the text too long. The text is then shortened
    * again.
    */
   #clean(bytes: Buffer, omitted: number): string {
@@ -78,7 +78,7 @@ export class Capture {
     if (Buffer.byteLength(JSON.stringify(text)) > 3 * this.#limit)
       text = text.replaceAll('\x1b', '\ufffd')
     const cleaned = Buffer.from(text)
-    if (cleaned.length <= Math.max(this.#limit, 2 * NOTICE)) return text
+    if (cleaned.length <= Math.max(this.#limit, 2 * MAX_NOTICE_BYTES)) return text
     const shorter = new Capture(this.#limit, omitted)
     shorter.add(cleaned)
     return shorter.text()
@@ -94,7 +94,7 @@ export class Capture {
 }
 /** Returns the number of bytes of the stream that fit together with the notice. */
 const budgetOf = (limit: number): number =>
-  limit >= 2 * NOTICE ? limit - NOTICE : Math.ceil(limit / 2)
+  limit >= 2 * MAX_NOTICE_BYTES ? limit - MAX_NOTICE_BYTES : Math.ceil(limit / 2)
 
 const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80
 /** Returns the length of the bytes without an incomplete character at the end. */

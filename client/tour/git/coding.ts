@@ -24,6 +24,7 @@ const OPEN = 'tour/sums'
 const CLOSED = 'tour/terms'
 /** Milliseconds within which a host must prepare the environment. */
 const PREPARE_MS = 15_000
+/** Milliseconds between two checks of the state of the environment. */
 const LOOK_MS = 200
 
 /** The program with a mistake, its test, and the correction. */
@@ -103,7 +104,7 @@ async function fill(
 
 type Undo = () => Promise<unknown>
 /**
- * Runs this part of the tour; returns whether all checks passed. The part is skipped if git is
+ * Runs this part of the tour. Returns whether all checks passed. The part is skipped if git is
  * missing, the service refuses the repository host, or no host prepares the environment.
  * @throws BatonError or TranscriptRefused if the service refuses a request; Error on a timeout.
  */

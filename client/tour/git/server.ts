@@ -17,6 +17,10 @@ import { promisify } from 'node:util'
 import { createGunzip } from 'node:zlib'
 
 const exec = promisify(execFile)
+/**
+ * Maximum number of concurrent git processes, maximum size of a request in bytes after
+ * decompression, and maximum duration of a process in milliseconds.
+ */
 const LIMITS = { processes: 16, bytes: 64 * 1024 * 1024, process_ms: 60_000 } as const
 
 interface GitTokens {

@@ -1,6 +1,6 @@
 /**
- * Limits the time in which a frame renders lines of a virtual list. A line for which no time is left
- * keeps its content and is rendered in a later frame. This module needs no browser.
+ * Limits the time in which a frame renders lines of a virtual list. A line for which no time is
+ * left keeps its content and is rendered in a later frame. This module needs no browser.
  *
  * Invariant: each frame renders at least one of the lines that must change, so all of them are
  * rendered eventually.
@@ -17,8 +17,9 @@ const RENDER_MS = 3
 interface LineChange {
   /** The key of the item that the line shows. */
   readonly shown: string
-  /** The key of the item that the line should show, and its index. */
+  /** The key of the item that the line should show. */
   readonly next: string
+  /** The index of the item that the line should show. */
   readonly index: number
 }
 
@@ -30,7 +31,9 @@ export class RenderBudget {
   #postponed = new Map<string, string>()
   #incomplete = false
 
-  /** The keys of the items that are still shown, by the keys of the items that will replace them. */
+  /**
+   * The keys of the items that are still shown, by the keys of the items that will replace them.
+   */
   get postponed(): ReadonlyMap<string, string> {
     return this.#postponed
   }

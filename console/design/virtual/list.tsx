@@ -9,12 +9,14 @@ import { RenderBudget } from './budget.ts'
 import { Line, type LineContent } from './line.tsx'
 import { useScrolling } from './scrolling.ts'
 import { type Slots, shownSlots, slotsOf } from './slots.ts'
-import { BEYOND, visibleRange } from './visible-range.ts'
+import { OVERSCAN_LINES, visibleRange } from './visible-range.ts'
 
-/** Milliseconds until a line that was scrolled into view has been rendered. */
+/** Milliseconds between two attempts to focus a line that was scrolled into view. */
 const FOCUS_MS = 50
-/** Browsers limit the height of an element; beyond this, positions are scaled. */
-const TALLEST = 8_000_000
+/** Maximum number of attempts to focus the line. */
+const MAX_FOCUS_ATTEMPTS = 10
+/** Browsers limit the height of an element. Beyond this, positions are scaled. */
+const MAX_HEIGHT_PX = 8_000_000
 
 /**
  * A list that renders only the lines near its visible range.
@@ -58,7 +60,7 @@ export function VirtualList<T>({
   const frame = useRef<HTMLDivElement>(null)
   const { view, renderNext, renderSettled } = useScrolling(frame)
   const full = items.length * line
-  const shown = Math.min(full, TALLEST)
+  const shown = Math.min(full, MAX_HEIGHT_PX)
   const ratio = shown > view.height ? (full - view.height) / (shown - view.height) : 1
   const scrolled = view.scrolled * ratio
   const range = visibleRange(scrolled, view.height, line, items.length)
@@ -79,12 +81,15 @@ export function VirtualList<T>({
     const from = element.scrollTop * ratio
     if (top < from) element.scrollTop = top / ratio
     else if (top + line > from + seen) element.scrollTop = (top + line - seen) / ratio
-    // The line is rendered after the next measurement.
-    const timer = setTimeout(
-      () => element.querySelector<HTMLElement>('.line.current a')?.focus({ preventScroll: true }),
-      FOCUS_MS,
-    )
-    return () => clearTimeout(timer)
+    // The line is rendered after the next measurement, or later in a slow browser.
+    const link = `.line.current[aria-rowindex="${current + 1}"] a`
+    let left = MAX_FOCUS_ATTEMPTS
+    const timer = setInterval(() => {
+      const found = element.querySelector<HTMLElement>(link)
+      found?.focus({ preventScroll: true })
+      if (found || --left === 0) clearInterval(timer)
+    }, FOCUS_MS)
+    return () => clearInterval(timer)
   }, [key])
   // Zero unless positions are scaled, so that scrolling changes nothing in lines that stay.
   const shift = ratio === 1 ? 0 : view.scrolled - scrolled
@@ -94,7 +99,8 @@ export function VirtualList<T>({
   const budget = useMemo(() => new RenderBudget(), [])
   const lastView = useRef(view)
   // A long scroll step skips the lines beyond the visible ones, so only short steps prepare them.
-  const isLongStep = view !== lastView.current && Math.abs(view.moved) * ratio > BEYOND * line
+  const isLongStep =
+    view !== lastView.current && Math.abs(view.moved) * ratio > OVERSCAN_LINES * line
   const visible = {
     first: Math.floor(scrolled / line),
     end: Math.ceil((scrolled + view.height) / line),

@@ -1,8 +1,9 @@
 /**
  * Follows the scroll position of an element.
  *
- * Invariant: nothing here refers to elements that a component returns. An element refers to those
- * that surrounded it, and these to later ones, so all that was ever shown would be kept.
+ * Invariant: nothing here refers to elements that a component returns. Each element refers to its
+ * neighbours, and they to theirs. One reference would therefore keep all elements in memory that
+ * were ever shown.
  */
 import type { RefObject } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'

@@ -1,7 +1,7 @@
 /** Computes which lines of a long list are rendered. */
 
 /** Number of lines that are rendered before and after the visible ones. */
-export const BEYOND = 8
+export const OVERSCAN_LINES = 8
 
 /** The lines from `first` up to but excluding `end`. */
 export interface Range {
@@ -17,8 +17,8 @@ export interface Range {
  * @param height height of the visible part; `line`: height of a line, both in pixels.
  */
 export function visibleRange(scrolled: number, height: number, line: number, count: number): Range {
-  const length = Math.ceil(height / line) + 1 + 2 * BEYOND
+  const length = Math.ceil(height / line) + 1 + 2 * OVERSCAN_LINES
   const last = Math.max(0, count - length)
-  const first = Math.max(0, Math.min(last, Math.floor(scrolled / line) - BEYOND))
+  const first = Math.max(0, Math.min(last, Math.floor(scrolled / line) - OVERSCAN_LINES))
   return { first, end: Math.min(count, first + length) }
 }

@@ -50,7 +50,7 @@ export function PrincipalForm({
   onClose,
 }: {
   readonly project: string
-  /** Whether the principal is a person; otherwise it is a service. */
+  /** Whether the principal is a person. Otherwise it is a service. */
   readonly person: boolean
   readonly of?: PrincipalRecord
   readonly onClose: (changed?: PrincipalRecord) => void

@@ -64,7 +64,7 @@ export function Principals({
   person,
 }: {
   readonly project: string
-  /** Whether people are listed; otherwise services and agents are listed. */
+  /** Whether people are listed. Otherwise services and agents are listed. */
   readonly person: boolean
 }) {
   const list = usePrincipals(project, person)

@@ -3,6 +3,7 @@ import type { CallReply } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 
 export type Role = CallReply<'role.list'>['items'][number]
+/** Maximum number of loaded roles. */
 const MAX_ROLES = 200
 
 /**

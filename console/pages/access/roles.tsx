@@ -10,7 +10,7 @@ import { Badge, Show } from '../../design/states.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
 import { Assignments } from './assignments.tsx'
-import { allowsIt, isAction } from './permissions.ts'
+import { allowsPermission, isAction } from './permissions.ts'
 import { RoleForm } from './role-form.tsx'
 import { type Role, useRoles } from './roles-of.ts'
 import { accessText as text } from './text.ts'
@@ -87,7 +87,7 @@ function Matrix({
               </th>
               {roles.map((role) => (
                 <td key={role.id}>
-                  <Mark on={allowsIt(role.permissions, id)} />
+                  <Mark on={allowsPermission(role.permissions, id)} />
                 </td>
               ))}
             </tr>

@@ -17,7 +17,7 @@ const systems: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * Returns a short name such as `Firefox 140, Linux`; an unknown user agent is returned unchanged.
+ * Returns a short name such as `Firefox 140, Linux`. An unknown user agent is returned unchanged.
  */
 export function clientName(userAgent: string): string {
   const browser = browsers.flatMap(([pattern, name]) => {

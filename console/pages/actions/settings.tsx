@@ -54,7 +54,7 @@ export function Secret({ project, name }: { readonly project: string; readonly n
   )
 }
 
-/** Shows the form with the definition; it is read-only without `project.edit`. */
+/** Shows the form with the definition. It is read-only without `project.edit`. */
 export function Settings({
   project,
   action,

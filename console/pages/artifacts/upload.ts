@@ -16,7 +16,9 @@ export interface Upload {
   readonly error?: ApiError
 }
 
+/** Maximum number of concurrent uploads. */
 const MAX_RUNNING = 2
+/** Maximum length of the name of an artifact in characters. */
 const MAX_NAME_CHARACTERS = 256
 /** The uploads of this browser tab, newest first. They continue while other pages are shown. */
 export const uploads = signal<readonly Upload[]>([])

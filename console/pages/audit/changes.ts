@@ -3,7 +3,7 @@
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import { isolate } from '../../text/isolate.ts'
 
-/** A changed attribute. Without `from`, it was not set before; without `to`, it was removed. */
+/** A changed attribute. Without `from`, it was not set before. Without `to`, it was removed. */
 export interface ChangeRow {
   readonly name: string
   readonly from: unknown
@@ -26,6 +26,7 @@ export function changeRows(changes: AuditEntry['changes']): readonly ChangeRow[]
   return rows
 }
 
+/** Maximum number of shown characters of a value. */
 const MAX_CHARACTERS = 60
 const textOf = (value: unknown): string => {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '–')

@@ -16,6 +16,7 @@ import type { ReadFiles, UploadedFile } from './read-files.ts'
 import { blueprintsText as text } from './text.ts'
 import { Upload } from './upload.tsx'
 
+/** The additions that the console requests with a plan. */
 const INCLUDED = ['plan', 'drift', 'orphans', 'further_types'] as const
 
 interface Choices {

@@ -2,7 +2,7 @@
  * Reads uploaded files as blueprints, with the same reader as the command line. A document may
  * refer to another uploaded file.
  */
-import { merged, requestOf } from '../../../client/cli/blueprints/documents.ts'
+import { mergeDocuments, requestOf } from '../../../client/cli/blueprints/documents.ts'
 import { type Fault, faultText, placeText } from '../../../client/cli/blueprints/located.ts'
 import { readDocuments, sourceOf } from '../../../client/cli/blueprints/yaml.ts'
 import type { ApplyRequest } from '../../../protocol/blueprints/schema.ts'
@@ -77,7 +77,7 @@ export function readFiles(
       faults.push(...read.faults)
       return read.documents.map((located) => ({ located, file: path, folder, root: '' }))
     })
-  const blueprints = merged(documents, {}, faults).map((blueprint) => {
+  const blueprints = mergeDocuments(documents, {}, faults).map((blueprint) => {
     const { request, placeOf } = requestOf(blueprint)
     return {
       request,

@@ -5,7 +5,7 @@ import { TextField } from '../../design/field.tsx'
 import { faultAt } from '../../form/value.ts'
 import { tagsText as text } from './tags-text.ts'
 
-/** A tag as typed; its key may still be empty. */
+/** A tag as typed. Its key may still be empty. */
 export interface WrittenTag {
   readonly key: string
   readonly value: string
@@ -18,6 +18,7 @@ export const tagsOf = (written: readonly WrittenTag[]): Record<string, string> =
   Object.fromEntries(
     written.filter(({ key }) => key.trim() !== '').map(({ key, value }) => [key.trim(), value]),
   )
+/** Maximum number of tags. */
 const MAX_TAGS = 8
 
 /** Shows a row for each pair, and a button that adds a pair up to `MAX_TAGS`. */

@@ -16,7 +16,7 @@ import { useCommands } from '../../shell/shortcuts.ts'
 import { nameOfChannel, useDirectName } from './channel-list.tsx'
 import { Composer } from './composer.tsx'
 import { Members } from './members.tsx'
-import type { Around } from './message.tsx'
+import type { MessageContext } from './message.tsx'
 import { Exchanges, Pins, Search, Thread } from './panel.tsx'
 import { ChannelActions } from './settings.tsx'
 import { channelsText as text } from './text.ts'
@@ -197,7 +197,7 @@ export function ChannelView({
     channel.unread_count ? channel.message_seq - channel.unread_count : undefined,
   )
   const onRead = useReading(project, channel, me)
-  const around: Around = {
+  const around: MessageContext = {
     project,
     me,
     writable,

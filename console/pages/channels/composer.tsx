@@ -96,7 +96,7 @@ function useMentions(
       field.current?.setSelectionRange(next.caret, next.caret)
     })
   }
-  /** Handles a key; returns whether the completion consumed it. */
+  /** Handles a key. Returns whether the completion consumed it. */
   const onKey = (event: KeyboardEvent): boolean => {
     if (offered.length === 0) return false
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]

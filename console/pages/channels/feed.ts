@@ -89,13 +89,14 @@ export type Line =
       readonly head: boolean
     }
 
+/** Maximum milliseconds between consecutive messages of one author that share a heading. */
 const GROUP_MS = 5 * 60_000
 const dayOf = (at: string): string => new Date(at).toDateString()
 
 /**
  * Returns the lines of messages. A group of messages has one day, one author, and no pause longer
  * than `GROUP_MS`.
- * @param readUpTo `seq` up to which the person had read when the channel was opened; undefined
+ * @param readUpTo `seq` up to which the person had read when the channel was opened. Undefined
  * omits the marker.
  * @param me id of the person, whose own messages are never unread.
  */

@@ -21,6 +21,7 @@ export function mentionAt(text: string, caret: number): Mention | undefined {
   return typed === undefined ? undefined : { start: caret - typed.length - 1, typed }
 }
 
+/** Maximum number of suggested names. */
 const MAX_OFFERED = 8
 /**
  * Returns the principals whose name, or a word in it, begins with the text: agents first, at most

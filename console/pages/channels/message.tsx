@@ -22,7 +22,7 @@ import { formatBytes } from '../../text/format.ts'
 import { channelsText as text } from './text.ts'
 
 /** Context that all messages of a list share. */
-export interface Around {
+export interface MessageContext {
   readonly project: string
   readonly me: string
   /** Whether the person may write in the channel. */
@@ -79,7 +79,13 @@ function Files({
   )
 }
 
-function Edit({ around, message }: { readonly around: Around; readonly message: ChannelMessage }) {
+function Edit({
+  around,
+  message,
+}: {
+  readonly around: MessageContext
+  readonly message: ChannelMessage
+}) {
   const [content, setContent] = useState(message.content)
   const close = (): void => {
     around.editing.value = ''
@@ -127,7 +133,7 @@ function Edit({ around, message }: { readonly around: Around; readonly message: 
 }
 
 /** Pins or unpins a message. */
-export async function togglePin(around: Around, message: ChannelMessage): Promise<void> {
+export async function togglePin(around: MessageContext, message: ChannelMessage): Promise<void> {
   const { id, channel_id, pinned } = message
   const { project } = around
   around.onChanged(
@@ -140,7 +146,7 @@ function Actions({
   around,
   message,
 }: {
-  readonly around: Around
+  readonly around: MessageContext
   readonly message: ChannelMessage
 }) {
   const { project, me, writable, threads, editing } = around
@@ -191,7 +197,7 @@ export function MessageLine({
   last,
   marked = false,
 }: {
-  readonly around: Around
+  readonly around: MessageContext
   readonly message: ChannelMessage
   readonly head: boolean
   /** The newest loaded reply in its thread. */

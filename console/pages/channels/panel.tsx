@@ -16,7 +16,7 @@ import { setQuery } from '../../router/router.ts'
 import { Composer } from './composer.tsx'
 import { repliesOf } from './feed.ts'
 import type { Mentionable } from './mention.ts'
-import { type Around, MessageLine } from './message.tsx'
+import { type MessageContext, MessageLine } from './message.tsx'
 import { channelsText as text } from './text.ts'
 import type { Messages } from './use-messages.ts'
 
@@ -116,7 +116,7 @@ export function Thread({
   messages,
   people,
 }: {
-  readonly around: Around
+  readonly around: MessageContext
   readonly root: string
   readonly channel: Channel
   readonly messages: Messages
@@ -157,7 +157,7 @@ export function Thread({
   }, [feed, extra.value, root])
   const end = useRef<HTMLDivElement>(null)
   useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [shown.length])
-  const inThread: Around = { ...around, threads: false, active: useActive() }
+  const inThread: MessageContext = { ...around, threads: false, active: useActive() }
   return (
     <Panel title={text.panelThread}>
       <div class="panel-body">

@@ -1,6 +1,6 @@
 /**
  * The timeline of a channel. It shows the newest messages and grows upwards while the person
- * scrolls up. At the bottom, it follows new messages; elsewhere, the visible messages keep their
+ * scrolls up. At the bottom, it follows new messages. Elsewhere, the visible messages keep their
  * position.
  */
 import { useSignal } from '@preact/signals'
@@ -12,7 +12,7 @@ import { place, setQuery } from '../../router/router.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
 import { formatDay } from '../../text/format.ts'
 import { lastReplies, linesOf, rootsOf } from './feed.ts'
-import { type Around, elementId, MessageLine, togglePin } from './message.tsx'
+import { elementId, type MessageContext, MessageLine, togglePin } from './message.tsx'
 import { channelsText as text } from './text.ts'
 import type { Messages } from './use-messages.ts'
 
@@ -74,7 +74,7 @@ export function Timeline({
   onRead,
 }: {
   readonly messages: Messages
-  readonly around: Around
+  readonly around: MessageContext
   readonly readUpTo: number | undefined
   readonly onRead: (seq: number) => void
 }) {
@@ -228,7 +228,7 @@ function indexOf(messages: readonly { readonly seq: number }[], seq: number): nu
 /** Adds keys that move through the messages and act on the active one. */
 function useMessageKeys(
   list: HTMLElement | null,
-  around: Around,
+  around: MessageContext,
   roots: readonly Parameters<typeof togglePin>[1][],
   measure: () => void,
 ): void {

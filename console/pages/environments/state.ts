@@ -39,7 +39,7 @@ export const tagsOf = (value: string): Record<string, string> =>
         return at < 0 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()]
       }),
   )
-/** Returns tags as lines. */
+/** Returns tags as text with one line `key=value` for each tag. */
 export const tagLines = (tags: Readonly<Record<string, string>> = {}): string =>
   Object.entries(tags)
     .map(([key, value]) => `${key}=${value}`)

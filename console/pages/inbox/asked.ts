@@ -97,7 +97,7 @@ export function readDraft(stored: string, question: Question): Draft | undefined
 }
 
 /** Returns an answer as text, with the labels of options; undefined for values of another type. */
-export function inWords(
+export function answerText(
   question: Question,
   value: unknown,
   words: { readonly yes: string; readonly no: string; readonly none: string },

@@ -73,7 +73,7 @@ function Item({
           if (event.ctrlKey || event.metaKey || event.shiftKey) return
           event.preventDefault()
           setQuery({ id })
-          // Enter (`detail` 0) moves the focus to the answer; a click only selects the question.
+          // Enter (`detail` 0) moves the focus to the answer. A click only selects the question.
           if (event.detail === 0) focusAnswer()
         }}
       >

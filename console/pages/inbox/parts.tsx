@@ -8,7 +8,15 @@ import { now, Time } from '../../design/time.tsx'
 import { Tree } from '../../design/tree.tsx'
 import { Who } from '../../people/who.tsx'
 import { formatDuration, formatExact } from '../../text/format.ts'
-import { answersOf, inWords, isOpen, progressOf, questionOf, safeUrl, sessionOf } from './asked.ts'
+import {
+  answersOf,
+  answerText,
+  isOpen,
+  progressOf,
+  questionOf,
+  safeUrl,
+  sessionOf,
+} from './asked.ts'
 import { inboxText as text } from './text.ts'
 
 interface Props {
@@ -16,6 +24,7 @@ interface Props {
   readonly interaction: Interaction
 }
 
+/** Milliseconds before a deadline from which it is highlighted. */
 const NEAR_DEADLINE_MS = 3_600_000
 /** Shows the remaining time in which a question can be answered. */
 export function Deadline({ at }: { readonly at: string }) {
@@ -49,7 +58,7 @@ export function Answered({
   readonly interaction: Interaction
   readonly value: unknown
 }) {
-  const words = inWords(questionOf(interaction), value, text)
+  const words = answerText(questionOf(interaction), value, text)
   return words === undefined ? <Tree value={value} /> : <p class="answer-text user-text">{words}</p>
 }
 

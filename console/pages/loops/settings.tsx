@@ -14,7 +14,7 @@ import { jsonObject, objectText } from '../build/object.ts'
 import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
 import { loopsText as text } from './text.ts'
 
-/** Shows the form; it is read-only without `project.edit`. */
+/** Shows the form. It is read-only without `project.edit`. */
 export function Settings({
   project,
   loop,

@@ -1,7 +1,7 @@
 /** The settings of a project in a form, and the changes made in the form. */
 import type { Project } from '../../../protocol/projects/rows.ts'
 
-/** All settings; an absent text is ''. */
+/** All settings. An absent text is ''. */
 export interface Settings {
   readonly name: string
   readonly description: string

@@ -16,7 +16,7 @@ import { settingsText as text } from './text.ts'
 
 type Project = CallReply<'project.get'>
 
-/** Shows the form; it is read-only without `project.admin`. */
+/** Shows the form. It is read-only without `project.admin`. */
 export function General({
   of,
   project,

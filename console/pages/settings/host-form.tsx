@@ -49,7 +49,7 @@ const fields: Readonly<Record<HostKind, readonly Shown[]>> = {
 }
 const DEFAULT_URL = { github_app: 'https://github.com', gitlab: 'https://gitlab.com', token: '' }
 
-/** Shows the dialog. `of` is the host to replace; without it, a host is added. */
+/** Shows the dialog. `of` is the host to replace. Without it, a host is added. */
 export function HostForm({
   project,
   of,

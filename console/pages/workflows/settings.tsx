@@ -13,7 +13,7 @@ import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
 import { buildText } from '../build/text.ts'
 import { workflowsText as text } from './text.ts'
 
-/** Shows the form; it is read-only without `project.edit`. */
+/** Shows the form. It is read-only without `project.edit`. */
 export function Settings({
   project,
   workflow,

@@ -30,7 +30,8 @@ export type CookieUse = 'session' | 'sign_in'
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const PURPOSE = 'console session'
-const MAX_COOKIES = 16_384
+/** Maximum length of a `Cookie` header in characters. Longer headers are ignored. */
+const MAX_HEADER_LENGTH = 16_384
 
 /**
  * Returns the origin at which the console is served to a request, or undefined when cookies may not
@@ -66,10 +67,10 @@ export const setCookie = (
 })
 /**
  * Returns the value of the first cookie with the given name. Returns undefined if no cookie has
- * this name, or if the header is longer than `MAX_COOKIES` characters.
+ * this name, or if the header is longer than `MAX_HEADER_LENGTH` characters.
  */
 export function cookieIn(header: string | undefined, name: string): string | undefined {
-  if (header === undefined || header.length > MAX_COOKIES) return undefined
+  if (header === undefined || header.length > MAX_HEADER_LENGTH) return undefined
   for (const pair of header.split(';')) {
     const at = pair.indexOf('=')
     if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim()

@@ -20,7 +20,7 @@ import { openToken, sealToken } from '../../http/sealed-token.ts'
 import type { World } from '../../ports.ts'
 import type { Handler } from '../../serve.ts'
 import { cookieIn, cookieName, ownOrigin, setCookie } from './cookies.ts'
-import { ALIGNING, alignPerson, isOfDomain } from './people.ts'
+import { alignPerson, isOfDomain, ROLE_ALIGNER } from './people.ts'
 import type { SignInFailure, SignInProvider, SignInSecrets } from './provider.ts'
 import { SIGN_IN_PAGE } from './rows.ts'
 import { openSession } from './sign-in.ts'
@@ -29,7 +29,8 @@ export const OIDC_CALLBACK = '/auth/oidc/callback'
 const PURPOSE = 'oidc sign-in'
 /** Seconds within which a person must finish signing in at the provider. */
 const SIGN_IN_TIMEOUT_S = 600
-const MAX_RETURN = 1024
+/** Maximum length in characters of the path to which a sign-in returns. */
+const MAX_RETURN_LENGTH = 1024
 
 /**
  * The reason why a sign-in failed, as the sign-in page shows it. `expired`: the callback came from
@@ -62,7 +63,7 @@ const failureOf = ({ refused }: Refusal): Failure =>
 
 /** Returns the text if it is a path of this service, with its query and fragment; otherwise `/`. */
 export function returnPath(text: string | null, origin: string): string {
-  if (text === null || text.length > MAX_RETURN || !/^\/(?![/\\])[\x21-\x7e]*$/.test(text))
+  if (text === null || text.length > MAX_RETURN_LENGTH || !/^\/(?![/\\])[\x21-\x7e]*$/.test(text))
     return '/'
   const url = URL.canParse(text, origin) ? new URL(text, origin) : undefined
   if (url?.origin !== origin || url.pathname.startsWith('//')) return '/'
@@ -152,11 +153,22 @@ export const finishOidc =
     if (typeof person === 'string') return failed(person)
     if (!isOfDomain(provider, person)) return failed('wrong_domain')
     if (!(await edge.becomesFresh())) return failed('busy')
-    const aligned = await alignPerson(edge, provider, person, originOf(world, ALIGNING, incoming))
+    const aligned = await alignPerson(
+      edge,
+      provider,
+      person,
+      originOf(world, ROLE_ALIGNER, incoming),
+    )
     if (!aligned) return failed('no_access')
     if (isRefusal(aligned)) return failed(failureOf(aligned))
     // Gateways may have cached the users of the account together with its other sessions.
     if (aligned.changed) await world.forget(world.organization())
-    const opened = await openSession(edge, incoming, origin, { account: aligned.account }, ALIGNING)
+    const opened = await openSession(
+      edge,
+      incoming,
+      origin,
+      { account: aligned.account },
+      ROLE_ALIGNER,
+    )
     return isRefusal(opened) ? failed(failureOf(opened)) : redirect(begun.back, opened.headers)
   }

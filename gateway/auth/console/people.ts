@@ -115,7 +115,7 @@ export async function alignPerson(
 }
 
 /** The principal that assigns roles at sign-in. */
-export const ALIGNING = {
+export const ROLE_ALIGNER = {
   principal: { type: 'system', id: SIGN_IN_PRINCIPAL, name: 'OpenID Connect' },
   credential: { type: 'internal', id: SIGN_IN_PRINCIPAL },
 } as const

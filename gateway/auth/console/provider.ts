@@ -1,6 +1,6 @@
 /**
  * The port to the OpenID provider with which people sign in to the console. `nodes/` implements the
- * protocol; the gateway decides what a person may do.
+ * protocol. The gateway decides what a person may do.
  */
 
 /** The secrets of one sign-in. The same values are needed at its start and at its callback. */

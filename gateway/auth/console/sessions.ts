@@ -61,7 +61,7 @@ export interface ConsoleSessions {
   again(proof: Caller['proof']): Promise<Caller | Refusal>
   /**
    * Returns the session with the users of its account. Refused with `unauthorized` if there is no
-   * such session or it has ended; refusals of the lookup are passed on.
+   * such session or it has ended. Refusals of the lookup are passed on.
    */
   session(hash: string): Promise<FoundConsoleSession | Refusal>
   /** Records that the session of a caller was used now. */
@@ -79,6 +79,7 @@ export interface ConsoleSessions {
   endOf(caller: Caller): number | undefined
 }
 
+/** Maximum number of cached sessions. */
 const REMEMBERED = 10_000
 const nameOf = ({ project = '', people }: Preference): string =>
   `${people ? 'people' : ''} ${project}`

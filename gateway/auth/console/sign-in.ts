@@ -24,7 +24,7 @@ import type { Handler } from '../../serve.ts'
 import type { Caller } from '../authenticate.ts'
 import { enter } from '../authorize.ts'
 import { parseCredential } from '../keys.ts'
-import { charged } from '../rate.ts'
+import { countRefusal } from '../rate.ts'
 import {
   heldSession,
   newSessionCookie,
@@ -185,7 +185,7 @@ export const showSession =
       return { status: 200, headers: NO_STORE, body: identity }
     }
     if (identity.refused !== 'unauthorized') return identity
-    const refused = await charged(limits, incoming.ip, identity)
+    const refused = await countRefusal(limits, incoming.ip, identity)
     return refused === identity
       ? { ...nobody, headers: { ...NO_STORE, ...forgetCookie(world, incoming) } }
       : refused

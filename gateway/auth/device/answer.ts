@@ -10,12 +10,12 @@ import type { Edge } from '../../call.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
 import type { Caller } from '../authenticate.ts'
 import { enter } from '../authorize.ts'
-import { charged } from '../rate.ts'
+import { countRefusal } from '../rate.ts'
 import { readUserCode } from './codes.ts'
 
 /**
  * Finds the device request with the given user code, as the person typed it. Refused with
- * `not_found` when there is none; such an attempt is counted against the rate limit of `address`.
+ * `not_found` when there is none. Such an attempt is counted against the rate limit of `address`.
  */
 export async function findDevice(
   { world, limits }: Edge,
@@ -35,7 +35,7 @@ export async function findDevice(
   if (request && isRefusal(request)) return request
   return user_code !== undefined && request
     ? { user_code, request }
-    : charged(
+    : countRefusal(
         limits,
         address,
         refuse(

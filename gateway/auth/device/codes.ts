@@ -11,9 +11,11 @@ import type { World } from '../../ports.ts'
  * form no words.
  */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
-const LENGTH = 8
+/** Number of letters of a user code. */
+const CODE_LENGTH = 8
 /** Random bytes from this value upwards are discarded, so that every letter is equally likely. */
 const FAIR = 256 - (256 % LETTERS.length)
+/** Number of random bytes of a device code. */
 const DEVICE_CODE_BYTES = 32
 
 /** Returns a new random device code, as hex. */
@@ -29,9 +31,10 @@ export const deviceId = (world: Pick<World, 'hash'>, deviceCode: string): string
 /** Returns a new random user code, such as `BCDF-GHJK`, with 34 bits of entropy. */
 export function newUserCode(world: Pick<World, 'random'>): string {
   let letters = ''
-  while (letters.length < LENGTH)
-    for (const byte of world.random(LENGTH))
-      if (byte < FAIR && letters.length < LENGTH) letters += LETTERS.charAt(byte % LETTERS.length)
+  while (letters.length < CODE_LENGTH)
+    for (const byte of world.random(CODE_LENGTH))
+      if (byte < FAIR && letters.length < CODE_LENGTH)
+        letters += LETTERS.charAt(byte % LETTERS.length)
   return written(letters)
 }
 /**
@@ -40,7 +43,7 @@ export function newUserCode(world: Pick<World, 'random'>): string {
  */
 export function readUserCode(text: string): string | undefined {
   const letters = text.toUpperCase().replace(/[\s-]+/g, '')
-  return letters.length === LENGTH && [...letters].every((letter) => LETTERS.includes(letter))
+  return letters.length === CODE_LENGTH && [...letters].every((letter) => LETTERS.includes(letter))
     ? written(letters)
     : undefined
 }

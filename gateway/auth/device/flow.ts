@@ -26,11 +26,11 @@ import type { Answer } from '../../http/respond.ts'
 import { organizationAt, sendNew } from '../../http/send.ts'
 import type { Handler } from '../../serve.ts'
 import { newKey } from '../keys.ts'
-import { charged } from '../rate.ts'
+import { countRefusal } from '../rate.ts'
 import { deviceId, newDeviceCode, newUserCode } from './codes.ts'
 
 /** Maximum size of a form in bytes. */
-export const DEVICE_FORM_LIMIT = 16_384
+export const MAX_DEVICE_FORM_BYTES = 16_384
 /** Maximum number of attempts to generate a user code that no other device request uses. */
 const MAX_ATTEMPTS = 3
 /** Path of the page on which people enter the user code. */
@@ -80,7 +80,7 @@ function failureOf({ refused, message, details }: Refusal): Answer {
 
 /**
  * Reads the fields of a form.
- * @returns the fields that are not empty, or the answer that rejects the form.
+ * @returns the fields that are not empty, or the response that rejects the form.
  */
 function fieldsOf({ body, broken, header }: Form): ReadonlyMap<string, string> | Answer {
   if (broken) return failure('invalid_request', 'The body is too large, or is not UTF-8.')
@@ -107,10 +107,11 @@ const formOf = (incoming: Incoming) =>
   })
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+/** Maximum length of a form field in characters. */
 const MAX_FIELD_LENGTH = 100
 /**
  * Reads the fields in which a device describes itself.
- * @returns the part of the command's input that the form provides, or the answer that rejects the
+ * @returns the part of the command's input that the form provides, or the response that rejects the
  * form.
  */
 function claimOf(
@@ -214,21 +215,21 @@ export const giveDeviceToken =
     const id = deviceId(world, device_code)
     const limited = await limits?.(`device:${id}`)
     if (limited?.refused) return failureOf(limited.refused)
-    const told = await deviceCommand(edge, incoming, 'device.poll', { id })
-    if (isRefusal(told)) {
-      if (told.refused !== 'not_found') return failureOf(told)
-      const refused = await charged(limits, incoming.ip, told)
+    const polled = await deviceCommand(edge, incoming, 'device.poll', { id })
+    if (isRefusal(polled)) {
+      if (polled.refused !== 'not_found') return failureOf(polled)
+      const refused = await countRefusal(limits, incoming.ip, polled)
       return refused.refused === 'rate_limit_exceeded' ? failureOf(refused) : unknown
     }
-    if (told.status !== 'approved') return failure(told.status, messages[told.status])
-    const made = await makeToken(edge, incoming, id, told)
+    if (polled.status !== 'approved') return failure(polled.status, messages[polled.status])
+    const made = await makeToken(edge, incoming, id, polled)
     if (isRefusal(made)) {
       const { status, message } = errors[made.refused]
       return status >= 500 ? failureOf(made) : failure('access_denied', made.message ?? message)
     }
     const redeemed = await deviceCommand(edge, incoming, 'device.redeem', { id })
     if (isRefusal(redeemed)) return redeemed.refused === 'not_found' ? unknown : failureOf(redeemed)
-    const { project, project_handle } = told.approval
+    const { project, project_handle } = polled.approval
     return {
       status: 200,
       headers: NO_STORE,

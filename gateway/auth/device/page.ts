@@ -12,7 +12,7 @@ import { organizationAt, sendNew } from '../../http/send.ts'
 import { escaped, minuteOf, notice, pageOf } from '../../pages/answer/page.ts'
 import type { Handler } from '../../serve.ts'
 import { parseCredential } from '../keys.ts'
-import { charged } from '../rate.ts'
+import { countRefusal } from '../rate.ts'
 import { answererOf, findDevice } from './answer.ts'
 
 const TITLE = 'Sign in a device'
@@ -125,7 +125,7 @@ export const takeDevice =
     )
     if (isRefusal(caller)) {
       if (errors[caller.refused].status >= 500) return unavailable
-      const refused = await charged(limits, incoming.ip, caller)
+      const refused = await countRefusal(limits, incoming.ip, caller)
       return decisionForm(
         errors[refused.refused].status,
         user_code,

@@ -12,7 +12,7 @@ import {
   textOf,
   UploadRefused,
 } from '../../files/streaming/form.ts'
-import { unsafe } from '../../http/validate.ts'
+import { unsafeValueFault } from '../../http/validate.ts'
 
 /** The description of the file in a complete form. */
 export interface ArtifactForm {
@@ -105,7 +105,7 @@ export class ArtifactFields {
       }
       if (typeof value !== 'object' || value === null || Array.isArray(value))
         refuseUpload({ field: 'metadata', message: 'must be a JSON object' })
-      const fault = unsafe(value)
+      const fault = unsafeValueFault(value)
       if (fault)
         refuseUpload({ ...fault, field: fault.field ? `metadata.${fault.field}` : 'metadata' })
       this.#metadata = value as JsonObject

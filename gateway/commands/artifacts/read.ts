@@ -1,6 +1,6 @@
 /**
  * Reads artifacts: their records, their bytes, signed URLs and the used storage. A private artifact
- * is readable only by its owner; other principals receive `not_found`. Lists are answered by a
+ * is readable only by its owner. Other principals receive `not_found`. Lists are answered by a
  * view.
  */
 import type { KeptArtifact } from '../../../protocol/artifacts/commands.ts'
@@ -114,7 +114,7 @@ async function send(
   }
 }
 async function* noBytes(): AsyncGenerator<Uint8Array, void> {}
-/** Yields the same bytes, and reports an error before it is thrown again. */
+/** Yields `bytes` unchanged. Calls `failed` with an error of `bytes` before throwing it again. */
 async function* reported(
   bytes: AsyncIterable<Uint8Array>,
   failed: (error: unknown) => void,

@@ -6,8 +6,8 @@
  *     the artifact abandons the upload at its deadline and erases the bytes.
  * R2. The gateway deletes bytes only after the artifact was abandoned. When it is unknown whether
  *     the artifact was abandoned, the artifact decides about the bytes at its deadline.
- * R3. The reservation never lags behind the received bytes by more than `STEP`, and it covers all
- *     bytes before the artifact is published.
+ * R3. The reservation never lags behind the received bytes by more than `EXTENSION_BYTES`, and it
+ *     covers all bytes before the artifact is published.
  */
 import {
   blobName,
@@ -45,8 +45,8 @@ export interface Reservation {
   readonly blob: string
   /**
    * Extends the reservation to `size`, the number of bytes received so far, if `size` exceeds it by
-   * at least `STEP`, or by any amount if `whole`. Returns a refusal if the upload exceeds the quota
-   * or was abandoned.
+   * at least `EXTENSION_BYTES`, or by any amount if `whole`. Returns a refusal if the upload
+   * exceeds the quota or was abandoned.
    * @param whole whether no further bytes follow.
    */
   grow(size: number, whole: boolean): Promise<Refusal | undefined>
@@ -62,7 +62,7 @@ export interface Reservation {
 }
 
 /** Bytes that may arrive before the reservation is extended. */
-const STEP = 8 * 1_048_576
+const EXTENSION_BYTES = 8 * 1_048_576
 
 /** The origin of a command, and the `world` that sends it. */
 export type Sender = Pick<UploadContext, 'world' | 'origin'>
@@ -145,7 +145,7 @@ export async function reserveUpload(
     blob,
     async grow(arrived, whole) {
       if (ended) return ended
-      if (arrived <= bytes || (!whole && arrived - bytes < STEP)) return undefined
+      if (arrived <= bytes || (!whole && arrived - bytes < EXTENSION_BYTES)) return undefined
       const more = await reserve(arrived)
       if (isRefusal(more)) return more
       bytes = arrived

@@ -23,7 +23,7 @@ import { ArtifactFields } from './form.ts'
 import { type Lease, type Reservation, reserveUpload, type UploadContext } from './reservation.ts'
 
 /** Maximum size of a form without its file, in bytes: delimiters, headers and other fields. */
-export const FORM_OVERHEAD = 262_144
+export const MAX_FORM_OVERHEAD_BYTES = 262_144
 
 /** The name of the header with the lease token of a worker, in lower case. */
 export const leaseHeader = (brand: string): string => `x-${brand.toLowerCase()}-lease-token`
@@ -33,7 +33,7 @@ const TWO_FILES = refuseFields({ field: 'file', message: 'appears more than once
 
 /**
  * Receives an upload and answers with its artifact. The rest of a refused or repeated upload is
- * discarded before the answer.
+ * discarded before the response.
  */
 export async function receiveArtifact(edge: Edge, call: Call): Promise<Answer | Refusal> {
   const { upload } = call.incoming

@@ -17,7 +17,7 @@ import type { Prepare } from '../../prepare.ts'
 
 const purpose = (project: string): string => `environment lease\n${project}`
 
-/** Returns the record as part of an answer, without the members that require `include`. */
+/** Returns the record as part of a response, without the members that require `include`. */
 export const published = (environment: Environment): Environment =>
   withAdditions(environmentAdditions.additions, undefined, environment) as Environment
 const granted = (
@@ -54,7 +54,7 @@ async function leaseInput({ world }: Edge, project: string, id: string, token: u
 
 /**
  * Prepares an acquisition: converts a lease token in the request to the id of the lease, and adds
- * the token of the granted lease to the answer.
+ * the token of the granted lease to the response.
  */
 export const acquire: Prepare = async (edge, call) => {
   const project = scopeId(edge, call)

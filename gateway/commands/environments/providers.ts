@@ -1,5 +1,5 @@
 /**
- * Checks the names of providers in requests. A definition may also specify `worker`; the jobs of
+ * Checks the names of providers in requests. A definition may also specify `worker`. The jobs of
  * its environment are then performed by a worker that registers for the environment.
  */
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'

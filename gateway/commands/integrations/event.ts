@@ -43,7 +43,8 @@ const verbs: Readonly<Record<ProviderName, Readonly<Record<string, string>>>> = 
   },
 }
 const SEGMENT = /^[A-Za-z0-9_-]{1,48}$/
-const MAX_DELIVERY_ID = 255
+/** Maximum length of a delivery id in characters. */
+const MAX_DELIVERY_ID_LENGTH = 255
 
 const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? getOwn(value as JsonObject, name) : undefined
@@ -98,7 +99,7 @@ export function readEvent(provider: ProviderName, received: Received): Read {
   if (resource === undefined)
     return { fault: provider === 'github' ? 'X-GitHub-Event' : 'object_kind' }
   if (provider === 'github' && resource === 'ping') return { test: true }
-  if (delivery_id === undefined || delivery_id.length > MAX_DELIVERY_ID)
+  if (delivery_id === undefined || delivery_id.length > MAX_DELIVERY_ID_LENGTH)
     return { fault: provider === 'github' ? 'X-GitHub-Delivery' : 'Idempotency-Key' }
   const verb = action ?? getOwn(verbs[provider], resource) ?? RECEIVED
   if (!SEGMENT.test(resource)) return { fault: 'the name of the event' }

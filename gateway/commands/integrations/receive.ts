@@ -7,7 +7,7 @@
  * I1. A body is parsed only after the request has been authenticated.
  * I2. A request that is not authenticated is counted against the rate limit of its IP address,
  *     never against the limit of the integration.
- * I3. The answer is the same for a project that does not exist and a project without a secret for
+ * I3. The response is the same for a project that does not exist and a project without a secret for
  *     the provider.
  */
 
@@ -22,12 +22,12 @@ import {
 } from '../../../protocol/events/integrations.ts'
 import type { ServicePublication } from '../../../protocol/events/sources.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
-import { charged } from '../../auth/rate.ts'
+import { countRefusal } from '../../auth/rate.ts'
 import type { Edge } from '../../call.ts'
 import { originOf } from '../../http/origin.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
-import { unsafe } from '../../http/validate.ts'
+import { unsafeValueFault } from '../../http/validate.ts'
 import type { Handler } from '../../serve.ts'
 import { acceptedEvent, publishEvent } from '../publish-idempotently.ts'
 import { readEvent } from './event.ts'
@@ -66,9 +66,9 @@ export const receiveIntegration =
     const { world, limits } = edge
     if (!(await edge.becomesFresh())) return refuse('service_unavailable')
     const receiver = await find(edge, incoming)
-    if (isRefusal(receiver)) return charged(limits, incoming.ip, receiver)
+    if (isRefusal(receiver)) return countRefusal(limits, incoming.ip, receiver)
     const denied = refused(receiver, incoming, world.now())
-    if (denied) return charged(limits, incoming.ip, denied)
+    if (denied) return countRefusal(limits, incoming.ip, denied)
     const { project, provider } = receiver
     const limited = await limits?.(`integration:${provider}:${project}`, world.organization())
     if (limited?.refused) return limited.refused
@@ -139,7 +139,7 @@ function bodyOf(incoming: Incoming): JsonObject | Refusal {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
-  const fault = unsafe(value)
+  const fault = unsafeValueFault(value)
   return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as JsonObject)
 }
 

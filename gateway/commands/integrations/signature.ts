@@ -18,7 +18,7 @@ type Entries = Readonly<Record<string, string>>
 /** Maximum difference between the time of a signature and the current time, in seconds. */
 const TOLERANCE_S = 300
 /** Minimum length of a secret, in characters. */
-const MIN_SECRET = 8
+const MIN_SECRET_LENGTH = 8
 
 const hmac = (key: string | Buffer, text: string): Buffer =>
   createHmac('sha256', key).update(text, 'utf8').digest()
@@ -27,7 +27,7 @@ const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timing
 /** Returns a secret, or undefined when it is missing or too short to authenticate a request. */
 const secretIn = (entries: Entries, name: string): string | undefined => {
   const secret = getOwn(entries, name)
-  return secret !== undefined && secret.length >= MIN_SECRET ? secret : undefined
+  return secret !== undefined && secret.length >= MIN_SECRET_LENGTH ? secret : undefined
 }
 
 /**

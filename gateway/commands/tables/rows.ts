@@ -10,7 +10,7 @@ import type { CommandReply } from '../../../protocol/queries/commands.ts'
 import {
   type Inserted,
   isStale,
-  type Stale,
+  type StaleReply,
   type TableFacts,
   type Updated,
 } from '../../../protocol/tables/events.ts'
@@ -26,13 +26,13 @@ import { identityColumn, type RowsAsked, readFacts, type TableAt } from './facts
 export interface RowChange<R> {
   readonly input: { readonly facts: TableFacts }
   readonly revise: Revise
-  /** Converts the reply of the table to the answer. */
+  /** Converts the reply of the table to the response. */
   readonly answer: (reply: unknown) => MaybePromise<R | Refusal>
 }
 type Changes<R> = Promise<RowChange<R> | Refusal>
 
 type RowCommand = 'row.insert' | 'row.bulk' | 'row.upsert' | 'row.update' | 'row.delete'
-type Finished<N extends RowCommand> = Exclude<CommandReply<'table', N>, Stale>
+type Finished<N extends RowCommand> = Exclude<CommandReply<'table', N>, StaleReply>
 
 /**
  * Adds facts to a command, and repeats it with later facts while the table requests them. After
@@ -117,7 +117,7 @@ const updatedRow = (
 ): MaybePromise<TableRow | Refusal> =>
   data ? { ...row, data } : world.view(project, 'row.get', { id, row_id: row.id })
 
-/** Prepares the insertion of a row. The answer is the row. */
+/** Prepares the insertion of a row. The response is the row. */
 export const insertRow = (at: TableAt, data: JsonObject): Changes<TableRow> =>
   withIdentities<'row.insert', TableRow>(at, [data], { row_ids: [], content: false }, (reply) =>
     rowOf(at, data, reply),
@@ -140,7 +140,7 @@ export const upsertRow = (
         : andThen(updatedRow(at, reply), (row) => (isRefusal(row) ? row : { row, created: false })),
     refuse('conflict', undefined, 'Other requests change the row too often; try again later.'),
   )
-/** Prepares the deletion of a row. The answer is empty. */
+/** Prepares the deletion of a row. The response is empty. */
 export const deleteRow = (at: TableAt, row_id: string): Changes<undefined> =>
   withFacts<'row.delete', undefined>(
     at,

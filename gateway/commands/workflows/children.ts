@@ -6,11 +6,9 @@ import { publishedHandle } from '../../../protocol/naming.ts'
 import { type Spec, workflowsNamed } from '../../../protocol/workflows/spec.ts'
 import type { Edge } from '../../call.ts'
 
-/**
- * The definitions, keyed by the names that the steps use. Absent when the steps refer to no
- * workflow.
- */
+/** The workflows that the steps of a run refer to. */
 export interface Children {
+  /** Definitions by the names that the steps use; absent when the steps refer to no workflow. */
   readonly definitions?: Readonly<Record<string, Definition>>
 }
 /** Maximum number of workflows that one run and its children may refer to. */

@@ -17,7 +17,7 @@ export type FormEvent =
 
 const BLANK_LINE = '\r\n\r\n'
 /** Bytes of the line break before a delimiter or after the headers. */
-const BREAK = 2
+const BREAK_BYTES = 2
 
 export class FormParser {
   readonly #delimiter: Buffer
@@ -105,7 +105,7 @@ export class FormParser {
   }
   #afterDelimiter(): boolean | string {
     const rest = this.#rest
-    if (rest.length < BREAK) return false
+    if (rest.length < BREAK_BYTES) return false
     if (rest.toString('latin1', 0, 2) === '--') {
       this.#state = 'closed'
       this.#rest = Buffer.alloc(0)
@@ -123,12 +123,12 @@ export class FormParser {
     const end = this.#rest.indexOf(BLANK_LINE)
     if (end < 0 && this.#rest.length < MULTIPART_LIMITS.head + BLANK_LINE.length) return false
     if (end < 0 || end > MULTIPART_LIMITS.head) return 'has a part without a name'
-    const head = headOf(this.#rest.toString('utf8', BREAK, end))
+    const head = headOf(this.#rest.toString('utf8', BREAK_BYTES, end))
     if (!head) return 'has a part without a name'
     if (++this.#parts > MULTIPART_LIMITS.parts)
       return `has more than ${MULTIPART_LIMITS.parts} parts`
     events.push({ kind: 'part', head })
-    this.#drop(end + BREAK)
+    this.#drop(end + BREAK_BYTES)
     this.#state = 'content'
     this.#fresh = true
     return true
@@ -137,7 +137,7 @@ export class FormParser {
     const found = this.#rest.indexOf(this.#delimiter)
     const end = found < 0 ? this.#rest.length - this.#delimiter.length + 1 : found
     // The line break after the headers may also begin the delimiter after an empty content.
-    const start = this.#fresh ? BREAK : 0
+    const start = this.#fresh ? BREAK_BYTES : 0
     if (end > start) events.push({ kind: 'data', bytes: this.#rest.subarray(start, end) })
     if (end >= start) this.#fresh = false
     if (found < 0) {

@@ -1,6 +1,6 @@
 /**
  * Reads the parts of a form while its body arrives (`form-parser.ts`). Texts are read up to a
- * limit; a file is passed on as a stream.
+ * limit. A file is passed on as a stream.
  */
 import { isUtf8 } from 'node:buffer'
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'

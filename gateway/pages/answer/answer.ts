@@ -18,8 +18,9 @@ import { form, notice, questionOf } from './page.ts'
 import { type LinkClaim, readToken } from './token.ts'
 
 /** Maximum size of a form in bytes. */
-export const FORM_LIMIT = 65_536
-const COMMENT = 16_384
+export const MAX_FORM_BYTES = 65_536
+/** Maximum length of a comment in characters. */
+const MAX_COMMENT_LENGTH = 16_384
 
 interface Opened {
   readonly claim: LinkClaim
@@ -52,7 +53,7 @@ export const takeForm =
     if (value === undefined)
       return over(opened) ?? form(record, who, 'Please choose an answer.', fields)
     const comment = textOf(fields.get('comment'))?.trim()
-    if (comment !== undefined && comment.length > COMMENT)
+    if (comment !== undefined && comment.length > MAX_COMMENT_LENGTH)
       return form(record, who, 'The comment is too long.', fields)
     const { world } = edge
     const origin = originOf(world, opened, incoming)

@@ -19,7 +19,7 @@ interface Followed {
   close(): void
 }
 export interface FollowedSessions {
-  /** Returns the follower of a session; it exists until every caller has released it. */
+  /** Returns the follower of a session. It exists until every caller has released it. */
   hold(project: string, session_id: string): Hold<Followed>
   /** Ends the streams of all clients. */
   stop(): void
@@ -33,7 +33,7 @@ const BEHIND = [10, 50, 200, 500, 1000]
  * ahead after all attempts has a cursor from before the restore of a backup, and receives the page
  * as it is.
  */
-export async function patient(
+export async function queryUntilCurrent(
   ask: () => Promise<TranscriptPage | Refusal>,
   pause: (ms: number) => Promise<void>,
 ): Promise<TranscriptPage | Refusal> {
@@ -54,7 +54,7 @@ export const askPage = (
   question: TranscriptQuestion,
   fresh?: number,
 ): Promise<TranscriptPage | Refusal> =>
-  patient(
+  queryUntilCurrent(
     () => world.view(project, 'session.transcript', question, fresh),
     (ms) => sleep(world, ms),
   )

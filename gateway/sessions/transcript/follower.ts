@@ -40,8 +40,9 @@ const NEWEST = 20
 export class SessionFollower {
   readonly #ports: Ports
   readonly #live = new LiveRows()
-  /** `#all` contains all clients, `#clients` only those that have joined. */
+  /** All clients. */
   readonly #all = new Set<Client>()
+  /** The clients that have joined. */
   readonly #clients = new Set<Client>()
   /** The queries in progress for previews, by row. */
   readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()

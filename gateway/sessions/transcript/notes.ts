@@ -8,7 +8,7 @@ import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { SessionNudge, TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 
 /** An event of the older stream. A client can resume only after an event with an id. */
-export interface Told {
+export interface OlderEvent {
   readonly type: string
   readonly data: JsonObject
   readonly id?: number
@@ -19,11 +19,11 @@ export interface Told {
  * @param at time of the event in Unix milliseconds.
  * @param row the message to which the event refers.
  */
-export function told(
+export function toOlderEvent(
   event: SessionEvent,
   at: number,
   row: TranscriptMessage | undefined,
-): Told | undefined {
+): OlderEvent | undefined {
   switch (event.type) {
     case 'nudge.queued':
       return nudge(event.nudge)
@@ -81,7 +81,7 @@ export function told(
       return state === 'done' && result
         ? {
             type: 'tool.result',
-            data: cameTo(
+            data: toolResultData(
               { turn_id, tool_name: use?.type === 'tool_use' ? use.name : '', result },
               at,
             ),
@@ -97,7 +97,7 @@ function nudge({
   status,
   turn,
   delivery,
-}: Pick<SessionNudge, 'id' | 'status' | 'turn' | 'delivery'>): Told {
+}: Pick<SessionNudge, 'id' | 'status' | 'turn' | 'delivery'>): OlderEvent {
   return {
     type: status === 'pending' ? 'nudge.queued' : `nudge.${status}`,
     data: { nudge_id, turn_id: turn.id, delivery, status },
@@ -107,7 +107,7 @@ function nudge({
  * Returns the result of a tool call as data of the event `tool.result`.
  * @param at time of the result in Unix milliseconds.
  */
-export function cameTo(
+export function toolResultData(
   { turn_id, tool_name, result: { tool_use_id, content = '', is_error = false } }: KnownResult,
   at: number,
 ): JsonObject {

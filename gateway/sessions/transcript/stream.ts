@@ -123,7 +123,7 @@ interface OpenedTranscript {
    * channels are refused in such calls, so the session belongs to no channel.
    */
   watch(look: () => void): () => void
-  /** Releases the follower; must be called once the client has left. */
+  /** Releases the follower. Must be called once the client has left. */
   release(): void
 }
 /** Opens a session for a client that was admitted. */

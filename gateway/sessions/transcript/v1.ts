@@ -9,9 +9,9 @@ import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import { rowIn } from '../../../protocol/sessions/events.ts'
 import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
-import type { Summing } from '../../../protocol/sessions/transcript/pages.ts'
+import type { SummaryFields } from '../../../protocol/sessions/transcript/pages.ts'
 import { type Caught, type Change, type Dialect, spell } from './change.ts'
-import { told } from './notes.ts'
+import { toOlderEvent } from './notes.ts'
 
 /**
  * Returns the event for a final row.
@@ -27,7 +27,7 @@ function said(
     metadata,
     covers_through_sequence,
   }: TranscriptMessage,
-  summing?: Summing,
+  summing?: SummaryFields,
 ): readonly [type: string, data: JsonObject] {
   const base = {
     ...(turn_id !== undefined && { turn_id }),
@@ -110,7 +110,7 @@ export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): Js
 export function numberedDialect(session_id: string, idle: number): Dialect {
   const event = (type: string, data: JsonObject, id?: number): string =>
     spell(type, { session_id, ...data }, id)
-  const final = (row: TranscriptMessage, summing?: Summing): string =>
+  const final = (row: TranscriptMessage, summing?: SummaryFields): string =>
     event(...said(row, summing), row.sequence ?? undefined)
   const turn = (record: TurnUpsert): string => {
     const named = moved(record)
@@ -183,7 +183,7 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
         case 'frame':
           return frame(change)
         case 'note': {
-          const note = told(change.event, change.at, change.row)
+          const note = toOlderEvent(change.event, change.at, change.row)
           return note ? event(note.type, note.data, note.id) : ''
         }
         case 'row':

@@ -35,7 +35,7 @@ import { viewerOf } from '../../auth/viewer.ts'
 import { type Call, type Edge, rows, scopeId } from '../../call.ts'
 import type { Sink } from '../../http/respond.ts'
 import { sleep } from '../../timing.ts'
-import { pauseMs, WITHIN } from '../follow.ts'
+import { MAX_WAIT_MS, pauseMs } from '../follow.ts'
 import { openFollowerPool } from '../follower-pool.ts'
 import { frame } from '../sse.ts'
 import type { OpenedSequence } from '../stream.ts'
@@ -80,7 +80,7 @@ class ChangeFollower {
   ask(after = Number.MAX_SAFE_INTEGER, fresh?: number): Promise<Page | Refusal> {
     const { world } = this.#edge
     return world
-      .view(this.#project, 'changes', { of: this.#project, after }, fresh, WITHIN)
+      .view(this.#project, 'changes', { of: this.#project, after }, fresh, MAX_WAIT_MS)
       .catch(() => refuse('service_unavailable'))
   }
   /** Adds a client that has received everything up to a cursor. */
@@ -176,7 +176,7 @@ class ChangeFollower {
         'changes_readable',
         { records, readers: readers.map(({ viewer, names }) => ({ viewer, names })) },
         fresh,
-        WITHIN,
+        MAX_WAIT_MS,
       )
       .catch(() => refuse('service_unavailable'))
     if (isRefusal(answer) || answer.late) return undefined

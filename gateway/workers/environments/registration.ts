@@ -12,7 +12,7 @@ import type { FrameError, Register } from '../../../protocol/workers/socket.ts'
 import { command, type Edge, type Grant } from '../edge.ts'
 
 /** The reason why a worker may not serve the environment, for an error frame. */
-export interface Barred {
+export interface RegistrationFault {
   readonly code: FrameError
   readonly message: string
 }
@@ -33,7 +33,7 @@ const addressOf = (project: string, id: string) => ({ project, kind: 'environmen
 const generationOf = ({ environment }: Grant) =>
   environment && { generation: environment.generation }
 
-function barredBy({ refused, message = refused }: Refusal): Barred {
+function barredBy({ refused, message = refused }: Refusal): RegistrationFault {
   if (refused === 'service_unavailable' || refused === 'internal')
     return { code: 'temporarily_unavailable', message: 'the environment cannot be reached' }
   return refused === 'environment_worker_conflict'
@@ -50,7 +50,7 @@ export async function enterEnvironment(
   grant: Grant,
   { id, instance }: Place,
   frame: Register,
-): Promise<Barred | undefined> {
+): Promise<RegistrationFault | undefined> {
   const own = grant.environment?.id
   if (own !== undefined && (frame.environment_id ?? own) !== own)
     return {
@@ -71,7 +71,7 @@ export async function confirmEnvironment(
   grant: Grant,
   { id, instance }: Place,
   session: string,
-): Promise<Barred | undefined> {
+): Promise<RegistrationFault | undefined> {
   if (id === undefined || !isManagedEnvironment(id)) return undefined
   const outcome = await command(
     edge,

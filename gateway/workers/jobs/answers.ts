@@ -5,7 +5,7 @@
 
 /** Milliseconds for which an answer is kept. */
 const TTL_MS = 120_000
-/** Maximum number of answers that are kept for a session; the oldest is dropped first. */
+/** Maximum number of answers that are kept for a session. The oldest is dropped first. */
 const MAX_ANSWERS = 8
 
 /** The cache of a gateway. */

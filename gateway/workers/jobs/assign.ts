@@ -13,12 +13,12 @@ import { conversionsOf } from '../../sessions/conversions.ts'
 import { refersToFiles, withBytes } from '../../sessions/inline.ts'
 import { drain } from '../drain.ts'
 import { command, type Edge, limits, queueOf } from '../edge.ts'
-import { free, type Ready, type Session, takes } from '../session.ts'
+import { type Ready, type Session, takesJobs, unusedSlots } from '../session.ts'
 import { arrived } from './claim.ts'
-import type { Wants } from './eligible.ts'
-import { ended, leaseUntil, release, withdraw } from './held-leases.ts'
+import type { PreparedFilters } from './eligible.ts'
+import { leaseUntil, release, removeEndedLease, withdraw } from './held-leases.ts'
 import { remind } from './hint.ts'
-import { gained, settle, unreserve } from './offers.ts'
+import { handleCapacityGain, settle, unreserve } from './offers.ts'
 
 type Message = Exclude<GatewayMessage, { type: 'forget' }>
 
@@ -47,7 +47,7 @@ const members = [
 
 /**
  * Handles a message for a session. `ok` is false when the session is not connected here, or cannot
- * take the assigned job.
+ * accept the assigned job.
  */
 export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolean }> {
   const session = edge.sessions.get(message.session)
@@ -79,12 +79,13 @@ export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolea
  * environment.
  */
 function attach(edge: Edge, session: Session, environment_id: string): void {
-  const pinned = (wants: Wants): Wants => edge.wants({ ...wants.filters, environment_id })
+  const pinned = (wants: PreparedFilters): PreparedFilters =>
+    edge.wants({ ...wants.filters, environment_id })
   session.wants = pinned(session.wants)
   session.told = pinned(session.told)
   for (const claim of session.claims) claim.wants = pinned(claim.wants)
   if (session.next) session.next = { ...session.next, wants: pinned(session.next.wants) }
-  gained(edge, session)
+  handleCapacityGain(edge, session)
   edge.terminals.serve(session)
 }
 
@@ -92,7 +93,12 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
   const held = session.held.get(job.id)
   const promised = unreserve(edge, session, job.id)
   const known = held?.token === job.lease_token
-  if (known || !takes(session) || edge.stopping || (!promised && !held && free(session) <= 0)) {
+  if (
+    known ||
+    !takesJobs(session) ||
+    edge.stopping ||
+    (!promised && !held && unusedSlots(session) <= 0)
+  ) {
     settle(edge, session)
     return known
   }
@@ -145,7 +151,7 @@ function withFiles(
   const request = job.spec['request'] as { readonly messages?: readonly ModelMessage[] } | undefined
   const { messages } = request ?? {}
   if (!messages || !refersToFiles(messages)) return job
-  const most = sizes.spec - Buffer.byteLength(JSON.stringify(job.spec)) - MARGIN
+  const most = sizes.spec - Buffer.byteLength(JSON.stringify(job.spec)) - MARGIN_BYTES
   const conversion = conversionsOf(world, project, job.session_id, CONVERSION_TIMEOUT_MS)
   return withBytes(world.files, project, messages, { most, reads: () => true, conversion }).then(
     (shown) => ({ ...job, spec: { ...job.spec, request: { ...request, messages: shown } } }),
@@ -164,7 +170,7 @@ function withFiles(
  */
 const CONVERSION_TIMEOUT_MS = 1500
 /** Number of bytes of a spec that are reserved for JSON escaping and syntax. */
-const MARGIN = 64 * 1024
+const MARGIN_BYTES = 64 * 1024
 
 /** Returns the agent session and the model of a generation; an empty object for other jobs. */
 const spoken = ({ kind, session_id, model }: ClaimedJob) =>
@@ -180,7 +186,7 @@ function shown(job: ClaimedJob): object {
 
 /**
  * Cancels a job. An undelivered job is reported as cancelled. Otherwise the worker receives
- * `job.cancel`; the queue also includes the cancel request in its answers to later heartbeats of
+ * `job.cancel`. The queue also includes the cancel request in its answers to later heartbeats of
  * the job.
  */
 function cancel(
@@ -206,7 +212,7 @@ function finish(
   job: ClaimedJob,
   outcome: { status: 'failed' | 'cancelled'; error_type?: string; error_message?: string },
 ): void {
-  ended(edge, session, job.id, job.lease_token)
+  removeEndedLease(edge, session, job.id, job.lease_token)
   const to = queueOf(edge, session.project, job.id, job.lease_token)
   if (to)
     void command(edge, session.connection.grant, to, 'queue.report', {

@@ -8,7 +8,7 @@
  */
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { offerCapability } from '../../../protocol/subjects.ts'
-import { claims, freeSlots, type Listened, type Session } from '../session.ts'
+import { type Listened, matchesClaim, type Session, takeableJobs } from '../session.ts'
 import { keyOf } from './eligible.ts'
 
 /** The sessions of one project by interest, and how often they were chosen. */
@@ -22,20 +22,20 @@ export interface Candidates {
   served: number
 }
 /** The jobs of one queue and capability. */
-export interface Line {
+export interface JobGroup {
   readonly queue: string
   /** The keys of the interests that match the jobs. */
   readonly keys: readonly string[]
 }
 
-/** Returns the line of a job. */
-export function lineOfJob(queue: string, job: JobHeader): Line {
+/** Returns the group to which a job belongs. */
+export function groupOfJob(queue: string, job: JobHeader): JobGroup {
   const capability = offerCapability(job)
   return { queue, keys: [{ queue, capability }, { queue }, { capability }, {}].map(keyOf) }
 }
 
-/** Returns the subscriptions that match the jobs of a line. */
-export function listenedFor({ interests }: Candidates, { keys }: Line): Listened[] {
+/** Returns the subscriptions that match the jobs of a group. */
+export function matchingSubscriptions({ interests }: Candidates, { keys }: JobGroup): Listened[] {
   const found: Listened[] = []
   for (const key of keys) {
     const listened = interests.get(key)
@@ -45,21 +45,26 @@ export function listenedFor({ interests }: Candidates, { keys }: Line): Listened
 }
 
 /**
- * Returns the earliest `since` of the interests that match a line and have claimants, or Infinity
+ * Returns the earliest `since` of the interests that match a group and have claimants, or Infinity
  * when there are none.
  */
-export function openSince(candidates: Candidates, line: Line): number {
+export function openSince(candidates: Candidates, group: JobGroup): number {
   let first = Number.POSITIVE_INFINITY
-  for (const { claimants, since } of listenedFor(candidates, line))
+  for (const { claimants, since } of matchingSubscriptions(candidates, group))
     if (claimants.size > 0 && since < first) first = since
   return first
 }
 
-/** Returns whether a job of a line may be taken for at least one session. */
-export function hasRoom(candidates: Candidates, line: Line, job: JobHeader, now: number): boolean {
-  for (const { claimants } of listenedFor(candidates, line))
+/** Returns whether a job of a group may be taken for at least one session. */
+export function hasRoom(
+  candidates: Candidates,
+  group: JobGroup,
+  job: JobHeader,
+  now: number,
+): boolean {
+  for (const { claimants } of matchingSubscriptions(candidates, group))
     for (const session of claimants)
-      if (freeSlots(session, now) > 0 && claims(session, job, line.queue)) return true
+      if (takeableJobs(session, now) > 0 && matchesClaim(session, job, group.queue)) return true
   return false
 }
 
@@ -69,15 +74,15 @@ export function hasRoom(candidates: Candidates, line: Line, job: JobHeader, now:
  */
 export function choose(
   candidates: Candidates,
-  line: Line,
+  group: JobGroup,
   job: JobHeader,
   now: number,
 ): Session | undefined {
   let first: Session | undefined
-  for (const { claimants } of listenedFor(candidates, line)) {
+  for (const { claimants } of matchingSubscriptions(candidates, group)) {
     for (const session of claimants) {
       if (first && session.served >= first.served) break
-      if (freeSlots(session, now) <= 0 || !claims(session, job, line.queue)) continue
+      if (takeableJobs(session, now) <= 0 || !matchesClaim(session, job, group.queue)) continue
       first = session
       break
     }

@@ -11,17 +11,17 @@
  *     the latest claim.
  * C3. After an answer that leaves slots free or jobs undelivered, the worker receives
  *     `work.available`, because many workers do not claim again on their own. No such frame is sent
- *     if the worker takes no jobs or has another open claim, or if the gateway is stopping.
+ *     if the worker accepts no jobs or has another open claim, or if the gateway is stopping.
  */
 import type { ClaimedJob, Filters } from '../../../protocol/workers/socket.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
 import { type Edge, limits } from '../edge.ts'
 import { claimedFrame } from '../frames.ts'
-import { type Claim, expect, met, type Ready, type Session } from '../session.ts'
-import { eligible, narrowed, type Wants } from './eligible.ts'
+import { type Claim, expectClaim, type Ready, recordClaim, type Session } from '../session.ts'
+import { claimFilters, eligible, type PreparedFilters } from './eligible.ts'
 import { withdraw } from './held-leases.ts'
-import { calm, hint, remind } from './hint.ts'
-import { gained, settle } from './offers.ts'
+import { hint, remind, stopReminders } from './hint.ts'
+import { handleCapacityGain, settle } from './offers.ts'
 
 /** Maximum size of an answer in bytes, without its jobs. */
 const MAX_ENVELOPE_BYTES = 1024
@@ -45,13 +45,13 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   }
   if (message_id !== undefined && session.claims.some((other) => other.message_id === message_id))
     return
-  calm(session)
-  met(session, edge.world.now())
+  stopReminders(session)
+  recordClaim(session, edge.world.now())
   const slots = frame.available_slots
   if (slots !== undefined) session.limit = session.concurrency
   const wants =
     frame.queues || frame.action_names || frame.models
-      ? edge.wants(narrowed(session.wants.filters, frame))
+      ? edge.wants(claimFilters(session.wants.filters, frame))
       : session.wants
   const made = new OpenClaim(edge, session, message_id, wants, slots ?? session.concurrency)
   edge.timerWheel.add(edge.world.settings.timing.poll * 1000, made)
@@ -63,7 +63,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   const [oldest] = session.claims
   if (session.claims.length > limits.claims && oldest) answer(edge, session, oldest, [])
   flush(edge, session)
-  gained(edge, session)
+  handleCapacityGain(edge, session)
 }
 
 /**
@@ -72,7 +72,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
  */
 class OpenClaim implements Claim {
   readonly message_id: string | undefined
-  wants: Wants
+  wants: PreparedFilters
   slots: number
   round: Claim['round']
   readonly #edge: Edge
@@ -81,7 +81,7 @@ class OpenClaim implements Claim {
     edge: Edge,
     session: Session,
     message_id: string | undefined,
-    wants: Wants,
+    wants: PreparedFilters,
     slots: number,
   ) {
     this.#edge = edge
@@ -148,7 +148,7 @@ function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[
   for (const { job } of jobs) withdraw(edge, session, job.id)
   if (made.message_id !== undefined) edge.answers.put(session.id, made.message_id, text)
   if (session.claims.length === 0)
-    expect(session, made.wants, made.slots - jobs.length, edge.world.now())
+    expectClaim(session, made.wants, made.slots - jobs.length, edge.world.now())
   settle(edge, session)
   if (jobs.length < made.slots || session.ready.length > 0) hint(edge, session)
 }

@@ -1,5 +1,5 @@
 /**
- * Determines which jobs a worker may take, and to which offers its gateway must subscribe. A
+ * Determines which jobs a worker may receive, and to which offers its gateway must subscribe. A
  * subject cannot express every filter, so the subscriptions can match more jobs than the filters.
  * Every job is therefore also checked by `eligible`.
  */
@@ -17,7 +17,7 @@ export const keyOf = ({ queue = '', capability = '' }: Interest): string =>
   `${queue}\u0000${capability}`
 
 /** Filters prepared for matching. An absent set means that the worker has listed none. */
-export interface Wants {
+export interface PreparedFilters {
   readonly filters: Filters
   readonly queues?: ReadonlySet<string>
   readonly actions?: ReadonlySet<string>
@@ -40,7 +40,7 @@ const MAX_INTERESTS = 256
 const pair = (provider = '', model = ''): string => `${provider}\u0000${model}`
 
 /** Prepares filters for matching. An empty list is equivalent to an absent list. */
-export function wantsOf(filters: Filters): Wants {
+export function prepareFilters(filters: Filters): PreparedFilters {
   const { queues = [], action_names = [], models = [] } = filters
   return {
     filters,
@@ -57,11 +57,11 @@ export function wantsOf(filters: Filters): Wants {
 const MAX_CACHED = 1000
 
 /**
- * Creates a `wantsOf` with a cache: equal filters share one object, until the cache is full and is
- * cleared.
+ * Creates a `prepareFilters` with a cache: equal filters share one object, until the cache is full
+ * and is cleared.
  */
-export function sharedWants(): (filters: Filters) => Wants {
-  const known = new Map<string, Wants>()
+export function createFilterCache(): (filters: Filters) => PreparedFilters {
+  const known = new Map<string, PreparedFilters>()
   return (filters) => {
     const key = JSON.stringify([
       filters.queues,
@@ -72,7 +72,7 @@ export function sharedWants(): (filters: Filters) => Wants {
     ])
     const same = known.get(key)
     if (same) return same
-    const made = wantsOf(filters)
+    const made = prepareFilters(filters)
     if (known.size >= MAX_CACHED) known.clear()
     known.set(key, made)
     return made
@@ -80,7 +80,7 @@ export function sharedWants(): (filters: Filters) => Wants {
 }
 
 /** Returns the filters of one claim. The lists in the claim replace the registered lists. */
-export const narrowed = (registered: Filters, claim: Filters): Filters => ({
+export const claimFilters = (registered: Filters, claim: Filters): Filters => ({
   ...registered,
   ...(claim.queues && { queues: claim.queues }),
   ...(claim.action_names && { action_names: claim.action_names }),
@@ -88,14 +88,14 @@ export const narrowed = (registered: Filters, claim: Filters): Filters => ({
 })
 
 /**
- * Returns whether a worker with these filters may take a job of a queue.
+ * Returns whether a worker with these filters may receive a job of a queue.
  * - The job must be for workers (`customer_worker`).
  * - A pinned job matches only workers of its environment. With `pinned_only`, no other job matches.
- * - A generation matches only workers that list its model; its queue is ignored.
+ * - A generation matches only workers that list its model. Its queue is ignored.
  * - Any other job matches if its queue is listed or no queues are listed, and if its action is
  *   listed or neither actions nor models are listed.
  */
-export function eligible(job: Matched, queue: string, wants: Wants): boolean {
+export function eligible(job: Matched, queue: string, wants: PreparedFilters): boolean {
   if (job.executor_kind !== 'customer_worker') return false
   const { environment_id, pinned_only } = wants.filters
   if (job.environment_id ? job.environment_id !== environment_id : pinned_only) return false

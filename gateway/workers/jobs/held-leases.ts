@@ -9,7 +9,7 @@ import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { command, type Edge, queueNamed, queueOf } from '../edge.ts'
 import type { Session } from '../session.ts'
-import { gained } from './offers.ts'
+import { handleCapacityGain } from './offers.ts'
 
 /** A job whose lease has lapsed (see `expire`), and the address of its queue. */
 interface Lapsed {
@@ -35,7 +35,12 @@ export const leaseUntil = (edge: Edge, seconds: number): number =>
  * Removes a lease that has ended, which frees its slot.
  * @param token when given, a lease that is known to have another token is not removed.
  */
-export function ended(edge: Edge, session: Session, job_id: string, token?: string): void {
+export function removeEndedLease(
+  edge: Edge,
+  session: Session,
+  job_id: string,
+  token?: string,
+): void {
   const held = session.held.get(job_id)
   if (!held || (token !== undefined && held.token !== undefined && held.token !== token)) return
   session.held.delete(job_id)
@@ -43,7 +48,7 @@ export function ended(edge: Edge, session: Session, job_id: string, token?: stri
   edge.previews.end(job_id, token)
   edge.logs.end(job_id, token)
   if (session.closed) return
-  gained(edge, session)
+  handleCapacityGain(edge, session)
 }
 
 /**
@@ -57,7 +62,7 @@ export function expire(edge: Edge, session: Session): Lapsed[] {
   const lapsed: Lapsed[] = []
   for (const [job_id, { until, heard, token, queue }] of session.held) {
     if (until > now) continue
-    ended(edge, session, job_id)
+    removeEndedLease(edge, session, job_id)
     const name = token === undefined ? queue : queueOfLease(token)
     const to = name !== undefined && queueNamed(edge, session.project, job_id, name)
     if (to && heard <= silent) lapsed.push({ job_id, to })
@@ -79,9 +84,9 @@ export function lapse(edge: Edge, session: Session, leases: readonly Lapsed[]): 
 
 /** Returns an undelivered job to its queue, without counting an attempt. */
 export function release(edge: Edge, session: Session, { id, lease_token }: ClaimedJob): void {
-  ended(edge, session, id, lease_token)
+  removeEndedLease(edge, session, id, lease_token)
   const newer = edge.sessions.get(session.id)
-  if (newer && newer !== session) ended(edge, newer, id, lease_token)
+  if (newer && newer !== session) removeEndedLease(edge, newer, id, lease_token)
   const to = queueOf(edge, session.project, id, lease_token)
   if (to)
     void command(edge, session.connection.grant, to, 'queue.release', { job_id: id, lease_token })

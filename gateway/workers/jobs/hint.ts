@@ -7,7 +7,7 @@
 import { type Edge, limits } from '../edge.ts'
 import { idle, type Session } from '../session.ts'
 
-/** Sends the hint immediately, if the worker has no open claim and could take a job. */
+/** Sends the hint immediately, if the worker has no open claim and could accept a job. */
 export function hint(edge: Edge, session: Session): void {
   if (edge.stopping || !idle(session)) return
   session.hinted = edge.world.now()
@@ -32,7 +32,7 @@ export function remind(edge: Edge, session: Session): void {
 }
 
 /** Stops the reminders, because the worker has claimed, is draining, or has disconnected. */
-export function calm(session: Session): void {
+export function stopReminders(session: Session): void {
   session.reminder?.()
   session.reminder = undefined
 }

@@ -17,7 +17,7 @@ import { sleep } from '../../timing.ts'
 import { command, type Edge, queueNamed } from '../edge.ts'
 import type { Session } from '../session.ts'
 import { leaseUntil } from './held-leases.ts'
-import { gained } from './offers.ts'
+import { handleCapacityGain } from './offers.ts'
 
 type Entered = WorkerCommands['worker.register']['reply']
 type Lease = ViewQueries['leases']['reply']['items'][number]
@@ -46,7 +46,7 @@ export async function countLeases(
     if (held) await compare(edge, session, items, new Set(held))
     else for (const item of items) keep(edge, session, item)
     session.counted = true
-    gained(edge, session)
+    handleCapacityGain(edge, session)
   } else if (replaced && replaced.session !== session.id)
     lose(edge, session, replaced.session, await leasesOf(edge, session, replaced.session))
 }

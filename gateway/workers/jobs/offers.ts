@@ -14,13 +14,20 @@ import { isRefusal } from '../../../protocol/errors.ts'
 import type { Take } from '../../../protocol/internal.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { lineOf } from '../../../protocol/subjects.ts'
-import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
+import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
 import { type Edge, limits, type Served } from '../edge.ts'
-import { free, freeSlots, type Session, takes } from '../session.ts'
+import { type Session, takeableJobs, takesJobs, unusedSlots } from '../session.ts'
 import type { Task } from '../timer-wheel.ts'
-import { type Candidates, choose, hasRoom, lineOfJob, listenedFor, openSince } from './choice.ts'
-import { eligible, type Interest, keyOf, type Wants } from './eligible.ts'
+import {
+  type Candidates,
+  choose,
+  groupOfJob,
+  hasRoom,
+  matchingSubscriptions,
+  openSince,
+} from './choice.ts'
+import { eligible, type Interest, keyOf, type PreparedFilters } from './eligible.ts'
 import { remind } from './hint.ts'
 import { Order } from './order.ts'
 
@@ -35,11 +42,9 @@ export interface OfferSubscription extends Candidates {
   readonly promised: Map<string, Session>
   /** The orders that merge the offers of several shards, by queue and capability. */
   readonly orders: Map<string, Order<JobHeader, Promised>>
-  /**
-   * `announced` is the time of the last announcement of demand. `again` is true while another
-   * announcement is scheduled.
-   */
+  /** Time of the last announcement of demand. */
   announced: number
+  /** Whether another announcement is scheduled. */
   again: boolean
 }
 
@@ -49,7 +54,7 @@ export interface OfferSubscription extends Candidates {
  */
 export function settle(edge: Edge, session: Session): void {
   const now = edge.world.now()
-  const listens = !edge.stopping && takes(session) && free(session) > 0
+  const listens = !edge.stopping && takesJobs(session) && unusedSlots(session) > 0
   const changed = !settled(session, listens)
   if (changed)
     listenTo(
@@ -57,7 +62,7 @@ export function settle(edge: Edge, session: Session): void {
       session,
       listens ? [...new Set([session.wants, ...session.claims.map((claim) => claim.wants)])] : [],
     )
-  const open = freeSlots(session, now) > 0
+  const open = takeableJobs(session, now) > 0
   if (!changed && open === session.claimant) return
   session.claimant = open
   for (const listened of session.listened) {
@@ -79,7 +84,7 @@ const settled = ({ listening, wants, claims }: Session, listens: boolean): boole
       claims.every((claim) => claim.wants === wants)
     : listening.length === 0
 
-function listenTo(edge: Edge, session: Session, wanted: readonly Wants[]): void {
+function listenTo(edge: Edge, session: Session, wanted: readonly PreparedFilters[]): void {
   const subscription = subscriptionOf(edge, session.project)
   for (const wants of wanted)
     if (!session.listening.includes(wants))
@@ -117,7 +122,7 @@ function demand(edge: Edge, project: string): void {
  * Handles a change after which a session may have more slots or claims: updates its subscriptions,
  * and announces demand if jobs may be taken for it.
  */
-export function gained(edge: Edge, session: Session): void {
+export function handleCapacityGain(edge: Edge, session: Session): void {
   settle(edge, session)
   if (session.claimant) demand(edge, session.project)
 }
@@ -127,7 +132,7 @@ export function gained(edge: Edge, session: Session): void {
  * workers or by the service itself. Returns undefined when this cannot be determined, or when the
  * offer is empty.
  */
-function take(edge: Edge, offer: Offer): MaybePromise<Taking | undefined> {
+function take(edge: Edge, offer: Offer): MaybePromise<OfferReply | undefined> {
   const [first] = offer.jobs
   if (!first) return undefined
   return andThen(edge.serves(offer.project, first), (served) => {
@@ -147,7 +152,7 @@ function takeSome(
   offer: Offer,
   first: JobHeader,
   { losses }: Served,
-): MaybePromise<Taking> {
+): MaybePromise<OfferReply> {
   const subscription = subscriptionOf(edge, offer.project)
   const order = orderOf(edge, subscription, offer.queue, first)
   return andThen(order.offer(offer.source, offer.jobs, offer.ahead), ({ taken, left }) => {
@@ -174,13 +179,13 @@ function orderOf(
   if (subscription.orders.size >= limits.orders)
     for (const [other, { idle }] of subscription.orders) if (idle) subscription.orders.delete(other)
   const { now, later } = edge.world
-  const line = lineOfJob(queue, first)
+  const group = groupOfJob(queue, first)
   const order = new Order<JobHeader, Promised>({
-    fits: (job) => subscription.promised.has(job.id) || hasRoom(subscription, line, job, now()),
+    fits: (job) => subscription.promised.has(job.id) || hasRoom(subscription, group, job, now()),
     take: (job, again) => {
       const session =
         subscription.promised.get(job.id) ??
-        (again ? undefined : choose(subscription, line, job, now()))
+        (again ? undefined : choose(subscription, group, job, now()))
       if (!session) return undefined
       reserve(edge, subscription, session, job.id)
       return { job_id: job.id, session }
@@ -188,12 +193,12 @@ function orderOf(
     now,
     later,
     shards: edge.world.settings.shards,
-    since: () => openSince(subscription, line),
+    since: () => openSince(subscription, group),
   })
   subscription.orders.set(key, order)
   return order
 }
-/** Sends `work.available` to the sessions without open claims that could take one of the jobs. */
+/** Sends `work.available` to the sessions without open claims that could accept one of the jobs. */
 function remindIdle(
   edge: Edge,
   subscription: OfferSubscription,
@@ -202,7 +207,7 @@ function remindIdle(
 ): void {
   const [first] = left
   if (!first) return
-  for (const { sessions } of listenedFor(subscription, lineOfJob(queue, first))) {
+  for (const { sessions } of matchingSubscriptions(subscription, groupOfJob(queue, first))) {
     for (const session of sessions.keys())
       if (session.claims.length === 0 && left.some((job) => eligible(job, queue, session.wants)))
         remind(edge, session)
@@ -232,7 +237,7 @@ function reserve(
   const reservation: Task = {
     due: () => {
       unreserve(edge, session, job_id)
-      gained(edge, session)
+      handleCapacityGain(edge, session)
     },
     round: undefined,
   }

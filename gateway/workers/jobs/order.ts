@@ -100,11 +100,9 @@ export class Order<J extends Ranked, T> {
   >()
   #answers = 0
   #open: OpenOffer<J, T>[] = []
-  /**
-   * For each fairness key, the earliest turn of its next job. `#turn` is the turn of the job that
-   * was taken last.
-   */
+  /** For each fairness key, the earliest turn of its next job. */
   readonly #turns = new Map<string, number>()
+  /** The turn of the job that was taken last. */
   #turn = 0
   /**
    * The last time at which every shard had sent an offer or had had time to do so, in Unix

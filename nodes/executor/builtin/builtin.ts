@@ -57,12 +57,12 @@ export interface Called {
   readonly signal: AbortSignal
 }
 /** Performs a built-in action. Returns the result, or a refusal. */
-export type Does = (
+export type BuiltinFunction = (
   service: Service,
   called: Called,
 ) => Promise<Readonly<Record<string, unknown>> | Refusal>
 
-const table: Readonly<Record<BuiltinName, Does>> = {
+const table: Readonly<Record<BuiltinName, BuiltinFunction>> = {
   'memory.remember': remember,
   'memory.recall': recall,
   'memory.forget': forget,
@@ -78,7 +78,11 @@ const table: Readonly<Record<BuiltinName, Does>> = {
 const MAX_FAULTS = 20
 
 /** Checks the parameters and performs the action. The parameters of steps are checked only here. */
-async function perform(which: BuiltinName, service: Service, called: Called): ReturnType<Does> {
+async function perform(
+  which: BuiltinName,
+  service: Service,
+  called: Called,
+): ReturnType<BuiltinFunction> {
   const { call } = called
   const input_schema = inputSchemaOf(which)
   const parameters = hasTexts(call)

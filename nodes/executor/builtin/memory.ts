@@ -2,7 +2,7 @@
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { SaveMemory } from '../../../protocol/memory/schema.ts'
 import { act } from './act.ts'
-import type { Called, Does } from './builtin.ts'
+import type { BuiltinFunction, Called } from './builtin.ts'
 
 const memoryOf = ({ project, call }: Called) => ({
   project,
@@ -16,7 +16,7 @@ const from = ({ call }: Called) => ({
 const DEFAULT_LIMIT = 10
 
 /** Saves an entry. The result has its key and version. */
-export const remember: Does = async (service, called) => {
+export const remember: BuiltinFunction = async (service, called) => {
   const { key, ...wish } = called.call.parameters as SaveMemory & { readonly key: string }
   const done = await act(service, called, memoryOf(called), 'memory.remember', {
     ...wish,
@@ -28,7 +28,7 @@ export const remember: Does = async (service, called) => {
   return { key, version }
 }
 /** Deletes an entry, if it exists. */
-export const forget: Does = async (service, called) => {
+export const forget: BuiltinFunction = async (service, called) => {
   const key = String(called.call.parameters['key'])
   const done = await act(service, called, memoryOf(called), 'memory.discard', {
     memory_key: key,
@@ -37,7 +37,10 @@ export const forget: Does = async (service, called) => {
   return isRefusal(done) ? done : { key, ...done.reply }
 }
 /** Reads the entries that match the query, or all entries if there is no query, up to the limit. */
-export const recall: Does = async ({ world }, { project, call: { actor, parameters } }) => {
+export const recall: BuiltinFunction = async (
+  { world },
+  { project, call: { actor, parameters } },
+) => {
   const { query, limit = DEFAULT_LIMIT } = parameters as { query?: string; limit?: number }
   const page = await world.view(project, 'memory.entries', {
     id: actor.principal_id,

@@ -8,7 +8,7 @@ import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { act } from './act.ts'
-import type { Called, Does, Service } from './builtin.ts'
+import type { BuiltinFunction, Called, Service } from './builtin.ts'
 
 /** Maximum time in milliseconds to wait for the run of a published workflow to end. */
 const RESULT_TIMEOUT_MS = 120_000
@@ -60,7 +60,7 @@ const shown = ({
 })
 
 /** Starts a run without waiting for it. */
-export const startRun: Does = async (service, called) => {
+export const startRun: BuiltinFunction = async (service, called) => {
   const { workflow, input = {} } = called.call.parameters as {
     workflow: string
     input?: JsonObject
@@ -69,7 +69,7 @@ export const startRun: Does = async (service, called) => {
   return isRefusal(begun) ? begun : { ...begun, status: 'started' }
 }
 /** Reads a run of the project. */
-export const getRun: Does = async (service, { project, call }) => {
+export const getRun: BuiltinFunction = async (service, { project, call }) => {
   const id = String(call.parameters['run_id'])
   const run = isId(id, 'run')
     ? await look(service, project, id)
@@ -82,7 +82,7 @@ export const getRun: Does = async (service, { project, call }) => {
  * `RESULT_TIMEOUT_MS` continues, and can be read later.
  */
 export const callWorkflow =
-  (handle: string): Does =>
+  (handle: string): BuiltinFunction =>
   async (service, called) => {
     const { world } = service
     const { project, call, signal } = called

@@ -19,7 +19,7 @@ import type { RowQuestion } from '../../../protocol/queries/views.ts'
 import type { TableSchema } from '../../../protocol/tables/schema.ts'
 import { dataOfTexts, filterOfTexts } from '../../../protocol/tables/texts.ts'
 import { hasTexts, sentBy } from './act.ts'
-import type { Called, Does, Service } from './builtin.ts'
+import type { BuiltinFunction, Called, Service } from './builtin.ts'
 
 /** Maximum number of table names in the refusal of an unknown table. */
 const MAX_NAMES = 50
@@ -103,7 +103,7 @@ async function change<R>(
 }
 
 /** Inserts a row. The result is the row. */
-export const insertAction: Does = async (service, called) => {
+export const insertAction: BuiltinFunction = async (service, called) => {
   const given = await rowIn(service, called)
   if (isRefusal(given)) return given
   const { at, data } = given
@@ -113,7 +113,7 @@ export const insertAction: Does = async (service, called) => {
 /**
  * Inserts a row or changes the row that has the same identity. The result has `row` and `created`.
  */
-export const upsertAction: Does = async (service, called) => {
+export const upsertAction: BuiltinFunction = async (service, called) => {
   const given = await rowIn(service, called)
   if (isRefusal(given)) return given
   const { at, data } = given
@@ -121,7 +121,7 @@ export const upsertAction: Does = async (service, called) => {
   return isRefusal(done) ? done : { ...done }
 }
 /** Deletes a row. The result is empty. */
-export const deleteAction: Does = async (service, called) => {
+export const deleteAction: BuiltinFunction = async (service, called) => {
   const at = await tableIn(service, called)
   if (isRefusal(at)) return at
   const row_id = String(called.call.parameters['row_id'])
@@ -140,7 +140,7 @@ async function read<N extends 'table.query' | 'table.search'>(
     project: string,
     question: RowQuestion<N>,
   ) => ReturnType<typeof queryRows>,
-): ReturnType<Does> {
+): ReturnType<BuiltinFunction> {
   const { world } = service
   const at = await tableIn(service, called)
   if (isRefusal(at)) return at
@@ -160,8 +160,8 @@ async function read<N extends 'table.query' | 'table.search'>(
   return { items: page.items, ...paging, ...page.beside }
 }
 /** Reads the rows that match a filter. The result is a page. */
-export const queryAction: Does = (service, called) =>
+export const queryAction: BuiltinFunction = (service, called) =>
   read(service, called, 'table.query', queryRows)
 /** Searches rows by text. The result is a page. */
-export const searchAction: Does = (service, called) =>
+export const searchAction: BuiltinFunction = (service, called) =>
   read(service, called, 'table.search', searchRows)

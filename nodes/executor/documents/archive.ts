@@ -10,7 +10,7 @@ import { DocumentFault } from './fault.ts'
 /** Maximum decompressed size in bytes: of one member, and of all members that are read. */
 const ARCHIVE = { member: 32 * 1_048_576, bytes: 64 * 1_048_576 } as const
 /** Bytes of the archive that are read at a time. They decompress to about 16 MiB at most. */
-const CHUNK = 16_384
+const CHUNK_BYTES = 16_384
 
 /** The decompressed members of an archive by name. */
 export type Parts = ReadonlyMap<string, Uint8Array>
@@ -46,8 +46,8 @@ export function readParts(bytes: Uint8Array, wanted: RegExp): Parts {
   }
   unzip.register(UnzipInflate)
   try {
-    for (let at = 0; at < bytes.length; at += CHUNK)
-      unzip.push(bytes.subarray(at, at + CHUNK), at + CHUNK >= bytes.length)
+    for (let at = 0; at < bytes.length; at += CHUNK_BYTES)
+      unzip.push(bytes.subarray(at, at + CHUNK_BYTES), at + CHUNK_BYTES >= bytes.length)
   } catch (error) {
     if (error instanceof DocumentFault) throw error
     throw new DocumentFault(

@@ -22,7 +22,7 @@ const COMPOUND = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 
 /**
  * Returns the Markdown of an Office file, whose type is determined by its bytes. The Markdown is
- * cut at a maximum length; a sentence at the end then states that text was left out.
+ * cut at a maximum length. A sentence at the end then states that text was left out.
  * @throws {DocumentFault} with advice when the file cannot be converted.
  */
 export async function markdownOf(bytes: Uint8Array): Promise<string> {

@@ -17,7 +17,7 @@ export type Conversion = { readonly markdown: string } | { readonly error: strin
 export interface Converter {
   /**
    * Converts a file. Resolves with undefined when the file does not exist.
-   * @param read reads the bytes; resolves with undefined when the file does not exist.
+   * @param read reads the bytes. Resolves with undefined when the file does not exist.
    * @param signal ends the conversion.
    * @throws the error of `read`, and the reason of an aborted signal.
    */
@@ -49,7 +49,7 @@ const program = here.endsWith('.mjs')
 
 /**
  * Creates a converter.
- * @param later calls a function after a delay; returns a function that cancels the call.
+ * @param later calls a function after a delay. Returns a function that cancels the call.
  */
 export function createConverter(
   later: (ms: number, run: () => void) => () => void,

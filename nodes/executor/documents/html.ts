@@ -27,7 +27,7 @@ const heading = /^h([1-6])$/
 /** Matches the ids of notes and of references to notes, as `mammoth` writes them. */
 const note = /^#?(?:footnote|endnote)-(ref-)?/
 
-/** Wraps a text in marks; spaces at its ends stay outside the marks. */
+/** Wraps a text in marks. Spaces at its ends stay outside the marks. */
 function surround(text: string, before: string, after = before): string {
   const inner = text.trim()
   if (inner === '') return text

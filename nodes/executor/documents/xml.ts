@@ -8,7 +8,7 @@ import { DocumentFault } from './fault.ts'
 /** Maximum depth of nested elements. */
 const MAX_DEPTH = 256
 /** Bytes that are parsed at a time. */
-const CHUNK = 65_536
+const CHUNK_BYTES = 65_536
 
 /** The attributes of an element, by local name. */
 type Attributes = Readonly<Record<string, string | undefined>>
@@ -60,8 +60,8 @@ export function readXml(bytes: Uint8Array, part: string, handler: XmlHandler): v
   parser.on('text', text)
   parser.on('cdata', text)
   const decoder = new TextDecoder()
-  for (let at = 0; at < bytes.length; at += CHUNK) {
-    parser.write(decoder.decode(bytes.subarray(at, at + CHUNK), { stream: true }))
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+    parser.write(decoder.decode(bytes.subarray(at, at + CHUNK_BYTES), { stream: true }))
     if (handler.done?.()) return
   }
   parser.write(decoder.decode())

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { tokensOf } from '../../../protocol/tables/search.ts'
 import type { EmbedTexts } from './serve.ts'
 
+/** Number of dimensions of a vector. */
 const DIMENSIONS = 256
 const synonyms: readonly (readonly string[])[] = [
   ['car', 'cars', 'automobile', 'vehicle', 'auto'],

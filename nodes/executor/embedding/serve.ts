@@ -1,6 +1,6 @@
 /**
- * Answers requests for embeddings. The numbers of running and of waiting requests are bounded;
- * further requests fail with `busy`. Search queries and rows have separate bounds, so rows that are
+ * Answers requests for embeddings. The numbers of running and of waiting requests are bounded.
+ * Further requests fail with `busy`. Search queries and rows have separate bounds, so rows that are
  * embedded in the background do not delay queries.
  */
 import { createSemaphore } from '../../../gateway/files/semaphore.ts'

@@ -1,5 +1,5 @@
 /**
- * Removes inactive principals from channels. A disabled principal stays in direct messages; a
+ * Removes inactive principals from channels. A disabled principal stays in direct messages. A
  * principal that is active again stays in all of its channels.
  */
 import { isRefusal } from '../../../protocol/errors.ts'

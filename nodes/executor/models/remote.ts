@@ -1,5 +1,5 @@
 /**
- * Performs generations by sending requests to providers. A generation is one request; the tools
+ * Performs generations by sending requests to providers. A generation is one request. The tools
  * that the model calls are not executed here. Every error becomes a named fault. The queue
  * schedules retries, so they do not depend on the executor that made the failed attempt.
  */
@@ -67,7 +67,7 @@ async function speak(
       maxRetries: 0,
       abortSignal: watch.signal,
       providerOptions: optionsOf(access, request.reasoning_effort),
-      // The stream also reports the error; this handler keeps the library from printing it.
+      // The stream also reports the error. This handler keeps the library from printing it.
       onError: () => {},
       // The service never fetches a URL of a message. The provider receives the URL, or the attempt
       // fails.

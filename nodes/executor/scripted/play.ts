@@ -12,8 +12,9 @@ import { fill, fillAll, scopeOf, starsIn } from './template.ts'
 
 /** The course of an attempt. Times are in milliseconds. */
 export interface Play {
-  /** `delay` is the pause before the first chunk, `pace` the pause between two chunks. */
+  /** Pause before the first chunk. */
   readonly delay: number
+  /** Pause between two chunks. */
   readonly pace: number
   readonly chunks: readonly Delta[]
   /** The failure of the attempt. Before a broken connection, half of the chunks are shown. */

@@ -4,7 +4,7 @@
  */
 import { Value } from 'typebox/value'
 import { readYaml } from '../../../gateway/files/yaml.ts'
-import { ECHO, Script } from './script.ts'
+import { DEFAULT_SCRIPT, Script } from './script.ts'
 
 /** Maximum number of characters of a script. */
 const MAX_SCRIPT_LENGTH = 262_144
@@ -20,7 +20,7 @@ export function readScript(instructions: string): Script | { readonly wrong: str
     instructions,
     ...[...instructions.matchAll(fences)].map(([, inner = '']) => inner),
   ].find((text) => begins.test(text))
-  if (source === undefined) return ECHO
+  if (source === undefined) return DEFAULT_SCRIPT
   const read = readYaml(source, MAX_SCRIPT_LENGTH)
   if ('fault' in read) return { wrong: read.fault }
   const { value } = read

@@ -73,4 +73,4 @@ export type Rule = Static<typeof Rule>
 /** The rules of a script, in order. */
 export type Script = readonly Rule[]
 /** The rules for an agent without a script. */
-export const ECHO: Script = [{ say: 'You said: {{text}}' }]
+export const DEFAULT_SCRIPT: Script = [{ say: 'You said: {{text}}' }]

@@ -15,7 +15,7 @@ const MAX_CACHED = 32
 
 /**
  * Creates the speaker.
- * @param later calls a function after a number of milliseconds; the returned function cancels the
+ * @param later calls a function after a number of milliseconds. The returned function cancels the
  *   call.
  */
 export function scriptedSpeaker(later: (ms: number, run: () => void) => () => void): Speaker {

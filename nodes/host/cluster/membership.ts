@@ -14,7 +14,7 @@
  *     suspension for the silence of others.
  * M3. A node counts as having been away if its previous renewal is older than `FRESH_MS` when it
  *     renews its record. It then checks the ownership of its shards before it is `fresh` again. Its
- *     renewals do not wait for that check; otherwise a busy node would seem to be away because its
+ *     renewals do not wait for that check. Otherwise a busy node would seem to be away because its
  *     checks are slow.
  * M4. The registry may lose all records. A node whose record is missing counts as alive until its
  *     lease would have expired. A node's record lists the shards that it serves. If a shard's
@@ -58,8 +58,9 @@ export class Membership {
   /** Value of `#absences` at the start of the last ownership check. */
   #known = 0
   readonly #timers = new Set<() => void>()
-  /** The last renewal, and the next one if callers of `tell` wait for it. */
+  /** The last renewal. */
   #renewing: Promise<unknown> = Promise.resolve()
+  /** The next renewal, if callers of `tell` wait for it. */
   #announcing: Promise<void> | undefined
   #stopped = false
   #ended = 0
@@ -75,7 +76,7 @@ export class Membership {
 
   /**
    * Joins the cluster and keeps renewing the record of this node. Resolves when no other node can
-   * still consider itself alone; only then can this node rely on receiving messages (M5).
+   * still consider itself alone. Only then can this node rely on receiving messages (M5).
    * @param onRound called in every round, after the records were read.
    */
   async start(onRound: () => Promise<void>): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * Ensures that at most one process at a time runs under a node id. Every process is an instance
- * with a unique name; the record of a node contains the instance that has claimed the node id.
+ * with a unique name. The record of a node contains the instance that has claimed the node id.
  *
  * Invariants:
  * I1. An instance subscribes under its own name before it writes the record, so a claimant that

@@ -3,7 +3,7 @@ import type { Member } from './assignment.ts'
 import type { AboutNode, Instance } from './node-id.ts'
 
 /**
- * The record of a node. `listens` is set if the node answers presence probes; nodes of older
+ * The record of a node. `listens` is set if the node answers presence probes. Nodes of older
  * releases do not, and are not probed. `shards` lists the shards that the node serves, and `stops`
  * the reasons why it accepts no writes. `reads` is the newest envelope format that the node reads;
  * 1 if absent.

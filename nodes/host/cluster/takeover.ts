@@ -4,11 +4,11 @@
  *
  * Invariants:
  * T0. A shard whose fence cannot be stored, or whose journal lacks entries, serves reads only
- *     (`WriteGate`); if its state could not be read either, it serves no reads.
+ *     (`WriteGate`). If its state could not be read either, it serves no reads.
  * T1. The fence has a higher epoch than any envelope before it. A replay applies only envelopes
  *     before the fence.
- * T2. After the replay, every actor that changed since the `state` of the checkpoint is in memory;
- *     every other actor is fully described by its snapshot, or by its entries up to its last event
+ * T2. After the replay, every actor that changed since the `state` of the checkpoint is in memory.
+ *     Every other actor is fully described by its snapshot, or by its entries up to its last event
  *     in the index of ended actors.
  * T3. The effects after the checkpoint's `sequence` are performed again under their original ids,
  *     except obsolete messages. Entries up to the checkpoint's `state` are read for their effects

@@ -209,9 +209,11 @@ export class Batch {
         : undefined
     if (this.events - this.#before.events > MAX_EVENTS_PER_COMMAND)
       throw new Error(`one command caused more than ${MAX_EVENTS_PER_COMMAND} events`)
-    const told = tells && this.#tells(instance, tells, 0, command.command_id, origin, depth)
-    return told
-      ? told.then(() => this.#reply(instance, command, origin, decision.reply, entry, depth))
+    const pendingTells = tells && this.#tells(instance, tells, 0, command.command_id, origin, depth)
+    return pendingTells
+      ? pendingTells.then(() =>
+          this.#reply(instance, command, origin, decision.reply, entry, depth),
+        )
       : this.#reply(instance, command, origin, decision.reply, entry, depth)
   }
   /** Computes the reply after all tells were decided, and remembers it. */
@@ -235,7 +237,7 @@ export class Batch {
     return { reply }
   }
 
-  /** Decides the tells of a command in order, beginning with the one at `first`. */
+  /** Decides the tells of a command in order, beginning with the tell at `first`. */
   #tells(
     from: ActorInstance,
     tells: readonly Tell[],
@@ -245,8 +247,9 @@ export class Batch {
     depth: number,
   ): Promise<void> | undefined {
     for (let i = first; i < tells.length; i++) {
-      const told = this.#tell(from, tells[i] as Tell, `${id}/${i}`, origin, depth)
-      if (told) return told.then(() => this.#tells(from, tells, i + 1, id, origin, depth))
+      const pendingTells = this.#tell(from, tells[i] as Tell, `${id}/${i}`, origin, depth)
+      if (pendingTells)
+        return pendingTells.then(() => this.#tells(from, tells, i + 1, id, origin, depth))
     }
     return undefined
   }

@@ -14,7 +14,7 @@
  *     ended and can be read from the journal. In the second case, `state` does not pass the actor's
  *     changes until the actor is in the index of ended actors (`released.ts`).
  * K6. Rounds of storing never overlap, because each of two concurrent rounds would consider the
- *     actors of the other one stored.
+ *     actors of the other round stored.
  */
 import { sequenceOf } from '../../../protocol/entry.ts'
 import type { Deadlines } from '../effects/deadlines.ts'
@@ -52,8 +52,8 @@ const FIRST_SNAPSHOT_DELAY_MS = 2000
  */
 const BRIEF = { entries: 16, characters: 65_536 }
 /**
- * Milliseconds after which an idle actor is evicted. An actor with leases (`recover`) stays in memory
- * while it has a deadline.
+ * Milliseconds after which an idle actor is evicted. An actor with leases (`recover`) stays in
+ * memory while it has a deadline.
  */
 const IDLE_EVICTION_MS = 60_000
 /** An idle actor that is due to be woken within this number of milliseconds is not evicted. */
@@ -200,7 +200,7 @@ export class Checkpointer {
       })
       .then(() => this.#again())
   }
-  /** Runs a round after all earlier ones have ended. */
+  /** Runs a round after all earlier rounds have ended. */
   #next(all: boolean): Promise<void> {
     const round = this.#busy.then(() => this.#round(all))
     this.#busy = round.catch(() => {})

@@ -60,11 +60,9 @@ export class EndedIndex {
   readonly #context: ShardContext
   /** The segments that the next record lists. */
   #segments: readonly Segment[] = []
-  /**
-   * `#dropped`: segments that the next record does not list. `#free`: keys that new segments can
-   * reuse.
-   */
+  /** Segments that the next record does not list. */
   #dropped: Segment[] = []
+  /** Keys that new segments can reuse. */
   readonly #free: { readonly number: number; readonly revision: number }[] = []
   #written = 0
   /** Entries of the full segments that were read or written most recently. */

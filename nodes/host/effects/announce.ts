@@ -13,7 +13,7 @@ import {
   type Placed,
 } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'
-import { type EnvelopeWriter, LARGE } from '../memory/codec.ts'
+import { type EnvelopeWriter, MAX_INLINE_CHARACTERS } from '../memory/codec.ts'
 import { MAX_REPEATS } from '../memory/compact.ts'
 import type { Bus } from '../ports.ts'
 
@@ -56,9 +56,9 @@ function announceEntry(
   // Without its JSON, the entry may be larger than its written form, which contains each payload
   // once.
   const large =
-    part === undefined && size > LARGE / (MAX_REPEATS + 1)
-      ? JSON.stringify(entry).length > LARGE
-      : size > LARGE
+    part === undefined && size > MAX_INLINE_CHARACTERS / (MAX_REPEATS + 1)
+      ? JSON.stringify(entry).length > MAX_INLINE_CHARACTERS
+      : size > MAX_INLINE_CHARACTERS
   if (large) for (const chunk of chunksOf(one)) bus.publish(subject, chunk)
   else
     bus.publish(
@@ -99,7 +99,7 @@ export function chunksOf({ cursor, entry: { reply: _, ...rest } }: Placed): Plac
   }
   rest.events.forEach((event, index) => {
     const bytes = Buffer.byteLength(JSON.stringify(event))
-    if (size + bytes > LARGE) cut(index)
+    if (size + bytes > MAX_INLINE_CHARACTERS) cut(index)
     size += bytes
     if (bytes > MAX_WHOLE_BYTES) cut(index + 1, { stripped: true })
   })

@@ -2,7 +2,7 @@
  * The deadlines of a shard's actors. A due deadline is retained until it is set again, because a
  * checkpoint made before the actor was woken must still contain the deadline.
  */
-import { add, moved, type Order, removeAt } from '../../../actors/heap.ts'
+import { add, type Order, removeAt, restoreOrder } from '../../../actors/heap.ts'
 
 interface Deadline {
   at: number
@@ -28,7 +28,7 @@ export class Deadlines {
   get(key: string): number | undefined {
     return this.#pending.get(key)?.at ?? this.#handed.get(key)
   }
-  /** Sets the deadline of an actor; undefined clears it. */
+  /** Sets the deadline of an actor. Undefined clears it. */
   set(key: string, at: number | undefined): void {
     this.#handed.delete(key)
     const pending = this.#pending.get(key)
@@ -37,7 +37,7 @@ export class Deadlines {
       if (pending) this.#remove(pending)
     } else if (pending) {
       pending.at = at
-      moved(this.#heap, pending.place, byTime, undefined)
+      restoreOrder(this.#heap, pending.place, byTime, undefined)
     } else {
       const deadline = { at, key, place: this.#heap.length }
       this.#pending.set(key, deadline)

@@ -30,17 +30,17 @@ export interface Planned {
 
 /**
  * Returns the effects of an entry, in order.
- * @param bytes characters of the entry's JSON, when known.
+ * @param length characters of the entry's JSON, when known.
  */
-export function plan(context: ShardContext, placed: Placed, bytes = UNKNOWN): Planned[] {
+export function plan(context: ShardContext, placed: Placed, length = ASSUMED_LENGTH): Planned[] {
   const planned: Planned[] = []
-  eachEffect(context, placed, bytes, (one) => planned.push(one))
+  eachEffect(context, placed, length, (one) => planned.push(one))
   return planned
 }
 function eachEffect(
   { deps, partition, shard }: ShardContext,
   { cursor, entry }: Placed,
-  bytes: number,
+  length: number,
   visit: (planned: Planned) => void,
 ): void {
   const react = deps.kinds[entry.kind].react
@@ -58,7 +58,9 @@ function eachEffect(
         at: entry.origin.at,
         effect: effects[k] as Effect,
         size:
-          effects.length < MIN_MEASURED ? bytes / events.length : JSON.stringify(effects[k]).length,
+          effects.length < MIN_MEASURED
+            ? length / events.length
+            : JSON.stringify(effects[k]).length,
       })
   }
 }
@@ -69,8 +71,8 @@ function eachEffect(
  * insertion of 1000 rows, a message would have room for only one effect.
  */
 const MIN_MEASURED = 16
-/** Assumed size of an entry whose size is unknown. */
-const UNKNOWN = 64 * 1024
+/** Assumed number of characters of an entry whose length is unknown. */
+const ASSUMED_LENGTH = 64 * 1024
 
 /**
  * Maximum number of attempts to send a notification or to erase a value, over about three minutes.
@@ -140,8 +142,8 @@ export class Effects {
   }
   readonly #begin = (planned: Planned): void => this.#start(planned)
   /** Performs the effects of an entry that was just committed. */
-  perform(placed: Placed, bytes: number): void {
-    eachEffect(this.#context, placed, bytes, this.#begin)
+  perform(placed: Placed, length: number): void {
+    eachEffect(this.#context, placed, length, this.#begin)
   }
 
   /**

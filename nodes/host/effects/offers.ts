@@ -21,7 +21,7 @@ import { joinsLine } from '../../../actors/jobs/deliveries.ts'
 import type { Address, Command } from '../../../protocol/entry.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { lineOf, offerCapability, subjects } from '../../../protocol/subjects.ts'
-import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
+import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import type { Batch } from '../durability/batch.ts'
 import type { WriteGate } from '../durability/write-gate.ts'
 import { type ActorInstance, actorKey } from '../memory/actor-instance.ts'
@@ -155,16 +155,16 @@ export class Offers {
     { address: { project }, queue }: Matching,
     capability: string,
     jobs: readonly JobHeader[],
-  ): Taking | undefined {
+  ): OfferReply | undefined {
     const offer: Offer = { project, queue, jobs, source: this.#context.name, ahead: true }
     const ask = (subject: string) =>
-      this.#context.deps.bus.here(subject, offer) as Taking | undefined
+      this.#context.deps.bus.here(subject, offer) as OfferReply | undefined
     const taking = isServed(jobs) ? undefined : ask(subjects.offer(project, queue, capability))
     return isServed(jobs) || taking?.served
       ? ask(subjects.serve(project, queue, capability))
       : taking
   }
-  #claim(queue: Address, { gateway, takes }: Taking): Command {
+  #claim(queue: Address, { gateway, takes }: OfferReply): Command {
     const { clock, node } = this.#context.deps
     return {
       ...queue,
@@ -247,7 +247,7 @@ export class Offers {
     return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : undefined
   }
   /**
-   * Offers jobs of one capability. Returns true if all of them were taken; the queue may then have
+   * Offers jobs of one capability. Returns true if all of them were taken. The queue may then have
    * more.
    */
   async #offer({ address, queue }: Matching, { capability, jobs }: Group): Promise<boolean> {
@@ -274,7 +274,7 @@ export class Offers {
         served = true
         continue
       }
-      const taking = answer.answer as Taking
+      const taking = answer.answer as OfferReply
       measure.offer(left.length, taking.takes.length)
       if (taking.takes.length > 0) {
         await this.#requests.submit(this.#claim(address, taking))

@@ -19,7 +19,7 @@ import type { Planned } from './effects.ts'
 /** Maximum number of tells in one message. */
 const MAX_TELLS = 64
 /** Number of characters of a message after which no more tells are added. */
-const MAX_CHARACTERS = 512 * 1024
+const MAX_LENGTH = 512 * 1024
 /**
  * Milliseconds to wait for an answer. The time is short, because a message or its answer may be
  * lost, and the checkpoint waits for the answer.
@@ -27,7 +27,7 @@ const MAX_CHARACTERS = 512 * 1024
 const ANSWER_TIMEOUT_MS = 3000
 
 interface OutboxCallbacks {
-  /** Whether the shard is given up; nothing more is sent then. */
+  /** Whether the shard is given up. Nothing more is sent then. */
   isStopped(): boolean
   /** Called when a tell was decided, or sending was abandoned. */
   done(planned: Planned): void
@@ -68,7 +68,7 @@ export class Outbox {
   #next(): Planned[] {
     let count = 0
     for (
-      let room = MAX_CHARACTERS;
+      let room = MAX_LENGTH;
       count < this.#waiting.length && count < MAX_TELLS && room > 0;
       count++
     )
@@ -123,7 +123,9 @@ export class Outbox {
       )
     }
   }
-  /** Tries once to send commands. Returns the answers; an empty list if the shard did not respond. */
+  /**
+   * Tries once to send commands. Returns the answers; an empty list if the shard did not respond.
+   */
   async #attempt(
     partition: number,
     shard: number,

@@ -23,7 +23,7 @@ import {
   relive,
   restore,
 } from './actor-instance.ts'
-import { Past } from './past.ts'
+import { ActorHistory } from './past.ts'
 
 /** Assumed maximum delay of a message in milliseconds: twice the default `BATON_DEADLINE`. */
 const MAX_MESSAGE_DELAY_MS = 30_000
@@ -53,7 +53,7 @@ export class Unreadable extends Error {}
 export class ActorCache {
   readonly #deps: HostDeps
   readonly #partition: number
-  readonly #journal: Past
+  readonly #journal: ActorHistory
   #since = Number.NEGATIVE_INFINITY
   readonly #instances = new TransientMap<string, ActorInstance>()
   /**
@@ -68,9 +68,11 @@ export class ActorCache {
   readonly #ended: (key: string) => Promise<readonly number[]>
   readonly #wanted: () => boolean
   readonly #came: () => void
-  /** The last check for lost state, its start time, and the next check until it starts. */
+  /** The last check for lost state. */
   #look: Promise<unknown> = Promise.resolve()
+  /** Start time of the last check, in monotonic milliseconds. */
   #lookedAt = Number.NEGATIVE_INFINITY
+  /** The next check, until it starts. */
   #nextLook: Promise<void> | undefined
   #failed: unknown
 
@@ -90,7 +92,7 @@ export class ActorCache {
   ) {
     this.#deps = deps
     this.#partition = partition
-    this.#journal = new Past(deps, partition)
+    this.#journal = new ActorHistory(deps, partition)
     this.#confirm = confirm
     this.#ended = ended
     this.#wanted = wanted

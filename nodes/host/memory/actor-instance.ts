@@ -13,7 +13,10 @@ import { type Address, lastCursor, type Placed } from '../../../protocol/entry.t
 const MAX_UNKEYED = 256
 /** Milliseconds for which commands with a client's idempotency key are remembered. */
 const KEYED_MS = 24 * 3_600_000
-/** Number of remembered commands above which the oldest commands with a key are dropped sooner. */
+/**
+ * Maximum number of remembered commands. Beyond it, the oldest commands with a key are dropped
+ * before `KEYED_MS` has passed.
+ */
 const MAX_REMEMBERED = 10_000
 /**
  * Number of commands between two searches for commands to forget. Searches are infrequent, because
@@ -22,7 +25,7 @@ const MAX_REMEMBERED = 10_000
 const LOOK_EVERY = 64
 
 /** Placeholder for a reply that is computed again when its command is repeated. */
-export const ANEW = '\u0000anew'
+export const RECOMPUTED_REPLY = '\u0000anew'
 
 interface Remembered {
   readonly reply: unknown
@@ -46,21 +49,17 @@ export interface ActorInstance extends Address {
   taken: Map<string, readonly [number, number]> | undefined
   /** Sequence of the first envelope with entries that no stored snapshot covers; 0 when none. */
   dirty: number
-  /**
-   * Characters of the entries since the last snapshot, and the size of that snapshot in bytes; 0
-   * when there is none.
-   */
+  /** Number of characters of the entries since the last snapshot. */
   grown: number
+  /** Size of the last snapshot in bytes; 0 when there is no snapshot. */
   stored: number
   /** Number of entries since the last stored snapshot. */
   entries: number
   /** Last known revision of the stored snapshot; 0 when there is none. */
   revision: number
-  /**
-   * When the actor entered memory and when it was last used, in monotonic milliseconds
-   * (`Clock.elapsed`).
-   */
+  /** Time at which the actor entered memory, in monotonic milliseconds (`Clock.elapsed`). */
   readonly born: number
+  /** Time at which the actor was last used, in monotonic milliseconds. */
   used: number
   /** Whether a snapshot of the actor is being written. */
   saving: boolean
@@ -99,10 +98,10 @@ export const newInstance = (address: Address, actor: AnyActor, now: number): Act
  * @param computed whether the reply was computed from the state.
  */
 export const kept = ({ actor }: ActorInstance, reply: unknown, computed: boolean): unknown =>
-  actor.naturallyIdempotent ? undefined : computed && actor.replayReply ? ANEW : reply
+  actor.naturallyIdempotent ? undefined : computed && actor.replayReply ? RECOMPUTED_REPLY : reply
 /** Returns the reply to a repeat of a remembered command. */
 export const repeated = ({ actor, state }: ActorInstance, { reply }: Remembered): unknown =>
-  reply === ANEW ? actor.replayReply?.(state as never) : (reply ?? undefined)
+  reply === RECOMPUTED_REPLY ? actor.replayReply?.(state as never) : (reply ?? undefined)
 
 /** Remembers a command's reply, and forgets the oldest commands beyond the limits. */
 function remember(

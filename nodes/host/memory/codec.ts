@@ -1,7 +1,7 @@
 /**
- * Encodes and decodes envelopes. If the JSON of an entry is longer than `LARGE`, its events and
- * reply are stored as a value in the object store. The entry then contains the name of the value
- * instead. The value is stored before the envelope that refers to it is appended.
+ * Encodes and decodes envelopes. If the JSON of an entry is longer than `MAX_INLINE_CHARACTERS`,
+ * its events and reply are stored as a value in the object store. The entry then contains the name
+ * of the value instead. The value is stored before the envelope that refers to it is appended.
  *
  * Format 1 is the JSON of the envelope. Format 2 is the byte `COMPRESSED`, which no JSON text
  * begins with, and the same JSON as raw DEFLATE data (RFC 1951). The entries of a commit repeat
@@ -12,10 +12,10 @@ import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Entry, Envelope, Event } from '../../../protocol/entry.ts'
 import type { Blobs } from '../ports.ts'
-import { CompactWriter, isCompact, type Outside, restore } from './compact.ts'
+import { CompactWriter, type EventsReference, isCompact, restore } from './compact.ts'
 
 /** Characters of JSON above which the content of an entry is stored outside the journal. */
-export const LARGE = 256 * 1024
+export const MAX_INLINE_CHARACTERS = 256 * 1024
 /** The newest format that this release reads and writes. */
 export const NEWEST_FORMAT = 3
 export type EnvelopeFormat = 1 | 2 | typeof NEWEST_FORMAT
@@ -24,18 +24,18 @@ const ANNOUNCED_FORMAT = 2
 
 /** First byte of an envelope of format 2. */
 const COMPRESSED = 2
-/** Level 1 is the fastest; higher levels save few bytes, because most matches are long. */
+/** Level 1 is the fastest. Higher levels save few bytes, because most matches are long. */
 const DEFLATE = { level: 1 } as const
 /**
  * Characters of JSON below which an envelope is not compressed. Preparing the compressor takes as
  * long as compressing 25 KB, and an idle shard commits one small envelope at a time.
  */
-const COMPRESSED_FROM = 16 * 1024
+const MIN_COMPRESSED_LENGTH = 16 * 1024
 /**
  * Characters of JSON above which the compression runs in libuv's threads, so that the event loop is
  * not blocked.
  */
-const COMPRESSED_APART_FROM = 96 * 1024
+const MIN_THREADED_LENGTH = 96 * 1024
 const deflateApart = promisify(deflateRaw)
 
 type Head = Pick<Envelope, 'epoch' | 'prev'>
@@ -44,7 +44,7 @@ export interface EnvelopeWriter {
   /** Adds an entry. Returns the number of characters of its JSON. */
   add(entry: Entry): number
   /** Replaces the content of an entry by the name of the value that contains it. */
-  moveOut(index: number, entry: Entry, outside: Outside): void
+  moveOut(index: number, entry: Entry, outside: EventsReference): void
   /** Returns the JSON of an entry, if the JSON of the envelope contains it. */
   part(index: number): string | undefined
   /** Returns the JSON of the envelope. */
@@ -59,7 +59,7 @@ class PlainWriter implements EnvelopeWriter {
     this.#parts.push(part)
     return part.length
   }
-  moveOut(index: number, { events: _, reply: __, ...rest }: Entry, outside: Outside): void {
+  moveOut(index: number, { events: _, reply: __, ...rest }: Entry, outside: EventsReference): void {
     this.#parts[index] = JSON.stringify({ ...rest, events: outside })
   }
   part(index: number): string | undefined {
@@ -85,6 +85,7 @@ export const formatOf = (
   FORMATS.find(
     (format) => format <= limit && !(announced && format > ANNOUNCED_FORMAT) && allRead(format),
   ) ?? 1
+/** The formats of envelopes above 1, newest first. */
 const FORMATS: readonly EnvelopeFormat[] = [3, 2]
 
 /** Returns the writer of an envelope in a format. */
@@ -111,7 +112,7 @@ export async function envelopeJson(
   blobs: Blobs,
 ): Promise<string> {
   for (let i = 0; i < entries.length; i++) {
-    if ((sizes[i] as number) <= LARGE) continue
+    if ((sizes[i] as number) <= MAX_INLINE_CHARACTERS) continue
     const entry = entries[i] as Entry
     const { events, reply } = entry
     const blob = `${name}.${i}`
@@ -128,9 +129,9 @@ export async function encode(
   json: string,
   format: EnvelopeFormat = NEWEST_FORMAT,
 ): Promise<Uint8Array> {
-  if (format === 1 || json.length < COMPRESSED_FROM) return Buffer.from(json)
+  if (format === 1 || json.length < MIN_COMPRESSED_LENGTH) return Buffer.from(json)
   const packed =
-    json.length < COMPRESSED_APART_FROM
+    json.length < MIN_THREADED_LENGTH
       ? deflateRawSync(json, DEFLATE)
       : await deflateApart(json, DEFLATE)
   const data = new Uint8Array(packed.length + 1)
@@ -192,7 +193,7 @@ export async function decode(
   const entries = await Promise.all(
     envelope.entries.map(async (entry): Promise<Entry> => {
       if (Array.isArray(entry.events)) return entry
-      const { blob } = entry.events as unknown as Outside
+      const { blob } = entry.events as unknown as EventsReference
       const value = await blobs.get(blob)
       if (!value)
         throw new Error(`journal: the large value ${blob} is missing from the object store`)

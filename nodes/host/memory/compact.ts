@@ -29,7 +29,7 @@ type Fields = Readonly<Record<string, unknown>>
  * Replaces the events of an entry in its JSON, if the events are stored as a value in the object
  * store.
  */
-export interface Outside {
+export interface EventsReference {
   readonly blob: string
   readonly count: number
 }
@@ -41,7 +41,7 @@ type CompactEntry = readonly [
   name: string,
   origin: number,
   prev: number,
-  events: readonly Event[] | Outside,
+  events: readonly Event[] | EventsReference,
   fingerprint?: string,
 ]
 /**
@@ -72,11 +72,9 @@ function isHidden(kind: Kind, event: Event & Fields): boolean {
 
 /** Writes the entries of one envelope. */
 export class CompactWriter {
-  /**
-   * The JSON of each entry without the data that is hidden from views, and the JSON of the hidden
-   * data.
-   */
+  /** The JSON of each entry, without the data that is hidden from views. */
   readonly #entries: string[] = []
+  /** The JSON of the data of each entry that is hidden from views. */
   readonly #hidden: string[] = []
   readonly #projects: string[] = []
   readonly #actors: string[] = []
@@ -98,7 +96,7 @@ export class CompactWriter {
     this.#hidden.push(rest)
     return text.length + rest.length
   }
-  moveOut(index: number, entry: Entry, outside: Outside): void {
+  moveOut(index: number, entry: Entry, outside: EventsReference): void {
     this.#entries[index] = this.#textOf(entry, outside)
     this.#hidden[index] = '0'
   }
@@ -111,7 +109,7 @@ export class CompactWriter {
     )
   }
 
-  #textOf(entry: Entry, events: readonly Event[] | Outside): string {
+  #textOf(entry: Entry, events: readonly Event[] | EventsReference): string {
     const { project, kind, id, command, origin, prev } = entry
     const fields: CompactEntry = [
       this.#project(project),

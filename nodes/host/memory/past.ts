@@ -21,7 +21,7 @@ const MAX_ENVELOPES = 8
 /** Thrown when a needed entry was deleted on purpose, with the beginning of the journal. */
 class Deleted extends Error {}
 
-export class Past {
+export class ActorHistory {
   readonly #deps: Pick<HostDeps, 'journal' | 'blobs' | 'log'>
   readonly #partition: number
   /** The envelopes that were read last, by sequence. */

@@ -10,7 +10,7 @@
  */
 import type { HostTask } from '../../../protocol/environments/commands.ts'
 import type { Clock } from '../../host/ports.ts'
-import { conceal, secretsOf } from '../conceal.ts'
+import { redactSecrets, secretsOf } from '../conceal.ts'
 import { isLoopback } from '../loopback.ts'
 import { type Presence, type Provider, ProviderFault, type WorkerLaunch } from '../provider.ts'
 import {
@@ -39,7 +39,7 @@ export interface DockerOptions extends ContainerSettings {
 /** Milliseconds without progress after which the download of an image fails. */
 const PULL_SILENCE_MS = 180_000
 /** Maximum number of characters of output that a fault contains. */
-const MAX_OUTPUT = 500
+const MAX_OUTPUT_LENGTH = 500
 
 interface Labelled {
   readonly Labels: Labels | null
@@ -154,7 +154,7 @@ function providerOf(
       return await run(nameOf(task.environment_id), container, signal)
     } catch (error) {
       if (!(error instanceof ProviderFault)) throw error
-      throw new ProviderFault(conceal(error.message, secretsOf(launch)))
+      throw new ProviderFault(redactSecrets(error.message, secretsOf(launch)))
     }
   }
 
@@ -175,7 +175,7 @@ function providerOf(
     const error = /"error":\s*("(?:[^"\\]|\\.)*")/.exec(output)?.[1]
     if (error !== undefined)
       throw new ProviderFault(
-        `The image ${image} cannot be downloaded: ${(JSON.parse(error) as string).slice(0, MAX_OUTPUT)}`,
+        `The image ${image} cannot be downloaded: ${(JSON.parse(error) as string).slice(0, MAX_OUTPUT_LENGTH)}`,
       )
   }
 
@@ -199,7 +199,7 @@ function providerOf(
         if (read<{ readonly StatusCode: number }>(waited).StatusCode === 0) return
         const { content } = await readLog(engine, container, 'stderr', {
           tail: 10,
-          max_bytes: MAX_OUTPUT,
+          max_bytes: MAX_OUTPUT_LENGTH,
         })
         throw new ProviderFault(`The image ${image} cannot be used: ${content.trim()}`)
       } finally {

@@ -1,7 +1,7 @@
 /**
  * A client of a container engine, Docker or Podman, over its Unix socket. The client uses Docker's
  * API, which Podman also supports. Requests contain no API version, so each engine uses its own
- * version. This module handles only HTTP; the caller interprets the responses.
+ * version. This module handles only HTTP. The caller interprets the responses.
  */
 import { type IncomingMessage, request } from 'node:http'
 import { watchdog } from '../../../client/watchdog.ts'
@@ -10,9 +10,9 @@ import { ProviderFault } from '../provider.ts'
 /** Default number of milliseconds without data after which a request fails. */
 const SILENCE_MS = 60_000
 /** Maximum size of a response in bytes. */
-const MAX_ANSWER = 16 * 1024 * 1024
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 /** Maximum number of characters of the engine's message that a fault contains. */
-const MAX_MESSAGE = 500
+const MAX_MESSAGE_LENGTH = 500
 
 interface EngineRequest {
   readonly query?: Readonly<Record<string, string>>
@@ -61,7 +61,7 @@ function faultOf({ status, body }: EngineAnswer): string {
   try {
     const { message } = JSON.parse(body.toString()) as { readonly message?: unknown }
     if (typeof message === 'string')
-      return `The container engine refused: ${message.slice(0, MAX_MESSAGE)}`
+      return `The container engine refused: ${message.slice(0, MAX_MESSAGE_LENGTH)}`
   } catch {
     // The body is not JSON.
   }
@@ -95,7 +95,7 @@ export function createEngine(socket: string): Engine {
             answer.destroy()
           }
           size += part.length
-          if (!good && size <= MAX_ANSWER) refusal.push(part)
+          if (!good && size <= MAX_RESPONSE_BYTES) refusal.push(part)
         })
         answer.on('end', () => {
           if (good || accepts.includes(status)) return resolve(status)
@@ -150,13 +150,13 @@ export function createEngine(socket: string): Engine {
         path,
         (part) => {
           size += part.length
-          if (size <= MAX_ANSWER) parts.push(part)
+          if (size <= MAX_RESPONSE_BYTES) parts.push(part)
         },
         options,
       )
-      if (size > MAX_ANSWER)
+      if (size > MAX_RESPONSE_BYTES)
         throw new ProviderFault(
-          `The answer of the container engine is larger than ${MAX_ANSWER} bytes.`,
+          `The answer of the container engine is larger than ${MAX_RESPONSE_BYTES} bytes.`,
         )
       return { status, body: Buffer.concat(parts) }
     },

@@ -10,7 +10,7 @@ type Bounds = Pick<LogRequest, 'tail' | 'max_bytes'>
 type Log = { readonly content: string; readonly truncated: boolean }
 
 /** Maximum size in bytes of a worker's log file that is read. */
-const MAX_FILE = 32 * 1024 * 1024
+const MAX_FILE_BYTES = 32 * 1024 * 1024
 
 /**
  * Reads the end of a log of a running or ended container. The log `bootstrap` is composed from the
@@ -57,7 +57,7 @@ async function readFile(engine: Engine, container: string, bounds: Bounds): Prom
       rest = head.subarray(BLOCK)
       // A program in the environment may have replaced the file with a link or a folder.
       left = entry && entry !== 'end' && entry.file ? entry.size : 0
-      tooLarge = left > MAX_FILE
+      tooLarge = left > MAX_FILE_BYTES
       if (tooLarge) return false
     }
     const content = rest.subarray(0, left)
@@ -70,7 +70,7 @@ async function readFile(engine: Engine, container: string, bounds: Bounds): Prom
     accepts: [404],
   })
   return tooLarge
-    ? { content: `[the log is larger than ${MAX_FILE} bytes]\n`, truncated: true }
+    ? { content: `[the log is larger than ${MAX_FILE_BYTES} bytes]\n`, truncated: true }
     : kept.end()
 }
 

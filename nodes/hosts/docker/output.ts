@@ -4,7 +4,8 @@
  * content.
  */
 
-const HEADER = 8
+/** Size of the header of a frame in bytes. */
+const HEADER_BYTES = 8
 
 /** Returns a function that receives bytes as they arrive and forwards the content of the frames. */
 export function createOutputDecoder(onData: (part: Buffer) => void): (part: Buffer) => void {
@@ -20,10 +21,10 @@ export function createOutputDecoder(onData: (part: Buffer) => void): (part: Buff
         at += size
         continue
       }
-      const more = part.subarray(at, at + HEADER - header.length)
+      const more = part.subarray(at, at + HEADER_BYTES - header.length)
       header = Buffer.concat([header, more])
       at += more.length
-      if (header.length < HEADER) return
+      if (header.length < HEADER_BYTES) return
       left = header.readUInt32BE(4)
       header = Buffer.alloc(0)
     }

@@ -13,9 +13,12 @@ import type { WorkerExit } from '../provider.ts'
 import { label } from './container.ts'
 import { type Engine, filters, read } from './engine.ts'
 
+/**
+ * First and maximum back-off in milliseconds before the connection to the engine is opened again.
+ */
 const RETRY = { first: 500, last: 10_000 } as const
 /** Maximum length of a line of events. */
-const MAX_LINE = 1024 * 1024
+const MAX_LINE_LENGTH = 1024 * 1024
 
 interface FollowedWorker {
   readonly project: string
@@ -107,7 +110,7 @@ export function watchWorkers(
     }
     const onData = (part: Buffer): void => {
       const lines = (rest + part.toString()).split('\n')
-      rest = (lines.pop() ?? '').slice(0, MAX_LINE)
+      rest = (lines.pop() ?? '').slice(0, MAX_LINE_LENGTH)
       for (const line of lines) event(line)
     }
     const options = { query, signal: stopped.signal, silence_ms: 0 }

@@ -13,7 +13,7 @@ import { orAborted } from '../../../client/watchdog.ts'
 import { backoffMs, sleep } from '../../../gateway/timing.ts'
 import type { Clock } from '../../host/ports.ts'
 import type { Failed, Post, Received } from '../../outbound/post.ts'
-import { conceal } from '../conceal.ts'
+import { redactSecrets } from '../conceal.ts'
 import { ProviderFault } from '../provider.ts'
 
 type Operation = 'create' | 'wake' | 'exec' | 'destroy' | 'logs' | 'inspect'
@@ -32,6 +32,7 @@ interface Call<S extends TSchema> {
 }
 export interface Client {
   /**
+   * Sends a request to the service, and returns its response.
    * @returns undefined when the service responds with 404 and the call allows it.
    * @throws ProviderFault when the service refuses or does not complete the request, or when the
    *   call is aborted.
@@ -56,17 +57,19 @@ const RETRY_MS = { first: 500, last: 10_000 } as const
 const PAUSE_MS = { default: 2000, min: 100, max: 30_000 } as const
 /** Maximum total of these pauses in one call, in milliseconds. */
 const MAX_PAUSES_MS = 30 * 60_000
-const MAX_ANSWER = 4 * 1024 * 1024
-const MAX_MESSAGE = 500
+/** Default maximum size of a response in bytes. */
+const MAX_RESPONSE_BYTES = 4 * 1024 * 1024
+/** Maximum length in characters of an error message of the provider. */
+const MAX_MESSAGE_LENGTH = 500
 
 const Refused = Type.Object({ error: Type.Object({ message: Type.String() }) })
 
 export function createClient({ name, url, secret, post, clock }: ClientOptions): Client {
   const fault = (sentence: string, secrets: readonly string[]) =>
-    new ProviderFault(`The provider ${name} ${conceal(sentence, [secret, ...secrets])}`)
+    new ProviderFault(`The provider ${name} ${redactSecrets(sentence, [secret, ...secrets])}`)
   return {
     async call(operation, call) {
-      const { body, answer, key, signal, secrets = [], max_bytes = MAX_ANSWER } = call
+      const { body, answer, key, signal, secrets = [], max_bytes = MAX_RESPONSE_BYTES } = call
       const aborted = signal ?? new AbortController().signal
       const pause = (ms: number) => orAborted(sleep(clock, ms), aborted)
       const text = JSON.stringify(body)
@@ -141,7 +144,7 @@ function messageOf(got: Received | Failed): string {
   if ('failed' in got) return `${got.message}.`
   const value = parse(got.body)
   return Value.Check(Refused, value)
-    ? value.error.message.slice(0, MAX_MESSAGE)
+    ? value.error.message.slice(0, MAX_MESSAGE_LENGTH)
     : `status ${got.status}.`
 }
 function whereOf(schema: TSchema, value: unknown): string {

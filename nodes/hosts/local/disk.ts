@@ -12,6 +12,7 @@ const FILE_BYTES = 1024
 const MEASURING_SHARE = 1 / 20
 /** Limits of the pause between two measurements, in milliseconds. */
 export const MEASURE_MS = { least: 5000, most: 60_000 } as const
+/** Maximum duration of one measurement in milliseconds. */
 const MEASURE_TIMEOUT_MS = 120_000
 
 /** Runs a program. Returns the number at the start of its output; undefined if there is none. */

@@ -31,10 +31,9 @@ export interface Control {
    * Id of the environment's own user and group. If absent, the user and group of the host are used.
    */
   readonly uid?: number
-  /**
-   * The number and the outermost process of the running worker; absent when no worker is running.
-   */
+  /** The number of the running worker; absent when no worker is running. */
   readonly generation?: number
+  /** The outermost process of the running worker; absent when no worker is running. */
   readonly supervisor?: ProcessId
 }
 export interface Folders {
@@ -56,6 +55,7 @@ export interface Folders {
 }
 /** Milliseconds to wait for another process that uses the folder, but may be about to end. */
 const OWNER_TIMEOUT_MS = 10_000
+/** Milliseconds between two checks whether the other process has ended. */
 const LOOK_MS = 50
 const REMOVED = '.removed-'
 const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/

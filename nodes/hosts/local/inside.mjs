@@ -13,6 +13,7 @@ import { closeSync, readdirSync, readFileSync } from 'node:fs'
 import { connect, createServer, Socket } from 'node:net'
 import { constants } from 'node:os'
 
+/** File descriptor of the control connection to the host. */
 const CONTROL = 4
 /** Milliseconds between SIGHUP and SIGKILL after the host has ended. */
 const GRACE_MS = 2000

@@ -41,9 +41,9 @@ export interface IsolationParts {
 }
 
 /** Maximum size of each file system in memory, in bytes. */
-const MEMORY_FILES = 512 * 2 ** 20
+const TMPFS_BYTES = 512 * 2 ** 20
 export const memoryFiles = ({ memory_bytes, disk_bytes }: ResourceLimits): number =>
-  Math.min(MEMORY_FILES, Math.floor(memory_bytes / 4), disk_bytes)
+  Math.min(TMPFS_BYTES, Math.floor(memory_bytes / 4), disk_bytes)
 /** Maximum number of open files of one process. */
 const MAX_OPEN_FILES = 16_384
 /**
@@ -55,6 +55,7 @@ const UID_RANGES: readonly UidRange[] = [
   { first: 1_900_000_000, count: 200_000_000 },
   { first: 30_000, count: 30_000 },
 ]
+/** Maximum duration in milliseconds of a check for an isolation method. */
 const PROBE_TIMEOUT_MS = 20_000
 
 /** Returns the path of a program; undefined when it is not installed. */
@@ -198,7 +199,10 @@ export async function openIsolation(
     ...(uids && { uids }),
   }
   const missing: string[] = []
-  /** Each function tries one kind, and resolves with the isolation or why it cannot be used. */
+  /**
+   * Functions that each try one kind of isolation. They resolve with the isolation, or with the
+   * reason why it cannot be used.
+   */
   const tries: Readonly<Record<IsolationKind, () => Promise<Isolation | string>>> = {
     sandbox: async () => {
       if (process.platform !== 'linux') return 'bubblewrap exists for Linux only'

@@ -41,15 +41,18 @@ export interface Hierarchy {
   readonly folders: Readonly<Partial<Record<Controller, string>>>
 }
 
+/** Period in microseconds for which the CPU quota of a control group applies. */
 const PERIOD_US = 100_000
+/** Number of attempts to remove a control group that is still in use. */
 const REMOVE_TRIES = 100
+/** Milliseconds between two of these attempts. */
 const REMOVE_WAIT_MS = 10
 
 const read = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')
 
 /** Finds the groups of this process, without changing them. */
 async function hierarchies(): Promise<readonly Hierarchy[]> {
-  /** Paths in the hierarchies, by controller; version 2 has the name ''. */
+  /** Paths in the hierarchies, by controller. Version 2 has the name ''. */
   const paths = new Map<string, string>()
   for (const line of (await read('/proc/self/cgroup')).trim().split('\n')) {
     const [, names = '', ...path] = line.split(':')

@@ -25,7 +25,7 @@ export interface Belonging {
 export const MARKER = 'BATON_LOCAL_ENVIRONMENT'
 /** Milliseconds within which killed processes must end. */
 const END_TIMEOUT_MS = 10_000
-/** Milliseconds between two checks whether they have ended. */
+/** Milliseconds between two checks whether the processes have ended. */
 const CHECK_EVERY_MS = 10
 
 const read = (path: string): Promise<string> => readFile(path, 'latin1').catch(() => '')
@@ -35,7 +35,7 @@ export async function identify(pid: number): Promise<ProcessId | undefined> {
   const stat = await read(`/proc/${pid}/stat`)
   // The name of the program is in parentheses and may contain anything.
   const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  // The start time is field 22; the state is field 3.
+  // The start time is field 22. The state is field 3.
   const started = fields[18]
   return started === undefined || state === 'Z' || state === 'X' ? undefined : { pid, started }
 }

@@ -1,6 +1,6 @@
 /**
  * The provider `local`: each environment is a folder of this machine with a supervised worker
- * process, in a sandbox if possible. Workers end when the process of the host ends; environments
+ * process, in a sandbox if possible. Workers end when the process of the host ends. Environments
  * stay.
  *
  * Invariants:

@@ -45,6 +45,7 @@ export const GATEWAY_SOCKET = 'gateway.sock'
 export const PROXY_SOCKET = 'proxy.sock'
 /** Maximum number of concurrent connections through each socket. */
 const MAX_CONNECTIONS = 256
+/** Milliseconds within which a connection to the destination must be established. */
 const CONNECT_TIMEOUT_MS = 15_000
 
 /** Hop-by-hop headers, which are not forwarded. */

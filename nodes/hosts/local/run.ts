@@ -13,7 +13,7 @@ import type { Groups, ResourceLimits } from './limits.ts'
 import { openLog } from './logs.ts'
 import { type Belonging, endProcesses, MARKER, type ProcessId } from './processes.ts'
 import { openRelay } from './relay.ts'
-import { forwards, inside, sandboxCommand, userCommand, writeConfiguration } from './sandbox.ts'
+import { forwards, SANDBOX, sandboxCommand, userCommand, writeConfiguration } from './sandbox.ts'
 import { startProcess, type WorkerProcess } from './worker.ts'
 
 /** The settings and resources that all environments of a provider share. */
@@ -62,9 +62,9 @@ const MIB = 2 ** 20
 function variablesOf({ place, control, launch }: RunParts, command: readonly string[]) {
   const sandboxed = place.isolation.kind === 'sandbox'
   const folder = join(place.root, control.environment_id)
-  const workspace = sandboxed ? inside.workspace : join(folder, 'workspace')
+  const workspace = sandboxed ? SANDBOX.workspace : join(folder, 'workspace')
   const gateway = new URL(launch.gateway_url)
-  const proxy = `http://127.0.0.1:${inside.proxy_port}`
+  const proxy = `http://127.0.0.1:${SANDBOX.proxy_port}`
   // Programs connect to each other without the proxy, unless a repository host has this address.
   const direct = ['localhost', '127.0.0.1', '::1'].filter(
     (name) => !launch.allowed_hosts.some((host) => host.startsWith(`${name}:`)),
@@ -88,13 +88,13 @@ function variablesOf({ place, control, launch }: RunParts, command: readonly str
     USER: 'worker',
     LOGNAME: 'worker',
     SHELL: '/bin/bash',
-    HOME: sandboxed ? inside.home : join(folder, 'home'),
+    HOME: sandboxed ? SANDBOX.home : join(folder, 'home'),
     TMPDIR: sandboxed ? '/tmp' : join(folder, 'tmp'),
     [launch.url_variable]: sandboxed
-      ? `http://127.0.0.1:${inside.gateway_port}${gateway.pathname.replace(/\/$/, '')}`
+      ? `http://127.0.0.1:${SANDBOX.gateway_port}${gateway.pathname.replace(/\/$/, '')}`
       : launch.gateway_url,
     [launch.workspace_variable]: workspace,
-    [launch.log_variable]: sandboxed ? inside.logs : join(folder, 'worker/logs'),
+    [launch.log_variable]: sandboxed ? SANDBOX.logs : join(folder, 'worker/logs'),
     [MARKER]: `${place.name}/${control.environment_id}/${launch.generation}`,
     BATON_INSIDE: JSON.stringify({
       command,
@@ -175,7 +175,7 @@ export async function runWorker(parts: RunParts): Promise<Running> {
           ...isolationCommand(parts, readable),
           ...limitCommand(isolation, limits, place.groups),
           process.execPath,
-          sandboxed ? inside.program : place.program,
+          sandboxed ? SANDBOX.program : place.program,
         ],
         variables: variablesOf(parts, command),
         ...(filter && { filter: filter.fd }),

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { GATEWAY_SOCKET, PROXY_SOCKET } from './relay.ts'
 
 /** Paths and ports inside a sandbox. */
-export const inside = {
+export const SANDBOX = {
   workspace: '/workspace',
   worker: '/var/worker',
   logs: '/var/worker/logs',
@@ -77,12 +77,12 @@ export async function writeConfiguration(folder: string, uid = SANDBOX_UID): Pro
   const contents: Readonly<Record<string, string>> = {
     passwd:
       'root:x:0:0:root:/:/usr/sbin/nologin\n' +
-      `worker:x:${uid}:${uid}:worker:${inside.home}:/bin/bash\n` +
+      `worker:x:${uid}:${uid}:worker:${SANDBOX.home}:/bin/bash\n` +
       'nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n',
     group: `root:x:0:\nworker:x:${uid}:\nnogroup:x:65534:\n`,
     hosts: '127.0.0.1 localhost environment\n::1 localhost\n',
     'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files\n',
-    gitconfig: `[http]\n\tproxy = http://127.0.0.1:${inside.proxy_port}\n`,
+    gitconfig: `[http]\n\tproxy = http://127.0.0.1:${SANDBOX.proxy_port}\n`,
   }
   await rm(join(folder, 'etc'), { recursive: true, force: true })
   await mkdir(join(folder, 'etc'), { mode: 0o700 })
@@ -92,8 +92,8 @@ export async function writeConfiguration(folder: string, uid = SANDBOX_UID): Pro
 
 /** The ports that `inside.mjs` forwards in a sandbox. */
 export const forwards = [
-  { port: inside.gateway_port, path: `${inside.sockets}/${GATEWAY_SOCKET}` },
-  { port: inside.proxy_port, path: `${inside.sockets}/${PROXY_SOCKET}` },
+  { port: SANDBOX.gateway_port, path: `${SANDBOX.sockets}/${GATEWAY_SOCKET}` },
+  { port: SANDBOX.proxy_port, path: `${SANDBOX.sockets}/${PROXY_SOCKET}` },
 ] as const
 
 const isBelow = (path: string, folder: string): boolean =>
@@ -133,7 +133,13 @@ export function sandboxCommand(parts: SandboxParts): readonly string[] {
     '--tmpfs',
     path,
   ]
-  const mounted = [inside.workspace, inside.worker, inside.home, inside.sockets, inside.program]
+  const mounted = [
+    SANDBOX.workspace,
+    SANDBOX.worker,
+    SANDBOX.home,
+    SANDBOX.sockets,
+    SANDBOX.program,
+  ]
   const containsHidden = [...SYSTEM, ...readable].some((path) => isBelow(hidden, path))
   const identity =
     uid === undefined
@@ -152,11 +158,11 @@ export function sandboxCommand(parts: SandboxParts): readonly string[] {
     ...(containsHidden ? ['--tmpfs', hidden, '--remount-ro', hidden] : []),
     ...WRITTEN.flatMap((name) => readOnly(join(folder, 'etc', name), `/etc/${name}`)),
     ...['--proc', '/proc', '--dev', '/dev', ...inMemory('/dev/shm'), '--remount-ro', '/dev'],
-    ...inMemory(inside.home),
-    ...['--bind', join(folder, 'workspace'), inside.workspace],
-    ...['--bind', join(folder, 'worker'), inside.worker],
-    ...readOnly(join(folder, 'net'), inside.sockets),
-    ...readOnly(parts.program, inside.program),
+    ...inMemory(SANDBOX.home),
+    ...['--bind', join(folder, 'workspace'), SANDBOX.workspace],
+    ...['--bind', join(folder, 'worker'), SANDBOX.worker],
+    ...readOnly(join(folder, 'net'), SANDBOX.sockets),
+    ...readOnly(parts.program, SANDBOX.program),
     ...['--remount-ro', '/', '--chdir', '/'],
     ...(parts.seccomp ? ['--seccomp', String(SECCOMP_FD)] : []),
     '--',

@@ -6,7 +6,7 @@
  * F1. The program first checks the architecture. A call of another architecture, such as a 32-bit
  *     call on a 64-bit kernel, ends the process, because its number denotes another call.
  * F2. Refused calls fail with EPERM. `clone3` fails with ENOSYS, because a filter cannot read its
- *     flags; C libraries then use `clone`.
+ *     flags. C libraries then use `clone`.
  */
 
 /** Numbers of refused calls, by name, and of calls that are refused only for some arguments. */
@@ -144,7 +144,9 @@ const result = {
   /** @param errno number of the error, such as `EPERM`. */
   fail: (errno: number) => 0x00050000 | errno,
 } as const
+/** Linux error number for an operation that is not permitted. */
 const EPERM = 1
+/** Linux error number for a system call that does not exist. */
 const ENOSYS = 38
 
 /** An instruction: code, relative jumps when true and when false, and operand. */

@@ -32,13 +32,14 @@ interface Ended {
   /** Absent when a signal ended the process. */
   readonly code?: number
 }
+/** Milliseconds within which a worker process must start. */
 const START_TIMEOUT_MS = 30_000
 /** Milliseconds to wait for the rest of the output, which an unkillable process may keep open. */
 const DRAIN_TIMEOUT_MS = 5000
 /** Milliseconds to wait for the messages of a process that has ended. */
 const LAST_WORDS_MS = 2000
 /** Maximum number of characters of a start error. */
-const MAX_ERROR = 300
+const MAX_ERROR_LENGTH = 300
 
 /** Copies a stream to a log. If the disk is full, the log ends, but the worker continues. */
 async function copy(stream: Readable, log: LogFile, see: (chunk: Buffer) => void): Promise<void> {
@@ -72,7 +73,7 @@ function started(
     signal.addEventListener('abort', abort)
     control.on('data', (chunk: Buffer) => {
       // A program in the sandbox could write without end.
-      if (text.length <= MAX_ERROR) text += chunk.toString()
+      if (text.length <= MAX_ERROR_LENGTH) text += chunk.toString()
       if (text.startsWith('started')) end()
       else if (text.includes('\n')) end(text.replace(/^failed /, '').trim())
     })
@@ -107,7 +108,7 @@ export async function startProcess(parts: WorkerCommand): Promise<WorkerProcess>
   const copies = [
     copy(child.stdout as Readable, parts.stdout, () => {}),
     copy(child.stderr as Readable, parts.stderr, (chunk) => {
-      if (!seen && error.length < MAX_ERROR) error += chunk.toString()
+      if (!seen && error.length < MAX_ERROR_LENGTH) error += chunk.toString()
     }),
   ]
   const ended = new Promise<Ended>((done) => {
@@ -141,13 +142,14 @@ export async function startProcess(parts: WorkerCommand): Promise<WorkerProcess>
     end()
     await ended
     await drained()
-    const details = error.trim().slice(0, MAX_ERROR)
+    const details = error.trim().slice(0, MAX_ERROR_LENGTH)
     throw new ProviderFault(
       `The worker cannot be started: ${reason}${details === '' ? '' : ` (${details})`}.`,
     )
   }
   return {
-    // A process that has already ended has no identity, and needs none.
+    // A process that has already ended cannot be identified. The empty `started` matches no
+    // process.
     id: id ?? { pid: child.pid ?? 0, started: '' },
     ended,
     drained,

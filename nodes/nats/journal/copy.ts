@@ -25,7 +25,7 @@ interface ApiAnswer {
   readonly error?: { readonly code: number; readonly description: string }
 }
 
-/** Size of one chunk. */
+/** Size of the chunks in which a snapshot is transferred. */
 const CHUNK_BYTES = 256 * 1024
 /** Maximum number of chunks in flight during a restore. */
 const MAX_IN_FLIGHT = 16
@@ -166,7 +166,7 @@ export async function restoreStream(
   }
   for await (const chunk of chunks) {
     const flight = send(chunk)
-    // The promise is awaited later; until then a failure must not count as an unhandled rejection.
+    // The promise is awaited later. Until then a failure must not count as an unhandled rejection.
     flight.catch(() => {})
     flying.push(flight)
     if (flying.length >= MAX_IN_FLIGHT) await flying.shift()

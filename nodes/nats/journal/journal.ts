@@ -18,9 +18,9 @@ import {
   sentence,
 } from '../failures.ts'
 import { follow } from '../follow.ts'
-import { createSuccession, leads } from '../leader.ts'
+import { createSuccession, wasLeader } from '../leader.ts'
 import { createLeaderStepDown } from '../leader-stepdown.ts'
-import { type Nats, QUESTION } from '../server/connect.ts'
+import { type Nats, REQUEST_TIMEOUT_MS } from '../server/connect.ts'
 import { messageAt, newest } from './newest.ts'
 import { type Pulling, pull } from './pull.ts'
 
@@ -111,7 +111,7 @@ export function createJournal(
           refused(sentence(error))
           return 'refused'
         }
-        // The message is larger than the server accepts; a retry cannot help.
+        // The message is larger than the server accepts. A retry cannot help.
         if (error instanceof InvalidArgumentError) throw error
         // The stream has no leader, so the append was not stored. It is retried until a leader is
         // elected or the timeout has passed.
@@ -136,13 +136,13 @@ export function createJournal(
 
   const last = async (partition: number, shard: number): Promise<Stored | undefined> => {
     const stream = streamOf(partition)
-    const found = await newest(nats, stream, subjectOf(partition, shard), QUESTION)
+    const found = await newest(nats, stream, subjectOf(partition, shard), REQUEST_TIMEOUT_MS)
     return found && opened(stream, found.sequence, found.data, found.headers)
   }
 
   const at = async (partition: number, sequence: number): Promise<Stored | undefined> => {
     const stream = streamOf(partition)
-    const found = await messageAt(nats, stream, sequence, QUESTION)
+    const found = await messageAt(nats, stream, sequence, REQUEST_TIMEOUT_MS)
     return found && opened(stream, found.sequence, found.data, found.headers)
   }
 
@@ -194,7 +194,7 @@ export function createJournal(
     position: async (partition) => {
       const asked = performance.now()
       const { state, cluster } = await nats.manager.streams.info(streamOf(partition))
-      if (!leads(cluster, performance.now() - asked) || !succession(partition, cluster))
+      if (!wasLeader(cluster, performance.now() - asked) || !succession(partition, cluster))
         throw new Error(
           `the server that reported the end of ${streamOf(partition)} may no longer lead it`,
         )

@@ -1,4 +1,4 @@
-/** Stores messages in streams; many publications can be in flight at a time. */
+/** Stores messages in streams. Many publications can be in flight at a time. */
 import { type ApiError, JetStreamApiError } from '@nats-io/jetstream'
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { RequestMux } from '../request-mux.ts'
@@ -20,7 +20,7 @@ export const onlyAfter = (revision: number): MsgHdrs => {
 }
 
 /**
- * Stores one message and returns its sequence in the stream. The message is sent only once; the
+ * Stores one message and returns its sequence in the stream. The message is sent only once. The
  * caller decides whether a repeat is safe.
  * @param timeout milliseconds to wait for the acknowledgement.
  * @throws JetStreamApiError when the stream rejects the message.

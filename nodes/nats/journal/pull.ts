@@ -37,7 +37,7 @@ const MAX_BATCH = 256
  * fetch. The server drops a connection with more than 64 MB of pending data (its `max_pending`),
  * and all readers share the connection.
  */
-const BYTES = 8 * 1_048_576
+const MAX_FETCH_BYTES = 8 * 1_048_576
 
 /**
  * Adds a consumer for reading a stream in order, beginning with the sequence `from`, and returns
@@ -80,7 +80,7 @@ export async function pull(
     subject,
     idle = 5000,
     first = FIRST_BATCH,
-    bytes = BYTES,
+    bytes = MAX_FETCH_BYTES,
   }: { subject?: string; idle?: number; first?: number; bytes?: number } = {},
 ): Promise<Pulling> {
   const name = await addReader(nats, stream, from, subject)

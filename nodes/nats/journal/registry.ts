@@ -7,7 +7,7 @@ import { token } from '../../../protocol/subjects.ts'
 import type { Registry } from '../../host/ports.ts'
 import { codeOf, codes, isNoResponders, isWrongSequence } from '../failures.ts'
 import { createLeaderStepDown } from '../leader-stepdown.ts'
-import { type Nats, QUESTION, STORING } from '../server/connect.ts'
+import { type Nats, REQUEST_TIMEOUT_MS, WRITE_TIMEOUT_MS } from '../server/connect.ts'
 import { isMarker, newest } from './newest.ts'
 import { onlyAfter } from './publish.ts'
 
@@ -15,8 +15,8 @@ const untoken = (key: string): string =>
   key === '=' ? '' : decodeURIComponent(key.replaceAll('=', '%'))
 
 /**
- * Creates the registry over one bucket. All its functions throw when the leader cannot be reached;
- * the outcome of a `put` is then unknown.
+ * Creates the registry over one bucket. All its functions throw when the leader cannot be reached.
+ * The outcome of a `put` is then unknown.
  * @param name name of the bucket.
  * @param restore recreates the bucket when the servers have lost it: a restart of all servers
  *   deletes a bucket in memory.
@@ -47,7 +47,7 @@ export function createRegistry(
   }
   const subjectOf = (key: string): string => nats.space.storedKey(name, spell(key))
   const read: Registry['get'] = async (key) => {
-    const entry = await newest(nats, stream, subjectOf(key), QUESTION)
+    const entry = await newest(nats, stream, subjectOf(key), REQUEST_TIMEOUT_MS)
     return entry && !isMarker(entry)
       ? { value: new TextDecoder().decode(entry.data), revision: entry.sequence }
       : undefined
@@ -59,10 +59,13 @@ export function createRegistry(
         const subject = nats.space.publishedKey(name, spell(key))
         const data = new TextEncoder().encode(value)
         try {
-          return await nats.publish(subject, data, onlyAfter(revision), STORING)
+          return await nats.publish(subject, data, onlyAfter(revision), WRITE_TIMEOUT_MS)
         } catch (error) {
           if (!isWrongSequence(error)) throw error
-          if (((await newest(nats, stream, subjectOf(key), QUESTION))?.sequence ?? 0) === revision)
+          if (
+            ((await newest(nats, stream, subjectOf(key), REQUEST_TIMEOUT_MS))?.sequence ?? 0) ===
+            revision
+          )
             stepDown(stream, subjectOf(key))
           return undefined
         }

@@ -10,12 +10,12 @@ import type { Snapshots } from '../../host/ports.ts'
 import { createBlobs } from '../blobs.ts'
 import { isWrongSequence, sentence } from '../failures.ts'
 import { createLeaderStepDown } from '../leader-stepdown.ts'
-import { type Nats, QUESTION, STORING } from '../server/connect.ts'
+import { type Nats, REQUEST_TIMEOUT_MS, WRITE_TIMEOUT_MS } from '../server/connect.ts'
 import { isMarker, newest } from './newest.ts'
 import { onlyAfter } from './publish.ts'
 
 /** Bytes above which a value is stored in the object store. */
-const LARGE = 256 * 1024
+const MAX_INLINE_BYTES = 256 * 1024
 /** First byte of a value that contains the data itself. */
 const INLINE = Buffer.of(0)
 /** First byte of a value that contains the name of an object. */
@@ -53,7 +53,12 @@ export function createSnapshots(nats: Nats): Snapshots {
   return {
     get: async (partition, key) => {
       for (let attempt = 0; attempt < 3; attempt++) {
-        const entry = await newest(nats, streamOf(partition), subjectOf(partition, key), QUESTION)
+        const entry = await newest(
+          nats,
+          streamOf(partition),
+          subjectOf(partition, key),
+          REQUEST_TIMEOUT_MS,
+        )
         if (!entry || isMarker(entry)) return undefined
         const data = entry.data.subarray(1)
         if (entry.data[0] === INLINE[0]) return { data, revision: entry.sequence }
@@ -75,14 +80,14 @@ export function createSnapshots(nats: Nats): Snapshots {
             nats.space.publishedKey(names.state(partition), token(key)),
             value,
             revision === undefined ? undefined : onlyAfter(revision),
-            STORING,
+            WRITE_TIMEOUT_MS,
           )
         } catch (error) {
           if (!isWrongSequence(error)) throw error
           const [stream, subject] = [streamOf(partition), subjectOf(partition, key)]
           if (
             revision === undefined ||
-            ((await newest(nats, stream, subject, QUESTION))?.sequence ?? 0) !== revision
+            ((await newest(nats, stream, subject, REQUEST_TIMEOUT_MS))?.sequence ?? 0) !== revision
           )
             return undefined
           // The rejection is not reported as a conflict, because the caller would then read the key
@@ -91,7 +96,7 @@ export function createSnapshots(nats: Nats): Snapshots {
           throw error
         }
       }
-      if (data.length <= LARGE) {
+      if (data.length <= MAX_INLINE_BYTES) {
         const stored = await write(Buffer.concat([INLINE, data]))
         if (stored !== undefined) forsake(at, previous)
         return stored

@@ -13,13 +13,15 @@ export interface Message {
   readonly data: Uint8Array
 }
 export interface DirectGet {
-  /** The stream, which must allow direct gets, and the subject. */
+  /** Name of the stream, which must allow direct gets. */
   readonly stream: string
+  /** The subject of the messages. */
   readonly subject: string
   /** The sequence from which messages are read. */
   readonly from: number
-  /** Maximum number of messages, and of their bytes. At least one message is read. */
+  /** Maximum number of messages. */
   readonly batch: number
+  /** Maximum total number of bytes of the messages. At least one message is read. */
   readonly bytes: number
   /** Milliseconds to wait for each message. */
   readonly timeout: number

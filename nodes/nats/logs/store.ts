@@ -10,8 +10,8 @@ import type { LogPart, LogStore } from '../../../gateway/logs/ports.ts'
 import { type LogBatch, positionOf, type StoredBatch } from '../../../protocol/jobs/logs.ts'
 import { names, subjects } from '../../../protocol/subjects.ts'
 import type { Bus } from '../../host/ports.ts'
-import { type Nats, QUESTION, STORING } from '../server/connect.ts'
-import { patiently } from '../server/provision.ts'
+import { type Nats, REQUEST_TIMEOUT_MS, WRITE_TIMEOUT_MS } from '../server/connect.ts'
+import { retryOperation } from '../server/provision.ts'
 import { directGet, type Message } from './direct-get.ts'
 import { ensureLogs, type LogRetention } from './stream.ts'
 
@@ -30,7 +30,7 @@ export async function openLogs(
   retention: LogRetention,
   replicas: number,
 ): Promise<LogStore> {
-  await patiently(nats, names.logs, () => ensureLogs(nats, retention, replicas))
+  await retryOperation(nats, names.logs, () => ensureLogs(nats, retention, replicas))
   return createLogStore(nats, bus)
 }
 
@@ -40,7 +40,7 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
 
   /** Returns the first messages of a subject whose sequence is at least `from`. */
   const get = (subject: string, from: number, batch: number): Promise<Message[]> =>
-    directGet(nats, { stream, subject, from, batch, bytes: MAX_BYTES, timeout: QUESTION })
+    directGet(nats, { stream, subject, from, batch, bytes: MAX_BYTES, timeout: REQUEST_TIMEOUT_MS })
   const stored = ({ sequence, data }: Message): StoredBatch => ({
     ...(JSON.parse(Buffer.from(data).toString()) as LogBatch),
     sequence,
@@ -87,7 +87,12 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
   return {
     append: async (project, target, batch) => {
       const data = Buffer.from(JSON.stringify(batch))
-      const sequence = await nats.publish(subjectOf(project, target), data, undefined, STORING)
+      const sequence = await nats.publish(
+        subjectOf(project, target),
+        data,
+        undefined,
+        WRITE_TIMEOUT_MS,
+      )
       const position = positionOf(sequence, batch.lines.length - 1)
       bus.publish(subjects.logged(project, target), { position })
     },

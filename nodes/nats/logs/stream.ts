@@ -25,7 +25,7 @@ export interface LogRetention {
 const MIN_BYTES = 16 * 1_048_576
 
 /**
- * Creates the stream when it is absent; otherwise adapts its limits and its number of replicas.
+ * Creates the stream when it is absent. Otherwise adapts its limits and its number of replicas.
  * When the account has less free space than `bytes`, the limit is halved until it fits, because the
  * servers reserve the space of a stream with such a limit.
  */

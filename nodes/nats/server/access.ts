@@ -76,7 +76,7 @@ export const tlsOf = ({ servers, tls }: Access): TlsOptions | undefined =>
     : undefined
 
 /** Joins the codes and messages of an error and its causes into one text. */
-function told(error: unknown): string {
+function messagesOf(error: unknown): string {
   const texts: string[] = []
   for (let at = error; at instanceof Error && texts.length < 5; at = at.cause)
     texts.push(`${(at as NodeJS.ErrnoException).code ?? ''} ${at.message}`.trim())
@@ -103,7 +103,7 @@ const REFUSED_CERTIFICATE =
 export function lastingFailure(access: Access, error: unknown): string | undefined {
   const { servers, credentials, tls } = access
   const where = servers.join(', ')
-  const text = told(error)
+  const text = messagesOf(error)
   if (isRefused(error)) {
     const refused = credentials
       ? `rejects the credentials of ${settingsOf[credentials.type]}: correct them`
@@ -138,4 +138,4 @@ export function lastingFailure(access: Access, error: unknown): string | undefin
 
 /** Returns the message for the operator when no server answered in time. */
 export const unreachable = ({ servers }: Access, error: unknown): string =>
-  `No NATS server answers at ${servers.join(', ')} (${told(error)}). Start it, or correct BATON_NATS.`
+  `No NATS server answers at ${servers.join(', ')} (${messagesOf(error)}). Start it, or correct BATON_NATS.`

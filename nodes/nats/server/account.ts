@@ -1,6 +1,6 @@
 /** The storage use and limit that JetStream reports for the account of this process. */
 import { Empty } from '@nats-io/transport-node'
-import { type Nats, QUESTION } from './connect.ts'
+import { type Nats, REQUEST_TIMEOUT_MS } from './connect.ts'
 
 interface Limits {
   readonly max_storage?: number
@@ -23,7 +23,7 @@ export async function accountUse(
   nats: Pick<Nats, 'ask' | 'space'>,
 ): Promise<{ readonly used: number; readonly limit: number } | undefined> {
   const answer = (
-    await nats.ask(`${nats.space.api}.INFO`, Empty, undefined, QUESTION)
+    await nats.ask(`${nats.space.api}.INFO`, Empty, undefined, REQUEST_TIMEOUT_MS)
   ).json<Answer>()
   const tiers = [answer, ...Object.values(answer.tiers ?? {})].flatMap(({ storage, limits }) =>
     limits?.max_storage !== undefined && limits.max_storage > 0

@@ -1,5 +1,5 @@
 /**
- * The process's single connection to NATS. It reconnects indefinitely; the modules that use it
+ * The process's single connection to NATS. It reconnects indefinitely. The modules that use it
  * recover from messages lost in the meantime. The server does not echo, because messages that this
  * process publishes reach its own listeners directly (bus.ts).
  */
@@ -35,7 +35,7 @@ export interface Nats {
   /** Maps the program's subjects, streams and buckets to their names on the servers. */
   readonly space: Namespace
   /**
-   * Sends a request through the request mux; frequent traffic must not use `connection.request`.
+   * Sends a request through the request mux. Frequent traffic must not use `connection.request`.
    */
   readonly ask: RequestMux['ask']
   readonly tell: RequestMux['tell']
@@ -52,7 +52,7 @@ export interface Nats {
    */
   permitted<T>(work: Promise<T>): Promise<T>
   connected(): boolean
-  /** Registers a function that runs after every reconnection; the returned function removes it. */
+  /** Registers a function that runs after every reconnection. The returned function removes it. */
   onReconnect(run: () => void): () => void
   /** Sends buffered messages and closes the connection, which cannot be used afterwards. */
   close(): Promise<void>
@@ -74,9 +74,9 @@ export interface ConnectOptions {
  * Timeout of a JetStream request in milliseconds. It is short because requests stay unanswered
  * during a leader election and are repeated.
  */
-export const QUESTION = 2000
+export const REQUEST_TIMEOUT_MS = 2000
 /** Timeout of a write to a stream or bucket, in milliseconds. */
-export const STORING = 4000
+export const WRITE_TIMEOUT_MS = 4000
 
 /**
  * Milliseconds between pings, and the maximum number of unanswered pings. The client disconnects
@@ -206,8 +206,12 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
   const domain = access.domain === undefined ? {} : { domain: access.domain }
   return {
     connection,
-    streams: jetstream(connection, { timeout: STORING, ...domain }),
-    manager: await jetstreamManager(connection, { timeout: QUESTION, checkAPI: false, ...domain }),
+    streams: jetstream(connection, { timeout: WRITE_TIMEOUT_MS, ...domain }),
+    manager: await jetstreamManager(connection, {
+      timeout: REQUEST_TIMEOUT_MS,
+      checkAPI: false,
+      ...domain,
+    }),
     space,
     permitted: (work) =>
       forbidden.race(
@@ -245,13 +249,13 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
 }
 
 /**
- * Whether JetStream answers in the domain. Any error except "no responders" counts as an answer;
- * the next request reports it.
+ * Whether JetStream answers in the domain. Any error except "no responders" counts as an answer.
+ * The next request reports it.
  */
 async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<boolean> {
   for (const started = performance.now(); ; await sleep(100)) {
     try {
-      await ask(`${api}.INFO`, Empty, undefined, QUESTION)
+      await ask(`${api}.INFO`, Empty, undefined, REQUEST_TIMEOUT_MS)
       return true
     } catch (error) {
       if (!isNoResponders(error)) return true

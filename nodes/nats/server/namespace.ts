@@ -1,6 +1,6 @@
 /**
  * The names of one installation on NATS servers that several installations may share. The rest of
- * the program uses the names of `protocol/subjects.ts`; this module adds the prefix to them and
+ * the program uses the names of `protocol/subjects.ts`. This module adds the prefix to them and
  * removes it again. Without a prefix, names stay unchanged. With the prefix `acme`: subject
  * `acme.journal.0.1`, stream `acme_JOURNAL_0`, bucket `acme_CONFIG` (stream `KV_acme_CONFIG`, keys
  * `$KV.acme_CONFIG.>`), inbox `acme._INBOX.gateway`.

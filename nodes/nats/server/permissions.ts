@@ -167,7 +167,7 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
           ...partitions.map((partition) => keys(names.state(partition))),
           ...stream(journals, 'MSG.GET', 'LEADER.STEPDOWN'),
           ...stream(states, 'MSG.GET', 'PURGE', 'LEADER.STEPDOWN'),
-          // The lease bucket is in memory; a shard node recreates it after a restart of all
+          // The lease bucket is in memory. A shard node recreates it after a restart of all
           // servers.
           ...stream([cluster], 'CREATE'),
           ...reading(journals),

@@ -65,7 +65,7 @@ const journalConfig = (space: Namespace, partition: number, replicas: number): C
 /**
  * Returns the configuration of a KV bucket with one value per key. Reads go to the leader
  * (`allow_direct: false`).
- * @param first first revision; a bucket in memory is empty after a restart and must not reuse a
+ * @param first first revision. A bucket in memory is empty after a restart and must not reuse a
  *   revision.
  */
 const bucketConfig = (
@@ -104,8 +104,8 @@ const stateConfig = (space: Namespace, partition: number, replicas: number): Con
 })
 
 /**
- * Creates a stream when it is absent; otherwise raises its number of replicas and adapts its
- * compression and its limits, if needed. Stored blocks keep their compression; the new setting
+ * Creates a stream when it is absent. Otherwise raises its number of replicas and adapts its
+ * compression and its limits, if needed. Stored blocks keep their compression. The new setting
  * applies to blocks that are filled later. Several processes may call this function at the same
  * time.
  */
@@ -161,7 +161,7 @@ export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
 /** Default number of milliseconds for which a failing operation is retried. */
 const RETRY_TIMEOUT_MS = 60_000
 /** Milliseconds for which commands retry, because the servers may be electing a leader. */
-export const ELECTING = 30_000
+export const ELECTION_TIMEOUT_MS = 30_000
 /**
  * Retries a failing operation, because the servers may be electing a leader or lack peers.
  * @param what name of the stream or record, for messages.
@@ -170,14 +170,14 @@ export const ELECTING = 30_000
  *   or cannot succeed at all.
  * @throws ClosedConnectionError when the connection is closed.
  */
-export async function patiently<T>(
+export async function retryOperation<T>(
   nats: Pick<Nats, 'log'>,
   what: string,
   run: () => Promise<T>,
   within = RETRY_TIMEOUT_MS,
 ): Promise<T> {
   const started = Date.now()
-  let told = started
+  let loggedAt = started
   for (let attempt = 0; ; attempt++) {
     try {
       return await run()
@@ -196,8 +196,8 @@ export async function patiently<T>(
           'with JetStream and free space, and that there are at least BATON_REPLICAS of them.'
         throw new StartFault(`${what} cannot be set up: ${sentence(error)}. ${check}`)
       }
-      if (now - told > 3000) {
-        told = now
+      if (now - loggedAt > 3000) {
+        loggedAt = now
         nats.log.info(
           { event: 'nats_cluster_waiting', what, reason: sentence(error) },
           'waiting for the NATS cluster',
@@ -218,7 +218,7 @@ export const RESTORING = 'restoring'
  * @throws StartFault when the servers do not provide it in time.
  */
 export const ensureConfig = (nats: Nats, replicas: number, within: number): Promise<void> =>
-  patiently(
+  retryOperation(
     nats,
     `KV_${names.config}`,
     () =>
@@ -315,17 +315,17 @@ export async function provision(
 ): Promise<void> {
   const { partitions, replicas } = layout
   const make = (config: Configured) =>
-    patiently(nats, config.name, () => ensureStream(nats, config), within)
+    retryOperation(nats, config.name, () => ensureStream(nats, config), within)
   await ensureConfig(nats, replicas, within)
-  await patiently(nats, 'the stored layout', () => settleLayout(nats, layout), within)
-  await patiently(nats, 'the journals', () => requireJournals(nats, partitions), within)
+  await retryOperation(nats, 'the stored layout', () => settleLayout(nats, layout), within)
+  await retryOperation(nats, 'the journals', () => requireJournals(nats, partitions), within)
   for (let partition = 0; partition < partitions; partition++) {
     await make(journalConfig(nats.space, partition, replicas))
     await make(stateConfig(nats.space, partition, replicas))
   }
   await make(bucketConfig(nats.space.bucket(names.definitions), StorageType.File, replicas))
-  await patiently(nats, names.cluster, () => ensureCluster(nats, replicas), within)
-  await patiently(
+  await retryOperation(nats, names.cluster, () => ensureCluster(nats, replicas), within)
+  await retryOperation(
     nats,
     names.blobs,
     async () => {

@@ -59,7 +59,7 @@ export interface Server {
   /** Address and credential with which this process connects to the server. */
   readonly access: Access
   /**
-   * Environment variables with which a node process of the same user connects to the server; the
+   * Environment variables with which a node process of the same user connects to the server. The
    * credential is in a file.
    */
   readonly settings: { readonly BATON_NATS: string; readonly BATON_NATS_NKEY: string }
@@ -75,8 +75,10 @@ export interface Server {
   readonly exited: Promise<Ended>
 }
 
-const READY_WITHIN = 60_000
-const STOP_WITHIN = 10_000
+/** Milliseconds within which a started server must be ready. */
+const READY_TIMEOUT_MS = 60_000
+/** Milliseconds after which a server that does not stop is killed. */
+const STOP_TIMEOUT_MS = 10_000
 
 /** Returns a TCP port that is currently free. */
 export const freePort = (host = '127.0.0.1'): Promise<number> =>
@@ -142,10 +144,10 @@ const readiness = (child: ChildProcess, warn: (line: string) => void): Promise<v
       () =>
         failed(
           new StartFault(
-            `The NATS server is not ready after ${READY_WITHIN / 1000} s:\n${last.join('\n')}`,
+            `The NATS server is not ready after ${READY_TIMEOUT_MS / 1000} s:\n${last.join('\n')}`,
           ),
         ),
-      READY_WITHIN,
+      READY_TIMEOUT_MS,
     )
     const settle = (end: () => void) => {
       clearTimeout(timer)
@@ -213,7 +215,7 @@ export async function startServer(given: ServerOptions): Promise<Server> {
   const stop = async (): Promise<void> => {
     expected = true
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-    const hard = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN)
+    const hard = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
     await exited
     clearTimeout(hard)
   }

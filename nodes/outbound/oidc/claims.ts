@@ -6,7 +6,7 @@ import type { SignedInPerson } from '../../../gateway/auth/console/provider.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
-/** Maximum number of groups. */
+/** Maximum number of groups of a person. Further groups are ignored. */
 const MAX_GROUPS = 1000
 /** Maximum length of a group. Longer groups are ignored. */
 const MAX_GROUP_LENGTH = 256
@@ -14,7 +14,8 @@ const MAX_GROUP_LENGTH = 256
 const MAX_NAME_LENGTH = 128
 /** Control and format characters could change how the text around an address is shown. */
 const ADDRESS = /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u
-const MAX_ADDRESS = 254
+/** Maximum length of an email address in characters. */
+const MAX_ADDRESS_LENGTH = 254
 
 const record = (value: unknown): Claims | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -51,7 +52,7 @@ export function personOf(
   const email =
     isVerified &&
     typeof address === 'string' &&
-    address.length <= MAX_ADDRESS &&
+    address.length <= MAX_ADDRESS_LENGTH &&
     ADDRESS.test(address)
       ? address
       : undefined

@@ -22,7 +22,7 @@ import {
   type Scope,
 } from './program.ts'
 import { closingBraces } from './tokens.ts'
-import { ExpressionError, MAX_SIZE, typeName, WORK, weigh } from './values.ts'
+import { chargeSize, ExpressionError, MAX_SIZE, typeName, WORK_BUDGET } from './values.ts'
 
 export { ExpressionError } from './values.ts'
 /** The root names that an expression may read, with their JSON values. */
@@ -97,15 +97,15 @@ function runProgram(program: Program | ProgramFault, source: string, scope: Scop
   }
 }
 /** Returns a scope with a full budget. */
-export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK })
+export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK_BUDGET })
 
 /**
- * Evaluates an expression, with or without `${{ }}`. Returns a JSON value; unknown fields are null.
+ * Evaluates an expression, with or without `${{ }}`. Returns a JSON value. Unknown fields are null.
  * The value may be part of the roots, so callers must not modify it.
  * @throws ExpressionError if it does not compile, cannot be evaluated or exceeds its bounds.
  */
 export const evaluate = (source: string, roots: Roots): unknown =>
-  weigh(run(unwrap(source).expression, scopeOf(roots)), { left: MAX_SIZE })
+  chargeSize(run(unwrap(source).expression, scopeOf(roots)), { left: MAX_SIZE })
 
 /**
  * Evaluates a condition. Null is false.

@@ -24,7 +24,7 @@ export function add(a: unknown, b: unknown, budget: Budget): unknown {
 }
 
 /**
- * Implements `-`, `*`, `/` and `%` for numbers. Division is real division; the result of `%` has
+ * Implements `-`, `*`, `/` and `%` for numbers. Division is real division. The result of `%` has
  * the sign of the left operand.
  */
 export function arithmetic(operator: '-' | '*' | '/' | '%', a: unknown, b: unknown): number {
@@ -40,8 +40,8 @@ export function arithmetic(operator: '-' | '*' | '/' | '%', a: unknown, b: unkno
 export const negate = (value: unknown): number =>
   typeof value === 'number' ? 0 - value : fail(`cannot negate ${typeName(value)}`)
 
-/** Returns the truth value of a condition; null is false. */
-export const truth = (value: unknown): boolean =>
+/** Returns the truth value of a condition. Null is false. */
+export const truthValue = (value: unknown): boolean =>
   typeof value === 'boolean'
     ? value
     : (value ?? null) === null

@@ -12,7 +12,15 @@
 import { type ASTNode, Environment, ParseError } from '@marcbachmann/cel-js'
 import { compilePattern } from '../regex/pattern.ts'
 import { type Guard, guardOf } from './guard.ts'
-import { add, arithmetic, functions, isIn, matchesPattern, negate, truth } from './operations.ts'
+import {
+  add,
+  arithmetic,
+  functions,
+  isIn,
+  matchesPattern,
+  negate,
+  truthValue,
+} from './operations.ts'
 import { type Budget, ExpressionError, equal, fail, member, order } from './values.ts'
 import { LOOP, type Rewritten, rewriteWords } from './words.ts'
 
@@ -41,7 +49,8 @@ export interface ProgramFault {
 }
 
 /** Maximum length of an expression, in UTF-16 units. */
-const MAX_SOURCE = 4096
+const MAX_SOURCE_LENGTH = 4096
+/** Maximum number of cached programs and faults. */
 const REMEMBERED = 1024
 /** Roots that evaluate to null when the scope has no value for them. */
 const WELL_KNOWN: ReadonlySet<string> = new Set([
@@ -188,11 +197,11 @@ function build(source: Rewritten, root: ASTNode) {
       }
       case '?:': {
         const [condition, yes, no] = node.args.map(compile) as [Code, Code, Code]
-        return (scope) => (truth(condition(scope)) ? yes(scope) : no(scope))
+        return (scope) => (truthValue(condition(scope)) ? yes(scope) : no(scope))
       }
       case '!_': {
         const value = compile(node.args)
-        return (scope) => !truth(value(scope))
+        return (scope) => !truthValue(value(scope))
       }
       case '-_': {
         const value = compile(node.args)
@@ -233,9 +242,9 @@ function binary(
 ): Code {
   switch (op) {
     case '&&':
-      return (scope) => truth(a(scope)) && truth(b(scope))
+      return (scope) => truthValue(a(scope)) && truthValue(b(scope))
     case '||':
-      return (scope) => truth(a(scope)) || truth(b(scope))
+      return (scope) => truthValue(a(scope)) || truthValue(b(scope))
     case '==':
       return (scope) => equal(a(scope), b(scope), scope)
     case '!=':
@@ -279,8 +288,8 @@ function parse(text: string): Program | ProgramFault {
 const remembered = new Map<string, Program | ProgramFault>()
 /** Returns the program of an expression without `${{ }}`, or its error. */
 export function programOf(text: string): Program | ProgramFault {
-  if (text.length > MAX_SOURCE)
-    return { message: `the expression is longer than ${MAX_SOURCE} characters` }
+  if (text.length > MAX_SOURCE_LENGTH)
+    return { message: `the expression is longer than ${MAX_SOURCE_LENGTH} characters` }
   const known = remembered.get(text)
   const program = known ?? parse(text)
   if (known) remembered.delete(text)

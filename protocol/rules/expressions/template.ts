@@ -7,7 +7,16 @@ import { below } from '../workflow-check/path.ts'
 import { analyse, ExpressionError, type Roots, run, scopeOf } from './expression.ts'
 import type { Reference, Scope } from './program.ts'
 import { closingBraces } from './tokens.ts'
-import { type Budget, equal, fail, MAX_DEPTH, MAX_SIZE, member, textOf, weigh } from './values.ts'
+import {
+  type Budget,
+  chargeSize,
+  equal,
+  fail,
+  MAX_DEPTH,
+  MAX_SIZE,
+  member,
+  textOf,
+} from './values.ts'
 
 /** A part of a string: literal text, or an expression with its offset in the string. */
 type Part = { readonly text: string } | { readonly expression: string; readonly offset: number }
@@ -62,12 +71,13 @@ function renderLeaf(text: string, { scope, native, sizeBudget }: Rendering): unk
   if (!hasTemplate(text)) return text
   const parts = partsOf(text) ?? fail(UNCLOSED)
   const only = parts.length === 1 ? parts[0] : undefined
-  if (native && only && 'expression' in only) return weigh(run(only.expression, scope), sizeBudget)
+  if (native && only && 'expression' in only)
+    return chargeSize(run(only.expression, scope), sizeBudget)
   return parts
     .map((part) =>
       'text' in part
         ? part.text
-        : (weigh(textOf(run(part.expression, scope), scope), sizeBudget) as string),
+        : (chargeSize(textOf(run(part.expression, scope), scope), sizeBudget) as string),
     )
     .join('')
 }

@@ -57,7 +57,7 @@ export function nextToken(source: string, from: number): Token | undefined {
 
 /**
  * Returns the offset of the `}}` that closes an interpolation whose expression begins at `from`, or
- * undefined if nothing closes it. Braces of object literals are counted; braces in string literals
+ * undefined if nothing closes it. Braces of object literals are counted. Braces in string literals
  * are ignored.
  */
 export function closingBraces(source: string, from: number): number | undefined {

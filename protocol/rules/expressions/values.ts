@@ -1,6 +1,6 @@
 /**
  * The values of expressions: JSON values only. Numbers are JSON numbers (IEEE 754 doubles, so
- * `1 / 2` is 0.5); null represents every unknown value.
+ * `1 / 2` is 0.5). Null represents every unknown value.
  *
  * Invariants:
  * V1. Only own properties exist: `constructor` and `__proto__` are unknown names like any other.
@@ -25,11 +25,11 @@ export interface Budget {
   left: number
 }
 /** Work budget of one evaluation, or of one rendered document. */
-export const WORK = 3_000_000
-/** Maximum size of one result, or of all results in one document, as counted by `weigh`. */
+export const WORK_BUDGET = 3_000_000
+/** Maximum size of one result, or of all results in one document, as counted by `chargeSize`. */
 export const MAX_SIZE = 2_000_000
 /** Maximum length of a string that an operation may create, in UTF-16 units. */
-const MAX_TEXT = 1_048_576
+const MAX_TEXT_LENGTH = 1_048_576
 /** Maximum nesting of values that are compared, rendered or returned. */
 export const MAX_DEPTH = 64
 
@@ -155,24 +155,24 @@ export function textOf(value: unknown, budget: Budget): string {
  * @returns the value, with null for undefined.
  * @throws ExpressionError when the result is too large or nested too deeply.
  */
-export function weigh(value: unknown, sizeBudget: Budget, depth = 0): unknown {
+export function chargeSize(value: unknown, sizeBudget: Budget, depth = 0): unknown {
   spend(sizeBudget, typeof value === 'string' ? 1 + value.length : 1, 'the result is too large')
   if (typeof value !== 'object' || value === null) return value ?? null
   if (depth >= MAX_DEPTH) fail(`the result is nested deeper than ${MAX_DEPTH} levels`)
-  if (Array.isArray(value)) for (const item of value) weigh(item, sizeBudget, depth + 1)
+  if (Array.isArray(value)) for (const item of value) chargeSize(item, sizeBudget, depth + 1)
   else
     for (const name of Object.keys(value))
-      weigh((value as Record<string, unknown>)[name], sizeBudget, depth + 1)
+      chargeSize((value as Record<string, unknown>)[name], sizeBudget, depth + 1)
   return value
 }
 
 /**
  * Returns a string unchanged, and charges work in proportion to its length.
- * @throws ExpressionError if the string is longer than MAX_TEXT, or the budget is exhausted.
+ * @throws ExpressionError if the string is longer than MAX_TEXT_LENGTH, or the budget is exhausted.
  */
 export function bounded(text: string, budget: Budget): string {
   spend(budget, 1 + (text.length >> 6))
-  return text.length > MAX_TEXT
-    ? fail(`the text would be longer than ${MAX_TEXT} characters`)
+  return text.length > MAX_TEXT_LENGTH
+    ? fail(`the text would be longer than ${MAX_TEXT_LENGTH} characters`)
     : text
 }

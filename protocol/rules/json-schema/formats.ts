@@ -14,9 +14,11 @@ function shape(source: string, longest: number): (text: string) => boolean {
   const pattern = compilePattern(source, ECMASCRIPT)
   return (text) => text.length <= longest && test(pattern, text, { left: Number.POSITIVE_INFINITY })
 }
-const MAX_URI = 8192
+/** Maximum length of a URI or JSON pointer in UTF-16 units. */
+const MAX_URI_LENGTH = 8192
 
 const isLeap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+/** Number of days of each month in a common year. */
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const
 function isDate(text: string): boolean {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
@@ -81,7 +83,7 @@ function isEmail(text: string): boolean {
   return /^ipv6:/i.test(address) ? isIpv6(address.slice(5)) : isIpv4(address)
 }
 
-const isPlain = shape('^([!#$&-;=?-Z_a-z~\\[\\]]|%[0-9a-fA-F]{2})*$', MAX_URI)
+const isPlain = shape('^([!#$&-;=?-Z_a-z~\\[\\]]|%[0-9a-fA-F]{2})*$', MAX_URI_LENGTH)
 /**
  * Checks characters and percent-encoding as defined in RFC 3986. Brackets are allowed only around
  * a host that is an IPv6 address, and at most one `#` is allowed.
@@ -114,6 +116,6 @@ export const formats: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['url', isUri],
   ['uri-reference', isUriReference],
   ['uuid', shape('^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$', 36)],
-  ['json-pointer', shape('^(/([^~/]|~0|~1)*)*$', MAX_URI)],
-  ['relative-json-pointer', shape('^(0|[1-9][0-9]*)(#|(/([^~/]|~0|~1)*)*)$', MAX_URI)],
+  ['json-pointer', shape('^(/([^~/]|~0|~1)*)*$', MAX_URI_LENGTH)],
+  ['relative-json-pointer', shape('^(0|[1-9][0-9]*)(#|(/([^~/]|~0|~1)*)*)$', MAX_URI_LENGTH)],
 ])

@@ -11,12 +11,14 @@ import { resolveReference } from './reference.ts'
 
 /** Maximum length of a schema as JSON, in UTF-16 units. */
 const MAX_LENGTH = 32_768
+/** Maximum nesting of a schema in levels. */
 const MAX_NESTING = 32
 /**
  * Maximum total length of all patterns of a schema in UTF-16 units, which bounds the total number
  * of their instructions.
  */
-const MAX_PATTERNS = 8192
+const MAX_PATTERNS_LENGTH = 8192
+/** Maximum number of reported faults of a schema. */
 const MAX_FAULTS = 20
 const TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'] as const
 
@@ -199,8 +201,11 @@ class Reading {
     if (typeof given !== 'string')
       return void this.#fault(field, 'must be a regular expression', given)
     this.#patterns += given.length
-    if (this.#patterns > MAX_PATTERNS)
-      return void this.#fault(field, `makes all patterns longer than ${MAX_PATTERNS} characters`)
+    if (this.#patterns > MAX_PATTERNS_LENGTH)
+      return void this.#fault(
+        field,
+        `makes all patterns longer than ${MAX_PATTERNS_LENGTH} characters`,
+      )
     try {
       compilePattern(given, ECMASCRIPT)
     } catch (error) {

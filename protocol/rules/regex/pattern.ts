@@ -24,7 +24,7 @@ interface Property {
   readonly test: RegExp
   readonly negated: boolean
 }
-/** A set of code points; the ranges are sorted and do not overlap. */
+/** A set of code points. The ranges are sorted and do not overlap. */
 interface CodePoints {
   readonly ranges: Ranges
   readonly properties: readonly Property[]
@@ -68,10 +68,15 @@ export const ECMASCRIPT: Dialect = {
   bracketFirst: false,
 }
 
+/** Maximum number of instructions of a program. */
 export const MAX_PROGRAM = 2000
+/** Maximum nesting of groups in levels. */
 const MAX_NESTING = 50
+/** Code points of `\d`: pairs of the first and last of each range. */
 const DIGIT: Ranges = [48, 57]
+/** Code points of `\w`: pairs of the first and last of each range. */
 export const WORD: Ranges = [48, 57, 65, 90, 95, 95, 97, 122]
+/** Code points of the control escapes, such as `\n`. */
 const CONTROLS: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, f: 12, v: 11, a: 7 }
 const complement = (ranges: Ranges): number[] => {
   const result: number[] = []

@@ -33,6 +33,7 @@ interface Schema {
   readonly maxProperties?: number
 }
 
+/** Maximum number of reported faults of a value. */
 const MAX_FAULTS = 50
 
 /**

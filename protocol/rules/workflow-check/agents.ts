@@ -1,6 +1,6 @@
 /**
  * Validation of agent steps and of assertions that agents judge, beyond what the JSON Schema can
- * express. Also collects the agents that a workflow refers to; only the gateway can check whether
+ * express. Also collects the agents that a workflow refers to. Only the gateway can check whether
  * they exist.
  */
 import type { Static } from 'typebox'

@@ -6,11 +6,13 @@ import { below } from './path.ts'
 
 /** The maximum duration in milliseconds: ten years of 366 days. */
 const MAX_DURATION_MS = 10 * 366 * 86_400_000
+/** Maximum nesting of a document in levels. */
 const MAX_DEPTH = 48
+/** Maximum number of values in a document. */
 const MAX_VALUES = 20_000
 /**
  * Maximum number of interpolations in a document. All of them are compiled before the request is
- * answered; meanwhile, the process handles no other request.
+ * answered. Meanwhile, the process handles no other request.
  */
 const MAX_INTERPOLATIONS = 4000
 

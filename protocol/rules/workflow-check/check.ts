@@ -15,6 +15,7 @@ import { checkEnvironments, type LoopFacts } from './environments.ts'
 import { checkConfig } from './kinds.ts'
 import { below } from './path.ts'
 
+/** Maximum number of reported faults of a workflow. */
 const MAX_FAULTS = 50
 /** Ids of steps must not begin with this text. */
 const RESERVED = 'prepare_repository'
@@ -130,8 +131,8 @@ function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldEr
  * Checks a workflow that satisfies the schema.
  * @param path path of the spec in the request, such as `spec`.
  * @param input name of the field that declares the inputs.
- * @param loop facts about the loop, for the spec of a loop; its agent is the default for steps.
- * @returns the faults, at most 50; none means that the spec is valid.
+ * @param loop facts about the loop, for the spec of a loop. Its agent is the default for steps.
+ * @returns the faults, at most 50. None means that the spec is valid.
  */
 export function checkSpec(
   spec: Spec,

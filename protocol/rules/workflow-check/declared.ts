@@ -23,7 +23,7 @@ const types: Readonly<Record<string, (value: unknown) => boolean>> = {
   array: Array.isArray,
 }
 /**
- * Returns the fault of a value that does not fit a declared type. Only six types are checked; a
+ * Returns the fault of a value that does not fit a declared type. Only six types are checked. A
  * value of any other declared type is accepted.
  */
 function mismatch(type: string | undefined, value: unknown, field: string): FieldError[] {

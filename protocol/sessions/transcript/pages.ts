@@ -33,32 +33,31 @@ export interface Changed<T> {
   readonly record: T
 }
 /** The fields of a compaction that the numbered stream adds to the row of its summary. */
-export type Summing = Pick<Pass, 'trigger' | 'message_count' | 'summary_model'>
+export type SummaryFields = Pick<Pass, 'trigger' | 'message_count' | 'summary_model'>
 export interface TranscriptPage {
   /** The revision after which the page begins; −1 for the newest part of the transcript. */
   readonly after: number
   /**
    * The page contains all changes with revisions greater than `after`, up to and including
-   * `through`; a page of the newest part omits older messages.
+   * `through`. A page of the newest part omits older messages.
    */
   readonly through: number
   /** The revision at which the last page of the query ends. */
   readonly cut: number
   readonly more: boolean
-  /**
-   * `revision`: revision of the session at the time of the query. `last`: cursor of the last entry
-   * of the session.
-   */
+  /** Revision of the session at the time of the query. */
   readonly revision: number
+  /** Cursor of the last entry of the session. */
   readonly last: number
   /** Final rows, ordered by revision, which is also the order of their sequences. */
-  readonly messages: readonly (Changed<TranscriptMessage> & { readonly summing?: Summing })[]
+  readonly messages: readonly (Changed<TranscriptMessage> & { readonly summing?: SummaryFields })[]
   readonly turns: readonly Changed<TurnUpsert>[]
   readonly interactions: readonly Changed<Interaction>[]
   /** Every turn that has not ended. */
   readonly active: readonly Changed<TurnUpsert>[]
-  /** All streaming rows, and all open interactions. Both are empty while `more` is true. */
+  /** All streaming rows; empty while `more` is true. */
   readonly live: readonly Changed<TranscriptMessage>[]
+  /** All open interactions; empty while `more` is true. */
   readonly pending: readonly Interaction[]
 }
 /** The streaming rows of a turn, as views return them. */

@@ -75,10 +75,11 @@ export interface TurnDefinition
   readonly environment?: TurnEnvironment
   readonly max_tokens?: number
   /**
-   * Limits that override the defaults. `max_generations`: generations of the turn; a larger value
-   * than the default has no effect. `max_repeats`: equal tool calls; 0 means unlimited.
+   * Overrides the default maximum of generations of the turn. A larger value than the default has
+   * no effect.
    */
   readonly max_generations?: number
+  /** Overrides the default maximum of equal tool calls; 0 means unlimited. */
   readonly max_repeats?: number
   /** The project requires a principal other than the requester to approve destructive actions. */
   readonly separate_approver?: true
@@ -98,6 +99,6 @@ export interface Defined {
  * idempotency key or may join a turn. The session then still returns a turn or nudge that it stores
  * under the key, and a running turn still receives the input. No new turn starts.
  */
-export interface Unfit {
+export interface UnresolvedDefinition {
   readonly unfit: Refusal
 }

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { channelActor } from '../../../actors/channels/channel.ts'
 import type { ChannelState } from '../../../actors/channels/state.ts'
-import { type Exchange, STREAK } from '../../../protocol/channels/exchange.ts'
+import { type Exchange, MAX_STREAK } from '../../../protocol/channels/exchange.ts'
 import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
 import type { Outcome } from '../../support/given.ts'
 import { typesOf } from '../../support/given.ts'
@@ -247,7 +247,7 @@ t.test('agents that call each other stop at a limit; a person starts a new strea
   }
   t.strictSame(open, [])
   const answers = scene.history.filter((event) => event.type === 'message.created').length - 1
-  t.equal(answers, STREAK)
+  t.equal(answers, MAX_STREAK)
   t.strictSame(scene.state.talks, {})
   const again = scene.when(
     'channel.send',

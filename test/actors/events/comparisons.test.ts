@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { Listeners } from '../../../actors/events/listeners.ts'
-import { silent } from '../../../actors/events/state.ts'
+import { initialSources } from '../../../actors/events/state.ts'
 import type { Publication, Watch } from '../../../protocol/events/sources.ts'
 
 const said = (more: Partial<Publication> = {}): Publication => ({
@@ -24,7 +24,7 @@ const loop = (listeners: Listeners, triggers: readonly Omit<Watch, 'trigger_id'>
 const thousand = <T>(make: (i: number) => T): T[] => Array.from({ length: 1000 }, (_, i) => make(i))
 
 t.test('an event is compared only with triggers of its type', async (t) => {
-  const listeners = new Listeners(silent())
+  const listeners = new Listeners(initialSources())
   loop(
     listeners,
     thousand((i) => ({ event_type: `load.type${i % 100}`, condition: `event.n > ${i}` })),
@@ -33,7 +33,7 @@ t.test('an event is compared only with triggers of its type', async (t) => {
   t.equal(listeners.match(said({ event_type: 'load.type700' })).compared, 0)
 })
 t.test('triggers of the same type are selected by source', async (t) => {
-  const listeners = new Listeners(silent())
+  const listeners = new Listeners(initialSources())
   loop(
     listeners,
     thousand((i) => ({ event_type: 'http_trigger.received', source_id: `trig_${i}` })),
@@ -42,7 +42,7 @@ t.test('triggers of the same type are selected by source', async (t) => {
     said({ event_type: 'http_trigger.received', source_kind: 'http_trigger', source_id: 'trig_5' }),
   )
   t.match([matched.compared, matched.fires], [1, { loop_1: ['trg_5'] }])
-  const byScope = new Listeners(silent())
+  const byScope = new Listeners(initialSources())
   loop(byScope, [
     { event_type: 'table.*', source_id: 'tbl_1' },
     { event_type: 'table.*', source_id: 'orders' },
@@ -61,7 +61,7 @@ t.test('triggers of the same type are selected by source', async (t) => {
   )
 })
 t.test('triggers and waits are also selected by the value that they compare first', async (t) => {
-  const listeners = new Listeners(silent())
+  const listeners = new Listeners(initialSources())
   loop(
     listeners,
     thousand((i) => ({ event_type: 'order.*', condition: `event.n == ${i} && event.m == 2` })),

@@ -17,7 +17,7 @@ import {
 import { given, type Scene, START } from '../../support/given.ts'
 
 const actor = eventsActor(defaultTriggerLimits) as unknown as AnyActor
-const DAY = 86_400_000
+const DAY_MS = 86_400_000
 const scene = (): Scene<SourcesState> => given<SourcesState>(actor)
 const said = (more: Partial<Publication> = {}): Publication => ({
   event_type: 'order.paid',
@@ -123,18 +123,21 @@ t.test('a published event is stored and sent to matching triggers and waits', as
 
 t.test('a deduplication key publishes once a day, and is kept for up to two days', async (t) => {
   const first = publish(scene(), { dedup_key: 'custom:a' })
-  t.strictSame(publish(first, { dedup_key: 'custom:a', event: { n: 9 } }, START + DAY - 1).reply, {
-    source_event_id: 'sevt_1',
-    deduped: true,
-  })
-  t.strictSame(publish(first, { dedup_key: 'custom:a' }, START + DAY - 1).events, [])
-  const later = publish(first, { dedup_key: 'custom:b' }, START + DAY)
+  t.strictSame(
+    publish(first, { dedup_key: 'custom:a', event: { n: 9 } }, START + DAY_MS - 1).reply,
+    {
+      source_event_id: 'sevt_1',
+      deduped: true,
+    },
+  )
+  t.strictSame(publish(first, { dedup_key: 'custom:a' }, START + DAY_MS - 1).events, [])
+  const later = publish(first, { dedup_key: 'custom:b' }, START + DAY_MS)
   t.match(
     publish(later, { dedup_key: 'custom:a' }).reply,
     { deduped: true },
     'the generation before is still known',
   )
-  const latest = publish(later, { dedup_key: 'custom:c' }, START + 2 * DAY)
+  const latest = publish(later, { dedup_key: 'custom:c' }, START + 2 * DAY_MS)
   t.equal(publish(latest, { dedup_key: 'custom:a' }).events.length, 1, 'two days later it is not')
   t.match(publish(latest, { dedup_key: 'custom:b' }).reply, { deduped: true })
   for (const key of ['__proto__', 'constructor', 'toString'])

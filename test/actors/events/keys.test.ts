@@ -6,7 +6,7 @@ import t from 'tap'
 import type { Cause } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import { publish } from '../../../actors/events/publish.ts'
-import { silent } from '../../../actors/events/state.ts'
+import { initialSources } from '../../../actors/events/state.ts'
 import { publishIdempotently } from '../../../gateway/commands/publish-idempotently.ts'
 import type { Outcome } from '../../../gateway/ports.ts'
 import {
@@ -18,11 +18,11 @@ import {
 import { START } from '../../support/given.ts'
 
 const actor = eventsActor(defaultTriggerLimits)
-const DAY = 86_400_000
+const DAY_MS = 86_400_000
 
 /** The matcher of a project, and a stub of the view that stores its keys. */
 class Place {
-  state = silent()
+  state = initialSources()
   now = START
   questions = 0
   #count = 0
@@ -152,7 +152,7 @@ t.test('few keys need no query, and a key is free again after a day', async (t) 
   t.match(idOf(await place.publish('k1')), { deduped: true })
   t.equal(place.questions, 0)
   for (let i = 0; i < 70_000; i++) place.send(`n${i}`)
-  place.now += DAY - 1
+  place.now += DAY_MS - 1
   t.match(idOf(await place.publish('k1')), { deduped: true }, 'a view remembers')
   place.now += 2
   t.notOk('deduped' in idOf(await place.publish('k1')))

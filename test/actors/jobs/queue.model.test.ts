@@ -7,7 +7,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { evolve } from '../../../actors/actor.ts'
-import { dueAt, initial, type QueueState } from '../../../actors/jobs/state.ts'
+import { dueAt, initialQueue, type QueueState } from '../../../actors/jobs/state.ts'
 import type { Event } from '../../../protocol/entry.ts'
 import type { GrantedLease } from '../../../protocol/jobs/leases.ts'
 import type { JobHeader, LeaseGrant } from '../../../protocol/jobs/rows.ts'
@@ -349,7 +349,7 @@ t.test(
         replayed.at = observer.queue.at
         replayed.state = observer.journal.reduce<QueueState>(
           (state, { event, at }) => evolve(replayed.actor, state, event, at) as QueueState,
-          initial(),
+          initialQueue(),
         )
         for (const queue of [observer.queue, replayed]) queue.recover()
         if (observer.queue.line().join() !== replayed.line().join())

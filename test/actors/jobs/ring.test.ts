@@ -7,7 +7,7 @@ import {
   join,
   leave,
   member,
-  toBack,
+  moveToBack,
   turns,
 } from '../../../actors/jobs/ring.ts'
 
@@ -26,7 +26,7 @@ t.test('a ring gives turns as a plain list would', async (t) => {
         if ((member(ring, item) !== undefined) !== known) throw new Error('membership differs')
         if (what === 'add' && !known) join(ring, item, item)
         if (what === 'remove') leave(ring, item)
-        if (what === 'move') toBack(ring, item)
+        if (what === 'move') moveToBack(ring, item)
         const others = list.filter((other) => other !== item)
         if (what === 'remove') list = others
         else if (what === 'add' ? !known : known) list = [...others, item]

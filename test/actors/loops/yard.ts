@@ -1,5 +1,5 @@
 /**
- * A loop whose runs are stubs. Messages from the loop to a run update the run's stub; tests end the
+ * A loop whose runs are stubs. Messages from the loop to a run update the run's stub. Tests end the
  * runs.
  */
 

@@ -8,7 +8,7 @@ import type {
 import { given, type Scene, START } from '../../support/given.ts'
 
 const actor = organizationActor({ brand: 'Acme' }) as never
-const DAY = 86_400_000
+const DAY_MS = 86_400_000
 const first = () =>
   given(actor).when('organization_action.create', {
     name: 'crm.sync',
@@ -92,7 +92,7 @@ t.test(
 
 t.test('the overlap defaults to one day and may be zero', async (t) => {
   const day = rotate(first(), 's2').when('organization_action.activate_secret', version(2))
-  t.equal(day.deadline(), START + DAY)
+  t.equal(day.deadline(), START + DAY_MS)
   const none = rotate(first(), 's2').when(
     'organization_action.activate_secret',
     version(2, { overlap_seconds: 0 }),

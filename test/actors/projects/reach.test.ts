@@ -1,7 +1,7 @@
 /** The email addresses of targets that are named directly or through a role. */
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
-import type { Reached } from '../../../protocol/access/directory.ts'
+import type { ReachablePerson } from '../../../protocol/access/directory.ts'
 import { permissions } from '../../../protocol/access/schema.ts'
 import { played } from '../support/played.ts'
 
@@ -23,7 +23,7 @@ t.test('active people with an address are listed once, named ones before roles',
       ...(email !== undefined && { email }),
       ...(role_ids.length > 0 && { role_ids }),
     }).id
-  const reach = (...targets: string[]) => project.ask<Reached[]>('reach', { targets })
+  const reach = (...targets: string[]) => project.ask<ReachablePerson[]>('reach', { targets })
   const custom = send('role.create', {
     name: 'Release team',
     permissions: ['service.project.view'],

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { type Change, spell } from '../../../gateway/sessions/transcript/change.ts'
-import { told } from '../../../gateway/sessions/transcript/notes.ts'
+import { toOlderEvent } from '../../../gateway/sessions/transcript/notes.ts'
 import { numberedDialect } from '../../../gateway/sessions/transcript/v1.ts'
 import { transcriptDialect } from '../../../gateway/sessions/transcript/v2.ts'
 import { isFrame, rowIn, type SessionEvent } from '../../../protocol/sessions/events.ts'
@@ -14,7 +14,7 @@ import { sizes } from '../../../protocol/workers/socket.ts'
 import { begun, definition, message, Story, say, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>
-const LINE = 8 * 1_048_576
+const MAX_LINE_LENGTH = 8 * 1_048_576
 /** A character that takes six bytes on a line of a stream, and two bytes in storage. */
 const WIDE = '\u0085'
 /** The number of these characters in a result just below the size limit of job results. */
@@ -38,7 +38,7 @@ function longest(log: readonly SessionEvent[]): number {
 }
 function linesOf(event: SessionEvent): string[] {
   if (!isFrame(event)) {
-    const note = told(event, 0, undefined)
+    const note = toOlderEvent(event, 0, undefined)
     return note ? [spell(note.type, note.data)] : []
   }
   const changes: Change[] = [
@@ -68,7 +68,7 @@ t.test(
         outcome: 'completed',
         result: n === 0 ? { text: 'short' } : { text: WIDE.repeat(most) },
       })
-    t.ok(longest(s.log) < LINE, String(longest(s.log)))
+    t.ok(longest(s.log) < MAX_LINE_LENGTH, String(longest(s.log)))
     const [first, second] = last(s).content as { content: string }[]
     t.equal(first?.content, '{"text":"short"}')
     t.match(second?.content, /\n\[\d+ characters more were left out\]$/)
@@ -87,13 +87,13 @@ t.test('error messages about a call are short', async (t) => {
     use('c', `no ${WIDE.repeat(most)}`),
     use('d', 'service_invoke_skill', { name: WIDE.repeat(1000) }),
   )
-  t.ok(longest(s.log) < LINE, String(longest(s.log)))
+  t.ok(longest(s.log) < MAX_LINE_LENGTH, String(longest(s.log)))
 })
 t.test('a message is limited by its bytes, also if it contains its arguments twice', async (t) => {
   const s = begun('go', {}, definition([tool('act')]))
   s.answers(use('c', 'act', { text: WIDE.repeat(most - 500) }))
   s.settle(s.job('action_execution'), { outcome: 'completed', result: {} })
-  t.ok(longest(s.log) < LINE, String(longest(s.log)))
+  t.ok(longest(s.log) < MAX_LINE_LENGTH, String(longest(s.log)))
 })
 t.test('a summary of summaries loses its oldest part', async (t) => {
   const s = new Story()
@@ -115,5 +115,5 @@ t.test('a summary of summaries loses its oldest part', async (t) => {
   t.match(text, /^\[\d+ characters before this were left out\]\n/)
   t.match(text, /part 2 /)
   t.notMatch(text, /part 0 /)
-  t.ok(longest(s.log) < LINE)
+  t.ok(longest(s.log) < MAX_LINE_LENGTH)
 })

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { evolve } from '../../../actors/sessions/evolve.ts'
 import { standing } from '../../../actors/sessions/find-or-create.ts'
-import { unborn } from '../../../actors/sessions/state.ts'
+import { initialSession } from '../../../actors/sessions/state.ts'
 import type { Session } from '../../../protocol/sessions/schema.ts'
 
 const stored = (more: Partial<Session>): Session => ({
@@ -28,7 +28,7 @@ const stored = (more: Partial<Session>): Session => ({
 })
 const replayed = (session: Session, requested?: true) =>
   evolve['session.created'](
-    unborn(),
+    initialSession(),
     {
       type: 'session.created',
       session,
@@ -41,7 +41,7 @@ const replayed = (session: Session, requested?: true) =>
 
 t.test('the old default visibility of stored sessions becomes project', async (t) => {
   t.equal(replayed(stored({})).record?.visibility, 'project')
-  const snapshot = { ...unborn(), record: stored({}) }
+  const snapshot = { ...initialSession(), record: stored({}) }
   t.equal(standing(snapshot, {}, 0).session?.visibility, 'project')
 })
 t.test('an explicitly requested visibility does not change', async (t) => {

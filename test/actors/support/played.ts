@@ -35,8 +35,9 @@ export interface Played {
   send(name: string, input?: unknown, origin?: Partial<Origin>): Answer
   ask<T>(name: string, input?: unknown): T
   deadline(): number | undefined
-  /** The events and effects of the last command, empty after a refusal. */
+  /** The events of the last command; empty after a refusal. */
   events: readonly (Event & Readonly<Record<string, unknown>>)[]
+  /** The effects of the last command; empty after a refusal. */
   effects: readonly Effect[]
 }
 

@@ -94,7 +94,7 @@ class World {
   readonly tables = new Map<string, Scene<TableState>>(
     tables.map((id) => [id, given<TableState>(actor())]),
   )
-  /** Messages by receiver and sender, each list in order. */
+  /** Messages by sender and receiver. Each list is in the order in which they were sent. */
   readonly effects = new Map<string, Message[]>()
   /** Commands with claims that gateways have sent. They arrive in any order. */
   readonly commands: Message[] = []

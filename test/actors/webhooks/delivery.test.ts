@@ -2,11 +2,11 @@
 import t from 'tap'
 import { deliveryActor } from '../../../actors/webhooks/delivery.ts'
 import {
-  ATTEMPTS,
   type AttemptOutcome,
   type DeliveryOpening,
-  PROMPT,
+  MAX_ATTEMPTS,
   pauseAfter,
+  START_TIMEOUT_MS,
 } from '../../../protocol/webhooks/delivery.ts'
 import type { DeliveryRecord } from '../../../protocol/webhooks/rows.ts'
 import { given, type Scene, START, typesOf } from '../../support/given.ts'
@@ -110,9 +110,9 @@ t.test(
 
 t.test('a retryable failure is retried after a pause, up to the tenth attempt', async (t) => {
   let scene: Scene<State> = opened()
-  for (let n = 1; n <= ATTEMPTS; n++) {
+  for (let n = 1; n <= MAX_ATTEMPTS; n++) {
     const failed = settle(begin(scene), failing)
-    if (n === ATTEMPTS) {
+    if (n === MAX_ATTEMPTS) {
       t.match(failed.state.record, {
         status: 'failed',
         attempts: 10,
@@ -146,7 +146,7 @@ t.test(
 
 t.test('a test delivery has one attempt, which must begin in time', async (t) => {
   const test = opened({ once: true })
-  t.strictSame(begin(test, START + PROMPT + 1).reply, { attempt: 0 })
+  t.strictSame(begin(test, START + START_TIMEOUT_MS + 1).reply, { attempt: 0 })
   t.match(settle(begin(test), failing).state.record, { status: 'failed', attempts: 1 })
   t.match(settle(test).state.record, { status: 'failed', attempts: 0 })
   t.strictSame(typesOf(settle(begin(test))), ['delivery.failed'])

@@ -7,9 +7,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { deliveryActor } from '../../../actors/webhooks/delivery.ts'
 import {
-  ATTEMPTS,
   type AttemptOutcome,
   type DeliveryOpening,
+  MAX_ATTEMPTS,
 } from '../../../protocol/webhooks/delivery.ts'
 import type { DeliveryRecord } from '../../../protocol/webhooks/rows.ts'
 import { given, type Outcome, type Scene } from '../../support/given.ts'
@@ -100,7 +100,7 @@ t.test(
           else settle(job, undefined)
         }
         return (
-          sent <= ATTEMPTS &&
+          sent <= MAX_ATTEMPTS &&
           scene.state.record.attempts === sent &&
           scene.deadline() === undefined &&
           scene.state.job_id === undefined

@@ -17,9 +17,9 @@ export interface Sent {
   readonly n: number
   readonly session: number
   readonly at: number
-  /** The turn id in the answer. */
+  /** The turn id in the response. */
   turn?: string
-  /** The turn ids in the answers to later repeats. */
+  /** The turn ids in the responses to later repeats. */
   readonly again: string[]
   /** The state at the moment when the follower of the session showed the end of the turn. */
   seen?: Shown & { readonly at: number }
@@ -38,11 +38,9 @@ export interface Followed {
   readonly connections: number
   /** The number of connections that ended although the server did not end them. */
   readonly lost: number
-  /**
-   * The final state of the follower as a text. `fresh`: the texts of one later read through each
-   * gateway. Equal texts mean equal transcripts.
-   */
+  /** The final state of the follower as a text. */
   readonly folded: string
+  /** The texts of one later read through each gateway. Equal texts mean equal transcripts. */
   readonly fresh: readonly string[]
   /** Turns that were shown as active after their end. */
   readonly back: readonly string[]

@@ -8,7 +8,7 @@ import { Command } from 'commander'
 import t from 'tap'
 import { addClientCommands } from '../../../client/cli/commands.ts'
 import { resolveNames } from '../../../client/cli/names.ts'
-import { isFormat, itemsOf, shown } from '../../../client/cli/output.ts'
+import { formatReply, isFormat, itemsOf } from '../../../client/cli/output.ts'
 import { oneLineErrors } from '../../../client/cli/usage.ts'
 import { closest } from '../../../client/suggest.ts'
 import { Transport } from '../../../client/transport.ts'
@@ -31,39 +31,39 @@ const runs = {
 }
 
 t.test('a list is a table with the columns that fit', async (t) => {
-  const lines = shown(runs, 'table', 60, 'UTC').split('\n')
+  const lines = formatReply(runs, 'table', 60, 'UTC').split('\n')
   t.match(lines[0], /^ID +STATUS +CREATED AT/)
   t.match(lines[1], /^run_01 +failed +2031-02-03 04:05:06/)
   t.match(lines[2], /^run_02 +queued +2031-02-03 05:05:06$/)
   t.ok(lines.every((line) => line.length <= 60))
-  const wide = shown(runs, 'wide', 60, 'UTC')
+  const wide = formatReply(runs, 'wide', 60, 'UTC')
   t.match(wide, /x{200}/, 'nothing is cut when everything is asked for')
   t.match(wide, /a,b/)
   t.notMatch(wide, /INPUT/, 'nested values are only in json and yaml')
 })
 
 t.test('text from others cannot move the cursor of the terminal', async (t) => {
-  const text = shown({ items: [{ id: 'a', name: '\u001b[2Jgone\nnext' }] }, 'table', 80)
+  const text = formatReply({ items: [{ id: 'a', name: '\u001b[2Jgone\nnext' }] }, 'table', 80)
   t.notMatch(text, /\u001b/)
   t.equal(text.split('\n').length, 2)
 })
 
 t.test('json and yaml contain everything', async (t) => {
-  t.strictSame(JSON.parse(shown(runs, 'json', 20)), runs)
-  t.match(shown(runs, 'yaml', 20), /^items:\n {2}- definition_version: 1\n/)
+  t.strictSame(JSON.parse(formatReply(runs, 'json', 20)), runs)
+  t.match(formatReply(runs, 'yaml', 20), /^items:\n {2}- definition_version: 1\n/)
   t.equal(itemsOf({ id: 'run_01' }), undefined)
 })
 
 t.test('one field is plain text, one line per record', async (t) => {
-  t.equal(shown(runs, 'field=id', 20), 'run_01\nrun_02')
-  t.equal(shown(runs.items[0], 'field=input.a', 20), '1')
-  t.equal(shown(runs.items[0], 'field=tags', 20), '["a","b"]')
-  t.throws(() => shown(runs.items[1], 'field=input', 20), {
+  t.equal(formatReply(runs, 'field=id', 20), 'run_01\nrun_02')
+  t.equal(formatReply(runs.items[0], 'field=input.a', 20), '1')
+  t.equal(formatReply(runs.items[0], 'field=tags', 20), '["a","b"]')
+  t.throws(() => formatReply(runs.items[1], 'field=input', 20), {
     name: 'Mistake',
     message: 'The response has no field input. Its fields are: id, status, created_at.',
   })
   for (const name of ['__proto__', 'id.length', 'constructor'])
-    t.throws(() => shown(runs.items[1], `field=${name}`, 20), /has no field/)
+    t.throws(() => formatReply(runs.items[1], `field=${name}`, 20), /has no field/)
   t.strictSame(['table', 'field=id', 'field=', 'text'].map(isFormat), [true, true, false, false])
 })
 

@@ -161,7 +161,7 @@ let made = 0
 /** The `publish` of handlers that publish nothing. */
 export const notPublished = (): Promise<never> =>
   Promise.reject(new Error('this handler publishes nothing'))
-/** The log of a handler; its lines are collected. */
+/** The log of a handler. Its lines are collected. */
 export const logTo = (lines: string[] = []): JobLog =>
   jobLog(
     (_, text) => void lines.push(text),

@@ -42,7 +42,7 @@ export interface Walked extends Findings {
 
 /**
  * Walks through the current page.
- * @param most maximum number of buttons that are used in each tab; with 0, only tabs and folded
+ * @param most maximum number of buttons that are used in each tab. With 0, only tabs and folded
  *   parts are used.
  */
 export async function walk(most: number): Promise<Walked> {

@@ -210,8 +210,9 @@ export const requests: fc.Arbitrary<Request> = fc
 export interface Outside {
   readonly effect: 'create' | 'change' | 'delete'
   readonly type: ResourceTypeName
-  /** `key`: the resource to create. `nth`: the position of an existing resource. */
+  /** The resource to create. */
   readonly key: string
+  /** The position of an existing resource. */
   readonly nth: number
 }
 const outside: fc.Arbitrary<Outside> = fc.record({

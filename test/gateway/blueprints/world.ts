@@ -26,7 +26,7 @@ import { subjects } from '../../../protocol/subjects.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { View } from '../../../views/view.ts'
 import { ToyWorld } from '../../host/support/toy.ts'
-import { type ManualClock, MemoryBus, seeded, settleAll, silent } from '../../support/memory.ts'
+import { type ManualClock, MemoryBus, seeded, settleAll, silentLog } from '../../support/memory.ts'
 
 const bytesOf = (n: number) => new Uint8Array(10).fill(n)
 const ORGANIZATION = makeId('organization', 0, bytesOf(1), 0)
@@ -125,7 +125,7 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
         ended: () => 0,
       },
       unreachable: async () => undefined,
-      log: silent,
+      log: silentLog,
     } as unknown as WorldParts)
     const port =
       <A extends unknown[], R>(call: (...args: A) => Promise<R>, nameOf: (...args: A) => string) =>

@@ -1,4 +1,4 @@
-/** The HTTP answers of refusals. */
+/** The HTTP responses of refusals. */
 import t from 'tap'
 import { answerOf } from '../../../gateway/serve.ts'
 import { type Code, refuse } from '../../../protocol/errors.ts'

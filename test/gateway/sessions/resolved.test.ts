@@ -5,9 +5,9 @@
 import t from 'tap'
 import type { ResolverQuestion } from '../../../gateway/ports.ts'
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
-import { define, type Wanted } from '../../../gateway/sessions/definition.ts'
+import { type DefinitionRequest, define } from '../../../gateway/sessions/definition.ts'
 import { turnFor } from '../../../gateway/sessions/turn-opening.ts'
-import { openings } from '../../../nodes/executor/openings.ts'
+import { createOpeningHandler } from '../../../nodes/executor/openings.ts'
 import type { Agent } from '../../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { KnownDefinition } from '../../../protocol/resolver/callout.ts'
@@ -90,7 +90,7 @@ function stage({
   } as unknown as CapabilityReader
   return { edge, asked, questions }
 }
-const defined = (edge: CapabilityReader, wanted: Wanted, who: Agent = agent) =>
+const defined = (edge: CapabilityReader, wanted: DefinitionRequest, who: Agent = agent) =>
   define(edge, 'prj_1', who, undefined, wanted)
 const instructionsIn = (found: Awaited<ReturnType<typeof defined>>) =>
   isRefusal(found) ? found.refused : found.definition.instructions
@@ -122,7 +122,7 @@ t.test('nothing is asked for a request that is refused anyway', async (t) => {
   const { edge, asked } = stage()
   const inactive = { ...agent, status: 'inactive' } as Agent
   t.equal(instructionsIn(await defined(edge, { trigger: 'turn' }, inactive)), 'agent_inactive')
-  const wanted: Wanted = {
+  const wanted: DefinitionRequest = {
     trigger: 'invoke',
     config: { toolkits: [{ name: 'k', actions: ['crm.find'] }] },
     author: new Set<string>() as never,
@@ -173,11 +173,15 @@ t.test('a failure of the resolver ends the lookup, without a repeat', async (t) 
   const work = { project: 'prj_1', job, signal: new AbortController().signal }
   for (const code of ['unknown_agent', 'definition_resolver_unavailable'] as const) {
     const { edge } = stage({ answer: refuse(code) })
-    t.match(await openings(edge).perform(work), { status: 'failed', error_type: code, final: true })
+    t.match(await createOpeningHandler(edge).perform(work), {
+      status: 'failed',
+      error_type: code,
+      final: true,
+    })
   }
   const raced = stage({ told: refuse('conflict') })
-  const again = await openings(raced.edge).perform(work)
+  const again = await createOpeningHandler(raced.edge).perform(work)
   t.match(again, { status: 'failed', retry_in: 0 })
   t.notOk(typeof again === 'object' && 'final' in again, 'the run keeps another definition')
-  t.match(await openings(stage().edge).perform(work), { status: 'completed' })
+  t.match(await createOpeningHandler(stage().edge).perform(work), { status: 'completed' })
 })

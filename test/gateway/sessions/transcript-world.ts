@@ -6,7 +6,7 @@
 import { Transcript, type TranscriptFrame } from '../../../client/transcript/fold.ts'
 import type { Sink } from '../../../gateway/http/respond.ts'
 import type { Dialect } from '../../../gateway/sessions/transcript/change.ts'
-import { patient } from '../../../gateway/sessions/transcript/followed.ts'
+import { queryUntilCurrent } from '../../../gateway/sessions/transcript/followed.ts'
 import { SessionFollower } from '../../../gateway/sessions/transcript/follower.ts'
 import { openPreviews } from '../../../gateway/sessions/transcript/previews.ts'
 import { snapshot } from '../../../gateway/sessions/transcript/snapshot.ts'
@@ -218,7 +218,7 @@ export class Meeting {
     fresh?: number,
   ): ReturnType<SessionFollower['first']> {
     if (this.lossy) early.add(question)
-    return patient(
+    return queryUntilCurrent(
       () => this.#answered(question, fresh),
       (ms) => new Promise((resolve) => this.#later(ms, resolve)),
     ).finally(() => setImmediate(() => early.delete(question)))

@@ -298,7 +298,7 @@ t.test('a lagging client is not ended by a view that lacks the sequence', async 
   })
   const asked: (number | undefined)[] = []
   // After the first page, a query must require the entries up to its own position. Otherwise it is
-  // refused, as by a view that has not applied those entries.
+  // refused, because a view may not have applied those entries yet.
   const follower = new Follower(
     async (after, fresh) => {
       asked.push(fresh)

@@ -22,13 +22,13 @@ const row = (id: string, sequence: number | null): TranscriptMessage => ({
   sequence,
   created_at: '2026-01-01T00:00:00.000Z',
 })
-const IDLE = 77
+const IDLE_MS = 77
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 t.test(
   'a client that waits for the text of a row does not join while the head is between two pages',
   async (t) => {
-    // Revision 1 is a streaming row. The rows of revisions 2 and 3 follow in one entry; a page
+    // Revision 1 is a streaming row. The rows of revisions 2 and 3 follow in one entry. A page
     // holds one row.
     const page = (revision: number, after: number): TranscriptPage => {
       const beyond = [2, 3].filter((of) => of > after && of <= revision)
@@ -292,7 +292,7 @@ t.test('a stream without turns stays open during a compaction', async (t) => {
     shown: async () => undefined,
     now: () => 0,
     later: (ms, run) => {
-      if (ms === IDLE) timers.push(run)
+      if (ms === IDLE_MS) timers.push(run)
       return () => void timers.splice(timers.indexOf(run) >>> 0, 1)
     },
     age: 1,
@@ -308,7 +308,7 @@ t.test('a stream without turns stays open during a compaction', async (t) => {
     onClose() {},
     end() {},
   }
-  const dialect = numberedDialect('ses_1', IDLE)
+  const dialect = numberedDialect('ses_1', IDLE_MS)
   await follower.join(sink, dialect, page)
   t.equal(timers.length, 1, 'it waits for a turn, not for ever')
   const pass = {

@@ -9,7 +9,7 @@ import {
   type TowardsWorker,
   terminalLimits,
 } from '../../../protocol/workers/terminals.ts'
-import { ManualClock, settleAll, silent } from '../../support/memory.ts'
+import { ManualClock, settleAll, silentLog } from '../../support/memory.ts'
 
 interface Script {
   answers: (TerminalAnswer | undefined)[]
@@ -38,7 +38,7 @@ function stage(script: Partial<Script> = {}) {
     now: clock.now,
     later: clock.later,
     random: (bytes: number) => new Uint8Array(bytes),
-    log: silent,
+    log: silentLog,
     commandRow: async ({ name, input }: { name: string; input: { state?: string } }) => {
       commands.push(input.state === undefined ? name : `${name} ${input.state}`)
       return name === 'environment.start_worker' && it.started ? it.started : { reply: undefined }

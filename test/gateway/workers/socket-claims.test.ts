@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { eligible, wantsOf } from '../../../gateway/workers/jobs/eligible.ts'
+import { eligible, prepareFilters } from '../../../gateway/workers/jobs/eligible.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
 import { hand, header, leased, PROJECT, scene, sessionOf, settle } from './workers.ts'
 
@@ -360,8 +360,8 @@ t.test('eligibility', async (t) => {
     ['an unpinned job, for a bound worker', header(1), { environment_id: 'e' }, true],
   ] as const
   for (const [name, job, filters, may] of cases)
-    t.equal(eligible(job, 'q', wantsOf(filters)), may, name)
-  const wide = wantsOf({
+    t.equal(eligible(job, 'q', prepareFilters(filters)), may, name)
+  const wide = prepareFilters({
     queues: Array.from({ length: 30 }, (_, i) => `q${i}`),
     action_names: Array.from({ length: 30 }, (_, i) => `a${i}`),
   })

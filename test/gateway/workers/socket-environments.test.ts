@@ -1,6 +1,6 @@
-/** Workers of environments on the worker socket: registration, and the jobs that they take. */
+/** Workers of environments on the worker socket: registration, and the jobs that they accept. */
 import t from 'tap'
-import { eligible, wantsOf } from '../../../gateway/workers/jobs/eligible.ts'
+import { eligible, prepareFilters } from '../../../gateway/workers/jobs/eligible.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { header, PROJECT, scene, sessionOf, settle } from './workers.ts'
 
@@ -50,11 +50,14 @@ t.test('the worker of an environment receives only jobs that are pinned to it', 
   await worker.say({ type: 'jobs.claim', message_id: 'c', available_slots: 2 })
   t.equal(it.offer([header(1)]), undefined, 'its gateway does not listen to other jobs')
   t.equal(it.offer([header(2, { environment_id: ENV })])?.takes.length, 1)
-  const wants = wantsOf({ environment_id: ENV, pinned_only: true })
+  const wants = prepareFilters({ environment_id: ENV, pinned_only: true })
   t.notOk(eligible(header(1), 'default', wants))
   t.notOk(eligible(header(1, { environment_id: OTHER }), 'default', wants))
   t.ok(eligible(header(1, { environment_id: ENV }), 'default', wants))
-  t.ok(eligible(header(1), 'default', wantsOf({ environment_id: ENV })), 'a label does not bind')
+  t.ok(
+    eligible(header(1), 'default', prepareFilters({ environment_id: ENV })),
+    'a label does not bind',
+  )
 })
 
 t.test('other workers name an environment or a label', async (t) => {

@@ -14,7 +14,7 @@ import { leaseToken } from '../../../protocol/jobs/lease-token.ts'
 import type { GrantedLease } from '../../../protocol/jobs/leases.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { offerCapability, subjects } from '../../../protocol/subjects.ts'
-import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
+import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 
@@ -119,7 +119,7 @@ export interface Scene {
   /** The number of subscriptions, by subject. */
   readonly listening: Map<string, number>
   /** Offers jobs as a queue does: to one subscriber of a matching subject. */
-  offer(jobs: JobHeader[], queue?: string): Taking | undefined
+  offer(jobs: JobHeader[], queue?: string): OfferReply | undefined
   named(name: string): Command[]
   connect(grant?: Partial<Grant>): Worker
   worker(register?: object, grant?: Partial<Grant>): Promise<Worker>
@@ -129,7 +129,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
   const clock = new Clock()
   const commands: Command[] = []
   const listening = new Map<string, number>()
-  const handlers = new Map<string, ((offer: Offer) => Taking | undefined)[]>()
+  const handlers = new Map<string, ((offer: Offer) => OfferReply | undefined)[]>()
   let counter = 0
   let generation = 0
   const bytes = (length: number): Uint8Array =>
@@ -192,7 +192,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
       project: string,
       queue: string | undefined,
       capability: string | undefined,
-      handler: (offer: Offer) => Taking | undefined,
+      handler: (offer: Offer) => OfferReply | undefined,
     ) => {
       const subject = subjects.offerFilter(project, queue, capability)
       listening.set(subject, (listening.get(subject) ?? 0) + 1)

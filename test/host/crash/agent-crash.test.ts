@@ -1,7 +1,7 @@
 /**
  * A run with an agent step, whose session is in another shard. The node of either shard dies, at
  * each of its steps in turn. Invariants: the run requests one turn per attempt; each turn is opened
- * and reported once; the run ends as it does without a crash.
+ * and reported once. The run ends as it does without a crash.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'

@@ -1,7 +1,7 @@
 /**
- * A run with every kind of step except `agent`, on a node that dies at any of its steps; another
+ * A run with every kind of step except `agent`, on a node that dies at any of its steps. Another
  * node continues from the last commit. Invariants: each job is executed as often as without a
- * crash; no step completes twice; the timelines of the run and of its child runs are the same.
+ * crash; no step completes twice. The timelines of the run and of its child runs are the same.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'
@@ -243,12 +243,12 @@ async function play(crashAt: number): Promise<Played> {
   }
 }
 
-/**
- * The steps at which the node dies: every fourth one, with a different offset each day. `CRASH=all`
- * selects all steps, and `CRASH=n` only step n.
- */
 const chosen = process.env['CRASH']
 const STRIDE = 4
+/**
+ * Yields the steps at which the node dies: every fourth step, with a different offset each day.
+ * `CRASH=all` selects all steps, and `CRASH=n` only step n.
+ */
 function* positions(steps: number): Generator<number> {
   if (chosen !== undefined && chosen !== 'all') yield Number(chosen)
   else

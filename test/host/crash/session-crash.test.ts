@@ -1,7 +1,7 @@
 /**
- * A turn with tools, a question and a nudge, on a node that dies at each of its steps in turn;
- * another node continues from the last commit. Invariants: each action is executed once; each job
- * ends once; the conversation is the same as without a crash.
+ * A turn with tools, a question and a nudge, on a node that dies at each of its steps in turn.
+ * Another node continues from the last commit. Invariants: each action is executed once; each job
+ * ends once. The conversation is the same as without a crash.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'

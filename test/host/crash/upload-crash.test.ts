@@ -2,7 +2,7 @@
  * An upload of an artifact whose gateway, or the owner of one of its shards, fails at each step in
  * turn. Afterwards the client repeats the upload under the same idempotency key at another gateway.
  * Invariants: there is one record, with the sent bytes; the object store has no other file; the
- * quota is exact and nothing is pending; the artifact is published once.
+ * quota is exact and nothing is pending. The artifact is published once.
  */
 import { createHash } from 'node:crypto'
 import t from 'tap'
@@ -15,7 +15,7 @@ import { isRefusal } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
-import { MemoryBus, settleAll, silent } from '../../support/memory.ts'
+import { MemoryBus, settleAll, silentLog } from '../../support/memory.ts'
 import { ToyWorld } from '../support/toy.ts'
 import { dieAtEach, dying, handedTo, Told } from './dying.ts'
 import { type Failure, failingGateway, MemoryFiles, type Sent } from './upload-edge.ts'
@@ -75,7 +75,7 @@ async function play({ who, leased, repeats }: Plan, at: number): Promise<Played>
     bus,
     clock: world.clock,
     random: world.random,
-    log: silent,
+    log: silentLog,
   } as unknown as WorldParts)
 
   /** Advances the time until the promise settles or its gateway is dead, by at most 20 s. */

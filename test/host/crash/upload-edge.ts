@@ -73,7 +73,7 @@ export function failingGateway(
   const dead = () => failure === 'dies' && at > 0 && steps >= at
   const never = new Promise<never>(() => {})
   /**
-   * Takes a step. Returns whether the call fails at this step; never resolves if the gateway is
+   * Takes a step. Returns whether the call fails at this step. Never resolves if the gateway is
    * dead.
    */
   const step = async (): Promise<boolean> => {

@@ -9,7 +9,7 @@ import { queueActor } from '../../../actors/jobs/queue.ts'
 import { answerEach } from '../../../nodes/host/effects/pushes.ts'
 import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
 import type { Command } from '../../../protocol/entry.ts'
-import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
+import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { MemoryBus, settleAll } from '../../support/memory.ts'
 import { ToyWorld } from '../support/toy.ts'
@@ -44,7 +44,7 @@ const enqueue = (id: string, header: object = {}, record: object = {}): Command 
     record: { id, status: 'queued', ...record },
   },
 })
-const takeAll = ({ jobs }: Offer, more: object = {}): Taking => ({
+const takeAll = ({ jobs }: Offer, more: object = {}): OfferReply => ({
   gateway: 'g',
   takes: jobs.map(({ id }) => ({ job_id: id, session: 's', instance: 'i', ...more })),
 })

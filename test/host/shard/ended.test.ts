@@ -6,7 +6,7 @@ import t from 'tap'
 import { type HostDeps, notOwner } from '../../../nodes/host/deps.ts'
 import { EndedIndex, type SegmentName } from '../../../nodes/host/durability/ended-index.ts'
 import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
-import { Past } from '../../../nodes/host/memory/past.ts'
+import { ActorHistory } from '../../../nodes/host/memory/past.ts'
 import type { Shard } from '../../../nodes/host/shard.ts'
 import { settleAll } from '../../support/memory.ts'
 import { command, endingKinds, reply, runId, ToyWorld } from '../support/toy.ts'
@@ -346,7 +346,7 @@ t.test('actors with the same hash are distinguished', async (t) => {
   await w.clock.advance(2500)
   const cursors = [4000, 3000, 2000]
   const past = async (n: number, since = 0) =>
-    (await new Past(shard.deps, 0).of(run(n), [5000, ...cursors], since)).map(
+    (await new ActorHistory(shard.deps, 0).of(run(n), [5000, ...cursors], since)).map(
       ({ cursor }) => cursor,
     )
   t.same(await past(2), [4000, 5000])

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
 import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
 import type { Envelope } from '../../../protocol/entry.ts'
-import { MemoryJournal, settleAll, silent } from '../../support/memory.ts'
+import { MemoryJournal, settleAll, silentLog } from '../../support/memory.ts'
 import { type Count, command, counter, kinds, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const envelopes = (world: ToyWorld): Envelope[] =>
@@ -329,7 +329,7 @@ t.test('a missing snapshot is read again, and then replaced by the journal', asy
   shard.drop()
   const said: string[] = []
   const log = {
-    ...silent,
+    ...silentLog,
     warn: (_: object, text: string) => {
       said.push(text)
     },

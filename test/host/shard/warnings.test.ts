@@ -1,14 +1,14 @@
 /** A recurring warning is logged at most once a minute for each topic. */
 import t from 'tap'
 import { Warnings } from '../../../nodes/host/warnings.ts'
-import { ManualClock, silent } from '../../support/memory.ts'
+import { ManualClock, silentLog } from '../../support/memory.ts'
 
 t.test('a repeated failure is logged once a minute', async (t) => {
   const clock = new ManualClock()
   const said: object[] = []
   const warnings = new Warnings({
     clock,
-    log: { ...silent, warn: (fields: object) => said.push(fields) },
+    log: { ...silentLog, warn: (fields: object) => said.push(fields) },
   })
   const say = (about: string) =>
     warnings.say({ about, event: 'odd', message: 'odd', fields: { about } })

@@ -18,7 +18,7 @@ import {
   MemoryJournal,
   MemorySnapshots,
   seeded,
-  silent,
+  silentLog,
   type Tick,
 } from '../../support/memory.ts'
 
@@ -116,7 +116,7 @@ interface Ending extends Count {
   over?: boolean
 }
 const isOver = (state: Ending): boolean => state.over === true
-/** The toy actors. Runs also have the command `end`, which ends them; ended runs still count. */
+/** The toy actors. Runs also have the command `end`, which ends them. Ended runs still count. */
 export const endingKinds: HostDeps['kinds'] = {
   ...kinds,
   run: {
@@ -167,7 +167,7 @@ export class ToyWorld {
       bus,
       clock: this.clock,
       random: this.random,
-      log: silent,
+      log: silentLog,
       measure: { commit() {}, command() {}, offer() {} },
       fresh: () => true,
     }

@@ -21,7 +21,7 @@ import { corpus } from './texts.ts'
  * The maximum growth of the process during all tests, in bytes. The bound is generous, because
  * accepted texts are stored.
  */
-const MAX_GROWTH = 1024 ** 3
+const MAX_GROWTH_BYTES = 1024 ** 3
 /**
  * The minimum number of texts that are tried at each location in a normal run. At the locations of
  * a rare kind, more texts are tried, so that every text is used.
@@ -179,7 +179,7 @@ t.test('the service is intact and its memory bounded', async (t) => {
   t.equal((await usage(s)).failed, 0, 'no request failed inside')
   t.equal(({} as { admin?: unknown }).admin, undefined)
   const grown = process.memoryUsage().rss - base
-  t.ok(grown < MAX_GROWTH, `${Math.round(grown / 1024 ** 2)} MiB more`)
+  t.ok(grown < MAX_GROWTH_BYTES, `${Math.round(grown / 1024 ** 2)} MiB more`)
   t.comment(
     `${places.length} places of ${rows.length} rows, ${asked} requests, ${accepted} accepted, ` +
       `${Math.round(grown / 1024 ** 2)} MiB more`,

@@ -8,7 +8,7 @@ import { partsOf } from '../../../gateway/files/multipart.ts'
 import { readYaml } from '../../../gateway/files/yaml.ts'
 import { compile, ExpressionError, run } from '../../../protocol/rules/expressions/expression.ts'
 import { ROOTS } from '../../../protocol/rules/expressions/scope.ts'
-import { WORK } from '../../../protocol/rules/expressions/values.ts'
+import { WORK_BUDGET } from '../../../protocol/rules/expressions/values.ts'
 import { schemaFaults } from '../../../protocol/rules/json-schema/schema.ts'
 import { checkValue } from '../../../protocol/rules/json-schema/validate.ts'
 import { test as matchPattern } from '../../../protocol/rules/regex/automaton.ts'
@@ -48,16 +48,19 @@ t.test('expressions end within their work budget', async (t) => {
     for (const input of values) {
       const scope = {
         roots: { input, event: {}, config: {}, meta: {}, run: {}, steps: {} },
-        left: WORK,
+        left: WORK_BUDGET,
       }
       outcome(() => run(text, scope))
-      t.ok(WORK - scope.left < 2 * WORK, `${shown(text)} took ${WORK - scope.left}`)
+      t.ok(
+        WORK_BUDGET - scope.left < 2 * WORK_BUDGET,
+        `${shown(text)} took ${WORK_BUDGET - scope.left}`,
+      )
     }
   }
 })
 t.test('an expression with too much work is stopped when its budget is used up', async (t) => {
   const list = Array.from({ length: 50_000 }, (_, n) => n)
-  const scope = { roots: { input: list, event: [...list] }, left: WORK }
+  const scope = { roots: { input: list, event: [...list] }, left: WORK_BUDGET }
   t.match(
     outcome(() => run(REPEATED_COMPARISON, scope)),
     { message: /exceeds its computation limit/ },
@@ -72,10 +75,10 @@ t.test('patterns have bounded programs, and every step is counted', async (t) =>
       if (pattern instanceof ExpressionError) continue
       t.ok(pattern.program.length <= MAX_PROGRAM, shown(source))
       for (const text of ['a'.repeat(50_000), `${'a'.repeat(5000)}!`, '\ud800', '']) {
-        const budget = { left: WORK }
+        const budget = { left: WORK_BUDGET }
         outcome(() => matchPattern(pattern, text, budget))
-        const spent = WORK - budget.left
-        t.ok(spent <= WORK + MAX_PROGRAM * 10, `${shown(source)} took ${spent}`)
+        const spent = WORK_BUDGET - budget.left
+        t.ok(spent <= WORK_BUDGET + MAX_PROGRAM * 10, `${shown(source)} took ${spent}`)
       }
     }
 })

@@ -49,7 +49,7 @@ export function encodedBody(
  * that had no processor time for seconds answers 503 until its lease is fresh. A node that still
  * answers 503 after these repeats is broken.
  */
-const PATIENCE = 10
+const MAX_REPEATS = 10
 
 let calls = 0
 /**
@@ -113,7 +113,8 @@ export function openClient(url: string): { ask(asked: Asked): Promise<Answered>;
     ask: async (asked) => {
       for (let tries = 0; ; tries++) {
         const answer = await once(asked)
-        if (answer.status !== 503 || tries === PATIENCE || asked.path === '/readyz') return answer
+        if (answer.status !== 503 || tries === MAX_REPEATS || asked.path === '/readyz')
+          return answer
         await new Promise((again) => setTimeout(again, 500))
       }
     },

@@ -1,4 +1,6 @@
-/** Checks whether an answer is documented for its row. No request may receive any other answer. */
+/**
+ * Checks whether a response is documented for its row. No request may receive any other response.
+ */
 
 import type { Row } from '../../../protocol/contract.ts'
 import { type Code, errors } from '../../../protocol/errors.ts'
@@ -35,7 +37,7 @@ export function badRefusal(
     typeof code === 'string' && Object.hasOwn(errors, code) ? errors[code as Code] : undefined
   if (facts?.status !== status) return `${status} with the code ${String(code)}`
   // Failures are documented for all rows, but must not be caused by requests. A non-retryable 5xx
-  // answer results from the installation's configuration and is not a failure.
+  // response results from the installation's configuration and is not a failure.
   if ((status >= 500 && facts.retryable) || !codes.includes(code as Code))
     return `${status} ${code} is not documented here: ${text.slice(0, 300)}`
   if (typeof message !== 'string' || message === '') return 'no message'
@@ -69,7 +71,7 @@ export function badRefusal(
 }
 
 /**
- * Returns the fault of a row's answer; undefined if it is as documented.
+ * Returns the fault of a row's response; undefined if it is as documented.
  * @param sent the size of the request in bytes.
  * @param also additional allowed codes.
  */

@@ -37,8 +37,9 @@ export interface Place {
   readonly organization_key: string
   readonly instance: string
   readonly interaction: string
-  /** An interaction that has ended, and one that waits for a review. */
+  /** An interaction that has ended. */
   readonly settled: string
+  /** An interaction that waits for a review. */
   readonly submitted: string
   readonly channel: string
   readonly message: string
@@ -57,8 +58,9 @@ export interface Place {
   readonly shared: string
   /** A session of the agent with a running turn and a pending nudge. */
   readonly session: string
-  /** A session without turns, and one without messages. */
+  /** A session without turns. */
   readonly resting: string
+  /** A session without messages. */
   readonly silent: string
   readonly turn: string
   readonly nudge: string
@@ -69,8 +71,9 @@ export interface Place {
   /** An artifact of the project. */
   readonly upload: string
   readonly environment: string
-  /** An environment with a lease, and the token of the lease. */
+  /** An environment with a lease. */
   readonly leased: string
+  /** The token of the lease of `leased`. */
   readonly lease: string
   /** A console session of the owner key. */
   readonly console_session: string

@@ -12,8 +12,8 @@ export interface Usage {
   readonly followers: number
   readonly files: number
   /**
-   * The number of answers with status 500. Status 503 does not count, because it is expected from a
-   * node that had no processor time for seconds.
+   * The number of responses with status 500. Status 503 does not count, because it is expected from
+   * a node that had no processor time for seconds.
    */
   readonly failed: number
 }

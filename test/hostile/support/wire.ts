@@ -1,6 +1,6 @@
 /**
- * HTTP as bytes: requests that no library would send, and their answers. This file handles sockets
- * and the format of answers, and depends on nothing that is specific to the service.
+ * HTTP as bytes: requests that no library would send, and their responses. This file handles
+ * sockets and the format of responses, and depends on nothing that is specific to the service.
  */
 import { connect, type Socket } from 'node:net'
 
@@ -25,7 +25,7 @@ export function dial(url: string): Promise<Socket> {
   })
 }
 
-/** Parses the complete answers in a text. */
+/** Parses the complete responses in a text. */
 export function answersIn(text: string): Said[] {
   const found: Said[] = []
   for (let at = 0; ; ) {
@@ -47,7 +47,7 @@ export function answersIn(text: string): Said[] {
 }
 
 /**
- * Sends bytes on a new connection, and reads until `answers` answers have arrived, the server has
+ * Sends bytes on a new connection, and reads until `answers` responses have arrived, the server has
  * closed, or `ms` milliseconds have passed. Then closes the connection.
  */
 export async function say(

@@ -13,10 +13,11 @@ import {
   type EmbeddingRequest,
   isFailure,
 } from '../../../protocol/tables/semantic.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 
 const MODEL = 'a/b'
-const serving = (embed: EmbedTexts) => createEmbeddingService({ model: MODEL, embed, log: silent })
+const serving = (embed: EmbedTexts) =>
+  createEmbeddingService({ model: MODEL, embed, log: silentLog })
 const asking = (texts: readonly string[], more: Partial<EmbeddingRequest> = {}) => ({
   model: MODEL,
   purpose: 'rows' as const,
@@ -146,7 +147,7 @@ const remote = (settings: EmbeddingSettings, env = { THE_KEY: 'sk-secret' }, tim
   createEmbeddingService({
     model: settings.id,
     embed: remoteEmbedding({ settings, env, timeout, now: () => 0 }),
-    log: silent,
+    log: silentLog,
   })
 
 t.test('embeddings of an OpenAI-compatible server', async (t) => {

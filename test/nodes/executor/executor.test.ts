@@ -9,7 +9,7 @@ import { refuse } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { leaseToken } from '../../../protocol/jobs/lease-token.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
-import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
+import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 
@@ -48,7 +48,7 @@ function stage({
     string,
     { finish: (outcome: Outcome | typeof NOT_OURS) => void; signal: AbortSignal }
   >()
-  let listener: ((offer: Offer) => MaybePromise<Taking | undefined>) | undefined
+  let listener: ((offer: Offer) => MaybePromise<OfferReply | undefined>) | undefined
   const world = {
     now: () => now,
     fresh: () => fresh,

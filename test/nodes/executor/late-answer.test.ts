@@ -11,7 +11,7 @@ import t from 'tap'
 import type { Log } from '../../../gateway/ports.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { configurationOf, permissionsOf } from '../../../nodes/nats/server/permissions.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { jetstreamBlock, startPlainServer } from '../support/plain-server.ts'
 
 t.test('an answer after a reconnection is not reported as a missing permission', async (t) => {
@@ -27,7 +27,7 @@ t.test('an answer after a reconnection is not reported as a missing permission',
   const errors: string[] = []
   const late = new Set<string>()
   const log: Log = {
-    ...silent,
+    ...silentLog,
     error: ({ event }) => void errors.push(event),
     debug: ({ event }) => void late.add(event),
   }

@@ -17,13 +17,13 @@ import type { EnvironmentStanding } from '../../../protocol/environments/events.
 import { makeId } from '../../../protocol/ids.ts'
 import { shardOf } from '../../../protocol/subjects.ts'
 import { kinds, ToyWorld } from '../../host/support/toy.ts'
-import { MemoryBus, settleAll, silent } from '../../support/memory.ts'
+import { MemoryBus, settleAll, silentLog } from '../../support/memory.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
 
 const PROJECT = 'prj_1'
 const never = new Promise<never>(() => {})
 
-/** Hosts 0 and 1 share a place; host 2 has its own. */
+/** Hosts 0 and 1 share a place. Host 2 has its own. */
 async function stage(delays: readonly number[]) {
   const actor = environmentActor({
     environments: {
@@ -84,7 +84,7 @@ async function stage(delays: readonly number[]) {
       later: clock.later,
       random: (bytes: number) => toy.random.bytes(bytes),
       hash: (text: string) => text.slice(-8),
-      log: silent,
+      log: silentLog,
       command: async (command: Command) => {
         if (killed) return never
         const answer = await submit(command)

@@ -4,12 +4,12 @@ import { connect } from 'node:net'
 import t from 'tap'
 import type { World } from '../../../gateway/ports.ts'
 import { listenForMail } from '../../../nodes/mail/listener.ts'
-import { ManualClock, silent } from '../../support/memory.ts'
+import { ManualClock, silentLog } from '../../support/memory.ts'
 
 t.test('a connection ends after ten minutes, even if it is not silent', async (t) => {
   const clock = new ManualClock()
   const world = {
-    log: silent,
+    log: silentLog,
     later: (ms: number, run: () => void) => clock.later(ms, run),
   } as unknown as World
   const settings = { host: '127.0.0.1', port: 0, domain: 'agents.example', limit: 1000 }

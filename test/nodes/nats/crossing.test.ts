@@ -3,7 +3,7 @@
  * the copy of another journal.
  */
 import t from 'tap'
-import { crosses } from '../../../nodes/backup/crossing.ts'
+import { hasCrossingEffect } from '../../../nodes/backup/crossing.ts'
 import { MemoryBlobs, MemoryJournal } from '../../support/memory.ts'
 
 t.test('an effect whose cause is missing in another copy is detected', async (t) => {
@@ -30,7 +30,7 @@ t.test('an effect whose cause is missing in another copy is detected', async (t)
   await append(journal, 0, 'c1')
   await append(journal, 1, 'e:0.0:1000.0')
   const look = (from: number, last: number) =>
-    crosses(journal, new MemoryBlobs(), 1, [
+    hasCrossingEffect(journal, new MemoryBlobs(), 1, [
       { partition: 0, from: 0, last },
       { partition: 1, from, last: 99 },
     ])

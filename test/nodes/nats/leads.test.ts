@@ -1,8 +1,8 @@
 /** Which server of a replicated stream may report the end of the stream. */
 import t from 'tap'
-import { createSuccession, leads } from '../../../nodes/nats/leader.ts'
+import { createSuccession, wasLeader } from '../../../nodes/nats/leader.ts'
 
-type Cluster = Parameters<typeof leads>[0]
+type Cluster = Parameters<typeof wasLeader>[0]
 const replica = (name: string, milliseconds: number, offline = false) => ({
   name,
   current: true,
@@ -11,11 +11,11 @@ const replica = (name: string, milliseconds: number, offline = false) => ({
   lag: 0,
 })
 const told = (...replicas: ReturnType<typeof replica>[]) =>
-  leads({ name: 'c', leader: 'a', replicas } as unknown as Cluster, 5)
+  wasLeader({ name: 'c', leader: 'a', replicas } as unknown as Cluster, 5)
 
 t.test('a single server leads', async (t) => {
-  t.ok(leads(undefined, 5))
-  t.ok(leads(undefined, 5000), 'after any delay: no other server can')
+  t.ok(wasLeader(undefined, 5))
+  t.ok(wasLeader(undefined, 5000), 'after any delay: no other server can')
   t.ok(told())
 })
 t.test('while a server is in touch with the majority, no other server can lead', async (t) => {
@@ -36,8 +36,8 @@ t.test('a leader that answers late may have been paused and replaced', async (t)
     leader: 'a',
     replicas: [replica('b', 10), replica('c', 10)],
   } as unknown as Cluster
-  t.ok(leads(cluster, 900))
-  t.notOk(leads(cluster, 1100))
+  t.ok(wasLeader(cluster, 900))
+  t.notOk(wasLeader(cluster, 1100))
 })
 
 t.test('an earlier leader is ignored while its successor answers', async (t) => {

@@ -9,7 +9,7 @@ import { provision } from '../../../nodes/nats/server/provision.ts'
 import { names } from '../../../protocol/subjects.ts'
 import { startStore } from '../support/store.ts'
 
-const CHUNK = 262_144
+const CHUNK_BYTES = 262_144
 const { one, two } = await startStore('always')
 await provision(one, { partitions: 1, shards: 4, replicas: 1 })
 const [mine, theirs] = [createBlobs(one), createBlobs(two)]
@@ -31,7 +31,7 @@ const factsOf = (bytes: Uint8Array) => ({
 })
 
 t.test('a file of any size is stored in chunks and read whole or in part', async (t) => {
-  for (const size of [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 20 * CHUNK + 7]) {
+  for (const size of [0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 20 * CHUNK_BYTES + 7]) {
     const bytes = randomBytes(size)
     const name = `files/${size}`
     t.same(await mine.write(name, chunksOf(bytes, 60_001)), factsOf(bytes))
@@ -40,8 +40,8 @@ t.test('a file of any size is stored in chunks and read whole or in part', async
     for (const [start, end] of [
       [0, 1],
       [size - 1, size],
-      [CHUNK - 1, CHUNK + 1],
-      [17 * CHUNK + 3, 18 * CHUNK + 4],
+      [CHUNK_BYTES - 1, CHUNK_BYTES + 1],
+      [17 * CHUNK_BYTES + 3, 18 * CHUNK_BYTES + 4],
     ] as const)
       if (start >= 0 && end <= size)
         t.ok(
@@ -55,13 +55,13 @@ t.test('a file of any size is stored in chunks and read whole or in part', async
 })
 
 t.test('files that are written at the same time do not mix', async (t) => {
-  const files = Array.from({ length: 8 }, () => randomBytes(5 * CHUNK + 11))
+  const files = Array.from({ length: 8 }, () => randomBytes(5 * CHUNK_BYTES + 11))
   await Promise.all(files.map((bytes, n) => mine.write(`beside/${n}`, chunksOf(bytes, 100_000))))
   for (const [n, bytes] of files.entries()) {
     t.ok((await collect(await mine.read(`beside/${n}`, 0, bytes.length))).equals(bytes))
     t.ok(
-      (await collect(await mine.read(`beside/${n}`, 3 * CHUNK, 4 * CHUNK))).equals(
-        bytes.subarray(3 * CHUNK, 4 * CHUNK),
+      (await collect(await mine.read(`beside/${n}`, 3 * CHUNK_BYTES, 4 * CHUNK_BYTES))).equals(
+        bytes.subarray(3 * CHUNK_BYTES, 4 * CHUNK_BYTES),
       ),
     )
     await mine.delete(`beside/${n}`)
@@ -70,7 +70,7 @@ t.test('files that are written at the same time do not mix', async (t) => {
 
 t.test('a source that fails leaves nothing', async (t) => {
   const fails = async function* () {
-    yield* chunksOf(randomBytes(6 * CHUNK), 90_000)
+    yield* chunksOf(randomBytes(6 * CHUNK_BYTES), 90_000)
     throw new Error('cut off')
   }
   await t.rejects(mine.write('files/cut', fails()), { message: 'cut off' })
@@ -85,23 +85,23 @@ t.test('the source is read only as fast as the chunks are stored', async (t) => 
     for (let n = 0; n < 64; n++) {
       given++
       most = Math.max(most, given - (await stored()))
-      yield randomBytes(CHUNK)
+      yield randomBytes(CHUNK_BYTES)
     }
   }
   await mine.write('files/paced', counted())
   t.ok(most <= 6, `${most} chunks are in memory at most`)
   let taken = 0
-  for await (const chunk of (await mine.read('files/paced', 0, 64 * CHUNK)) ?? []) {
+  for await (const chunk of (await mine.read('files/paced', 0, 64 * CHUNK_BYTES)) ?? []) {
     taken += chunk.length
-    if (taken > 2 * CHUNK) break
+    if (taken > 2 * CHUNK_BYTES) break
   }
-  t.equal(taken, 3 * CHUNK, 'a reader may stop at any time')
+  t.equal(taken, 3 * CHUNK_BYTES, 'a reader may stop at any time')
   await mine.delete('files/paced')
 })
 
 t.test('a read whose consumer is deleted continues', async (t) => {
-  const bytes = randomBytes(20 * CHUNK + 5)
-  await mine.write('files/continued', chunksOf(bytes, CHUNK))
+  const bytes = randomBytes(20 * CHUNK_BYTES + 5)
+  await mine.write('files/continued', chunksOf(bytes, CHUNK_BYTES))
   const read: Buffer[] = []
   for await (const chunk of (await theirs.read('files/continued', 7, bytes.length)) ?? []) {
     read.push(Buffer.from(chunk))
@@ -114,8 +114,8 @@ t.test('a read whose consumer is deleted continues', async (t) => {
 })
 
 t.test('a file that is deleted or damaged is never read to its end', async (t) => {
-  const bytes = randomBytes(12 * CHUNK)
-  await mine.write('files/gone', chunksOf(bytes, CHUNK))
+  const bytes = randomBytes(12 * CHUNK_BYTES)
+  await mine.write('files/gone', chunksOf(bytes, CHUNK_BYTES))
   const reading = (await theirs.read('files/gone', 0, bytes.length)) as AsyncIterable<Uint8Array>
   await t.rejects(
     async () => {
@@ -127,14 +127,14 @@ t.test('a file that is deleted or damaged is never read to its end', async (t) =
     },
     { message: /deleted while it was read/ },
   )
-  await mine.write('files/damaged', chunksOf(bytes, CHUNK))
+  await mine.write('files/damaged', chunksOf(bytes, CHUNK_BYTES))
   const { subjects = {} } = (
     await one.manager.streams.info(stream, { subjects_filter: `$O.${names.blobs}.C.*` })
   ).state
   const subject = String(Object.keys(subjects)[0])
   const last = await one.manager.streams.getMessage(stream, { last_by_subj: subject })
   await one.manager.streams.deleteMessage(stream, Number(last?.seq))
-  await one.streams.publish(subject, randomBytes(CHUNK))
+  await one.streams.publish(subject, randomBytes(CHUNK_BYTES))
   let read = 0
   await t.rejects(
     async () => {
@@ -143,6 +143,6 @@ t.test('a file that is deleted or damaged is never read to its end', async (t) =
     },
     { message: /does not match its digest/ },
   )
-  t.equal(read, 11 * CHUNK, 'the last chunk is withheld')
+  t.equal(read, 11 * CHUNK_BYTES, 'the last chunk is withheld')
   await mine.delete('files/damaged')
 })

@@ -3,15 +3,15 @@
  * reason, and finally reports what to check.
  */
 import t from 'tap'
-import { patiently } from '../../../nodes/nats/server/provision.ts'
+import { retryOperation } from '../../../nodes/nats/server/provision.ts'
 import { StartFault } from '../../../nodes/process/fault.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 
-const nats = { log: silent }
+const nats = { log: silentLog }
 
 t.test('a temporary failure is retried', async (t) => {
   let tries = 0
-  const result = await patiently(nats, 'a thing', async () => {
+  const result = await retryOperation(nats, 'a thing', async () => {
     if (++tries < 3) throw new Error('JetStream system temporarily unavailable')
     return 'made'
   })
@@ -22,7 +22,7 @@ t.test('a temporary failure is retried', async (t) => {
 t.test('a permanent failure is reported at once', async (t) => {
   let tries = 0
   await t.rejects(
-    patiently(nats, 'a thing', () => {
+    retryOperation(nats, 'a thing', () => {
       tries++
       return Promise.reject(new StartFault('the layout is another one'))
     }),
@@ -33,7 +33,7 @@ t.test('a permanent failure is reported at once', async (t) => {
 
 t.test('after the time limit, the error says what to check', async (t) => {
   await t.rejects(
-    patiently(nats, 'a thing', () => Promise.reject(new Error('no leader')), 50),
+    retryOperation(nats, 'a thing', () => Promise.reject(new Error('no leader')), 50),
     {
       name: 'StartFault',
       message: /a thing cannot be set up: no leader\. Check that all NATS servers/,

@@ -1,5 +1,5 @@
 /**
- * Settings from flags, the environment and defaults; all faults are reported together. Also covers
+ * Settings from flags, the environment and defaults. All faults are reported together. Also covers
  * other small parts of a node: package sources, versions, subject patterns, the log and metrics.
  */
 import t from 'tap'

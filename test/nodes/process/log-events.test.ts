@@ -23,8 +23,8 @@ interface Logged {
 }
 
 /**
- * The string literals to which an expression can evaluate: one, those of both branches of a
- * conditional, or none.
+ * Returns the string literals to which an expression can evaluate. A conditional expression has the
+ * literals of both branches.
  */
 function literals(node: ts.Expression | undefined): readonly string[] {
   if (node === undefined) return []

@@ -10,7 +10,7 @@ import type { RepositoryHost } from '../../../protocol/repositories/rows.ts'
 import type { IssuedToken, TokenRequest } from '../../../protocol/repositories/token.ts'
 import { startGitHub, startGitLab, type TestApp } from '../../support/repository-apis.ts'
 
-const MINUTE = 60_000
+const MINUTE_MS = 60_000
 const keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const pem = (type: 'pkcs1' | 'pkcs8') => keys.privateKey.export({ type, format: 'pem' }).toString()
 
@@ -150,16 +150,16 @@ t.test('GitLab: a project access token with the scopes of git', async (t) => {
 
 t.test('GitLab: a token ends at a midnight, after at least an hour', async (t) => {
   const midnight = Date.parse('2026-03-01T00:00:00Z')
-  t.equal(gitlabExpiry(midnight - 60 * MINUTE), midnight)
-  t.equal(gitlabExpiry(midnight - 59 * MINUTE), midnight + 24 * 60 * MINUTE)
-  t.equal(gitlabExpiry(midnight), midnight + 24 * 60 * MINUTE)
+  t.equal(gitlabExpiry(midnight - 60 * MINUTE_MS), midnight)
+  t.equal(gitlabExpiry(midnight - 59 * MINUTE_MS), midnight + 24 * 60 * MINUTE_MS)
+  t.equal(gitlabExpiry(midnight), midnight + 24 * 60 * MINUTE_MS)
 })
 
 t.test('a token is reused while it lasts, and for nothing else', async (t) => {
   const it = issuing()
   const first = (await it.github()) as IssuedToken
   t.strictSame(await it.github(), first)
-  it.clock.now = first.expires_at - 10 * MINUTE
+  it.clock.now = first.expires_at - 10 * MINUTE_MS
   t.strictSame(await it.github(), first)
   for (const more of [
     { project: 'prj_2' },
@@ -222,7 +222,7 @@ t.test('stored tokens are answered as they are', async (t) => {
       access,
     })
   const both = { read_token: 'r', push_token: 'p' }
-  t.strictSame(await ask('read', both), { token: 'r', expires_at: clock.now + 60 * MINUTE })
+  t.strictSame(await ask('read', both), { token: 'r', expires_at: clock.now + 60 * MINUTE_MS })
   t.match(await ask('write', both), { token: 'p' })
   t.match(await ask('write', { read_token: 'r' }), { token: 'r' }, 'reading still works')
 })

@@ -8,7 +8,7 @@ import { createDefinitionStore } from '../../../nodes/resolver/store.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { CalloutOutcome, KnownDefinition } from '../../../protocol/resolver/callout.ts'
 import { type ResolverSettings, resolverDefaults } from '../../../protocol/resolver/schema.ts'
-import { ManualClock, MemoryRegistry, settleAll, silent } from '../../support/memory.ts'
+import { ManualClock, MemoryRegistry, settleAll, silentLog } from '../../support/memory.ts'
 
 interface Call {
   readonly node: string
@@ -37,7 +37,7 @@ function stage() {
         }),
       clock,
       mint: () => `call_${++ids}`,
-      log: silent,
+      log: silentLog,
       measure: {
         resolverCalled: (outcome, ok) => void measured.push(`${outcome} ${ok}`),
         definitionServed: (use, age) => void measured.push(`${use} ${age}`),

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { diskUse } from '../../../nodes/storage/disk.ts'
 import { type AccountUse, watchStorage } from '../../../nodes/storage/watch.ts'
-import { ManualClock, silent } from '../../support/memory.ts'
+import { ManualClock, silentLog } from '../../support/memory.ts'
 
 const MIB = 2 ** 20
 const GIB = 2 ** 30
@@ -33,7 +33,7 @@ t.test('writes stop at the limit and resume below it', async (t) => {
     partitions: 1,
     journal: { position: async () => ({ ...journal }) },
     clock,
-    log: silent,
+    log: silentLog,
     metrics: { storage() {}, writesStopped() {} },
     account: async () => account,
     embedded: {

@@ -14,7 +14,7 @@ import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { provision } from '../../../nodes/nats/server/provision.ts'
 import { names, subjects } from '../../../protocol/subjects.ts'
 import { accessTo, natsServers } from '../../scenarios/support/clusters.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { startStore } from '../support/store.ts'
 
 t.test('streams on disk are compressed, also those of an earlier release', async (t) => {
@@ -42,7 +42,7 @@ t.test('replicated streams on disk are not compressed, even if they were before'
   const nats = await connectNats({
     access: accessTo(servers),
     name: 'test',
-    log: silent,
+    log: silentLog,
     role: 'test',
   })
   t.teardown(() => nats.close())

@@ -16,9 +16,9 @@ import { findServer } from '../../../nodes/nats/server/install.ts'
 import { provision } from '../../../nodes/nats/server/provision.ts'
 import { startServer } from '../../../nodes/nats/server/server.ts'
 import { startVerifying } from '../../../nodes/storage/verify.ts'
-import { ManualClock, silent } from '../../support/memory.ts'
+import { ManualClock, silentLog } from '../../support/memory.ts'
 
-const HOUR = 3_600_000
+const HOUR_MS = 3_600_000
 
 /** The verification of a journal of `last` entries. The entries in `bad` are not delivered. */
 function setting(last: number, begin = 0) {
@@ -32,7 +32,7 @@ function setting(last: number, begin = 0) {
     partitions: 1,
     journal: { position: async () => ({ ...position }) },
     clock,
-    log: silent,
+    log: silentLog,
     metrics: { journalDamaged: (_, damaged) => void gauge.push(damaged) },
     begin,
     owns: () => owned,
@@ -53,12 +53,12 @@ t.test('every entry is read once a day, in bounded steps, from any start', async
     [2_000_000, 0.5, 232],
   ] as const) {
     const { clock, reads, verification } = setting(last, begin)
-    await clock.advance(24 * HOUR)
+    await clock.advance(24 * HOUR_MS)
     const sum = reads.reduce((all, [from, to]) => all + to - from + 1, 0)
     t.equal(sum, last)
     t.ok(reads.every(([from, to]) => to - from < most && from >= 1 && to <= last))
     await verification.stop()
-    await clock.advance(48 * HOUR)
+    await clock.advance(48 * HOUR_MS)
     t.equal(
       reads.reduce((all, [from, to]) => all + to - from + 1, 0),
       last,
@@ -72,20 +72,20 @@ t.test('an undelivered entry is reported until it is delivered or trimmed', asyn
   for (let entry = 300; entry < 420; entry++) bad.add(entry)
   await clock.advance(60_000)
   t.same(verification.warnings(), [])
-  await clock.advance(HOUR)
+  await clock.advance(HOUR_MS)
   t.same(verification.warnings(), [
     'journal_damaged: entries of journal 0 from 300 on are not delivered',
   ])
   t.equal(gauge.at(-1), true)
   bad.clear()
-  await clock.advance(25 * HOUR)
+  await clock.advance(25 * HOUR_MS)
   t.same(verification.warnings(), [], 'the next pass reads them')
   t.equal(gauge.at(-1), false)
   bad.add(500)
-  await clock.advance(24 * HOUR)
+  await clock.advance(24 * HOUR_MS)
   t.equal(verification.warnings().length, 1)
   position.first = 600
-  await clock.advance(24 * HOUR)
+  await clock.advance(24 * HOUR_MS)
   t.same(verification.warnings(), [])
 })
 
@@ -94,7 +94,7 @@ t.test('a pause of the servers is not reported as damage', async (t) => {
   bad.add(1)
   await clock.advance(20_000)
   bad.clear()
-  await clock.advance(HOUR)
+  await clock.advance(HOUR_MS)
   t.same(verification.warnings(), [])
   t.notOk(gauge.includes(true))
 })
@@ -102,7 +102,7 @@ t.test('a pause of the servers is not reported as damage', async (t) => {
 t.test('a node that gives up the partition discards its findings', async (t) => {
   const { clock, bad, gauge, verification, disown } = setting(100)
   bad.add(50)
-  await clock.advance(HOUR)
+  await clock.advance(HOUR_MS)
   t.equal(verification.warnings().length, 1)
   disown()
   await clock.advance(20_000)
@@ -116,7 +116,7 @@ t.test('a truncated block in the middle of a journal is detected', async (t) => 
   const identity = createIdentity()
   const start = (port: number) => startServer({ binary, data: folder, port, sync: '2m', identity })
   let server = await start(0)
-  const nats = await connectNats({ access: server.access, name: 'x', log: silent, role: 'test' })
+  const nats = await connectNats({ access: server.access, name: 'x', log: silentLog, role: 'test' })
   t.teardown(async () => {
     await nats.close()
     await server.stop()
@@ -144,7 +144,7 @@ t.test('a truncated block in the middle of a journal is detected', async (t) => 
     partitions: 1,
     journal,
     clock,
-    log: silent,
+    log: silentLog,
     metrics: { journalDamaged() {} },
     begin: 0,
     owns: () => true,

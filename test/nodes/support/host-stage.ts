@@ -4,7 +4,7 @@ import { startHost } from '../../../nodes/hosts/host.ts'
 import type { HostRequest, HostTask } from '../../../protocol/environments/commands.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { subjects } from '../../../protocol/subjects.ts'
-import { ManualClock, MemoryBus, settleAll, silent } from '../../support/memory.ts'
+import { ManualClock, MemoryBus, settleAll, silentLog } from '../../support/memory.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
 
 export const PROJECT = 'prj_1'
@@ -41,7 +41,7 @@ export function stage(place = new MemoryPlace()) {
       later: clock.later,
       random: (bytes: number) => new Uint8Array(bytes).fill(++random),
       hash: (text: string) => `hash(${text})`,
-      log: { ...silent, warn: ({ event }: { event: string }) => void warned.push(event) },
+      log: { ...silentLog, warn: ({ event }: { event: string }) => void warned.push(event) },
       command: async ({ id, name, input, command_id }: Sent) => {
         const one = { id, name, input, command_id }
         sent.push(one)

@@ -10,7 +10,7 @@ import { connectNats, type Nats } from '../../../nodes/nats/server/connect.ts'
 import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
 import { type Server, startServer } from '../../../nodes/nats/server/server.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 
 export interface Store {
   readonly one: Nats
@@ -35,7 +35,7 @@ export async function startStore(sync: string): Promise<Store> {
   const start = (port: number) => startServer({ binary, data: folder, port, sync, identity })
   let server = await start(0)
   const connect = (name: string) =>
-    connectNats({ access: server.access, name, log: silent, role: 'test' })
+    connectNats({ access: server.access, name, log: silentLog, role: 'test' })
   const [one, two] = [await connect('one'), await connect('two')]
   t.teardown(async () => {
     await Promise.all([one.close(), two.close()])

@@ -1,7 +1,12 @@
 /** Row queries: their validity, and the rows that they return, in order. */
 import fc from 'fast-check'
 import t from 'tap'
-import { compareRows, fieldValue, fulfils, planQuery } from '../../../protocol/tables/query.ts'
+import {
+  compareRows,
+  fieldValue,
+  planQuery,
+  satisfiesCondition,
+} from '../../../protocol/tables/query.ts'
 import type { QueryRows, TableRow, TableSchema } from '../../../protocol/tables/schema.ts'
 
 const schema: TableSchema = {
@@ -33,7 +38,7 @@ function find(
   return rows
     .filter((one) =>
       plan.conditions.every((condition) =>
-        fulfils(condition, fieldValue(of, one, condition.field)),
+        satisfiesCondition(condition, fieldValue(of, one, condition.field)),
       ),
     )
     .sort((a, b) => compareRows(of, plan.sort, a, b))

@@ -45,7 +45,7 @@ const ada: Somebody = {
   email_verified: true,
   groups: ['platform'],
 }
-/** Begins a sign-in; returns the address of the provider and the cookie that the browser keeps. */
+/** Begins a sign-in. Returns the address of the provider and the cookie that the browser keeps. */
 const begin = async (back = '/') => {
   const answer = await s.raw('GET', `/auth/oidc/start?return=${encodeURIComponent(back)}`, {
     key: null,

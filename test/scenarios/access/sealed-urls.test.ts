@@ -5,7 +5,7 @@
 import { jetstreamManager } from '@nats-io/jetstream'
 import t from 'tap'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
 import { fieldsOf, listOf, until } from '../support/given.ts'
 import { json, receiver } from '../support/servers/receiver.ts'
@@ -13,7 +13,7 @@ import { json, receiver } from '../support/servers/receiver.ts'
 const TOKEN = 'Zanzibar7'
 const lines: string[] = []
 const log = {
-  ...silent,
+  ...silentLog,
   ...Object.fromEntries(
     (['debug', 'info', 'warn', 'error'] as const).map((level) => [
       level,
@@ -113,7 +113,7 @@ t.test('no token is stored, logged or listed in plain text', async (t) => {
   const { connection } = await connectNats({
     access: s.server.access,
     name: 'test',
-    log: silent,
+    log: silentLog,
     role: 'test',
   })
   const manager = await jetstreamManager(connection)

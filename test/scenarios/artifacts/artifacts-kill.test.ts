@@ -2,7 +2,7 @@
  * Kills gateways, the owner of all shards and executors while artifacts are uploaded and a project
  * is deleted. Invariants, once the unfinished uploads have been abandoned: the records are exactly
  * the acknowledged artifacts, each with its bytes; the object store contains the files of these
- * records and nothing else; the quota is the sum of their sizes.
+ * records and nothing else. The quota is the sum of their sizes.
  */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
@@ -15,7 +15,7 @@ import { artifactOf, chunksOf, connectTo, storedChunks, storedFiles } from './st
 
 const UPLOADS = 260
 const CONCURRENT = 16
-/** Returns the size of upload `n` in bytes. A chunk has 262,144 bytes; some uploads have two. */
+/** Returns the size of upload `n` in bytes. A chunk has 262,144 bytes. Some uploads have two. */
 const sizeOf = (n: number): number => 1 + ((n * 7919) % (n % 4 === 0 ? 300_000 : 60_000))
 /** Number of artifacts in the project that is deleted. */
 const DOOMED = 30

@@ -3,13 +3,13 @@
 import type { Access } from '../../../nodes/nats/server/access.ts'
 import { connectNats, type Nats } from '../../../nodes/nats/server/connect.ts'
 import { names } from '../../../protocol/subjects.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 
 /** Size in bytes of every chunk of a file except the last. */
-const CHUNK = 262_144
+const CHUNK_BYTES = 262_144
 
 export const connectTo = (access: Access): Promise<Nats> =>
-  connectNats({ access, name: 'test', log: silent, role: 'test' })
+  connectNats({ access, name: 'test', log: silentLog, role: 'test' })
 const subjectsOf = async (nats: Nats, kind: 'C' | 'M'): Promise<Readonly<Record<string, number>>> =>
   (
     await nats.manager.streams.info(`OBJ_${names.blobs}`, {
@@ -24,5 +24,5 @@ export const storedFiles = async (nats: Nats): Promise<string[]> =>
 /** The number of stored chunks, of artifacts and of all other values. */
 export const storedChunks = async (nats: Nats): Promise<number> =>
   Object.values(await subjectsOf(nats, 'C')).reduce((sum, count) => sum + count, 0)
-export const chunksOf = (size: number): number => Math.ceil(size / CHUNK)
+export const chunksOf = (size: number): number => Math.ceil(size / CHUNK_BYTES)
 export const artifactOf = (name: string): string => String(name.split('/')[2])

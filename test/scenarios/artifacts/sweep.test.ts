@@ -14,14 +14,14 @@ import { createWorld, type WorldParts } from '../../../nodes/world.ts'
 import { blobName } from '../../../protocol/artifacts/commands.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { textName } from '../../../protocol/sessions/attachments.ts'
-import { ManualClock, silent } from '../../support/memory.ts'
+import { ManualClock, silentLog } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
 import { until } from '../support/given.ts'
 import { artifactClient } from './client.ts'
 import { artifactOf, connectTo, storedFiles } from './store.ts'
 
 t.setTimeout(120_000)
-const HOUR = 3_600_000
+const HOUR_MS = 3_600_000
 const s = await service()
 const nats = await connectTo(s.server.access)
 t.teardown(() => s.stop())
@@ -48,11 +48,11 @@ const world = createWorld({
   bus: createBus(nats, () => false),
   clock,
   random: { bytes: randomBytes },
-  log: silent,
+  log: silentLog,
 } as unknown as WorldParts)
-/** The same ports two hours later, when all present files exceed the minimum age. */
-const later: World = { ...world, now: () => Date.now() + 2 * HOUR }
-const sweep = { files, world: later, limit: 3, minAge: HOUR }
+/** The ports of `world` two hours later, when all present files exceed the minimum age. */
+const later: World = { ...world, now: () => Date.now() + 2 * HOUR_MS }
+const sweep = { files, world: later, limit: 3, minAge: HOUR_MS }
 /** Examines all files, page by page. Returns the number of removed files. */
 async function sweepAll(): Promise<number> {
   let removed = 0
@@ -132,7 +132,7 @@ t.test('an artifact that was published after its project was deleted is deleted'
     (name) => name === '',
   )
   const { id, blob } = await uploaded(project)
-  const reserve = { artifact: id, bytes: 1, expires_at: Date.now() + HOUR }
+  const reserve = { artifact: id, bytes: 1, expires_at: Date.now() + HOUR_MS }
   const quota = async () => {
     const { generated_at: _, ...rest } = await s.ok('artifact.quota')
     return rest
@@ -175,7 +175,7 @@ t.test('one node sweeps periodically, and not the store of another installation'
   const stop = startSweeping({ nats, files: listed, world: later, clock: manual, host })
   t.teardown(stop)
   const round = async () => {
-    await manual.advance(6 * HOUR)
+    await manual.advance(6 * HOUR_MS)
     await manual.advance(1)
   }
   await manual.advance(120_000)

@@ -13,7 +13,7 @@ import { hasty } from '../support/sockets.ts'
  */
 const KILLS = Number(process.env['KILLS'] ?? 1)
 /** Milliseconds for which a request is repeated. A node may start slowly on a busy machine. */
-const PATIENCE = 90_000
+const RETRY_TIMEOUT_MS = 90_000
 t.setTimeout(240_000 + KILLS * 60_000)
 
 type Open = Record<string, unknown>
@@ -43,7 +43,11 @@ const once =
 const pause = () => new Promise((next) => setTimeout(next, 15))
 /** Repeats a request until it is answered with anything but a temporary failure. */
 async function patiently(send: () => Promise<Answer | undefined>): Promise<Answer> {
-  for (const end = Date.now() + PATIENCE; ; await new Promise((next) => setTimeout(next, 50))) {
+  for (
+    const end = Date.now() + RETRY_TIMEOUT_MS;
+    ;
+    await new Promise((next) => setTimeout(next, 50))
+  ) {
     const answer = await send()
     const code = (answer?.body['error'] as { code?: string } | undefined)?.code
     if (answer && answer.status < 500 && code !== 'blueprint_busy') return answer
@@ -120,7 +124,7 @@ t.test('applies of a hundred resources survive kills of gateways and shard owner
 
   /** Waits until at least `count` resources have the revision. */
   async function begun(revision: string, count: number): Promise<void> {
-    for (const end = Date.now() + PATIENCE; Date.now() < end; ) {
+    for (const end = Date.now() + RETRY_TIMEOUT_MS; Date.now() < end; ) {
       const bound = listOf(await get('/blueprints/bindings?include=further_types'))
       if (bound.filter((one) => `${one['blueprint_version']}` === revision).length >= count) return
       await pause()

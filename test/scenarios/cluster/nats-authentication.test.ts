@@ -22,7 +22,7 @@ import { StartFault } from '../../../nodes/process/fault.ts'
 import { createAuthority, whyNoCertificates } from '../../nodes/support/certificates.ts'
 import { startOperatorMode } from '../../nodes/support/operator.ts'
 import { jetstreamBlock, startPlainServer } from '../../nodes/support/plain-server.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { freePort } from '../../support/ports.ts'
 import { instant } from '../support/given.ts'
 
@@ -52,7 +52,7 @@ function start(settings: Settings): Promise<RunningNode> {
   const read = readConfig(complete(settings), [])
   if ('faults' in read) throw new Error(read.faults.join('\n'))
   const { config } = read
-  return startNode(config, { servers: config.nats, ...config.nats_access }, silent)
+  return startNode(config, { servers: config.nats, ...config.nats_access }, silentLog)
 }
 async function ask(
   node: RunningNode,

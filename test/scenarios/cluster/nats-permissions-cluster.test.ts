@@ -18,7 +18,7 @@ import { type RunningNode, startNode } from '../../../nodes/node.ts'
 import { loopback } from '../../chaos/net.ts'
 import { runChaos } from '../../chaos/run.ts'
 import { createOperatorAccount } from '../../nodes/support/operator.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { natsServers } from '../support/clusters.ts'
 
 t.setTimeout(300_000)
@@ -75,7 +75,7 @@ t.test('a missing permission is named', async (t) => {
     )
     if ('faults' in read) throw new Error(read.faults.join('\n'))
     const { config } = read
-    return startNode(config, { servers: config.nats, ...config.nats_access }, silent)
+    return startNode(config, { servers: config.nats, ...config.nats_access }, silentLog)
   }
   const first = await start(['shards', 'provision'])
   t.teardown(() => first.stop())

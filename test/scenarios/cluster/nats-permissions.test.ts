@@ -25,7 +25,7 @@ import {
 import { type RunningNode, startNode } from '../../../nodes/node.ts'
 import { systemClock } from '../../../nodes/system.ts'
 import { startOperatorMode } from '../../nodes/support/operator.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
 import { freePort } from '../../support/ports.ts'
 import { startOwner, startTestHost, worldOn } from '../support/hosts.ts'
@@ -41,7 +41,7 @@ const key = `bat_${'p'.repeat(32)}`
  */
 const errors: string[] = []
 const log: Log = {
-  ...silent,
+  ...silentLog,
   error: (fields, text) => void errors.push(`${text} ${JSON.stringify(fields)}`),
 }
 
@@ -280,7 +280,7 @@ t.test('an account cannot use the subjects of other roles', async (t) => {
     },
     name: 'views',
     role: 'views',
-    log: silent,
+    log: silentLog,
   })
   t.teardown(() => client.close())
   const attempt = (subject: string) =>

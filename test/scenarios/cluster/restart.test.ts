@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import t from 'tap'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
 import { ended, ids, instant, listOf } from '../support/given.ts'
 import { everything, fill } from '../support/record.ts'
@@ -17,7 +17,7 @@ t.teardown(() => s.stop())
 
 async function deleteStates(): Promise<void> {
   const connection = (
-    await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })
+    await connectNats({ access: s.server.access, name: 'test', log: silentLog, role: 'test' })
   ).connection
   const manager = await jetstreamManager(connection)
   const names: string[] = []
@@ -32,7 +32,7 @@ async function snapshotKeys(): Promise<string[]> {
   const { connection } = await connectNats({
     access: s.server.access,
     name: 'test',
-    log: silent,
+    log: silentLog,
     role: 'test',
   })
   const { streams } = await jetstreamManager(connection)

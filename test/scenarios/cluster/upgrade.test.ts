@@ -223,7 +223,7 @@ t.test(
         }[]
       ).at(-1)?.sequence,
     )
-    // The stream may already have passed the event `last`; an event of this later run then ends the
+    // The stream may already have passed the event `last`. An event of this later run then ends the
     // wait.
     await call('POST', '/projects/default/runs', {
       spec: { steps: [{ kind: 'sleep', config: { duration: '0' } }] },

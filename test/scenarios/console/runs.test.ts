@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { faultsOf, inBrowser } from '../support/browser.ts'
+import { faultsOf, inBrowser, untilTrue } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { acting, type Found, sleeping, waiting } from '../support/given.ts'
 import { person } from '../support/people.ts'
@@ -119,6 +119,15 @@ await inBrowser(t, async (browser) => {
       page.evaluate(`document.querySelector('.virtual').scrollTop = ${to}`)
     await scroll('1e6')
     await line(page, 'Scroll 0.').waitFor()
+    // A long step renders the visible lines only. The lines around them follow when it has ended.
+    await untilTrue(
+      page,
+      `(() => {
+        const lines = [...document.querySelectorAll('.sizer .line')]
+        const places = lines.map((one) => Number(one.getAttribute('aria-rowindex')))
+        return Math.max(...places) - Math.min(...places) === lines.length - 1
+      })()`,
+    )
     t.equal(await line(page, 'Scroll 59.').count(), 0)
     t.ok(await page.evaluate(`document.activeElement.matches('.virtual')`), 'no other run has it')
     const shown = (await page.locator('.virtual a.run-name').allTextContents()).filter((name) =>

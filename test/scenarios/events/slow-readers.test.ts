@@ -1,6 +1,6 @@
 /**
  * Clients that stop reading. The gateway buffers a bounded amount of data for each of them, and
- * other clients still receive everything. A client that resumes reading misses nothing; after the
+ * other clients still receive everything. A client that resumes reading misses nothing. After the
  * gateway has ended its stream, the client reconnects with its last cursor.
  */
 import { once } from 'node:events'

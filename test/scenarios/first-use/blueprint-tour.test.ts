@@ -1,7 +1,7 @@
 /**
  * The tour of blueprints: examples/support-desk is planned, applied, changed, drifted, protected,
  * exported and deleted. The text of docs/blueprints/tour.md is generated from the run. With
- * `TOUR=accept`, the test writes the page; otherwise, the page must equal the generated text.
+ * `TOUR=accept`, the test writes the page. Otherwise, the page must equal the generated text.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -85,7 +85,7 @@ const steps: readonly Step[] = [
   },
 ]
 
-/** The words of a command; quoted words may contain spaces. */
+/** The words of a command. Quoted words may contain spaces. */
 const wordsOf = (command: string): string[] =>
   [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
 /** The beginning and the end of a long record. */

@@ -1,7 +1,7 @@
 /**
  * Runs of a loop are queued, and schedules fire, while shard nodes are killed repeatedly. Every
  * start becomes one run, the runs execute one at a time, and no schedule fires twice for the same
- * time. Of the scheduled times within an outage, all but the latest may be skipped; the schedule
+ * time. Of the scheduled times within an outage, all but the latest may be skipped. The schedule
  * fires for all other times.
  */
 import t from 'tap'
@@ -14,27 +14,31 @@ type Json = Record<string, never>
 const RUNS = 15
 const CLOCKS = 40
 const SHARDS = 2
-const BEAT = 10_000
+const SCHEDULE_INTERVAL_MS = 10_000
 /** Number of kills. `KILLS=24` is the long form, which takes more than two minutes. */
 const KILLS = Number(process.env['KILLS'] ?? 2)
 /**
  * Minimum number of milliseconds from one kill to the next. It is less than the interval of the
  * schedules, so successive kills affect different schedules.
  */
-const BETWEEN = 7000
+const KILL_INTERVAL_MS = 7000
 /** Milliseconds from the last outage to the check of the schedules. */
-const AFTER = 11_000
-t.setTimeout(360_000 + KILLS * BETWEEN * 2)
+const CHECK_DELAY_MS = 11_000
+t.setTimeout(360_000 + KILLS * KILL_INTERVAL_MS * 2)
 const nap = (duration: string) => [{ id: 'nap', kind: 'sleep', config: { duration } }]
 /**
  * The maximum number of milliseconds for which a request is retried. A node that is starting on a
  * busy machine may need this long.
  */
-const PATIENCE = 60_000
+const RETRY_TIMEOUT_MS = 60_000
 const calling =
   (it: Processes, port: number) =>
   async (method: string, path: string, body?: object): Promise<{ status: number; body: Json }> => {
-    for (const end = Date.now() + PATIENCE; ; await new Promise((again) => setTimeout(again, 25))) {
+    for (
+      const end = Date.now() + RETRY_TIMEOUT_MS;
+      ;
+      await new Promise((again) => setTimeout(again, 25))
+    ) {
       const answer = await fetch(`http://127.0.0.1:${port}/v1/projects/default${path}`, {
         method,
         headers: {
@@ -52,7 +56,7 @@ const calling =
       if (answer && answer.status < 500) return answer
       if (Date.now() > end)
         throw new Error(
-          `${method} ${path} was answered ${JSON.stringify(answer)} for ${PATIENCE / 1000} s`,
+          `${method} ${path} was answered ${JSON.stringify(answer)} for ${RETRY_TIMEOUT_MS / 1000} s`,
         )
     }
   }
@@ -114,7 +118,7 @@ t.test(
 
 t.test(
   'forty schedules fire exactly once for each of their times while shard nodes are killed',
-  { timeout: 220_000 + KILLS * BETWEEN * 2 },
+  { timeout: 220_000 + KILLS * KILL_INTERVAL_MS * 2 },
   async (t) => {
     deciders.push(await startDecider())
     const clocks: { id: string; from: number }[] = []
@@ -126,7 +130,7 @@ t.test(
       })
       t.equal(status, 201)
       clocks.push({ id: String(body['id']), from: Date.parse(String(body['created_at'])) })
-      await new Promise((next) => setTimeout(next, BEAT / CLOCKS / 2))
+      await new Promise((next) => setTimeout(next, SCHEDULE_INTERVAL_MS / CLOCKS / 2))
     }
     const probes = Array.from(
       { length: SHARDS },
@@ -145,19 +149,21 @@ t.test(
       await Promise.all(probes.map((id) => call('POST', `/loops/${id}/runs`, {})))
       outages.push({ from, to: Date.now() })
       deciders.push(await next)
-      await new Promise((pass) => setTimeout(pass, from + BETWEEN - Date.now()))
+      await new Promise((pass) => setTimeout(pass, from + KILL_INTERVAL_MS - Date.now()))
     }
-    await new Promise((pass) => setTimeout(pass, AFTER))
+    await new Promise((pass) => setTimeout(pass, CHECK_DELAY_MS))
     const end = Date.now()
     t.comment(`the outages lasted ${outages.map(({ from, to }) => to - from).join(', ')} ms`)
     // After an outage, a schedule fires only for the latest of its times within the outage.
     const passed = (time: number) =>
-      outages.some(({ from, to }) => time >= from - 1000 && time + BEAT <= to + 1000)
+      outages.some(
+        ({ from, to }) => time >= from - 1000 && time + SCHEDULE_INTERVAL_MS <= to + 1000,
+      )
     let fires = 0
     for (const { id, from } of clocks) {
       const due = Array.from(
-        { length: Math.floor((end - from) / BEAT) },
-        (_, k) => from + (k + 1) * BEAT,
+        { length: Math.floor((end - from) / SCHEDULE_INTERVAL_MS) },
+        (_, k) => from + (k + 1) * SCHEDULE_INTERVAL_MS,
       ).filter((time) => time < end - 5000 && !passed(time))
       const times = await until(
         () =>
@@ -170,7 +176,10 @@ t.test(
         (times) => due.every((time) => times.includes(time)),
       )
       fires += times.length
-      if (new Set(times).size !== times.length || times.some((time) => (time - from) % BEAT !== 0))
+      if (
+        new Set(times).size !== times.length ||
+        times.some((time) => (time - from) % SCHEDULE_INTERVAL_MS !== 0)
+      )
         t.fail(
           `${id} fired for ${times
             .map((time) => time - from)

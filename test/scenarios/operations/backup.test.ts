@@ -26,7 +26,7 @@ import { RESTORING } from '../../../nodes/nats/server/provision.ts'
 import type { Server } from '../../../nodes/nats/server/server.ts'
 import { createDefinitionStore } from '../../../nodes/resolver/store.ts'
 import { names } from '../../../protocol/subjects.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { type Frame, service } from '../../support/service.ts'
 import { artifactClient } from '../artifacts/client.ts'
 import { accessTo, natsServers, settingsFor } from '../support/clusters.ts'
@@ -58,7 +58,7 @@ const nats = (servers: readonly Server[]) =>
   connectNats({
     access: accessTo(servers),
     name: 'test',
-    log: silent,
+    log: silentLog,
     role: 'test',
     within: 20_000,
   })

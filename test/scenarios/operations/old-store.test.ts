@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { restoreBackup } from '../../../nodes/backup/restore.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
 import { accessTo, natsServers, settingsFor } from '../support/clusters.ts'
 import { instant } from '../support/given.ts'
@@ -40,7 +40,7 @@ t.test('everything about the runs of an older release stays the same', async (t)
   const nats = await connectNats({
     access: accessTo(servers),
     name: 'test',
-    log: silent,
+    log: silentLog,
     role: 'test',
     within: 20_000,
   })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import t from 'tap'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
 import { ended, instant, listOf, waiting } from '../support/given.ts'
 
@@ -17,7 +17,7 @@ t.teardown(() => s.stop())
 /** Purges the whole journal and deletes the views that still contain its entries. */
 async function forgetAll(): Promise<void> {
   const connection = (
-    await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })
+    await connectNats({ access: s.server.access, name: 'test', log: silentLog, role: 'test' })
   ).connection
   const { purged } = await (await jetstreamManager(connection)).streams.purge('JOURNAL_0')
   await connection.close()

@@ -8,7 +8,7 @@ import { restoreBackup } from '../../../nodes/backup/restore.ts'
 import { Disconnected } from '../../../nodes/nats/failures.ts'
 import { connectNats, type Nats } from '../../../nodes/nats/server/connect.ts'
 import type { Server } from '../../../nodes/nats/server/server.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
 import { accessTo, natsServers, settingsFor } from '../support/clusters.ts'
 
@@ -23,7 +23,7 @@ async function on<T>(servers: readonly Server[], run: (nats: Nats) => Promise<T>
   const nats = await connectNats({
     access: accessTo(servers),
     name: 'test',
-    log: silent,
+    log: silentLog,
     role: 'test',
     within: 20_000,
   })

@@ -1,7 +1,7 @@
 /**
  * The pages of answer links and of device codes in a real browser: every kind of question can be
  * answered with the keyboard alone, axe reports no violations, and a used link is reported as used.
- * Skipped without Chromium; BATON_CHROMIUM can contain its path. If BATON_SCREENSHOT is the path of
+ * Skipped without Chromium. BATON_CHROMIUM can contain its path. If BATON_SCREENSHOT is the path of
  * a PNG file, a screenshot is written to it.
  */
 import type { Browser, Page } from 'playwright-core'

@@ -12,7 +12,7 @@ const dot =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 /**
- * Writes files to a folder and returns their paths. The browser opens a path itself; the bytes of a
+ * Writes files to a folder and returns their paths. The browser opens a path itself. The bytes of a
  * file in memory would have to pass through its debugging protocol, which takes seconds for 9 MB.
  */
 const written = (folder: string, files: Readonly<Record<string, Buffer>>): string[] =>

@@ -1,7 +1,7 @@
 /**
  * The panel of the chat page with the files of the agent's workspace, in a real browser. The host
- * of the environment and its worker run in this process; the worker executes the real actions.
- * Skipped without Chromium; BATON_CHROMIUM can contain its path.
+ * of the environment and its worker run in this process. The worker executes the real actions.
+ * Skipped without Chromium. BATON_CHROMIUM can contain its path.
  */
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { api, type RowName } from '../../../protocol/api.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { requestOf } from '../../support/service.ts'
 import { fieldsOf, until } from '../support/given.ts'
 import { portsFor, processes } from '../support/processes.ts'
@@ -310,7 +310,7 @@ t.test('500 starts at once over two gateways make one call for each agent', asyn
     const resolved = { [ref?.selector ?? '']: { digest: 'm', value: {} } }
     waiting.push(() => json({ protocol_version: 1, resolved })(delivery, res))
   })
-  // A busy machine refuses some of these requests with `service_unavailable`; clients repeat them.
+  // A busy machine refuses some of these requests with `service_unavailable`. Clients repeat them.
   const start = async (index: number): Promise<number> => {
     for (;;) {
       const answer = await invoke(agents[index % 2] ?? '', {}, index % 4 < 2 ? front : side)
@@ -339,7 +339,12 @@ t.test('a deleted project leaves no definitions', async (t) => {
   await configure()
   resolver.entry(saying('theirs'))
   t.equal((await invoke('helper', { project: 'other' })).status, 202)
-  const nats = await connectNats({ access: it.access, name: 'test', log: silent, role: 'gateway' })
+  const nats = await connectNats({
+    access: it.access,
+    name: 'test',
+    log: silentLog,
+    role: 'gateway',
+  })
   t.teardown(() => nats.close())
   const entries = async () => {
     const { state } = await nats.manager.streams.info('KV_DEFINITIONS', { subjects_filter: '>' })

@@ -10,7 +10,7 @@ import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { api } from '../../../protocol/api.ts'
 import { fileName } from '../../../protocol/sessions/attachments.ts'
 import { shardOf, subjects } from '../../../protocol/subjects.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { requestOf, service } from '../../support/service.ts'
 import { artifactClient } from '../artifacts/client.ts'
 import { type Found, listOf, until } from '../support/given.ts'
@@ -19,7 +19,12 @@ import { editor, type Person, person } from '../support/people.ts'
 t.setTimeout(120_000)
 const MIB = 1_048_576
 const s = await service({ BATON_ARTIFACT_QUOTA: '16MiB' })
-const nats = await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })
+const nats = await connectNats({
+  access: s.server.access,
+  name: 'test',
+  log: silentLog,
+  role: 'test',
+})
 t.teardown(() => s.stop())
 t.teardown(() => nats.close())
 const client = artifactClient(s.url, s.key)

@@ -12,7 +12,7 @@ import { portsFor, processes } from '../support/processes.ts'
 import { hasty } from '../support/sockets.ts'
 
 /** Milliseconds between two uploads of a client. */
-const BREAK = 100
+const PAUSE_MS = 100
 
 t.setTimeout(400_000)
 const it = await processes({ ...hasty, BATON_SHARDS: '2' })
@@ -64,7 +64,7 @@ t.test('files are attached and deleted while gateways and the owner are killed',
   let count = 0
   let stopped = false
   const uploading = sessions.map(async (session, n) => {
-    for (let turn = 0; !stopped; turn++, await pause(BREAK)) {
+    for (let turn = 0; !stopped; turn++, await pause(PAUSE_MS)) {
       const bytes = Buffer.concat([
         Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
         randomBytes(60_000 + n),

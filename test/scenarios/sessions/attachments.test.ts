@@ -12,7 +12,7 @@ import { api } from '../../../protocol/api.ts'
 import { fileName } from '../../../protocol/sessions/attachments.ts'
 import { names } from '../../../protocol/subjects.ts'
 import { docx, paragraph } from '../../nodes/executor/documents/office.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { requestOf, service } from '../../support/service.ts'
 import { type Found, fieldsOf, ids, idsOf, listOf, pages, until } from '../support/given.ts'
 import { provider } from '../support/servers/provider.ts'
@@ -32,7 +32,12 @@ import {
 t.setTimeout(60_000)
 const there = await provider()
 const s = await service({ BATON_MODELS: there.setting, BATON_OUTBOUND_ALLOW: '127.0.0.1/32' })
-const nats = await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })
+const nats = await connectNats({
+  access: s.server.access,
+  name: 'test',
+  log: silentLog,
+  role: 'test',
+})
 const blobs = createBlobs(nats)
 t.teardown(() => s.stop())
 t.teardown(() => nats.close())

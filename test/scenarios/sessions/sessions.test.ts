@@ -1,4 +1,4 @@
-/** Sessions over HTTP; workers on real sockets serve the model and the tools. */
+/** Sessions over HTTP. Workers on real sockets serve the model and the tools. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { fieldsOf, ids, idsOf, listOf, pages } from '../support/given.ts'

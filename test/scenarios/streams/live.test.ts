@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { readTranscript, Transcript, type TranscriptFrame } from '../../../client/transcript.ts'
 import type { LiveFrame, LiveStatus, LiveSubscription } from '../../../console/live/live.ts'
-import type { FromHub, LivePorts, ToHub } from '../../../console/live/messages.ts'
+import type { LivePorts, MessageFromHub, MessageToHub } from '../../../console/live/messages.ts'
 import { PageLive } from '../../../console/live/page.ts'
 import { Registry } from '../../../console/live/registry.ts'
 import { service } from '../../support/service.ts'
@@ -68,13 +68,13 @@ function tabOf(registry: () => Registry, ports: LivePorts) {
       let open = true
       const hub = registry()
       const port = {
-        send: (message: FromHub) =>
+        send: (message: MessageFromHub) =>
           void setImmediate(() => {
             if (open && !deaf) receive(structuredClone(message))
           }),
       }
       return {
-        send: (message: ToHub) => {
+        send: (message: MessageToHub) => {
           if (open && !deaf) hub.receive(port, structuredClone(message))
         },
         close: () => {

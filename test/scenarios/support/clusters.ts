@@ -17,7 +17,7 @@ export const settingsFor = (servers: readonly Server[]): Record<string, string> 
 
 /**
  * Starts `count` servers with separate folders below `data`. Several servers form a cluster.
- * @param authorization the authorization block of the nats-server configuration; by default only
+ * @param authorization the authorization block of the nats-server configuration. By default only
  *   the user of a random key pair may connect.
  */
 export async function natsServers(

@@ -13,7 +13,7 @@ import { createWorld, type WorldParts } from '../../../nodes/world.ts'
 import { environmentCredential } from '../../../protocol/environments/credential.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { kinds, ToyWorld } from '../../host/support/toy.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import type { MemoryPlace } from '../../support/memory-provider.ts'
 import { PROJECT, type StandIn, standIn } from '../../support/stand-in-environment.ts'
 
@@ -21,7 +21,7 @@ import { PROJECT, type StandIn, standIn } from '../../support/stand-in-environme
 const HOST_TIMEOUT_MS = 1000
 
 /** Starts owners of environments on a separate connection. */
-export async function startOwner(access: Access, log: Log = silent) {
+export async function startOwner(access: Access, log: Log = silentLog) {
   const watching = new Set<() => void>()
   const states = new Map<string, StandIn>()
   const actor = standIn((id, state) => {
@@ -79,7 +79,7 @@ export async function startOwner(access: Access, log: Log = silent) {
 
 /**
  * The gateway's ports over a bus.
- * @param shards number of shards of the owners.
+ * @param shards number of shards of the installation.
  */
 export function worldOn(bus: Bus, node: string, clock: Clock, shards = 2): World {
   const parts: Partial<WorldParts> = {
@@ -92,20 +92,20 @@ export function worldOn(bus: Bus, node: string, clock: Clock, shards = 2): World
     bus,
     clock,
     random: systemRandom(),
-    log: silent,
+    log: silentLog,
   }
   return createWorld(parts as WorldParts)
 }
 
 /**
  * Starts a host of a place on a separate connection.
- * @param shards number of shards of the owners of environments.
+ * @param shards number of shards of the installation.
  */
 export async function startTestHost(
   access: Access,
   place: MemoryPlace,
   node: string,
-  log: Log = silent,
+  log: Log = silentLog,
   shards?: number,
 ) {
   const nats = await connectNats({ access, name: node, role: 'hosts', log })

@@ -50,7 +50,7 @@ export const answer = (content: readonly Open[], more: Open = {}): Open => ({
     },
   },
 })
-/** Claims the next generation and reports an answer with this content; returns the job. */
+/** Claims the next generation and reports an answer with this content. Returns the job. */
 export async function says(
   worker: TestWorker,
   content: readonly Open[],

@@ -12,7 +12,7 @@ type Json = Record<string, never>
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 const KILLS = Number(process.env['KILLS'] ?? 2)
 /** Milliseconds between two requests of a client. */
-const BREAK = 20
+const PAUSE_MS = 20
 /** Number of rows of a bulk insert. */
 const BULK = 50
 t.setTimeout(150_000 + KILLS * 15_000)
@@ -84,7 +84,7 @@ t.test(
     const hot = await call(0, 'POST', `${T}/rows`, { data: { name: 'hot', n: 0 } }, 'hot')
     const hotRow = `${T}/rows/${String(hot.body['id'])}`
     const repeat = async (step: (i: number) => Promise<void>): Promise<void> => {
-      for (let i = 0; !over; i++, await pause(BREAK)) await step(i)
+      for (let i = 0; !over; i++, await pause(PAUSE_MS)) await step(i)
     }
     const work = [
       repeat(async (i) => {

@@ -7,7 +7,7 @@ import t from 'tap'
 import { Worker } from '../../../client/worker.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { names } from '../../../protocol/subjects.ts'
-import { silent } from '../../support/memory.ts'
+import { silentLog } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
 import { commandRunner } from '../support/command-line.ts'
 import { ask, faultOf, type Received, start } from '../support/sockets.ts'
@@ -16,7 +16,7 @@ const s = await service({ BATON_LOGS_JOB_RATE: '10' })
 const nats = await connectNats({
   access: s.server.access,
   name: 'logs test',
-  log: silent,
+  log: silentLog,
   role: 'test',
 })
 t.teardown(async () => {

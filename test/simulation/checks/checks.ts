@@ -4,7 +4,7 @@
  */
 import type { QueueState } from '../../../actors/jobs/state.ts'
 import { waitingJobs } from '../../../actors/jobs/waiting-jobs.ts'
-import { ANEW, actorKey } from '../../../nodes/host/memory/actor-instance.ts'
+import { actorKey, RECOMPUTED_REPLY } from '../../../nodes/host/memory/actor-instance.ts'
 import type { Address, Command, Kind } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { Published } from '../../../protocol/events/sources.ts'
@@ -32,7 +32,7 @@ export async function checkAll(sim: Simulation): Promise<void> {
 
 /**
  * Checks that every acknowledged command is in the journal with the returned reply, unless it had
- * nothing to change. Repeats must receive the same reply; if a reply is recomputed, a later record
+ * nothing to change. Repeats must receive the same reply. If a reply is recomputed, a later record
  * is also accepted.
  */
 function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
@@ -64,7 +64,7 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
         entry: { reply },
       } = stored.place
       const said =
-        reply === ANEW
+        reply === RECOMPUTED_REPLY
           ? (past?.entries ?? []).flatMap(({ place, at: then, record }) =>
               place.cursor >= cursor && then <= at ? [record] : [],
             )

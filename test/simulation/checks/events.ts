@@ -1,7 +1,7 @@
 /**
  * Invariants of source events, in journal order. An event resumes exactly the matching waits that
  * the matcher stores when the event is published. It fires exactly the matching triggers that are
- * stored then; beyond a limit, it only reports them. Events with the same deduplication key are
+ * stored then. Beyond a limit, it only reports them. Events with the same deduplication key are
  * published only once. No wait is shown as open before the matcher stores it. At rest, no matched
  * wait remains.
  */

@@ -12,7 +12,7 @@ import type { ProjectState } from '../../../actors/projects/state.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import type { LoopEvent } from '../../../protocol/loops/events.ts'
-import type { Wanting } from '../../../protocol/loops/places.ts'
+import type { SlotRequest } from '../../../protocol/loops/places.ts'
 import type { Loop } from '../../../protocol/loops/schema.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
@@ -28,11 +28,12 @@ interface Course {
   steady: boolean
   /** Runs that have started and not ended, each with its trigger. */
   readonly under: Map<string, string>
-  /**
-   * For each schedule, the last time for which it fired, and the anchor from which its times are
-   * computed. If a clock is set back, a changed schedule may get an earlier anchor.
-   */
+  /** For each schedule, the last time for which it fired. */
   readonly times: Map<string, string>
+  /**
+   * For each schedule, the anchor from which its times are computed. If a clock is set back, a
+   * changed schedule may get an earlier anchor.
+   */
   readonly anchors: Map<string, number | undefined>
 }
 const sorted = (ids: readonly string[]): string => JSON.stringify([...ids].sort())
@@ -189,10 +190,10 @@ export class LoopRules {
    */
   unsettledPlaces({ state }: Past): string | undefined {
     const { given, line } = state as {
-      given: Record<string, Omit<Wanting, 'run_id'>>
-      line: readonly Wanting[]
+      given: Record<string, Omit<SlotRequest, 'run_id'>>
+      line: readonly SlotRequest[]
     }
-    const stands = ({ project, loop_id }: Omit<Wanting, 'run_id'>, run: string) =>
+    const stands = ({ project, loop_id }: Omit<SlotRequest, 'run_id'>, run: string) =>
       (this.#sim.history.of({ project, kind: 'loop', id: loop_id })?.state as LoopState | undefined)
         ?.places[run]
     const lost = Object.entries(given).find(([run, of]) => stands(of, run) !== 'had')

@@ -12,7 +12,7 @@ import type { CommandInput, CommandName, CommandReply } from '../../../protocol/
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import { shardOf } from '../../../protocol/subjects.ts'
 import type { WorkerCommands } from '../../../protocol/workers/commands.ts'
-import type { GatewayMessage, Offer, Taking } from '../../../protocol/workers/messages.ts'
+import type { GatewayMessage, Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import type { Machine } from '../machines/machine.ts'
 import type { Worker } from './worker.ts'
 
@@ -248,8 +248,8 @@ export class Hub {
       listening()
     }
   }
-  #take(offer: Offer): Taking {
-    const takes: Taking['takes'][number][] = []
+  #take(offer: Offer): OfferReply {
+    const takes: OfferReply['takes'][number][] = []
     for (const job of offer.jobs) {
       const seats = [...this.#seats.values()].filter(
         (seat) =>

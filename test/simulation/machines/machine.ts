@@ -28,8 +28,9 @@ export const EPOCH = Date.UTC(2026, 0, 1)
 
 export class Machine {
   readonly sim: Simulation
-  /** The id of the node, and a name that also distinguishes its restarts. */
+  /** The id of the node. */
   readonly id: string
+  /** A name that also distinguishes the restarts of the node. */
   readonly name: string
   alive = true
   readonly onDeath: (() => void)[] = []

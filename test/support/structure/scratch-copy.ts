@@ -55,7 +55,7 @@ export function edit(copy: string, change: Edit): void {
 export interface MapRow {
   readonly what: string
   /**
-   * Paths. `<resource>` and `<folder>` match any folder; a path that ends with a slash covers all
+   * Paths. `<resource>` and `<folder>` match any folder. A path that ends with a slash covers all
    * files of the folder.
    */
   readonly places: readonly string[]

@@ -6,7 +6,7 @@ import Database from 'better-sqlite3'
 import t from 'tap'
 import type { Refusal } from '../../../protocol/errors.ts'
 import { migrate } from '../../../views/files/migrate.ts'
-import { fitting, page as paged } from '../../../views/page.ts'
+import { itemsThatFit, page as paged } from '../../../views/page.ts'
 import type { Value } from '../../../views/store.ts'
 import { Store } from '../../../views/store.ts'
 import { planChannels } from '../../../views/tables/channels/channels.ts'
@@ -187,7 +187,7 @@ t.test('a page fits into one message, and contains at least one item', (t) => {
   t.strictSame(page(5, 3_000_000, 1), { items: [0], position: [0] })
   t.strictSame(page(5), { items: [] })
   t.strictSame(
-    fitting([1, 2, 3], 2, () => 0),
+    itemsThatFit([1, 2, 3], 2, () => 0),
     [1, 2],
   )
   t.end()

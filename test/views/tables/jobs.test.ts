@@ -1,7 +1,7 @@
 /** Views of jobs and workers: records, leases, and the reasons why jobs wait. */
 import t from 'tap'
 import type { Job, QueueEvent } from '../../../protocol/jobs/rows.ts'
-import { takes } from '../../../views/tables/runs/waiting.ts'
+import { mayClaim } from '../../../views/tables/runs/waiting.ts'
 import { View } from '../../../views/view.ts'
 import {
   ask,
@@ -137,20 +137,20 @@ t.test('which workers may take a job', (t) => {
   const any = { queues: [], action_names: [], models: [] }
   const model = { provider: 'p', model: 'm' }
   const generation = { ...job, kind: 'llm_generation' as const, ...model }
-  t.ok(takes(any, job))
-  t.ok(takes({ ...any, queues: ['x', 'q'], action_names: ['a'] }, job))
-  t.notOk(takes({ ...any, queues: ['x'] }, job))
-  t.notOk(takes({ ...any, action_names: ['b'] }, job))
-  t.notOk(takes({ ...any, models: [model] }, job), 'a worker of models only takes no actions')
-  t.ok(takes({ ...any, models: [model], action_names: ['a'] }, job))
+  t.ok(mayClaim(any, job))
+  t.ok(mayClaim({ ...any, queues: ['x', 'q'], action_names: ['a'] }, job))
+  t.notOk(mayClaim({ ...any, queues: ['x'] }, job))
+  t.notOk(mayClaim({ ...any, action_names: ['b'] }, job))
+  t.notOk(mayClaim({ ...any, models: [model] }, job), 'a worker of models only takes no actions')
+  t.ok(mayClaim({ ...any, models: [model], action_names: ['a'] }, job))
   t.ok(
-    takes({ ...any, queues: ['x'], models: [model] }, generation),
+    mayClaim({ ...any, queues: ['x'], models: [model] }, generation),
     'queues are not part of the model path',
   )
-  t.notOk(takes(any, generation))
-  t.notOk(takes(any, { ...job, environment_id: 'env_1' }))
-  t.ok(takes({ ...any, environment_id: 'env_1' }, { ...job, environment_id: 'env_1' }))
-  t.ok(takes({ ...any, environment_id: 'env_1' }, job))
+  t.notOk(mayClaim(any, generation))
+  t.notOk(mayClaim(any, { ...job, environment_id: 'env_1' }))
+  t.ok(mayClaim({ ...any, environment_id: 'env_1' }, { ...job, environment_id: 'env_1' }))
+  t.ok(mayClaim({ ...any, environment_id: 'env_1' }, job))
   t.end()
 })
 

@@ -1,4 +1,4 @@
-/** Earlier releases stored URLs in plain text; a view of their journal masks the query values. */
+/** Earlier releases stored URLs in plain text. A view of their journal masks the query values. */
 import t from 'tap'
 import type { Event } from '../../../protocol/entry.ts'
 import { View } from '../../../views/view.ts'

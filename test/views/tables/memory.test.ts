@@ -15,7 +15,7 @@ import { applyAgents } from '../../../views/tables/agents/agents.ts'
 import { applyMemory, memoryChanges } from '../../../views/tables/memory/memory.ts'
 import { given, START } from '../../support/given.ts'
 
-const DAY = 86_400_000
+const DAY_MS = 86_400_000
 function world() {
   const db = new Database(':memory:')
   migrate(db)
@@ -46,7 +46,7 @@ function world() {
   let cursor = 1000
   return {
     save: (day: number, memory_key = 'k') => {
-      const at = START + day * DAY
+      const at = START + day * DAY_MS
       const outcome = scene.when('memory.save', { memory_key, content: 'x' }, { at })
       scene = outcome
       applyMemory(store, {
@@ -68,7 +68,7 @@ function world() {
         store,
         project,
         { id: 'agt_1', limit: 100, ...(after !== undefined && { after }) },
-        START + day * DAY,
+        START + day * DAY_MS,
       )
       return isRefusal(answer)
         ? answer.refused
@@ -79,7 +79,7 @@ function world() {
 
 t.test('changes are stored for the retention period', async (t) => {
   const { save, changes } = world()
-  const days = MEMORY_RETENTION / DAY
+  const days = MEMORY_RETENTION / DAY_MS
   const [first, second] = [save(0), save(20)]
   t.same(changes(days), { versions: [1, 2], last: second }, 'both are kept to the last day')
   t.same(changes(days + 1), { versions: [2], last: second })

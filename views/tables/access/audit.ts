@@ -10,7 +10,7 @@ import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import { Kept, type Store, type Value } from '../../store.ts'
 import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
 import { readEntry } from './audited.ts'
@@ -108,7 +108,7 @@ export function applyAudit(store: Store, { cursor, entry }: Placed): void {
 }
 
 type Many = string | readonly string[]
-/** Filters of the audit log; all must match. */
+/** Filters of the audit log. All must match. */
 export interface AuditFilters extends Paging {
   readonly resource_type?: Many
   readonly project_id?: string
@@ -190,7 +190,7 @@ export function auditList(
     )
     values.push(...viewerValues(viewer), viewer.id)
   }
-  const after = beyond(['created_at', 'id'], 'DESC', input.after)
+  const after = positionCondition(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
     `SELECT id, created_at, record
      FROM audit

@@ -1,6 +1,6 @@
 /**
  * The audit rules: one for each type of event that changes configuration, for all kinds of actors.
- * To audit another event type, add it to `Configuration`; the compiler then requires a rule for it.
+ * To audit another event type, add it to `Configuration`. The compiler then requires a rule for it.
  * `null` marks an event that is not audited. Kinds other than `organization` and `project` also
  * need `applyAudit` in the `view.ts` of their resource.
  */
@@ -32,7 +32,7 @@ import type { ToolkitEvent } from '../../../protocol/toolkits/schema.ts'
 import type { WebhookEvent } from '../../../protocol/webhooks/rows.ts'
 import type { WorkflowEvent } from '../../../protocol/workflows/rows.ts'
 import { type Details, type Reading, type Rule, rule } from './audit-rule.ts'
-import { together } from './changes.ts'
+import { mergeChanges } from './changes.ts'
 import { furtherAudit } from './further-audit.ts'
 
 type Configuration =
@@ -74,7 +74,7 @@ type BlueprintAuditEvent = Extract<
   { readonly type: 'blueprint.applied' | 'blueprint.protection_set' | 'blueprint.deleted' }
 >
 
-/** Events of an environment that may be audited; only these events have an `id`. */
+/** Events of an environment that may be audited. Only these events have an `id`. */
 type EnvironmentAuditEvent = Extract<EnvironmentEvent, { readonly id: string }>
 
 /** Events that change the definition of a table. Its data is not audited. */
@@ -379,7 +379,7 @@ function readingOf(event: Event, entry: Entry): Omit<Told, 'index'> | undefined 
   const reading = rule?.read(event, entry)
   return rule && reading ? { action: rule.action, ...reading } : undefined
 }
-/** Returns the audited changes of an entry; all updates of one record are merged. */
+/** Returns the audited changes of an entry. All updates of one record are merged. */
 export function readEntry(entry: Entry): readonly Told[] {
   const all = new Map<string, Told>()
   for (const [index, event] of entry.events.entries()) {
@@ -392,7 +392,7 @@ export function readEntry(entry: Entry): readonly Told[] {
       ...reading,
       index: before?.index ?? index,
       name: reading.name ?? before?.name,
-      changes: together(before?.changes ?? {}, reading.changes ?? {}),
+      changes: mergeChanges(before?.changes ?? {}, reading.changes ?? {}),
     })
   }
   return [...all.values()]

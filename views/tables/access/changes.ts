@@ -18,9 +18,9 @@ const mapped = <T>(
 
 /**
  * Merges later changes of a record into earlier changes. An empty change, which contains no values,
- * is kept; a change whose values are all undefined is dropped.
+ * is kept. A change whose values are all undefined is dropped.
  */
-export function together(earlier: Changes, later: Changes): Changes {
+export function mergeChanges(earlier: Changes, later: Changes): Changes {
   const all = { ...earlier }
   for (const [name, change] of Object.entries(later)) {
     const { from, to } = change

@@ -3,7 +3,15 @@
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import type { ActionLogEntry } from '../../../protocol/jobs/rows.ts'
-import { beyond, CHARACTERS, limitOf, type Page, type Paging, page, sizeOf } from '../../page.ts'
+import {
+  limitOf,
+  MAX_PAGE_CHARACTERS,
+  type Page,
+  type Paging,
+  page,
+  positionCondition,
+  sizeOf,
+} from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { missingRun, runRow } from '../runs/run-row.ts'
 import { eventsOf, type Shown, type TimelineRow } from '../runs/timeline.ts'
@@ -59,8 +67,8 @@ export function actionLog(
 ): Page<ActionLogEntry> | Refusal {
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
-  const after = beyond(['cursor'], 'ASC', input.after)
-  // All calls in the first row may be at or before the position; each further row contains at least
+  const after = positionCondition(['cursor'], 'ASC', input.after)
+  // All calls in the first row may be at or before the position. Each further row contains at least
   // one call after the position.
   const rows = store.upToPage<TimelineRow>(
     `SELECT cursor, at, events
@@ -80,7 +88,11 @@ export function actionLog(
   const item = (row: Shown) => actionEntry(input.id, row) as ActionLogEntry
   const last = calls.at(-1)
   // If the rows are long, reading may have stopped before the limit.
-  if (rows.length > 1 && rows.reduce((sum, row) => sum + sizeOf(row), 0) > CHARACTERS && last)
+  if (
+    rows.length > 1 &&
+    rows.reduce((sum, row) => sum + sizeOf(row), 0) > MAX_PAGE_CHARACTERS &&
+    last
+  )
     return {
       items: calls.slice(0, limitOf(input)).map(item),
       position: [(calls[limitOf(input) - 1] ?? last).cursor],

@@ -11,7 +11,7 @@ import {
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Job, QueueEvent } from '../../../protocol/jobs/rows.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import type { Known, Packed } from '../../shapes.ts'
 import type { Store, Value } from '../../store.ts'
 import { stepOf } from '../runs/steps.ts'
@@ -20,12 +20,14 @@ import { definitionId } from './definitions.ts'
 
 type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.cancelled' }>
 /** Maximum number of characters of a stored result, as JSON. Longer results are truncated. */
-const MAX_SUMMARY = 1000
+const MAX_SUMMARY_LENGTH = 1000
 
-/** Returns a short result unchanged, and a long one as `{truncated: true, text}`. */
+/** Returns a short result unchanged, and a long result as `{truncated: true, text}`. */
 export function summaryOf(result: JsonObject): JsonObject {
   const text = JSON.stringify(result)
-  return text.length <= MAX_SUMMARY ? result : { truncated: true, text: text.slice(0, MAX_SUMMARY) }
+  return text.length <= MAX_SUMMARY_LENGTH
+    ? result
+    : { truncated: true, text: text.slice(0, MAX_SUMMARY_LENGTH) }
 }
 
 const sources: Readonly<Record<Job['origin'], string>> = {
@@ -127,7 +129,7 @@ const known = ({
   at: 0,
 })
 
-/** Filters of the list; all must match. */
+/** Filters of the list. All must match. */
 export interface InvocationFilters extends Paging {
   readonly run_id?: string
   readonly job_id?: string
@@ -176,7 +178,7 @@ export function invocationList(
     conditions.push(notClosedTo('invocations'))
     values.push(...viewerValues(input.viewer))
   }
-  const after = beyond(['cursor'], 'DESC', input.after)
+  const after = positionCondition(['cursor'], 'DESC', input.after)
   const rows = store.upToPage<PackedInvocation>(
     `SELECT cursor, run, job, action_name, status, record
      FROM invocations

@@ -4,7 +4,7 @@ import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
-import { equalling, newest, recordWith } from '../../newest.ts'
+import { equalityConditions, newest, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import type { Store } from '../../store.ts'
 
@@ -61,7 +61,7 @@ export const agentGet = (
   { id }: { readonly id: string },
 ): Agent | Refusal => find(store, project, id) ?? missing
 
-/** Filters of the list of agents; all must match. */
+/** Filters of the list of agents. All must match. */
 export interface AgentFilters extends Paging {
   readonly name?: string
   readonly principal_id?: string
@@ -73,6 +73,6 @@ export const agentList = (store: Store, project: number, input: AgentFilters): P
     store,
     'agents',
     project,
-    equalling({ name: input.name, id: input.principal_id, status: input.status }),
+    equalityConditions({ name: input.name, id: input.principal_id, status: input.status }),
     input,
   )

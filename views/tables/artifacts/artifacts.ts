@@ -10,7 +10,7 @@ import type { Placed } from '../../../protocol/entry.ts'
 import { patch } from '../../../protocol/patch.ts'
 import {
   type Condition,
-  equalling,
+  equalityConditions,
   type Ids,
   idsAfter,
   newest,
@@ -70,7 +70,7 @@ export function artifactConditions({
   viewer,
 }: ArtifactListing): readonly Condition[] {
   return [
-    ...equalling({ run: run_id, step: step_id }),
+    ...equalityConditions({ run: run_id, step: step_id }),
     ...(mime === undefined ? [] : [['instr(mime, ?) = 1', mime.toLowerCase()] as const]),
     [`(owner = ? OR (shared = 1 AND ${openTo('artifacts')}))`, viewer.id, ...viewerValues(viewer)],
   ]

@@ -15,8 +15,7 @@ CREATE TABLE blueprint_bindings (
 CREATE INDEX blueprint_bindings_of ON blueprint_bindings (project, blueprint, resource);
 `
 
-/** The kinds of actors that own resources and store their bindings. */
-
+/** The arms of the actors that own resources, by kind. Each of these actors stores its bindings. */
 const owners = Object.fromEntries(
   Object.values(resourceFacts).map(({ owner }) => [owner, applyBindings]),
 ) as Readonly<Record<ResourceOwner, Arm>>

@@ -12,7 +12,7 @@ import type {
 } from '../../../protocol/channels/schema.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 
 /** The principal on whose behalf a query about channels is made. */
@@ -127,8 +127,8 @@ type Filters = Paging & WithViewer & { readonly kind?: string; readonly private?
  */
 export function planChannels(project: number, input: Filters): { sql: string; values: Value[] }[] {
   const { viewer, kind } = input
-  const after = beyond(['c.created_at', 'c.id'], 'DESC', input.after)
-  const mine = beyond(['m.born', 'm.channel_id'], 'DESC', input.after)
+  const after = positionCondition(['c.created_at', 'c.id'], 'DESC', input.after)
+  const mine = positionCondition(['m.born', 'm.channel_id'], 'DESC', input.after)
   const wanted =
     (kind === undefined ? '' : ' AND c.kind = ?') +
     (input.private === undefined ? '' : ' AND c.private = ?')
@@ -194,7 +194,7 @@ export function memberList(
 ): Page<ChannelMember> | Refusal {
   const channel = readable(store, project, input)
   if (!channel) return missingChannel
-  const after = beyond(['joined_at', 'member'], 'ASC', input.after)
+  const after = positionCondition(['joined_at', 'member'], 'ASC', input.after)
   const rows = store.all<MemberRow>(
     `SELECT member, joined_at, last_read, record
      FROM channel_members

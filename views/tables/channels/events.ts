@@ -16,7 +16,7 @@ import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
-import { fitting, limitOf } from '../../page.ts'
+import { itemsThatFit, limitOf } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import {
   aboutChannel,
@@ -250,7 +250,7 @@ function shownOf(
   rows: readonly ChannelEventRecord[],
   limit: number,
 ): { items: readonly ChannelEventRecord[]; more: boolean } {
-  const items = fitting(rows, limit, ({ payload }) => JSON.stringify(payload).length)
+  const items = itemsThatFit(rows, limit, ({ payload }) => JSON.stringify(payload).length)
   return { items, more: items.length < rows.length }
 }
 /**

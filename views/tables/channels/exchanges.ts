@@ -5,7 +5,7 @@
 import type { ExchangeEvent, ExchangeRecord } from '../../../protocol/channels/exchange.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { type ChannelRow, missingChannel, readable, type WithViewer } from './channels.ts'
 
@@ -90,7 +90,7 @@ export function exchangeList(
   const channel = readable(store, project, input)
   if (!channel) return missingChannel
   const { agent_id, status } = input
-  const after = beyond(['cursor'], 'DESC', input.after)
+  const after = positionCondition(['cursor'], 'DESC', input.after)
   const wanted =
     (agent_id === undefined ? '' : ' AND agent = ?') +
     (status === undefined ? '' : ' AND status = ?')

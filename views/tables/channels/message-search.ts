@@ -5,7 +5,7 @@
  */
 import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
-import { CHARACTERS, limitOf, type Page, type Paging } from '../../page.ts'
+import { limitOf, MAX_PAGE_CHARACTERS, type Page, type Paging } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { readable, type WithViewer } from './channels.ts'
 import { type MessageRow, messageRecord } from './messages.ts'
@@ -28,7 +28,7 @@ export interface Places {
 }
 /**
  * Returns the scope of the messages that a principal may read. The index records whether a
- * message's channel was public when the message was indexed; channels that have been both public
+ * message's channel was public when the message was indexed. Channels that have been both public
  * and private (`mixed`) are therefore listed individually.
  */
 function placesFor(store: Store, project: number, viewer: string): Places {
@@ -124,7 +124,7 @@ export function search(
     for (const hit of hits) {
       if (hit.seen !== 1) continue
       size += hit.record.length
-      if (items.length === limit || (size > CHARACTERS && items.length > 0))
+      if (items.length === limit || (size > MAX_PAGE_CHARACTERS && items.length > 0))
         return { items, position: [shown] }
       items.push(messageRecord(hit))
       shown = hit.cursor

@@ -7,7 +7,7 @@ import type { Environment } from '../../../protocol/environments/schema.ts'
 import { type Patch, patch } from '../../../protocol/patch.ts'
 import {
   type Condition,
-  equalling,
+  equalityConditions,
   type Ids,
   idsAfter,
   newest,
@@ -54,7 +54,7 @@ interface Listing extends Paging {
   readonly status?: string
   readonly run_id?: string
   readonly include_destroyed?: boolean
-  /** A timestamp; environments that were destroyed before it are excluded. */
+  /** A timestamp. Environments that were destroyed before it are excluded. */
   readonly destroyed_since?: string
 }
 const EXISTING: Condition = ["status != 'destroyed'"]
@@ -64,7 +64,7 @@ const EXISTING: Condition = ["status != 'destroyed'"]
  */
 export function environmentList(store: Store, project: number, input: Listing): Page<Environment> {
   const { status, run_id, include_destroyed, destroyed_since } = input
-  const conditions: Condition[] = equalling({ status, run: run_id })
+  const conditions: Condition[] = equalityConditions({ status, run: run_id })
   if (status === undefined && include_destroyed !== true) conditions.push(EXISTING)
   if (destroyed_since !== undefined)
     conditions.push([

@@ -7,7 +7,7 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
 import type { SourcesEvent } from '../../../protocol/events/sources.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { openTo, viewerValues } from '../sessions/visibility.ts'
 
@@ -64,7 +64,7 @@ interface Row {
 }
 const read = ({ record }: Row): SourceEventRecord => JSON.parse(record) as SourceEventRecord
 
-/** Filters of the list; all must match. */
+/** Filters of the list. All must match. */
 export interface EventFilters extends Paging {
   readonly event_type?: string
   readonly source_kind?: string
@@ -78,7 +78,7 @@ export function eventList(
   project: number,
   input: EventFilters,
 ): Page<SourceEventRecord> {
-  const after = beyond(['cursor'], 'DESC', input.after)
+  const after = positionCondition(['cursor'], 'DESC', input.after)
   const filters = [
     ['event_type', input.event_type],
     ['source_id', input.source_id],

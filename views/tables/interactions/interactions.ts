@@ -12,7 +12,7 @@ import { changed, type InteractionEvent } from '../../../protocol/interactions/e
 import { reviewersOf } from '../../../protocol/interactions/resolve.ts'
 import { type Interaction, interactionStatuses } from '../../../protocol/interactions/schema.ts'
 import { recordWith } from '../../newest.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import { changeRecord, keptRecords } from '../../records.ts'
 import type { Store, Value } from '../../store.ts'
 import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
@@ -98,7 +98,7 @@ export const interactionGet = (
 
 type Many = string | readonly string[]
 /**
- * Filters of the list; all must match. `caller`: with `inbox`, the caller's id and the `role:`
+ * Filters of the list. All must match. `caller`: with `inbox`, the caller's id and the `role:`
  * targets that include the caller.
  */
 export interface InteractionFilters extends Paging {
@@ -129,7 +129,7 @@ const marks = (values: readonly unknown[]): string => values.map(() => '?').join
  * index, in the order of the list.
  */
 function planOf(project: number, input: InteractionFilters): { sql: string; values: Value[] }[] {
-  const after = beyond(['i.created_at', 'i.id'], 'DESC', input.after)
+  const after = positionCondition(['i.created_at', 'i.id'], 'DESC', input.after)
   const conditions: string[] = []
   const values: Value[] = []
   const where = (sql: string, ...more: readonly Value[]) => {

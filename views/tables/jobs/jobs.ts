@@ -18,7 +18,15 @@ import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
 import { MAX_WORKER_JOBS, type WorkerJob } from '../../../protocol/workers/rows.ts'
-import { beyond, type Including, limitOf, type Page, type Paging, page, wants } from '../../page.ts'
+import {
+  type IncludeQuery,
+  limitOf,
+  type Page,
+  type Paging,
+  page,
+  positionCondition,
+  wants,
+} from '../../page.ts'
 import type { Known, Packed } from '../../shapes.ts'
 import { Kept, type Store } from '../../store.ts'
 import { addInvocation } from '../actions/invocations.ts'
@@ -215,19 +223,19 @@ export const jobsById =
 
 /**
  * Returns the jobs of a run, oldest first; on request, each with the reason why it waits. Jobs of a
- * session that the viewer may not read are omitted; without a viewer, the caller is the service
+ * session that the viewer may not read are omitted. Without a viewer, the caller is the service
  * itself.
  */
 export function runJobs(
   store: Store,
   project: number,
-  input: Paging & Including & { readonly id: string; readonly viewer?: Viewer },
+  input: Paging & IncludeQuery & { readonly id: string; readonly viewer?: Viewer },
   watch: Watch,
 ): Page<Job> | Refusal {
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const { viewer } = input
-  const after = beyond(['created_at', 'id'], 'ASC', input.after)
+  const after = positionCondition(['created_at', 'id'], 'ASC', input.after)
   const rows = store.upToPage<PackedJob>(
     `SELECT ${COLUMNS}
      FROM jobs

@@ -5,7 +5,7 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import type { Loop } from '../../../protocol/loops/schema.ts'
 import { patch } from '../../../protocol/patch.ts'
-import { equalling, newest, recordWith } from '../../newest.ts'
+import { equalityConditions, newest, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import { changeRecord, keptRecords } from '../../records.ts'
 import type { Store } from '../../store.ts'
@@ -103,6 +103,6 @@ export const loopList = (store: Store, project: number, input: LoopFilters): Pag
     store,
     'loops INDEXED BY loops_new',
     project,
-    equalling({ status: input.status, agent: input.agent_id }),
+    equalityConditions({ status: input.status, agent: input.agent_id }),
     input,
   )

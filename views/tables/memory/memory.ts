@@ -13,7 +13,15 @@ import {
   type MemoryEntry,
   type MemoryEvent,
 } from '../../../protocol/memory/schema.ts'
-import { beyond, fitting, limitOf, type Page, type Paging, page, sizeOf } from '../../page.ts'
+import {
+  itemsThatFit,
+  limitOf,
+  type Page,
+  type Paging,
+  page,
+  positionCondition,
+  sizeOf,
+} from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { hasAgent } from '../agents/agents.ts'
 
@@ -111,9 +119,9 @@ export function memoryGet(
   }
 }
 
-/** Maximum number of words in a search; further words are ignored. */
+/** Maximum number of words in a search. Further words are ignored. */
 const MAX_WORDS = 16
-/** Filters of the entries of an agent; all must match. */
+/** Filters of the entries of an agent. All must match. */
 export interface MemoryFilters extends Paging {
   readonly id: string
   readonly query?: string
@@ -140,7 +148,11 @@ export function memoryEntries(
     conditions.push(' AND kind = ?')
     values.push(input.kind)
   }
-  const after = beyond(['pinned', 'importance', 'updated_at', 'key'], 'DESC', input.after)
+  const after = positionCondition(
+    ['pinned', 'importance', 'updated_at', 'key'],
+    'DESC',
+    input.after,
+  )
   const rows = store.upToPage<{
     key: string
     pinned: number
@@ -167,7 +179,7 @@ export function memoryEntries(
 }
 
 /**
- * Returns the changes after a position, oldest first; without a position, all retained changes. The
+ * Returns the changes after a position, oldest first. Without a position, all retained changes. The
  * next page begins after `last`. Refuses if changes after the position have expired.
  * @param now Unix milliseconds.
  */
@@ -194,7 +206,7 @@ export function memoryChanges(
     from,
     limit + 1,
   )
-  const shown = fitting(rows, limit, sizeOf)
+  const shown = itemsThatFit(rows, limit, sizeOf)
   return {
     items: shown.map(({ record }) => JSON.parse(record) as MemoryChange),
     last: shown.at(-1)?.cursor ?? from,

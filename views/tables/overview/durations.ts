@@ -5,12 +5,13 @@
 
 /** Number of durations in each bucket. */
 export type Durations = number[]
+/** Number of buckets between a duration and its double. */
 const PER_DOUBLING = 4
 /** The last bucket has all durations of more than about 25 years. */
 const BUCKETS = 160
 
 export const noDurations = (): Durations => new Array<number>(BUCKETS).fill(0)
-/** Adds a duration in milliseconds. */
+/** Adds a duration in milliseconds to a histogram. */
 export function addDuration(durations: Durations, ms: number): void {
   const bucket = ms <= 1 ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log2(ms) * PER_DOUBLING))
   durations[bucket] = (durations[bucket] ?? 0) + 1

@@ -21,7 +21,7 @@ export const PERIODS = [1, 15, 60] as const
 export type Period = (typeof PERIODS)[number]
 /** Minutes for which rows are stored. */
 const RETENTION_MINUTES = 30 * 24 * 60
-/** Maximum number of different failures in a row; further failures are counted as `OTHER`. */
+/** Maximum number of different failures in a row. Further failures are counted as `OTHER`. */
 const MAX_DISTINCT = 24
 /** The error type under which failures beyond `MAX_DISTINCT` are counted. */
 const OTHER = 'other'
@@ -29,8 +29,8 @@ const OTHER = 'other'
 /** The number of runs that failed in the same way, and the latest of these runs with its time. */
 export type FailureCount = readonly [count: number, run_id: string, at: number]
 /**
- * The key of failures with the same error, workflow or loop, and step. An empty string means that
- * there is none.
+ * The key of failures with the same error, workflow or loop, and step. An empty string stands for
+ * an absent part.
  */
 export type FailureKey = readonly [
   error_type: string,

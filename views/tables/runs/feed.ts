@@ -10,7 +10,7 @@ import type { Placed } from '../../../protocol/entry.ts'
 import type { Job } from '../../../protocol/jobs/rows.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { type RunEvent, timelineTypes } from '../../../protocol/runs/events.ts'
-import { CHARACTERS } from '../../page.ts'
+import { MAX_PAGE_CHARACTERS } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { actionEntry } from '../actions/actions.ts'
 import { type Frame, unpackFrames } from './frames.ts'
@@ -130,7 +130,11 @@ export function feed(
   let characters = 0
   for (const frame of frames) {
     const { cursor, kind } = frame
-    if ((items.length >= limit || characters >= CHARACTERS) && cursor !== items.at(-1)?.seq) break
+    if (
+      (items.length >= limit || characters >= MAX_PAGE_CHARACTERS) &&
+      cursor !== items.at(-1)?.seq
+    )
+      break
     const json = textOf(store, frame)
     items.push({ seq: cursor, type: kind, json })
     characters += json.length

@@ -2,7 +2,7 @@
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Paging } from '../../page.ts'
 
-/** Filters of the list; all must match. Times are RFC 3339. */
+/** Filters of the list. All must match. Times are RFC 3339. */
 export interface RunFilters {
   readonly status?: string | readonly string[]
   readonly workflow_type?: string

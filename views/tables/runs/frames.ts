@@ -33,7 +33,7 @@ interface JobFrame extends FrameBase {
 }
 interface CallFrame extends FrameBase {
   readonly kind: 'action_appended'
-  /** The event; if absent, it is read from the timeline. */
+  /** The event. If absent, it is read from the timeline. */
   readonly call?: Shown
 }
 /** A frame of a project's feed. */

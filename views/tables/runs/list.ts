@@ -10,7 +10,7 @@ import { runStatuses } from '../../../protocol/loops/run.ts'
 import { COUNT_LIMIT, type RunCount } from '../../../protocol/runs/filters.ts'
 import type { Run, WorkflowRun } from '../../../protocol/runs/schema.ts'
 import type { InParts } from '../../define-view.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { findWorkflow, missingWorkflow } from '../workflows/workflows.ts'
 import { equalities, type RunFilters, type RunQuestion, rangesOf, statusesOf } from './filters.ts'
@@ -68,7 +68,7 @@ function scansOf(project: number, input: RunFilters): (Planned & { readonly inde
  */
 export function planRuns(project: number, input: RunQuestion): Planned[] {
   const direction = input.order === 'asc' ? 'ASC' : 'DESC'
-  const after = beyond(['created_at', 'id'], direction, input.after)
+  const after = positionCondition(['created_at', 'id'], direction, input.after)
   return scansOf(project, input).map(({ index, sql, values }) => ({
     sql:
       `SELECT ${RUN_COLUMNS} FROM runs INDEXED BY ${index} WHERE ${sql}${after.sql} ` +

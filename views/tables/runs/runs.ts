@@ -11,7 +11,7 @@ import { amend, begin } from '../../../protocol/patch.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { LoopRunDetail, WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
-import { type Including, wants } from '../../page.ts'
+import { type IncludeQuery, wants } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
 import { applyResult, jobsById } from '../jobs/jobs.ts'
 import { addRunFlow } from '../overview/flow.ts'
@@ -21,8 +21,10 @@ import { applyStep, stepCounts, stepsOf } from './steps.ts'
 import { applyTimeline } from './timeline.ts'
 import { type Watch, waitingOfRun } from './waiting.ts'
 
-// Runs of one workflow version share the text of their spec; a spec that was supplied with its run
-// is stored with the run.
+/**
+ * The text of a spec, which all runs of a workflow version share. A spec that was supplied with a
+ * run is stored with that run instead.
+ */
 interface SpecRow {
   readonly project: number
   readonly hash: string
@@ -128,7 +130,7 @@ function specOf(store: Store, { project, spec }: RunRow): Spec {
 export function runDetail(
   store: Store,
   project: number,
-  input: Including & { readonly id: string },
+  input: IncludeQuery & { readonly id: string },
   watch: Watch,
 ): WorkflowRunDetail | LoopRunDetail | Refusal {
   const row = runRow(store, project, input.id)

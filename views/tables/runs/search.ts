@@ -1,7 +1,7 @@
 /**
  * Searches of runs: filters and orders that no index supports. The rows of an index are read in the
  * order of the list, in parts, and each row is compared with the filters. A page ends after
- * `MAX_ROWS.page` rows even if it is not full; its position is then the position of the last row
+ * `MAX_ROWS.page` rows even if it is not full. Its position is then the position of the last row
  * that was read.
  */
 
@@ -11,7 +11,7 @@ import { runStatuses } from '../../../protocol/loops/run.ts'
 import { COUNT_LIMIT, type RunCount } from '../../../protocol/runs/filters.ts'
 import { type Run, terminal } from '../../../protocol/runs/schema.ts'
 import type { InParts } from '../../define-view.ts'
-import { beyond, CHARACTERS, limitOf, type Page, page } from '../../page.ts'
+import { limitOf, MAX_PAGE_CHARACTERS, type Page, page, positionCondition } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { jobsById } from '../jobs/jobs.ts'
 import { watch } from '../workers/workers.ts'
@@ -205,17 +205,17 @@ class Lane {
   take(): void {
     this.#at++
   }
-  /** Reads the next part; returns the number of rows that were read. */
+  /** Reads the next part. Returns the number of rows that were read. */
   read(): number {
     const { condition, column, direction, accepts } = this.#search
     const { sql, values } = this.#scan
-    const after = beyond([column, 'id'], direction, this.#after)
+    const after = positionCondition([column, 'id'], direction, this.#after)
     const record = this.#counts && !accepts ? "''" : 'record'
     const found = `CASE WHEN ${condition.sql} THEN ${record} END AS record`
     this.#rows = []
     this.#at = 0
     this.#ended = true
-    let left = CHARACTERS
+    let left = MAX_PAGE_CHARACTERS
     for (const row of this.#store.each<Candidate>(
       `SELECT n, ${column} AS at, ${RUN_COLUMNS.replace('record', found)}
        ${sql}${after.sql} ORDER BY ${column} ${direction}, id ${direction} LIMIT ?`,
@@ -281,7 +281,7 @@ export function* searchRuns(
 ): InParts<Page<Run>> {
   const hits: Hit[] = []
   const wanted = limitOf(input) + 1
-  let left = CHARACTERS
+  let left = MAX_PAGE_CHARACTERS
   const position = yield* find(
     store,
     searchOf(store, project, now, input),

@@ -8,7 +8,7 @@ import type { Refusal } from '../../../protocol/errors.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { type RunEvent, timelineRecord, timelineTypes } from '../../../protocol/runs/events.ts'
 import { type RunEventRecord, terminal } from '../../../protocol/runs/schema.ts'
-import { CHARACTERS, limitOf, sizeOf } from '../../page.ts'
+import { limitOf, MAX_PAGE_CHARACTERS, sizeOf } from '../../page.ts'
 import type { Packed } from '../../shapes.ts'
 import type { Store } from '../../store.ts'
 import { missingRun, type RunRow, runRow } from './run-row.ts'
@@ -101,13 +101,14 @@ function isSame(a: JsonObject, b: JsonObject): boolean {
 function learn(texts: string[], payload: JsonObject): void {
   for (const name in payload) {
     const value = payload[name]
-    if (typeof value !== 'string' || value.length < ID || texts.includes(value)) continue
+    if (typeof value !== 'string' || value.length < MIN_SHARED_LENGTH || texts.includes(value))
+      continue
     texts.splice(1, 0, value)
     if (texts.length > MAX_TEXTS) texts.pop()
   }
 }
 /** Minimum number of characters of a text that is stored once for an entry. */
-const ID = 20
+const MIN_SHARED_LENGTH = 20
 /** Maximum number of texts to which a payload may refer. */
 const MAX_TEXTS = 6
 
@@ -159,7 +160,8 @@ const after = (
     limit + 1,
   )) {
     size += sizeOf(row)
-    if (size > CHARACTERS && items.length > 0) return { items: items.slice(0, limit), more: true }
+    if (size > MAX_PAGE_CHARACTERS && items.length > 0)
+      return { items: items.slice(0, limit), more: true }
     items.push(...eventsOf(store, id, row).filter((event) => event.cursor > cursor))
     if (items.length > limit) break
   }

@@ -2,7 +2,7 @@
 import type { Refusal } from '../../../protocol/errors.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import { defineView, type QueryContext } from '../../define-view.ts'
-import { type Including, type Paging, wants } from '../../page.ts'
+import { type IncludeQuery, type Paging, wants } from '../../page.ts'
 import { jobsById } from '../jobs/jobs.ts'
 import { watch } from '../workers/workers.ts'
 import { feed } from './feed.ts'
@@ -15,7 +15,7 @@ import { waitingOfStep } from './waiting.ts'
 
 function runSteps(
   { store, project, now }: QueryContext,
-  input: Paging & Including & { readonly id: string },
+  input: Paging & IncludeQuery & { readonly id: string },
 ): { items: RunStep[] } | Refusal {
   const run = runRow(store, project, input.id)
   if (!run) return missingRun

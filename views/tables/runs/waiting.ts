@@ -11,7 +11,7 @@ import type { WaitingOn } from '../../../protocol/runs/waiting.ts'
 import type { Filters } from '../../../protocol/workers/socket.ts'
 
 /** The filters of a connected worker that accepts jobs. */
-export type Taking = Required<Pick<Filters, 'queues' | 'action_names' | 'models'>> &
+export type WorkerFilters = Required<Pick<Filters, 'queues' | 'action_names' | 'models'>> &
   Pick<Filters, 'environment_id'>
 
 /**
@@ -26,7 +26,7 @@ export type KeptJob = Job & { readonly workers_only?: true; readonly gated?: tru
  */
 export interface Watch {
   readonly now: number
-  readonly workers: () => readonly Taking[]
+  readonly workers: () => readonly WorkerFilters[]
   /** Whether the project defines this action as an action that the service calls itself. */
   readonly served?: (action: string) => boolean
 }
@@ -35,7 +35,7 @@ export interface Watch {
  * Whether a worker may claim a job, by the same rule that applies to claims. A worker that lists
  * only models claims no actions.
  */
-export function takes(worker: Taking, job: Job): boolean {
+export function mayClaim(worker: WorkerFilters, job: Job): boolean {
   if (job.environment_id !== undefined && job.environment_id !== worker.environment_id) return false
   if (job.kind === 'llm_generation')
     return worker.models.some(
@@ -76,7 +76,7 @@ export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined 
       reason: 'waiting for a free slot of an executor of the service',
       ...about,
     }
-  const able = watch.workers().filter((worker) => takes(worker, job)).length
+  const able = watch.workers().filter((worker) => mayClaim(worker, job)).length
   return {
     kind: 'worker',
     reason:

@@ -23,8 +23,8 @@ import {
   type TurnExtra,
   type TurnUpsert,
 } from '../../../protocol/sessions/schema.ts'
-import type { Including, Page, Paging } from '../../page.ts'
-import { beyond, fitting, limitOf, page, sizeOf, wants } from '../../page.ts'
+import type { IncludeQuery, Page, Paging } from '../../page.ts'
+import { itemsThatFit, limitOf, page, positionCondition, sizeOf, wants } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { type CompactionNote, recordOf, type SessionRow, sessionRow } from './sessions.ts'
 import { costOf } from './turn-extras.ts'
@@ -102,7 +102,7 @@ function interactionAccess(
 export function sessionGet(
   store: Store,
   project: number,
-  input: Of & Including,
+  input: Of & IncludeQuery,
   now: number,
 ): Found<SessionDetail> {
   const row = found(store, project, input)
@@ -133,7 +133,7 @@ const list = (value: Many | undefined): readonly string[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly string[]) : [value as string]
 const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 /**
- * Filters of the list; all must match. `agent_id`: an id (the gateway resolves a name to an id);
+ * Filters of the list. All must match. `agent_id`: an id (the gateway resolves a name to an id);
  * `since`: the session was active after this time, in Unix milliseconds; `query`: a part of the
  * title or the key.
  */
@@ -198,7 +198,7 @@ export function sessionList(store: Store, project: number, input: SessionFilters
     )
     return { items: named ? [listed(named)] : [] }
   }
-  const after = beyond(['active_at', 'id'], 'DESC', input.after)
+  const after = positionCondition(['active_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<SessionRow>(
     `${select}${after.sql} ORDER BY active_at DESC, id DESC LIMIT ?`,
     project,
@@ -248,7 +248,7 @@ function messages(
     ...bounds.map(([, value]) => value),
     limit + 1,
   )
-  const shown = [...fitting(rows, limit, sizeOf)]
+  const shown = [...itemsThatFit(rows, limit, sizeOf)]
   const items = (order === 'desc' ? shown.reverse() : shown).map((row) =>
     sessionMessage(JSON.parse(row.record) as TranscriptMessage),
   )
@@ -294,7 +294,7 @@ const turnRecord = ({ record, extra }: TurnRow): AgentTurn =>
   agentTurn(JSON.parse(record) as TurnUpsert, JSON.parse(extra) as TurnExtra)
 /**
  * Returns turns of a session; with `ids`, only these turns. `order` decides whether the first page
- * has the oldest or the newest turns; within a page, turns are always ordered by creation.
+ * has the oldest or the newest turns. Within a page, turns are always ordered by creation.
  */
 export function turnList(
   store: Store,
@@ -312,7 +312,7 @@ export function turnList(
         .map(turnRecord),
     }
   const direction = input.order === 'desc' ? 'DESC' : 'ASC'
-  const after = beyond(['seq'], direction, input.after)
+  const after = positionCondition(['seq'], direction, input.after)
   const { items, ...rest } = page(
     store.upToPage<TurnRow>(
       `${select}${after.sql} ORDER BY seq ${direction} LIMIT ?`,
@@ -370,7 +370,7 @@ export function nudgeList(
   if (!row) return missingSession
   const statuses = list(input.status)
   const direction = input.order === 'desc' ? 'DESC' : 'ASC'
-  const after = beyond(['g.created_at', 'g.id'], direction, input.after)
+  const after = positionCondition(['g.created_at', 'g.id'], direction, input.after)
   const wanted = statuses.length > 0 ? ` AND g.status IN (${marks(statuses)})` : ''
   const rows = store.upToPage<NudgeRow>(
     `${nudges}${wanted}${after.sql} ORDER BY g.created_at ${direction}, g.id ${direction} LIMIT ?`,

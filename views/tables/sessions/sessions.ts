@@ -22,7 +22,7 @@ import type {
   TurnUpsert,
 } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
-import type { Summing } from '../../../protocol/sessions/transcript/pages.ts'
+import type { SummaryFields } from '../../../protocol/sessions/transcript/pages.ts'
 import { isPrivate, withVisibility } from '../../../protocol/sessions/visibility.ts'
 import type { Store } from '../../store.ts'
 import { addCost, addExtra } from './turn-extras.ts'
@@ -328,7 +328,7 @@ function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
       } = event
       store.run(
         'UPDATE session_messages SET summing = ? WHERE session = ? AND id = ?',
-        JSON.stringify({ trigger, message_count, summary_model } satisfies Summing),
+        JSON.stringify({ trigger, message_count, summary_model } satisfies SummaryFields),
         n,
         message_id,
       )
@@ -357,7 +357,7 @@ const putNudge = (store: Store, n: number, nudge: SessionNudge): void =>
     JSON.stringify(nudge),
   )
 
-/** Deletes all content, outputs included; the session and its turns remain as a tombstone. */
+/** Deletes all content, outputs included. The session and its turns remain as a tombstone. */
 function prune(on: Applying): void {
   on.gone = 1
   for (const table of ['session_messages', 'session_interactions', 'session_nudges'])

@@ -1,6 +1,6 @@
 /**
- * Pages of transcripts: the changes after a revision, or the newest part. A page is bounded in size
- * as well as in number of records.
+ * Pages of transcripts: the changes after a revision, or the newest part. The size of a page and
+ * its number of records are bounded.
  */
 
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -10,7 +10,7 @@ import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type {
   Changed,
   LiveRowsOfTurn,
-  Summing,
+  SummaryFields,
   TranscriptPage,
   TranscriptQuestion,
 } from '../../../protocol/sessions/transcript/pages.ts'
@@ -21,7 +21,7 @@ import { type SessionRow, sessionRow } from './sessions.ts'
  * Maximum number of characters on a page, either of changes or of the newest messages. If the first
  * record is larger, it is returned alone.
  */
-const SIZE = 512_000
+const MAX_PAGE_LENGTH = 512_000
 
 interface Row {
   readonly revision: number
@@ -41,7 +41,7 @@ const messagesOf = (found: readonly Found[]): TranscriptPage['messages'] =>
     .filter(({ kind }) => kind === 'messages')
     .map((row) => ({
       ...parsed<TranscriptMessage>(row),
-      ...(typeof row.summing === 'string' && { summing: JSON.parse(row.summing) as Summing }),
+      ...(typeof row.summing === 'string' && { summing: JSON.parse(row.summing) as SummaryFields }),
     }))
 const of = <T>(found: readonly Found[], kind: Kind): Changed<T>[] =>
   found.filter((one) => one.kind === kind).map(parsed<T>)
@@ -137,11 +137,11 @@ export function transcriptPage(
   const shown: Found[] = []
   for (
     let size = 0;
-    shown.length < Math.min(limit, all.length) && (size < SIZE || shown.length === 0);
+    shown.length < Math.min(limit, all.length) && (size < MAX_PAGE_LENGTH || shown.length === 0);
   ) {
     const next = all[shown.length] as Found
     size += next.record.length
-    if (size > SIZE && shown.length > 0) break
+    if (size > MAX_PAGE_LENGTH && shown.length > 0) break
     shown.push(next)
   }
   const more = shown.length < all.length
@@ -180,7 +180,7 @@ function newest(
     limit,
   )) {
     size += row.record.length
-    if (size > SIZE && rows.length > 0) break
+    if (size > MAX_PAGE_LENGTH && rows.length > 0) break
     rows.push(row)
   }
   const messages = rows.reverse().map(parsed<TranscriptMessage>)

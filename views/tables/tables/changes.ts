@@ -1,6 +1,6 @@
 /**
  * Applies the events of tables, and reads rows by id and identity. When a table is deleted, its
- * rows and their index are deleted later, in small parts; no query finds them.
+ * rows and their index are deleted later, in small parts. No query finds them.
  */
 import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'

@@ -2,7 +2,7 @@
 import { timestamp } from '../../../protocol/common.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { Table, TableSchema, TableStats } from '../../../protocol/tables/schema.ts'
-import { equalling, newest } from '../../newest.ts'
+import { equalityConditions, newest } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
 import { everything } from './keys.ts'
@@ -62,7 +62,7 @@ export type Defined = Definition & { readonly table: Table }
 const isDefined = (definition: Definition | undefined): definition is Defined =>
   definition?.table !== undefined
 
-/** Returns the table of a project with this id. */
+/** Returns the table with this id; undefined if the project does not have such a table. */
 export function tableOf(store: Store, project: number, id: string): Defined | undefined {
   const definition = definitions(store).get(id)
   return isDefined(definition) && definition.project === project ? definition : undefined
@@ -114,15 +114,15 @@ export const tableList = (
   store: Store,
   project: number,
   input: Paging & { readonly name?: string },
-): Page<Table> => newest(store, 'tables', project, equalling({ name: input.name }), input)
+): Page<Table> => newest(store, 'tables', project, equalityConditions({ name: input.name }), input)
 
 /** Approximate bytes per row that the key of the row uses in one order. */
-const KEY_SIZE = 80
+const KEY_BYTES = 80
 /**
  * Approximate bytes per row that all other index entries (id, identity, stamp and words) use, for a
  * row of 250 bytes.
  */
-const INDEX_SIZE = 300
+const INDEX_BYTES = 300
 /**
  * Returns the number, size and age of the rows of a table.
  * @param now Unix milliseconds.
@@ -144,7 +144,7 @@ export function tableStats(
     table_id: id,
     row_count: rows,
     approx_data_bytes: bytes,
-    approx_index_bytes: rows * (INDEX_SIZE + KEY_SIZE * orders.length),
+    approx_index_bytes: rows * (INDEX_BYTES + KEY_BYTES * orders.length),
     indexed_column_count: secondary_key_column === undefined ? 0 : 1,
     declared_index_count: indexes?.length ?? 0,
     search_index_present: true,

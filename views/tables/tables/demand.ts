@@ -26,8 +26,8 @@ export class OrderDemand {
   #due = 0
 
   /**
-   * Records that a query read `read` rows, most of which it would not have read with the order
-   * `fields`.
+   * Records that a query read `read` rows. With an index in the order `fields`, it would not have
+   * read most of them.
    * @param size the number of rows of the table.
    */
   note(table: number, fields: readonly SortField[], read: number, size: number): void {

@@ -16,10 +16,15 @@
 import type { QueryField, SortField } from '../../../protocol/tables/query.ts'
 import { instantOf } from '../../../protocol/tables/values.ts'
 
+/** First byte of an ascending number in a key. */
 const NUMBER = 0x10
+/** First byte of an ascending text in a key. */
 const STRING = 0x20
+/** First byte of an ascending boolean in a key. */
 const BOOLEAN = 0x30
+/** The byte of a value of any other type in a key. */
 const OTHER = 0x40
+/** The byte of a missing value in a key. */
 const MISSING = 0xf0
 const BEFORE = Buffer.from([0x01])
 const PAST = Buffer.from([0xff])
@@ -102,10 +107,10 @@ function valueBytes({ type }: QueryField, value: unknown): Buffer {
 export function partOf({ field, descending }: SortField, value: unknown): Buffer {
   if (value === undefined) return fixed.missing
   const bytes = valueBytes(field, value)
-  return descending ? inverted(bytes) : bytes
+  return descending ? invertBytes(bytes) : bytes
 }
 /** Converts the bytes of an ascending field to those of a descending field, and back. */
-export function inverted(bytes: Buffer): Buffer {
+export function invertBytes(bytes: Buffer): Buffer {
   const other = Buffer.allocUnsafe(bytes.length)
   for (let i = 0; i < bytes.length; i++) other[i] = (bytes[i] as number) ^ 0xff
   return other
@@ -122,7 +127,7 @@ export const keyOf = (fields: readonly SortField[], read: (field: QueryField) =>
  */
 export function timePart(at: number, descending: boolean): Buffer {
   const bytes = numberBytes(at)
-  return descending ? inverted(bytes) : bytes
+  return descending ? invertBytes(bytes) : bytes
 }
 /**
  * Returns the key of a row in the order of its creation: of the fields `created_at` and `id`.

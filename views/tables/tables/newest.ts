@@ -5,7 +5,7 @@
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 import type { InParts } from '../../define-view.ts'
-import { after, behind, everything, inverted, type KeyRange, timePart, within } from './keys.ts'
+import { after, behind, everything, invertBytes, type KeyRange, timePart, within } from './keys.ts'
 import { type KeyedRow, type Order, rowsIn } from './orders.ts'
 import { equalities, prefixOf, rangeOf, type Selection } from './ranges.ts'
 
@@ -63,7 +63,7 @@ export function* readNewest(
   if (last) {
     // The remaining rows with the time at which the last page ended.
     const length = timePart(0, true).length
-    const time = Buffer.concat([prefix, inverted(last.subarray(0, length))])
+    const time = Buffer.concat([prefix, invertBytes(last.subarray(0, length))])
     const rest = within(range, {
       from: after(Buffer.concat([time, last.subarray(length)])),
       to: behind(time),

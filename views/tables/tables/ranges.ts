@@ -1,9 +1,9 @@
 /** The types of a row selection, and the key ranges that its conditions allow. */
 import {
   type Condition,
-  fulfils,
   type QueryField,
   type SortField,
+  satisfiesCondition,
 } from '../../../protocol/tables/query.ts'
 import type { Store } from '../../store.ts'
 import type { Defined } from './definitions.ts'
@@ -34,8 +34,8 @@ export const equalities = (conditions: readonly Condition[]): ReadonlyMap<string
       one.operator === '$eq' ? [[keyFor(one.field), one] as const] : [],
     ),
   )
-export const accepts = (conditions: readonly Condition[], reader: Reader): boolean =>
-  conditions.every((condition) => fulfils(condition, reader(condition.field)))
+export const satisfiesAll = (conditions: readonly Condition[], reader: Reader): boolean =>
+  conditions.every((condition) => satisfiesCondition(condition, reader(condition.field)))
 
 /**
  * Returns the range of the keys that begin with `prefix` and whose next field, `sorted`, can

@@ -2,7 +2,7 @@
  * The rows of tables and their words. One SQLite table holds the rows of all tables, and one
  * full-text index their tokens.
  *
- * R1. The tokens of a row are the ones that the protocol defines (`rowTokens`). Each token is
+ * R1. The tokens of a row are the tokens that the protocol defines (`rowTokens`). Each token is
  *     preceded by the code of its table, so that a search reads no entries of other tables. The
  *     tokenizer of the index splits only at the spaces between tokens: `ascii` treats every
  *     character that is not ASCII as part of a token, and ASCII tokens consist of lower-case
@@ -15,7 +15,7 @@
  *     it. Dead stamps are removed from the index later, in ascending batches. A deletion between
  *     two insertions took 1.5 ms, because the index flushes its pending entries before it deletes.
  * R4. Insertions use `VALUES` without `RETURNING`. Other forms begin a savepoint, at which the
- *     full-text index flushes its pending entries; an insertion then took five times as long.
+ *     full-text index flushes its pending entries. An insertion then took five times as long.
  */
 import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { StoredRow } from '../../../protocol/tables/events.ts'
@@ -121,6 +121,7 @@ function nextStamp(store: Store, at: number): Stamp {
  * index stores prefixes of fixed lengths: the code and up to `PREFIX_LENGTH` more characters.
  */
 export const codeOf = (table: number): string => table.toString(36).padStart(CODE_LENGTH, '0')
+/** Length of the code of a table in characters. */
 export const CODE_LENGTH = 6
 /**
  * Maximum length in characters of the word prefixes that the full-text index stores. For a longer

@@ -13,11 +13,11 @@ import { type Condition, planQuery } from '../../../protocol/tables/query.ts'
 import type { SearchRows, TableRow } from '../../../protocol/tables/schema.ts'
 import { exactHits, rowTokens, tokensOf } from '../../../protocol/tables/search.ts'
 import type { InParts } from '../../define-view.ts'
-import { CHARACTERS, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { limitOf, MAX_PAGE_CHARACTERS, type Page, type Paging, page } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { type Defined, missingTable, tableOf } from './definitions.ts'
 import { ordersOf, rowsThrough } from './orders.ts'
-import { accepts } from './ranges.ts'
+import { satisfiesAll } from './ranges.ts'
 import {
   COLUMNS,
   codeOf,
@@ -27,10 +27,10 @@ import {
   readerOf,
   rowRecord,
 } from './rows.ts'
-import { lookedUp, narrowest } from './selection.ts'
+import { narrowest, rowsByKey } from './selection.ts'
 
 /**
- * Maximum number of words that are looked up in the index; the other words are compared in the rows
+ * Maximum number of words that are looked up in the index. The other words are compared in the rows
  * that are found.
  */
 const MAX_WORDS = 24
@@ -100,7 +100,7 @@ function placeOf([hits, updated_at, id]: NonNullable<Paging['after']> = []): Pla
 function* find(search: Search): InParts<readonly Found[]> {
   const { store, defined, words, conditions } = search
   const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
-  const known = lookedUp(store, defined, conditions)
+  const known = rowsByKey(store, defined, conditions)
   const narrow = known ? undefined : narrowest(store, orders, conditions)
   if (known) return ranked(search, [], known)
   if (narrow && narrow.rows <= MAX_COMPARED) {
@@ -151,7 +151,7 @@ interface Hit {
   readonly n: number
   readonly id: string
   readonly updated_at: number
-  /** As text, because it may exceed the safe integers of JavaScript. */
+  /** The stamp as text, because it may exceed `Number.MAX_SAFE_INTEGER`. */
   readonly stamp: string
 }
 /** Returns the index entries for an expression, latest change first. */
@@ -183,7 +183,7 @@ function* byLevel(search: Search, levels: readonly string[]): InParts<readonly F
   for (let level = best; level >= 0; level--) {
     const continues = after?.hits === level
     let before = continues ? stampAfter(store, after.updated_at) : undefined
-    // The entries with the same time as the last entry; the index does not sort them by id.
+    // The entries with the same time as the last entry. The index does not sort them by id.
     let same: Hit[] = []
     for (let limit = 2 * search.count; ; limit = Math.min(4 * limit, MAX_HITS)) {
       const hits = hitsOf(store, levels[level] ?? '', before, limit)
@@ -223,7 +223,8 @@ function* take(search: Search, level: number, hits: Hit[], found: Found[]): InPa
 }
 const isFull = (found: readonly Found[], count: number): boolean =>
   found.length >= count ||
-  (found.length > 1 && found.reduce((sum, { record }) => sum + record.length, 0) > CHARACTERS)
+  (found.length > 1 &&
+    found.reduce((sum, { record }) => sum + record.length, 0) > MAX_PAGE_CHARACTERS)
 
 /**
  * Returns a row with its hits; undefined if the search does not find the row, or an earlier page
@@ -232,7 +233,7 @@ const isFull = (found: readonly Found[], count: number): boolean =>
 function judged({ defined, words, conditions, after }: Search, row: RowRecord): Found | undefined {
   const { table } = defined
   const reader = readerOf(table.schema, row)
-  if (!accepts(conditions, reader)) return undefined
+  if (!satisfiesAll(conditions, reader)) return undefined
   const hits = exactHits(words, rowTokens(rowRecord(table.id, table.schema, row).data))
   if (hits === undefined) return undefined
   const found = { ...row, hits }

@@ -2,9 +2,9 @@
  * Selects the rows of a page: the rows that satisfy all conditions, in the order of the sort, after
  * the key of the last row of the previous page.
  *
- * `fulfils` of the protocol decides whether a row matches. The orders of the table (`orders.ts`)
- * only reduce the number of rows that are read; they never exclude a row that `fulfils` would
- * accept. There are four strategies, from cheap to expensive:
+ * `satisfiesCondition` of the protocol decides whether a row matches. The orders of the table
+ * (`orders.ts`) only reduce the number of rows that are read. They never exclude a row that
+ * `satisfiesCondition` would accept. There are four strategies, from cheap to expensive:
  * 1. Rows that a condition identifies by id or identity are looked up.
  * 2. If conditions on the first fields of an order leave few rows, these rows are read and sorted.
  * 3. If an order has the rows in the order of the sort, or the newest rows at its end, rows are
@@ -13,20 +13,20 @@
  */
 import type { Condition, RowQueryPlan, SortField } from '../../../protocol/tables/query.ts'
 import type { InParts } from '../../define-view.ts'
-import { CHARACTERS } from '../../page.ts'
+import { MAX_PAGE_CHARACTERS } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { countsOf, type Defined } from './definitions.ts'
 import { after, everything, type KeyRange, keyOf, within } from './keys.ts'
 import { isNewestFirst, readNewest } from './newest.ts'
 import { countIn, creation, type Order, ordersOf, rowsIn } from './orders.ts'
 import {
-  accepts,
   equalities,
   keyFor,
   prefixOf,
   rangeOf,
   type Selected,
   type Selection,
+  satisfiesAll,
 } from './ranges.ts'
 import { type RowRecord, readerOf, rowById, rowByIdentity } from './rows.ts'
 
@@ -55,7 +55,7 @@ export function* select(
     after,
     count,
   }
-  const found = lookedUp(store, defined, conditions)
+  const found = rowsByKey(store, defined, conditions)
   if (found) return chosen(selection, found)
   const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
   const sorted = sortedBy(orders, selection.sort, equal)
@@ -77,7 +77,7 @@ export function* select(
  * Returns the rows that a condition identifies by id or identity; undefined if no condition
  * identifies rows in this way.
  */
-export function lookedUp(
+export function rowsByKey(
   store: Store,
   { n, table: { schema } }: Defined,
   conditions: readonly Condition[],
@@ -169,7 +169,7 @@ class Best {
   offer(row: RowRecord): void {
     const { defined, conditions, sort, after, count } = this.#of
     const reader = readerOf(defined.table.schema, row)
-    if (!accepts(conditions, reader)) return
+    if (!satisfiesAll(conditions, reader)) return
     const key = keyOf(sort, reader)
     if (after && key.compare(after) <= 0) return
     const last = this.rows.at(-1)
@@ -219,10 +219,10 @@ class Filling {
   add(row: RowRecord, sort: Buffer): boolean {
     const { defined, conditions, count } = this.#of
     this.read++
-    if (!accepts(conditions, readerOf(defined.table.schema, row))) return false
+    if (!satisfiesAll(conditions, readerOf(defined.table.schema, row))) return false
     this.rows.push({ ...row, sort })
     this.#size += row.record.length
-    return this.rows.length === count || (this.#size > CHARACTERS && this.rows.length > 1)
+    return this.rows.length === count || (this.#size > MAX_PAGE_CHARACTERS && this.rows.length > 1)
   }
 }
 function* newestFirst(

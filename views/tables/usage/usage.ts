@@ -7,7 +7,7 @@ import { creditsOf } from '../../../protocol/loops/credits.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { UsageEvent } from '../../../protocol/usage/rows.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 
 /** The usage that an event reports. Fields that do not apply are absent. */
@@ -105,7 +105,7 @@ function keep(
   )
 }
 
-/** Filters of the list; all must match. */
+/** Filters of the list. All must match. */
 export interface UsageFilters extends Paging {
   readonly period_start?: string
   readonly project_id?: readonly string[]
@@ -158,7 +158,7 @@ export function usageList(
     ...values,
   ) ?? { quantity: 0, milli: 0 }
   const order = recorded_after === undefined ? 'DESC' : 'ASC'
-  const after = beyond(['recorded_at', 'id'], order, input.after)
+  const after = positionCondition(['recorded_at', 'id'], order, input.after)
   const rows = store.upToPage<{ id: string; recorded_at: number; record: string }>(
     `SELECT id, recorded_at, record
      FROM usage_events

@@ -8,7 +8,7 @@ import { withMaskedUrl } from '../../../protocol/masked-url.ts'
 import { patch } from '../../../protocol/patch.ts'
 import type { DeliveryEvent } from '../../../protocol/webhooks/delivery.ts'
 import type { DeliveryRecord, Webhook, WebhookEvent } from '../../../protocol/webhooks/rows.ts'
-import { equalling, newest, recordWith } from '../../newest.ts'
+import { equalityConditions, newest, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
 import { openTo, viewerValues } from '../sessions/visibility.ts'
@@ -68,7 +68,9 @@ export const webhookList = (
     store,
     'webhooks',
     project,
-    equalling({ enabled: input.enabled === undefined ? undefined : Number(input.enabled) }),
+    equalityConditions({
+      enabled: input.enabled === undefined ? undefined : Number(input.enabled),
+    }),
     input,
   )
 

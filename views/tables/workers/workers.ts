@@ -12,11 +12,11 @@ import type { Event, Placed } from '../../../protocol/entry.ts'
 import type { Queue } from '../../../protocol/jobs/queue-rows.ts'
 import type { Worker } from '../../../protocol/workers/rows.ts'
 import type { Registration, WorkerEvent } from '../../../protocol/workers/socket.ts'
-import { type Including, wants } from '../../page.ts'
+import { type IncludeQuery, wants } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { actionsOf } from '../actions/definitions.ts'
 import { jobsHeld } from '../jobs/jobs.ts'
-import type { Taking, Watch } from '../runs/waiting.ts'
+import type { Watch, WorkerFilters } from '../runs/waiting.ts'
 
 /** Applies an entry of a `worker` actor, which updates the row of its worker instance. */
 export function applyWorker(store: Store, { entry }: Placed): void {
@@ -86,7 +86,7 @@ interface WorkerRow {
 }
 
 /**
- * A worker that was draining and then closed its connection without holding a lease has ended; any
+ * A worker that was draining and then closed its connection without holding a lease has ended. Any
  * other worker that is gone is stale.
  */
 const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['state'] =>
@@ -135,14 +135,14 @@ const COLUMNS = `session, connected, draining, gone_at, last_seen, registration,
  * stale.
  * @param now Unix milliseconds.
  * @param lasting milliseconds for which workers that are no longer connected are still listed.
- * @param input `include` lists the additions; the addition `jobs` requires a viewer.
+ * @param input `include` lists the additions. The addition `jobs` requires a viewer.
  */
 export function workerList(
   store: Store,
   project: number,
   now: number,
   lasting: number,
-  input: Including & { readonly viewer?: Viewer },
+  input: IncludeQuery & { readonly viewer?: Viewer },
 ): { items: Worker[] } {
   const { viewer } = input
   const rows = store.all<WorkerRow>(
@@ -198,7 +198,7 @@ export function workerList(
  * @param now Unix milliseconds.
  */
 export function watch(store: Store, project: number, now: number): Watch {
-  let known: Taking[] | undefined
+  let known: WorkerFilters[] | undefined
   const served = (action: string) =>
     actionsOf<Action>(store, project, action).some(({ endpoint_kind }) => endpoint_kind === 'http')
   return {
@@ -210,7 +210,7 @@ export function watch(store: Store, project: number, now: number): Watch {
           'SELECT registration FROM workers WHERE project = ? AND gone_at IS NULL AND draining = 0',
           project,
         )
-        .map(({ registration }): Taking => {
+        .map(({ registration }): WorkerFilters => {
           const { queues, action_names, models, environment_id } = JSON.parse(
             registration,
           ) as Registration

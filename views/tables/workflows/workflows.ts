@@ -7,7 +7,7 @@ import { patch } from '../../../protocol/patch.ts'
 import type { Workflow, WorkflowEvent, WorkflowVersion } from '../../../protocol/workflows/rows.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
 import { newest, recordWith } from '../../newest.ts'
-import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
+import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import type { Store } from '../../store.ts'
 
 /** Applies the workflow events of an entry of a project. */
@@ -123,7 +123,7 @@ export function workflowVersions(
 ): Page<WorkflowVersion> | Refusal {
   const workflow = findWorkflow(store, project, input.id)
   if (!workflow) return missingWorkflow
-  const after = beyond(['version'], 'DESC', input.after)
+  const after = positionCondition(['version'], 'DESC', input.after)
   const rows = store.upToPage<{ version: number; record: string; spec: string }>(
     `SELECT version, record, ${input.include_spec === true ? 'spec' : "'' AS spec"}
      FROM versions

@@ -48,7 +48,7 @@ export function NewKey({
     )
   }
   /**
-   * Creates a principal of the kind `service` with the chosen role; returns undefined if the person
+   * Creates a principal of the kind `service` with the chosen role. Returns undefined if the person
    * may not create one. If the creation of the key fails, a retry with the same name and role
    * reuses the principal.
    */

@@ -43,7 +43,7 @@ function colours(): Record<string, string> {
 
 /**
  * Shows a terminal, which is opened on request.
- * @param props.hidden whether another tab is shown; the terminal stays open.
+ * @param props.hidden whether another tab is shown. The terminal stays open.
  */
 export function TerminalPart({
   project,

@@ -12,7 +12,7 @@ export interface Difference {
   readonly b: unknown
 }
 
-/** Maximum number of differences. */
+/** Maximum number of differences that are listed. */
 const MAX_DIFFERENCES = 500
 /** Maximum depth to which members are compared one by one. */
 const MAX_DEPTH = 50

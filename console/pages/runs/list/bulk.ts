@@ -5,7 +5,7 @@ import type { RunFilter } from './filters.ts'
 
 export type BulkAction = 'cancel' | 'retry' | 'resume'
 /** The statuses of runs to which an action applies. */
-export const applicable: Readonly<Record<BulkAction, readonly string[]>> = {
+export const applicableStatuses: Readonly<Record<BulkAction, readonly string[]>> = {
   cancel: ['queued', 'running', 'suspended'],
   retry: ['failed'],
   resume: ['suspended'],

@@ -10,7 +10,7 @@ import { designText } from '../../../design/text.ts'
 import { guardUnload } from '../../../router/router.ts'
 import { formatNumber } from '../../../text/format.ts'
 import { StatusBadge } from '../status.tsx'
-import { actOn, applicable, type BulkAction, type BulkObject } from './bulk.ts'
+import { actOn, applicableStatuses, type BulkAction, type BulkObject } from './bulk.ts'
 import type { BulkProgress } from './bulk-progress.ts'
 import { listText as text } from './text.ts'
 
@@ -58,7 +58,9 @@ export function BulkDialog({
   useEffect(() => guardUnload(() => state === 'acting'), [state])
   useEffect(() => {
     if ('runs' in object) {
-      const fitting = object.runs.filter(({ status }) => applicable[action].includes(status))
+      const fitting = object.runs.filter(({ status }) =>
+        applicableStatuses[action].includes(status),
+      )
       const skipped = object.runs.length - fitting.length
       setPreview({ count: fitting.length, more: false, skipped, runs: fitting })
       return undefined

@@ -28,6 +28,7 @@ import { useColumns } from './preferences.ts'
 import { listText as text } from './text.ts'
 import { FilterDialog, Filters } from './toolbar.tsx'
 
+/** Height of a row in pixels. */
 const LINE_PX = 42
 /** Distance from the top within which the newest runs count as visible. */
 const NEAR_TOP_PX = 60

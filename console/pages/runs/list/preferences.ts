@@ -4,7 +4,9 @@ import { ApiError, call } from '../../../api/client.ts'
 import { useQuery } from '../../../api/query.ts'
 import { showError } from '../../../design/notify.ts'
 
+/** HTTP status of a change that is based on an older version. */
 const CONFLICT = 409
+/** Maximum number of attempts to store a change that conflicts with other changes. */
 const MAX_ATTEMPTS = 3
 
 /**

@@ -11,6 +11,7 @@ import { call } from '../../../api/client.ts'
 import { live } from '../../../api/live.ts'
 import type { LiveFrame, LiveStatus } from '../../../live/live.ts'
 
+/** Milliseconds between two batches of frames. */
 const PAUSE_MS = 40
 /** Number of messages per request for earlier messages. */
 const EARLIER_MESSAGES = 50

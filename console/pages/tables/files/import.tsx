@@ -15,7 +15,7 @@ import {
   bulksOf,
   type CsvFile,
   type Mapping,
-  NEW,
+  NEW_COLUMN,
   newColumns,
   type PlannedRow,
   planImport,
@@ -23,7 +23,9 @@ import {
   suggested,
 } from './plan.ts'
 
+/** Maximum size of an imported file in bytes. */
 const MAX_BYTES = 64 * 1_048_576
+/** Maximum number of listed faults of a file. */
 const MAX_SHOWN_FAULTS = 5
 /** Maximum number of updates that run at the same time. */
 const MAX_RUNNING = 6
@@ -103,10 +105,10 @@ function Mapped({
   const [update, setUpdate] = useState(false)
   const [progress, setProgress] = useState<Progress>()
   const stop = useRef<AbortController | undefined>(undefined)
-  const added = new Map([...candidates].filter(([index]) => mapping[index] === NEW))
+  const added = new Map([...candidates].filter(([index]) => mapping[index] === NEW_COLUMN))
   const plan = useMemo(() => planImport(file, mapping, schema, added), [file, mapping.join('\n')])
   const twice = mapping.find(
-    (name, index) => name !== '' && name !== NEW && mapping.indexOf(name) !== index,
+    (name, index) => name !== '' && name !== NEW_COLUMN && mapping.indexOf(name) !== index,
   )
   const missing = !mapping.includes(schema.identity_column)
   const run = async (): Promise<void> => {
@@ -236,7 +238,7 @@ function Mapped({
                         ...(candidate
                           ? [
                               {
-                                value: NEW,
+                                value: NEW_COLUMN,
                                 label: text.newColumn(candidate.name, candidate.type),
                               },
                             ]

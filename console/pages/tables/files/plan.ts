@@ -34,12 +34,12 @@ export function readFile(name: string, text: string): CsvFile | undefined {
 }
 
 /**
- * The target of each column of the file, by position: a column of the table, a new column (`NEW`),
- * or none ('').
+ * The target of each column of the file, by position: a column of the table, a new column
+ * (`NEW_COLUMN`), or none ('').
  */
 export type Mapping = readonly string[]
 /** Marks a column that the import adds to the table. */
-export const NEW = '+'
+export const NEW_COLUMN = '+'
 
 const COLUMN_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
@@ -103,7 +103,9 @@ export function planImport(
   const types = new Map<string, ColumnType>(
     [...schema.columns, ...added.values()].map(({ name, type }) => [name, type]),
   )
-  const names = mapping.map((target, index) => (target === NEW ? added.get(index)?.name : target))
+  const names = mapping.map((target, index) =>
+    target === NEW_COLUMN ? added.get(index)?.name : target,
+  )
   const rows: PlannedRow[] = []
   const faults: { line: number; message: string }[] = []
   for (const { line, fields } of file.records) {
@@ -125,7 +127,9 @@ export function planImport(
   return { rows, faults }
 }
 
+/** Maximum number of rows in one request. */
 const MAX_BULK_ROWS = 500
+/** Maximum size of the rows of one request, in characters of JSON. */
 const MAX_BULK_CHARACTERS = 1_000_000
 /**
  * Divides rows into requests. A request has at most `MAX_BULK_ROWS` rows. It exceeds

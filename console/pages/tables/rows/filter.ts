@@ -41,7 +41,7 @@ export const fieldsOf = (schema: TableSchema): QueryField[] =>
     ),
   ].flatMap((name) => fieldOf(schema, name) ?? [])
 
-/** Reads the conditions in a URL; invalid ones are left out. */
+/** Reads the conditions in a URL. Invalid ones are left out. */
 export function readConditions(text: string): Condition[] {
   let list: unknown
   try {

@@ -14,10 +14,12 @@ import { tablesText as text } from '../text.ts'
 import { editedText, isLong, shownText, widthOf } from '../values.ts'
 import { type After, CellEditor } from './cell.tsx'
 import type { Sort } from './filter.ts'
-import { type CellPlace, movedTo, nextCell } from './moves.ts'
+import { type CellPlace, cellAfterKey, nextCell } from './moves.ts'
 import type { TableRow } from './rows.ts'
 
+/** Height of a row in pixels. */
 const LINE_PX = 34
+/** Width of the column of row numbers in pixels. */
 const NUMBERS_PX = 64
 /** Distance from the visible part within which columns are rendered as well. */
 const OVERSCAN_PX = 300
@@ -30,7 +32,7 @@ interface Editing {
 
 /**
  * Shows the grid.
- * @param props.store stores a value of a cell; it throws an `ApiError` when the service refuses.
+ * @param props.store stores a value of a cell. It throws an `ApiError` when the service refuses.
  */
 export function Grid({
   label,
@@ -158,7 +160,11 @@ export function Grid({
     const column = columns[active.col - 1]
     const ctrl = event.ctrlKey || event.metaKey
     const screen = Math.max(1, Math.floor((view.height - LINE_PX) / LINE_PX) - 1)
-    const moved = movedTo(active, { key: event.key, ctrl }, { rows: rows.length, cols, screen })
+    const moved = cellAfterKey(
+      active,
+      { key: event.key, ctrl },
+      { rows: rows.length, cols, screen },
+    )
     const done = (): void => {
       event.preventDefault()
       event.stopPropagation()

@@ -1,6 +1,6 @@
 /** Movement by keys in a grid, as in a spreadsheet. The functions are pure. */
 
-/** A cell. Row -1 is the header; column 0 has the numbers of the rows. */
+/** A cell. Row -1 is the header. Column 0 has the numbers of the rows. */
 export interface CellPlace {
   readonly row: number
   readonly col: number
@@ -14,7 +14,7 @@ export interface PressedKey {
  * Returns the cell that a key leads to; undefined for other keys.
  * @param size numbers of rows and of columns, and the number of rows on one screen.
  */
-export function movedTo(
+export function cellAfterKey(
   { row, col }: CellPlace,
   { key, ctrl }: PressedKey,
   { rows, cols, screen }: { readonly rows: number; readonly cols: number; readonly screen: number },

@@ -5,8 +5,8 @@ import type { OrganizationState } from '../../../../actors/projects/organization
 import type { ConsoleGrant, KeptConsoleSession } from '../../../../protocol/access/console-rows.ts'
 import { given, type Outcome, type Scene, START, typesOf } from '../../../support/given.ts'
 
-const HOUR = 3_600_000
-const TIMES = { idle: HOUR, lifetime: 5 * HOUR }
+const HOUR_MS = 3_600_000
+const TIMES = { idle: HOUR_MS, lifetime: 5 * HOUR_MS }
 const grantOf = (principal_id: string, project_id?: string): ConsoleGrant => ({
   principal_id,
   ...(project_id !== undefined && { project_id }),
@@ -33,26 +33,30 @@ t.test('a session is found by its hash until it is idle, or too old', async (t) 
   const first = open(begun(), 'one', { grant: grantOf('user_1', 'prj_1') })
   t.match(found(first, 'one'), { session: { method: 'credential', seen_at: START }, users: {} })
   t.equal(found(first, 'two'), null)
-  t.equal(first.deadline(), START + HOUR)
+  t.equal(first.deadline(), START + HOUR_MS)
   const id = idOf(first)
-  const used = first.when('key.touch', { ids: [id, id, 'key_unknown'] }, { at: START + HOUR - 1 })
+  const used = first.when(
+    'key.touch',
+    { ids: [id, id, 'key_unknown'] },
+    { at: START + HOUR_MS - 1 },
+  )
   t.same(typesOf(used), ['console_session.used'])
-  t.equal(used.deadline(), START + 2 * HOUR - 1)
-  t.same(typesOf(used.when('key.touch', { ids: [id] }, { at: START + HOUR + 1000 })), [])
+  t.equal(used.deadline(), START + 2 * HOUR_MS - 1)
+  t.same(typesOf(used.when('key.touch', { ids: [id] }, { at: START + HOUR_MS + 1000 })), [])
   const late = [2, 3, 4].reduce(
     (scene: Scene<OrganizationState>, hours) =>
-      scene.when('key.touch', { ids: [id] }, { at: START + hours * (HOUR - 1) }),
+      scene.when('key.touch', { ids: [id] }, { at: START + hours * (HOUR_MS - 1) }),
     used,
   )
-  const last = late.when('key.touch', { ids: [id] }, { at: START + 5 * (HOUR - 1) })
-  t.equal(last.deadline(), START + 5 * HOUR, 'the absolute end')
-  const over = last.when('wake', {}, { at: START + 5 * HOUR })
+  const last = late.when('key.touch', { ids: [id] }, { at: START + 5 * (HOUR_MS - 1) })
+  t.equal(last.deadline(), START + 5 * HOUR_MS, 'the absolute end')
+  const over = last.when('wake', {}, { at: START + 5 * HOUR_MS })
   t.match(over.events, [{ type: 'console_session.ended', id, reason: 'expired' }])
   t.equal(found(over, 'one'), null)
-  const idle = first.when('key.touch', { ids: [id] }, { at: START + HOUR })
+  const idle = first.when('key.touch', { ids: [id] }, { at: START + HOUR_MS })
   t.same(typesOf(idle), [], 'a use after the end does not revive a session')
   t.equal(found(idle, 'one'), null)
-  t.same(typesOf(first.when('wake', {}, { at: START + HOUR })), ['console_session.ended'])
+  t.same(typesOf(first.when('wake', {}, { at: START + HOUR_MS })), ['console_session.ended'])
 })
 
 t.test('a grant is added to a session, whose hash changes', async (t) => {
@@ -71,7 +75,7 @@ t.test('a grant is added to a session, whose hash changes', async (t) => {
     again,
     'four',
     { grant: grantOf('user_4', 'prj_4') },
-    START + HOUR + 9,
+    START + HOUR_MS + 9,
     'three',
   )
   t.match(stale.reply, { joined: false }, 'an ended session is not joined')
@@ -86,7 +90,7 @@ t.test('a grant of the organization needs a valid key', async (t) => {
 t.test('a link signs in once, within an hour, as the key that created it', async (t) => {
   const by = { credential: { type: 'api_key' as const, id: 'key_root' } }
   const linked = begun().when('sign_in_link.create', { hash: 'code' }, by)
-  t.match(linked.reply, { expires_at: new Date(START + HOUR).toISOString() })
+  t.match(linked.reply, { expires_at: new Date(START + HOUR_MS).toISOString() })
   t.equal(linked.ask('console_used'), false)
   const used = open(linked, 'one', { link: 'code' })
   t.same(typesOf(used), ['sign_in_link.ended', 'console_session.opened'])
@@ -94,8 +98,10 @@ t.test('a link signs in once, within an hour, as the key that created it', async
   t.equal(used.ask('console_used'), true)
   t.match(open(used, 'two', { link: 'code' }).refused, { message: /already used/ })
   t.match(open(linked, 'two', { link: 'other' }).refused, { refused: 'unauthorized' })
-  t.match(open(linked, 'two', { link: 'code' }, START + HOUR).refused, { refused: 'unauthorized' })
-  t.same(typesOf(linked.when('wake', {}, { at: START + HOUR })), ['sign_in_link.ended'])
+  t.match(open(linked, 'two', { link: 'code' }, START + HOUR_MS).refused, {
+    refused: 'unauthorized',
+  })
+  t.same(typesOf(linked.when('wake', {}, { at: START + HOUR_MS })), ['sign_in_link.ended'])
   const person = { credential: { type: 'cli_token' as const, id: 'tok_1' } }
   const refused = begun().when('sign_in_link.create', { hash: 'x' }, person)
   t.match(refused.refused, { refused: 'forbidden' })

@@ -85,7 +85,7 @@ for (const chunked of [false, true])
     }
     if (chunked) socket.write('0\r\n\r\n')
     await started
-    // The buffers of both sockets fill while the reader waits; then nothing more is sent.
+    // The buffers of both sockets fill while the reader waits. Then nothing more is sent.
     for (let before = -1; socket.bytesWritten - socket.writableLength !== before; ) {
       before = socket.bytesWritten - socket.writableLength
       await new Promise((resolve) => setTimeout(resolve, 100))

@@ -44,7 +44,7 @@ const labels = (generation?: number) => ({
 
 type Answers = (call: string, body: unknown, answer: ServerResponse) => unknown
 const json = (value: unknown, status = 200) => ({ status, value })
-/** The answers of an engine without containers. */
+/** The responses of an engine without containers. */
 const empty: Record<string, unknown> = {
   'GET /info': {},
   'GET /version': { Version: '1.0' },
@@ -55,8 +55,8 @@ const empty: Record<string, unknown> = {
   'GET /containers/json': [],
 }
 /**
- * Starts an engine. `answers` returns the answer to a call, undefined for the answer in `empty`, or
- * `handled` if it uses the response itself.
+ * Starts an engine. `answers` returns the response to a call, undefined for the response in
+ * `empty`, or `handled` if it uses the response itself.
  */
 async function engine(t: Test, answers: Answers, more: Partial<DockerOptions> = {}) {
   const calls: string[] = []

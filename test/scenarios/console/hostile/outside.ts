@@ -6,7 +6,7 @@ import type { Service } from '../../../support/service.ts'
 import type { OpenIdProvider } from '../../support/servers/openid-provider.ts'
 import { BIDI, HTML, hostileText } from './texts.ts'
 
-/** A receiver that refuses every request with hostile texts in all parts of its answer. */
+/** A receiver that refuses every request with hostile texts in all parts of its response. */
 export async function hostileReceiver(mark: number) {
   const answer = [
     `HTTP/1.1 500 ${HTML} ${BIDI}`,

@@ -23,14 +23,14 @@ const SIGNS = `👩‍👩‍👧‍👦🏳️‍🌈🇩🇪e${'\u0301\u0335'.
 const WORD = 'W'.repeat(300)
 
 /** Maximum number of characters of a hostile text. */
-const LONGEST = 4000
+const MAX_LENGTH = 4000
 const marked = (mark: number, content: string, longest: number): string => {
   const end = ` z${mark}z`
   return `q${mark}q${content.slice(0, Math.max(0, longest - end.length - `q${mark}q`.length))}${end}`
 }
-/** Returns a hostile text for a field, of at most `longest` and at most `LONGEST` characters. */
-export function hostileText(mark: number, longest = LONGEST): string {
-  const most = Math.min(longest, LONGEST)
+/** Returns a hostile text for a field, of at most `longest` and at most `MAX_LENGTH` characters. */
+export function hostileText(mark: number, longest = MAX_LENGTH): string {
+  const most = Math.min(longest, MAX_LENGTH)
   if (most < 200) return marked(mark, ` ${BIDI}<b onclick=hacked()>${HTML}`, most)
   const parts = ` ${BIDI} ${HTML} ${LINKS} ${SIGNS} ${WORD}`
   return marked(mark, parts, most)

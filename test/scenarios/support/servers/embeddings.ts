@@ -11,7 +11,7 @@ export interface EmbeddingServer {
   readonly setting: string
   /** The texts of all requests that were answered with status 200. */
   readonly texts: readonly string[]
-  /** The status of the answers; 200 by default. */
+  /** The status of the responses; 200 by default. */
   status: number
   close(): Promise<void>
 }

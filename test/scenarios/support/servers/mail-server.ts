@@ -18,7 +18,7 @@ export interface MailServer {
 }
 
 /**
- * Decodes the content transfer encodings base64 and quoted-printable; other text is returned
+ * Decodes the content transfer encodings base64 and quoted-printable. Other text is returned
  * unchanged.
  */
 function decode(text: string, encoding: string | undefined): string {

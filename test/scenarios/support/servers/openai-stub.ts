@@ -4,7 +4,7 @@
  * received requests.
  *
  * The newest user message that contains a play, as JSON `{"play": [...], "id": ...}`, defines the
- * answers. A play is a list of answers, one for each request with the same `id`; the last one is
+ * answers. A play is a list of answers, one for each request with the same `id`. The last one is
  * repeated. The fields of an answer are those of `Answer`. Without a play, the answer is `hello`.
  */
 

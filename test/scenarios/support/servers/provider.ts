@@ -12,8 +12,8 @@ import { until } from '../given.ts'
 export interface Provider {
   readonly url: string
   /**
-   * The value of `BATON_MODELS` that configures this provider, an unreachable one, and one without
-   * a key.
+   * The value of `BATON_MODELS`. It configures this provider, an unreachable provider, and a
+   * provider without a key.
    */
   readonly setting: string
   readonly key: string

@@ -1,6 +1,6 @@
 /**
  * A definition resolver on loopback, over TLS with a self-signed certificate. Tests set its
- * answers.
+ * responses.
  */
 import { createServer } from 'node:https'
 import { cert, key } from './loopback.ts'
@@ -19,7 +19,7 @@ export interface TestResolver {
   calls(): readonly Asked[]
   /** Answers all calls with this entry, for each selector of the call. */
   entry(entry: unknown): void
-  /** Sets the answer to all calls. */
+  /** Sets the response to all calls. */
   answer(how: Receiver['answer']): void
 }
 

@@ -6,7 +6,12 @@ import { type JsonObject, timestamp } from '../../../../protocol/common.ts'
 import type { Placed } from '../../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../../protocol/errors.ts'
 import type { StoredRow, TableEvent } from '../../../../protocol/tables/events.ts'
-import { compareRows, fieldValue, fulfils, planQuery } from '../../../../protocol/tables/query.ts'
+import {
+  compareRows,
+  fieldValue,
+  planQuery,
+  satisfiesCondition,
+} from '../../../../protocol/tables/query.ts'
 import { visibleData } from '../../../../protocol/tables/row-data.ts'
 import type {
   QueryRows,
@@ -152,7 +157,7 @@ export class History {
     this.rows.delete(id)
     this.apply({ type: 'table.row_deleted', row, table_name: 'alerts', change: ++this.change })
   }
-  /** Inserts, updates or deletes rows; other steps change nothing. */
+  /** Inserts, updates or deletes rows. Other steps change nothing. */
   perform(step: Step): void {
     const ids = [...this.rows.keys()]
     const chosen = 'row' in step ? ids[step.row % ids.length] : undefined
@@ -194,7 +199,9 @@ export class History {
     })
     return [...this.rows.values()]
       .filter((row) =>
-        plan.conditions.every((one) => fulfils(one, fieldValue(this.schema, row, one.field))),
+        plan.conditions.every((one) =>
+          satisfiesCondition(one, fieldValue(this.schema, row, one.field)),
+        ),
       )
       .sort((a, b) => compareRows(this.schema, plan.sort, shortened(a), shortened(b)))
   }

@@ -1,12 +1,12 @@
 /**
  * A cache of vectors by the hash of their model and text, in a file next to the view's file. The
  * file survives a rebuild of the view, so the rebuilt view does not request the same embeddings
- * again. The file may be lost or damaged; its vectors are then requested again. When it exceeds its
+ * again. The file may be lost or damaged. Its vectors are then requested again. When it exceeds its
  * maximum size, the oldest tenth of its entries is deleted.
  */
 import { closeSync, openSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { damaged } from '../../../files/file.ts'
+import { isDamagedFile } from '../../../files/file.ts'
 
 /** Default maximum size in bytes: about 600,000 vectors of 384 dimensions. */
 const MAX_BYTES = 1_073_741_824
@@ -42,7 +42,7 @@ export class VectorCache {
         return new VectorCache(db, max)
       } catch (error) {
         db.close()
-        if (!damaged(error) || !again) throw error
+        if (!isDamagedFile(error) || !again) throw error
         for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
       }
     }

@@ -67,7 +67,7 @@ const REST_MS = 300_000
 /** Maximum number of rows that are skipped at a time. */
 const MAX_SKIPPED = 1000
 /** A refused text is halved until it has at most this many characters. */
-const MIN_HALVED = 250
+const MIN_HALVED_LENGTH = 250
 /** Number of queued rows that are read in one batch. */
 const READ = 100
 const DAY_MS = 86_400_000
@@ -98,7 +98,7 @@ export class VectorIndexer {
   #faulty = true
   /** Number of further batches that contain only one row, because the provider refused a batch. */
   #single = 0
-  /** The table of the last batch; tables take turns. */
+  /** The table of the last batch. Tables take turns. */
   #table = -1
   #stopped = false
   #working = false
@@ -264,9 +264,14 @@ export class VectorIndexer {
     for (;;) {
       const answer = await this.#ports.embed(texts)
       const [only = ''] = texts
-      if (!isFailure(answer) || !answer.refused || texts.length > 1 || only.length <= MIN_HALVED)
+      if (
+        !isFailure(answer) ||
+        !answer.refused ||
+        texts.length > 1 ||
+        only.length <= MIN_HALVED_LENGTH
+      )
         return answer
-      texts = [cutText(only, Math.max(MIN_HALVED, only.length >> 1))]
+      texts = [cutText(only, Math.max(MIN_HALVED_LENGTH, only.length >> 1))]
     }
   }
   #embedded(items: readonly Item[], vectors: readonly string[]): void {

@@ -9,16 +9,16 @@ import type { Store } from '../../../store.ts'
 import type { Defined } from '../definitions.ts'
 import type { KeyRange } from '../keys.ts'
 import { type Order, ordersOf, rowsThrough } from '../orders.ts'
-import { accepts } from '../ranges.ts'
+import { satisfiesAll } from '../ranges.ts'
 import { type RowRecord, readerOf, rowById } from '../rows.ts'
-import { lookedUp, narrowest } from '../selection.ts'
+import { narrowest, rowsByKey } from '../selection.ts'
 
 /** The place of a row in the order of the results. */
 export interface Place {
   readonly distance: number
   readonly id: string
 }
-export type Near = Place & RowRecord
+export type RankedRow = Place & RowRecord
 export interface Nearest {
   readonly store: Store
   readonly defined: Defined
@@ -40,11 +40,11 @@ const MAX_LOOKED_UP = 500
 const DISTANCE = 'ifnull(vec_distance_cosine(v.vector, ?), 1.0)'
 
 /** Returns the first `count` rows after `beyond`. Rows without a vector are not ranked. */
-export function* nearest(search: Nearest): InParts<readonly Near[]> {
+export function* nearest(search: Nearest): InParts<readonly RankedRow[]> {
   const { store, defined, conditions, vector } = search
   const best = new Best(search)
   const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
-  const known = lookedUp(store, defined, conditions)
+  const known = rowsByKey(store, defined, conditions)
   const narrow = known ? undefined : narrowest(store, orders, conditions)
   const few = known ?? (narrow && narrow.rows <= MAX_LOOKED_UP ? allIn(store, narrow) : undefined)
   if (few) {
@@ -87,7 +87,7 @@ const allIn = (
 
 /** Keeps the first rows in the order of the results. */
 class Best {
-  readonly rows: Near[] = []
+  readonly rows: RankedRow[] = []
   readonly #of: Nearest
   constructor(search: Nearest) {
     this.#of = search
@@ -99,7 +99,7 @@ class Best {
     if (this.rows.length === count && last && compare(last, place) < 0) return
     const row = rowById(store, defined.n, place.id)
     const reader = row && readerOf(defined.table.schema, row)
-    if (!reader || !accepts(conditions, reader)) return
+    if (!reader || !satisfiesAll(conditions, reader)) return
     const at = this.rows.findIndex((other) => compare(place, other) < 0)
     this.rows.splice(at < 0 ? this.rows.length : at, 0, { ...row, ...place })
     if (this.rows.length > count) this.rows.pop()

@@ -1,6 +1,6 @@
 /**
  * Semantic and hybrid searches in the rows of a table. A search is answered only when all rows that
- * existed at its beginning are embedded; until then, the answer contains the progress of the index.
+ * existed at its beginning are embedded. Until then, the answer contains the progress of the index.
  *
  * The position of a page of a semantic search is the place of its last row. In the combined list of
  * a hybrid search, the place of a row depends on other rows. A page therefore contains rows of the

@@ -13,7 +13,7 @@ import { anyHits, semanticLimits } from '../../../../protocol/tables/semantic.ts
 import type { InParts } from '../../../define-view.ts'
 import type { Store } from '../../../store.ts'
 import type { Defined } from '../definitions.ts'
-import { accepts } from '../ranges.ts'
+import { satisfiesAll } from '../ranges.ts'
 import { COLUMNS, codeOf, dataOf, type RowRecord, readerOf } from '../rows.ts'
 
 interface Search {
@@ -35,7 +35,7 @@ const compare = (a: Found, b: Found): number =>
   (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
 /**
- * Maximum number of words that are looked up in the index; the other words only affect the order.
+ * Maximum number of words that are looked up in the index. The other words only affect the order.
  */
 const MAX_WORDS = 24
 /** Number of rows that are read in one part. */
@@ -105,6 +105,6 @@ function judged(
   row: RowRecord,
 ): ReturnType<typeof anyHits> {
   const { schema } = defined.table
-  if (conditions.length > 0 && !accepts(conditions, readerOf(schema, row))) return undefined
+  if (conditions.length > 0 && !satisfiesAll(conditions, readerOf(schema, row))) return undefined
   return anyHits(words, rowTokens(visibleData(schema, dataOf(row))))
 }

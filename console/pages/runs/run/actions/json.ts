@@ -6,7 +6,7 @@ export type Typed =
   | { readonly value: Readonly<Record<string, unknown>>; readonly fault?: undefined }
   | { readonly value?: undefined; readonly fault: string }
 
-/** Reads a JSON object; an empty text is an empty object. */
+/** Reads a JSON object. An empty text is an empty object. */
 export function readObject(typed: string): Typed {
   if (typed.trim() === '') return { value: {} }
   let value: unknown
@@ -19,7 +19,7 @@ export function readObject(typed: string): Typed {
     ? { value: value as Readonly<Record<string, unknown>> }
     : { fault: text.notObject }
 }
-/** Returns an object as text with indentation; an absent one is `{}`. */
+/** Returns an object as text with indentation. An absent one is `{}`. */
 export const writeObject = (value: unknown): string => JSON.stringify(value ?? {}, undefined, 2)
 
 /**

@@ -10,7 +10,7 @@ const clock = new Intl.DateTimeFormat(locale, {
   hour12: false,
 })
 
-/** Shows the time of day; the exact time appears on hover. `at` is ISO 8601. */
+/** Shows the time of day. The exact time appears on hover. `at` is ISO 8601. */
 export const ClockTime = ({ at }: { readonly at: string }) => (
   <time dateTime={at} title={formatExact(Date.parse(at))} class="soft mono">
     {clock.format(new Date(at))}

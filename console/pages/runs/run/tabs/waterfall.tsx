@@ -14,6 +14,7 @@ import type { Row } from '../data/tree.ts'
 import { runText as text } from '../text.ts'
 import { Bars } from './bars.tsx'
 
+/** Height of a row in pixels. */
 const LINE_PX = 30
 /** Maximum number of intervals between marks. */
 const MAX_INTERVALS = 7

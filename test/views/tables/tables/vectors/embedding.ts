@@ -9,7 +9,7 @@ import { VectorCache } from '../../../../../views/tables/tables/vectors/cache.ts
 import { VectorIndexer } from '../../../../../views/tables/tables/vectors/indexer.ts'
 
 export const MODEL = 'test/model'
-/** Vectors with clearly different angles; several texts have the same vector. */
+/** Vectors with clearly different angles. Several texts have the same vector. */
 const directions = Array.from({ length: 7 }, (_, i) => [
   Math.cos((i * i + i) / 16),
   Math.sin((i * i + i) / 16),

@@ -27,7 +27,7 @@ const schema = {
     { name: 'count', type: 'number' as const },
   ],
 }
-const DAY = 86_400_000
+const DAY_MS = 86_400_000
 const row = (key: number, note = `note ${key}`): JsonObject => ({ key: `k${key}`, note })
 function withRows(count: number): History {
   const history = new History(schema)
@@ -293,19 +293,19 @@ t.test('vectors of unused and deleted tables are deleted', async (t) => {
     const indexing = new Indexing(history.store)
     search(history)
     await indexing.pass(1000)
-    indexing.now = 29 * DAY
+    indexing.now = 29 * DAY_MS
     history.insert(1, row(3))
     await indexing.pass(1000)
     t.equal(vectors(history.store), 4)
-    search(history, {}, history.store, 29 * DAY)
-    indexing.now = 31 * DAY
+    search(history, {}, history.store, 29 * DAY_MS)
+    indexing.now = 31 * DAY_MS
     history.insert(2, row(4))
     await indexing.pass(1000)
     t.equal(vectors(history.store), 5, 'a search renews the time')
     if (reason === 'deleted')
       history.apply({ type: 'table.deleted', id: TABLE, table_name: 'alerts' } as never)
     else {
-      indexing.now = 60 * DAY
+      indexing.now = 60 * DAY_MS
       history.insert(3, row(5))
       await indexing.pass(1000)
     }
