@@ -15,8 +15,13 @@ const FROM = Date.UTC(2026, 0, 1)
 const TO = Date.UTC(2028, 0, 1)
 const MINUTE_MS = 60_000
 const SLOT_MS = 30 * MINUTE_MS
+/** The number of slots of a day. */
+const DAY_SLOTS = 48
 
-/** UTC offsets of a zone in minutes, one for each half hour. Offsets change only at half hours. */
+/**
+ * UTC offsets of a zone in minutes, one for each half hour. Offsets change only at half hours, and
+ * at most once a day, so only the days that end with another offset are computed slot by slot.
+ */
 function offsets(zone: string): Int16Array {
   const format = new Intl.DateTimeFormat('en-CA', {
     timeZone: zone,
@@ -27,23 +32,22 @@ function offsets(zone: string): Int16Array {
     minute: 'numeric',
     hourCycle: 'h23',
   })
-  return Int16Array.from({ length: (TO - FROM) / SLOT_MS + 100 }, (_, slot) => {
+  const offsetIn = (slot: number): number => {
     const at = FROM + slot * SLOT_MS
     const part = Object.fromEntries(
       format.formatToParts(at).map(({ type, value }) => [type, Number(value)]),
     )
-    return (
-      (Date.UTC(
-        part['year'] ?? 0,
-        (part['month'] ?? 1) - 1,
-        part['day'],
-        part['hour'],
-        part['minute'],
-      ) -
-        at) /
-      MINUTE_MS
-    )
-  })
+    const [year = 0, month = 1] = [part['year'], part['month']]
+    const wall = Date.UTC(year, month - 1, part['day'], part['hour'], part['minute'])
+    return (wall - at) / MINUTE_MS
+  }
+  const all = new Int16Array((TO - FROM) / SLOT_MS + 2 * DAY_SLOTS)
+  for (let day = 0; day < all.length; day += DAY_SLOTS) {
+    const [first, next] = [offsetIn(day), offsetIn(day + DAY_SLOTS)]
+    for (let slot = day; slot < day + DAY_SLOTS; slot++)
+      all[slot] = first === next ? first : offsetIn(slot)
+  }
+  return all
 }
 interface Rule {
   readonly cron: string

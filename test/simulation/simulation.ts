@@ -33,8 +33,8 @@ import { unsettled } from './rest.ts'
 export interface Plant {
   readonly name: string
   /**
-   * A seed with which the checks detect the fault, for faults that are otherwise detected late. It
-   * is tried first. Changes to the engine may invalidate it.
+   * A seed with which the checks detect the fault soon. It is tried first. Changes to the engine
+   * may invalidate it; the test then prints the seed that was found instead.
    */
   readonly seed?: number
   deps?(deps: HostDeps): HostDeps

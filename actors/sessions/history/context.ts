@@ -40,6 +40,7 @@ export function writeContext(on: Draft, id: string, given: readonly AppContext[]
     ...Object.entries(on.state.contexts).filter(([name]) => !fresh.has(name)),
     ...[...fresh].filter(([name]) => !over.has(name)),
   ]
+  if (wanted.length === 0) return
   const shown = new Map(
     on.state.window.flatMap(({ content }) =>
       content.flatMap((block) =>

@@ -100,18 +100,16 @@ export const endsTurn = (change: Change): boolean =>
   change.frame.type === 'turn.upsert' &&
   settledTurns.has(change.frame.status)
 
-/** Characters that some clients treat as line breaks, although JSON does not escape them. */
-const LINE_BREAKS = /[\u0085\u2028\u2029]/g
-/** Returns JSON on one line, in which the characters of `LINE_BREAKS` are escaped. */
-function oneLine(data: JsonObject): string {
-  const json = JSON.stringify(data)
-  return json.search(LINE_BREAKS) >= 0
-    ? json.replace(
-        LINE_BREAKS,
-        (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-      )
-    : json
-}
+/**
+ * Returns JSON on one line. Characters that some clients treat as line breaks, although JSON does
+ * not escape them, are escaped.
+ */
+const oneLine = (data: JsonObject): string =>
+  // One search per character is several times as fast as one regular expression.
+  JSON.stringify(data)
+    .replaceAll('\u0085', '\\u0085')
+    .replaceAll('\u2028', '\\u2028')
+    .replaceAll('\u2029', '\\u2029')
 /** Returns the text of one frame. Without an id, a client cannot resume after the frame. */
 export const spell = (event_type: string, data: JsonObject, id?: string | number): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event_type}\ndata: ${oneLine({ event_type, ...data })}\n\n`

@@ -39,6 +39,7 @@ function replace<T extends object, K extends keyof T>(target: T, name: K, value:
  */
 const early: Plant = {
   name: 'answers before the acknowledgement',
+  seed: 3,
   install: () => {
     const decide = Shard.prototype.decide
     return replace(
@@ -66,12 +67,13 @@ const early: Plant = {
 /** Appends ignore the expected sequence, so a former owner can continue to write. */
 const unfenced: Plant = {
   name: 'does not fence older owners',
+  seed: 35,
   append: (journal, shard, data, _, id, at) => journal.force(shard, data, id, at),
 }
 
 const hasty: Plant = {
   name: 'moves the checkpoint before effects are performed',
-  seed: 64,
+  seed: 15,
   install: () => replace(Effects.prototype, 'low', () => undefined),
 }
 
@@ -82,6 +84,7 @@ const negligent: Plant = {
 
 const nameless: Plant = {
   name: 'gives effects new ids',
+  seed: 3,
   deps: (deps) => ({
     ...deps,
     bus: {
@@ -136,7 +139,7 @@ const deaf: Plant = {
 
 const greedy: Plant = {
   name: 'accepts two answers of one person',
-  seed: 11,
+  seed: 36,
   kinds: (kinds) =>
     deciding<InteractionState | null, unknown>(
       kinds,
@@ -149,6 +152,7 @@ const greedy: Plant = {
 
 const rash: Plant = {
   name: 'opens waits before the matcher confirms them',
+  seed: 36,
   kinds: (kinds) =>
     deciding(kinds, 'run', 'run.start', (start) => (state, input, cause) => {
       const decided = start(state, input, cause)
@@ -164,6 +168,7 @@ const rash: Plant = {
 
 const mute: Plant = {
   name: 'does not deliver events to waiting runs',
+  seed: 4,
   kinds: (kinds) => ({
     ...kinds,
     events: { ...kinds.events, react: { ...kinds.events.react, 'source.published': () => [] } },
@@ -172,6 +177,7 @@ const mute: Plant = {
 
 const hurried: Plant = {
   name: 'counts stopping runs as ended',
+  seed: 6,
   kinds: (kinds) => {
     const gone = (state: LoopState, { run_id }: { readonly run_id: string }): LoopState => {
       delete state.active[run_id]
@@ -218,6 +224,7 @@ const generous: Plant = {
 
 const careless: Plant = {
   name: 'keeps the loops of a deleted project',
+  seed: 3,
   kinds: (kinds) => ({
     ...kinds,
     project: { ...kinds.project, react: { ...kinds.project.react, 'project.ended': () => [] } },
@@ -226,7 +233,7 @@ const careless: Plant = {
 
 const outdated: Plant = {
   name: 'treats the end of an older connection as that of the newer one',
-  seed: 15,
+  seed: 29,
   kinds: (kinds) =>
     deciding<WorkerState, object>(
       kinds,

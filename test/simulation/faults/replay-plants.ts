@@ -29,6 +29,7 @@ function rereading(
  */
 const forgetful: Plant = {
   name: 'forgets replies on replay',
+  seed: 14,
   deps: (deps) => rereading(deps, unsigned),
 }
 function unsigned(envelope: Envelope, sequence: number): Envelope {
@@ -43,6 +44,7 @@ function unsigned(envelope: Envelope, sequence: number): Envelope {
 /** An entry that is read from the journal lacks its last event. */
 const shortened: Plant = {
   name: 'decodes one event too few',
+  seed: 30,
   deps: (deps) =>
     rereading(deps, (envelope) => ({
       ...envelope,

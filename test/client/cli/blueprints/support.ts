@@ -9,17 +9,25 @@ import { readBlueprints } from '../../../../client/cli/blueprints/read.ts'
 export interface Folder {
   readonly path: string
   readonly write: (name: string, text: string | Uint8Array) => string
+  /** Deletes the files that were written, but not their folders. */
+  readonly clear: () => void
 }
 export function folderFor(t: { teardown(run: () => void): void }): Folder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'baton-blueprints-')))
   t.teardown(() => rmSync(path, { recursive: true, force: true }))
+  const written = new Set<string>()
   return {
     path,
     write: (name, text) => {
       const file = join(path, name)
       mkdirSync(dirname(file), { recursive: true })
       writeFileSync(file, text)
+      written.add(file)
       return file
+    },
+    clear: () => {
+      for (const file of written) rmSync(file, { force: true })
+      written.clear()
     },
   }
 }

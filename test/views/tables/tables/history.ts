@@ -2,7 +2,6 @@
  * Compares the tables of a view with a plain model. The same events change the rows of a store and
  * a map of rows, and both answer the same queries.
  */
-import Database from 'better-sqlite3'
 import { type JsonObject, timestamp } from '../../../../protocol/common.ts'
 import type { Placed } from '../../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../../protocol/errors.ts'
@@ -24,9 +23,9 @@ import type {
 import { exactHits, rowTokens, tokensOf } from '../../../../protocol/tables/search.ts'
 import { compareTexts } from '../../../../protocol/tables/values.ts'
 import type { InParts } from '../../../../views/define-view.ts'
-import { migrate } from '../../../../views/files/migrate.ts'
+import { openStore } from '../../../../views/files/file.ts'
 import type { Page } from '../../../../views/page.ts'
-import { Store } from '../../../../views/store.ts'
+import type { Store } from '../../../../views/store.ts'
 import { applyTable, tableFacts } from '../../../../views/tables/tables/changes.ts'
 import { TEXT_BYTES } from '../../../../views/tables/tables/keys.ts'
 import { maintain, needsMaintenance } from '../../../../views/tables/tables/maintenance.ts'
@@ -39,11 +38,6 @@ const PROJECT = 'prj_1'
 export const TABLE = 'tbl_1'
 export const START = Date.UTC(2031, 0, 1)
 
-function emptyStore(): Store {
-  const db = new Database(':memory:')
-  migrate(db)
-  return new Store(db)
-}
 /** The result of a query, read to its end. `between` runs between two parts. */
 export function whole<R>(parts: InParts<R>, between: () => void = () => undefined): R {
   for (;;) {
@@ -70,7 +64,7 @@ export const notes: TableSchema = {
 }
 
 export class History {
-  readonly store = emptyStore()
+  readonly store = openStore(':memory:')
   readonly entries: Placed[] = []
   readonly rows = new Map<string, StoredRow>()
   schema: TableSchema
@@ -179,7 +173,7 @@ export class History {
   }
 
   rebuilt(): Store {
-    const store = emptyStore()
+    const store = openStore(':memory:')
     for (const place of this.entries) applyTo(store, place)
     return store
   }
