@@ -54,7 +54,9 @@ export class PackedItems<T> implements Items<T> {
   }
   at(index: number): T | undefined {
     const block = Math.floor(index / BLOCK)
-    return (block < this.#blocks.length ? this.#blockOf(block) : this.#tail)[index % BLOCK]
+    return block < this.#blocks.length
+      ? this.#blockOf(block)[index % BLOCK]
+      : this.#tail[index - this.#blocks.length * BLOCK]
   }
   slice(start: number, end: number): T[] {
     const items: T[] = []
