@@ -75,6 +75,10 @@ export class Growing<T> implements Sequence<T> {
   static of<T>(items: readonly T[], packing?: Packing<T>): Growing<T> {
     return new Growing(items.length, packing, { all: items })
   }
+  /** Returns a list of other items that keeps its extensions in the same way. */
+  replacedBy(items: readonly T[]): Growing<T> {
+    return Growing.of(items, this.#packing)
+  }
   /** All items, as an array that is created once. Its cost grows with the list. */
   get all(): readonly T[] {
     this.#all ??= this.slice(0, this.length)

@@ -1,7 +1,6 @@
 /** Joins the pages of a list that changes while it is read. */
 import type { ApiError } from './client.ts'
 import { Growing, idOf } from './growing.ts'
-import type { Packing } from './packed.ts'
 
 /** A page of a list. */
 export interface PageOf<T> {
@@ -24,7 +23,6 @@ export interface Known<T> {
   readonly wanted: number
   /** The known ends of pages, in the order of the items. */
   readonly ends: readonly PageEnd[]
-  readonly packing?: Packing<T>
 }
 /** The list before its first page has arrived. */
 export const nothingKnown: Known<never> = {
@@ -47,8 +45,7 @@ export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
   const last = idOf(page.items.at(-1))
   const at = known.items.indexOf(last)
   const first: Known<T> = {
-    ...(known.packing && { packing: known.packing }),
-    items: Growing.of(page.items, known.packing),
+    items: known.items.replacedBy(page.items),
     next: page.next_cursor,
     loading: false,
     wanted: page.items.length,
@@ -87,7 +84,6 @@ function cutOf(
 export function addPage<T>(known: Known<T>, page: PageOf<T>): Known<T> {
   const items = known.items.append(page.items)
   return {
-    ...(known.packing && { packing: known.packing }),
     items,
     next: page.next_cursor,
     loading: false,

@@ -223,7 +223,7 @@ export function useList<N extends CallName, T = Item<CallReply<N>>>(
   const first = useQuery(name, input, options)
   const id = input === undefined ? '' : JSON.stringify(input)
   const known = useMemo(
-    () => signal<Known<T>>({ ...nothingKnown, ...(packing && { packing }) }),
+    () => signal<Known<T>>({ ...nothingKnown, items: Growing.of<T>([], packing) }),
     [name, id],
   )
   useEffect(() => {

@@ -16,7 +16,7 @@ export interface Rejection {
 
 /**
  * Returns the credential of an upgrade request, from its `Authorization` header or else from its
- * subprotocols. `protocol` is the subprotocol to select. It is empty if there is none.
+ * subprotocols. `protocol` is the subprotocol to select, or empty if no subprotocol is selected.
  * `isAnonymous` is true if the request has no credential.
  */
 export function presentedIn(

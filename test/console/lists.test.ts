@@ -99,12 +99,20 @@ t.test('a list whose items are kept as text equals one whose items are objects',
     fc.record({ by: fc.nat(300), again: fc.nat(20), earlier: fc.boolean(), first: fc.boolean() }),
     { maxLength: 6 },
   )
+  let packed = 0
+  const counted: typeof people = {
+    pack: (person) => {
+      packed++
+      return people.pack(person)
+    },
+    unpack: people.unpack,
+  }
   fc.assert(
     fc.property(steps, (pages) => {
       type People = Known<Person>
       let lists: readonly [People, People] = [
         nothingKnown,
-        { ...nothingKnown, packing: people },
+        { ...nothingKnown, items: Growing.of<Person>([], counted) },
       ] as readonly [People, People]
       let from = 0
       let earlier = lists
@@ -115,15 +123,17 @@ t.test('a list whose items are kept as text equals one whose items are objects',
         const items = Array.from({ length: by + again }, (_, index) => personOf(start + index))
         from = Math.max(from, start + by + again)
         const add = first ? mergeFirst : addPage
+        packed = 0
         const [a, b] = lists.map((known) =>
           add<Person>(known, { items, next_cursor: items.at(-1)?.id ?? '' }),
         )
         lists = [a as People, b as People]
-        const [{ items: objects, ...one }, { items: texts, packing, ...other }] = lists
+        const [{ items: objects, ...one }, { items: texts, ...other }] = lists
         t.strictSame(texts.all, objects.all)
         t.strictSame(other, one)
         t.equal(texts.indexOf(`p${from - 1}`), objects.indexOf(`p${from - 1}`))
-        if (packing !== people) return false
+        // A list after its first page has its own texts, in blocks of 128 items.
+        if (first && texts.length >= 128 && packed === 0) return false
       }
       return true
     }),

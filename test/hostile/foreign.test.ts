@@ -67,7 +67,7 @@ function ask(row: Row, path: string, body?: object): Promise<Answered> {
 }
 /**
  * Returns a text of the other project that the response reveals although the request does not
- * contain it; undefined if there is none.
+ * contain it. Returns undefined if the response reveals no such text.
  */
 function leak({ text }: Answered, asked: string): string | undefined {
   const told = [MARK, ...foreign].find(

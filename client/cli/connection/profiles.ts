@@ -79,7 +79,7 @@ export function saveProfile(env: Environment, name: string, profile: Profile, us
 
 /**
  * Returns the profile with the given name.
- * @throws Mistake if there is none. The message lists the known names.
+ * @throws Mistake if no profile has this name. The message lists the known names.
  */
 export function profileOf(env: Environment, name: string): Profile {
   const { profiles } = readProfiles(env)

@@ -14,8 +14,8 @@ import { countRefusal } from '../rate.ts'
 import { readUserCode } from './codes.ts'
 
 /**
- * Finds the device request with the given user code, as the person typed it. Refused with
- * `not_found` when there is none. Such an attempt is counted against the rate limit of `address`.
+ * Finds the device request with the given user code, as the person typed it. An unknown code is
+ * refused with `not_found`, and counts against the rate limit of `address`.
  */
 export async function findDevice(
   { world, limits }: Edge,
