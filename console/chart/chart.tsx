@@ -43,23 +43,54 @@ const alone = (values: ArrayLike<number | null | undefined>): number[] =>
     value != null && all[index - 1] == null && all[index + 1] == null ? [index] : [],
   )
 
-/**
- * Shows series over time.
- * @param props.times in milliseconds, ascending; `format` formats a value.
- */
-export function Chart({
-  title,
-  times,
-  series,
-  format,
-}: {
-  readonly title: string
+interface Data {
+  /** In milliseconds, ascending. */
   readonly times: readonly number[]
   readonly series: readonly Series[]
+  /** Formats a value. */
   readonly format: (value: number) => string
-}) {
+}
+
+/** Shows the values of a chart as a table, one row for each time. */
+function ValueTable({ times, series, format }: Data) {
+  return (
+    <div class="table-frame chart-table">
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">{text.time}</th>
+            {series.map(({ label }) => (
+              <th scope="col" class="number" key={label}>
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {times.map((at, index) => (
+            <tr key={at}>
+              <td>{formatExact(at)}</td>
+              {series.map(({ label, values }) => (
+                <td class="number" key={label}>
+                  {values[index] == null ? '–' : format(values[index])}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/**
+ * Shows series over time. The table exists only while it is open, because a live chart would
+ * render all its rows again with each change.
+ */
+export function Chart({ title, times, series, format }: Data & { readonly title: string }) {
   const frame = useRef<HTMLDivElement>(null)
   const [Plot, setPlot] = useState<typeof uPlot>()
+  const [isTableOpen, setTableOpen] = useState(false)
   const plot = useRef<uPlot | undefined>(undefined)
   const shape = series.map(({ label, colour }) => `${label} ${colour}`).join()
   useEffect(() => {
@@ -134,34 +165,9 @@ export function Chart({
         </span>
       </figcaption>
       <div ref={frame} class={Plot ? 'chart-frame' : 'chart-frame loading'} aria-hidden="true" />
-      <details class="small">
+      <details class="small" onToggle={({ currentTarget }) => setTableOpen(currentTarget.open)}>
         <summary>{text.asTable}</summary>
-        <div class="table-frame chart-table">
-          <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">{text.time}</th>
-                {series.map(({ label }) => (
-                  <th scope="col" class="number" key={label}>
-                    {label}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {times.map((at, index) => (
-                <tr key={at}>
-                  <td>{formatExact(at)}</td>
-                  {series.map(({ label, values }) => (
-                    <td class="number" key={label}>
-                      {values[index] == null ? '–' : format(values[index])}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        {isTableOpen && <ValueTable times={times} series={series} format={format} />}
       </details>
     </figure>
   )
