@@ -23,7 +23,7 @@ import { Http } from './load/http.ts'
 import { forEachOf, runsOf, startRun } from './load/work.ts'
 import { type Baton, newFolder, startBaton } from './support/baton.ts'
 import { median, SYNCS, type Terms } from './support/measure.ts'
-import { whole } from './support/table.ts'
+import { ms, whole } from './support/table.ts'
 
 export const about =
   'The console in Chromium: first views, scrolling through 100,000 runs, live pages, a soak, a run of 5,000 steps'
@@ -145,8 +145,12 @@ export async function bench(terms: Terms): Promise<string> {
       say(`by a click: shown after ${whole(median(clicks))} ms`)
       const passes: Scrolled[] = []
       for (let pass = 1; pass <= amount.passes; pass++) {
-        passes.push(await scrolled(signed, amount.runs, { quick }))
-        say(`scrolled through ${whole(passes[0]?.runs ?? 0)} runs, pass ${pass}`)
+        const result = await scrolled(signed, amount.runs, { quick })
+        passes.push(result)
+        const greatest = [result.wheel, result.bar].map((of) => ms(Math.max(...of.processor)))
+        say(
+          `${whole(result.runs)} runs scrolled: script up to ${greatest.join(' and ')} ms per frame`,
+        )
       }
       const waiting = await waitingRun(server)
       await measureLive(server, signed, setting, terms, amount.live, costs)
