@@ -53,7 +53,10 @@ export interface Matched {
   readonly faulty: Record<string, string>
 }
 
-/** The value that a listener requires at a path. Events with another value cannot match. */
+/**
+ * Returns a path at which the listener requires a certain value, and the value. Events with another
+ * value at the path cannot match. Returns undefined if there is no such path.
+ */
 function guardOf({
   match = {},
   condition,
@@ -209,7 +212,7 @@ function holds(condition: Condition, document: Document, id: string, { faulty }:
 }
 
 const known = new WeakMap<SourcesState, Listeners>()
-/** The index of a state, built on first use. */
+/** Returns the index of a state. The index is built on first use. */
 export function listenersOf(state: SourcesState): Listeners {
   const found = known.get(state) ?? new Listeners(state)
   known.set(state, found)

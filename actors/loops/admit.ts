@@ -30,7 +30,8 @@ const MAX_ADMITTED = 10
 const MAX_DISPLACED = 50
 
 /**
- * The rule of a trigger: the limit on its active runs, and the policy for a run beyond the limit.
+ * Returns the rule of a trigger: the limit on its active runs, and the policy for a run beyond the
+ * limit.
  */
 export function ruleOf({
   concurrency_policy,

@@ -182,7 +182,10 @@ export const retire = ({ actions }: OrganizationState, { at }: Cause): Organizat
       { type: 'organization_action.secret_retired', id: action.id, action: { secret_versions } },
     ]
   })
-/** Unix milliseconds at which the next version must be retired. */
+/**
+ * Returns the time at which the next version must be retired, in Unix milliseconds, or undefined if
+ * no version is retiring.
+ */
 export function nextRetirement({ actions }: OrganizationState): number | undefined {
   let next: number | undefined
   for (const { action } of Object.values(actions)) {
