@@ -309,7 +309,10 @@ export const isAsked = (wait: Wait | undefined): boolean =>
 /** Converts a note to the form stored in an event. */
 export const note = (content: Note): JsonObject => ({ ...content })
 
-/** The key under which a signal's idempotency key is stored: each signal name has separate keys. */
+/**
+ * Returns the key under which a signal's idempotency key is stored. Each signal name has separate
+ * keys.
+ */
 export const signalKey = (name: string, key: string): string => `${name} ${key}`
 
 /** Creates the state of a run from its first event. */
@@ -357,7 +360,7 @@ export function apply(state: RunState | null, event: RunEvent): RunState {
     applyBranches(next, state, event, note)
   return next
 }
-/** The key of a step: its id, else its index as a string. */
+/** Returns the key of a step: its id, else its index as a string. */
 export const keyOf = (step: Step, index: number): string => step.id ?? String(index)
 /** Returns an active branch by its key. */
 export const branchAt = ({ branches = [] }: RunState, at: string): Branch | undefined =>

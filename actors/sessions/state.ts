@@ -120,8 +120,9 @@ export const initialSession = (): SessionState => ({
  */
 export type Live = SessionState & { readonly record: Session }
 /**
- * Unix milliseconds at which the session expires because it was idle. Undefined if its retention is
- * not bounded, if it has no messages or an unfinished turn, or if it was deleted or has expired.
+ * Returns the time at which the session expires because it was idle, in Unix milliseconds. Returns
+ * undefined if its retention is not bounded, if it has no messages or an unfinished turn, or if it
+ * was deleted or has expired.
  */
 export function expiry({ record, gone, turns }: SessionState): number | undefined {
   const ttl = record?.retention?.mode === 'bounded' ? record.retention.ttl_seconds : undefined
@@ -143,13 +144,13 @@ export function expiry({ record, gone, turns }: SessionState): number | undefine
 export const isLive = (state: SessionState, at: number): state is Live =>
   state.record !== undefined && !state.gone && (expiry(state) ?? Infinity) > at
 
-/** Turns in the order in which they were admitted. */
+/** Returns the turns in the order in which they were admitted. */
 export const turnsOf = ({ turns }: SessionState): Turn[] =>
   Object.values(turns).sort((a, b) => (a.record.seq ?? 0) - (b.record.seq ?? 0))
-/** The running turn. At most one turn of a session runs at a time. */
+/** Returns the running turn. At most one turn of a session runs at a time. */
 export const runningTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ record }) => record.status === 'running')
-/** The direct turn that has not ended. */
+/** Returns the direct turn that has not ended, or undefined if there is none. */
 export const directTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ work }) => work.owner === 'direct')
 /**
@@ -158,12 +159,12 @@ export const directTurn = (state: SessionState): Turn | undefined =>
  */
 export const isFull = ({ turns, nudges }: Pick<SessionState, 'turns' | 'nudges'>): boolean =>
   Object.keys(turns).length + Object.keys(nudges).length >= limits.turns
-/** The pending nudges of a turn, oldest first. */
+/** Returns the pending nudges of a turn, oldest first. */
 export const pendingNudges = ({ nudges }: SessionState, turn_id: string): PendingNudge[] =>
   Object.values(nudges).filter(({ kept }) => kept.turn_id === turn_id)
 
 /**
- * Progress of the compaction.
+ * Returns the progress of the compaction.
  * @param at Unix milliseconds.
  */
 export function progressOf({ compacting }: SessionState, at: number): CompactionProgress {

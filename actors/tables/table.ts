@@ -37,7 +37,8 @@ import {
 const resource = singleResource<TableState>('table', ({ table }) => table)
 
 /**
- * The commands that confirm or release claims of the table, for the holders of the claimed names.
+ * Returns the commands that confirm or release claims of the table, for the holders of the claimed
+ * names.
  */
 const answerClaim = (
   name: 'table_name.confirm' | 'table_name.release',

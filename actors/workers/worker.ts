@@ -54,7 +54,8 @@ const isCurrent = ({ registration }: WorkerState, { session, generation }: Held)
   registration?.session === session && registration.generation === generation
 
 /**
- * The session and its environment, if the session serves an environment that the service manages.
+ * Returns the session and its environment if the session serves an environment that the service
+ * manages.
  */
 const served = ({ session, environment_id }: Registration): ServedEnvironment | undefined =>
   environment_id !== undefined && isManagedEnvironment(environment_id)
@@ -67,13 +68,13 @@ const leave = ({ session, environment_id }: ServedEnvironment, drained = false):
     input: { session, ...(drained && { drained }) },
   },
 })
-/** The registration of a session that no longer serves the environment that it attached. */
+/** Returns the registration of a session that no longer serves the environment that it attached. */
 function detached(registration: Registration): Registration {
   const { attached, environment_id: _, ...rest } = registration
   return attached ? rest : registration
 }
 /**
- * The attached environment that a session keeps when its next registration specifies no
+ * Returns the attached environment that a session keeps when its next registration specifies no
  * environment.
  */
 const carriedOver = (

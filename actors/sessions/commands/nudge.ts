@@ -34,7 +34,7 @@ import { pump } from '../turns/turns.ts'
 
 type Nudge = Input<Api['session.nudge']> & Keyed & Hashed
 
-/** The newest turn that accepts input. */
+/** Returns the newest turn that accepts nudges: a running or waiting turn that is not ending. */
 const absorbing = (state: SessionState): Turn | undefined =>
   turnsOf(state)
     .filter(
