@@ -302,8 +302,8 @@ type Maps<M extends string, T> = { readonly [_ in M]: Record<string, T> }
 type Carries<F extends string, T> = { readonly id: string } & { readonly [_ in F]: T }
 /**
  * Returns the reducers for the events of one kind of record.
- * @param map field of the state that holds the records.
- * @param field field of the events that holds the record or its patch.
+ * @param map field of the state that contains the records.
+ * @param field field of the events that contains the record or its patch.
  */
 export const evolveRecord = <M extends string, F extends string>(map: M, field: F) => ({
   created: <T, S extends Maps<M, T>>(state: S, event: Carries<F, T>): S => {

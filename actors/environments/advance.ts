@@ -5,7 +5,7 @@
  * Invariants:
  * V1. At most one operation is requested at a time, and only its host may report its outcome.
  * V2. A job is admitted only while the environment is usable and not leased to another holder.
- * V3. If no worker connects within `wake_ms` after one is first needed, the waiting jobs fail,
+ * V3. If no worker connects within `wake_ms` after a worker is first needed, the waiting jobs fail,
  *     except passive jobs.
  * V4. Numbers of operations, workers and leases only increase, even when a destroyed environment is
  *     created again.

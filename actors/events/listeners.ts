@@ -1,8 +1,8 @@
 /**
  * An index of the triggers and waits of a project, so that an event is compared only with listeners
  * that could match. Listeners are found by type or by the prefix of a pattern, then by the source
- * or by one value that a listener requires. The index is derived from the state and held next to
- * it, with compiled conditions. Webhooks are not indexed (hooks.ts).
+ * or by one value that a listener requires. The index is derived from the state but is not part of
+ * it. It also contains the compiled conditions. Webhooks are not indexed (hooks.ts).
  *
  * Invariants:
  * L1. The result is the same as if `fits` (protocol/events/matching.ts) were evaluated for every

@@ -3,8 +3,8 @@
  * the other files of this folder.
  *
  * Invariants:
- * L1. `active` holds the runs that were admitted and have not reported their end; `line` holds the
- *     waiting runs in order of arrival. A run is in at most one of the two.
+ * L1. `active` contains the runs that were admitted and have not reported their end; `line`
+ *     contains the waiting runs in order of arrival. A run is in at most one of the two.
  * L2. The state does not grow with the number of ended runs. It stores only the number of
  *     consecutive failures, the spending of one day, and the latest firings.
  */

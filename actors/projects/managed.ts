@@ -65,7 +65,7 @@ const resource = (
   find: (state, input) => recordOf[type](state, text(idIn(state, input))),
   binding: bindingOf,
 })
-/** The types of resources whose records the project holds. */
+/** The types of resources whose records the project stores. */
 export const projectResources = {
   action: resource(
     'action',

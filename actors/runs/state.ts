@@ -187,7 +187,7 @@ export interface Engine extends Place {
   readonly aside?: number
   /** Bytes of large outputs, by step key (engine/retained.ts). */
   readonly sizes?: Readonly<Record<string, number>>
-  /** 1, plus one for every recovery. */
+  /** Number of the run's attempt: 1, plus one for every recovery. */
   readonly attempt: number
   /** Unix milliseconds of the run's deadline, set by its time limit or by a recovery. */
   readonly wall_deadline?: number
@@ -232,7 +232,10 @@ export interface Engine extends Place {
   readonly more_at?: number
   /** Ids of the most recently delivered source events, to detect repeats. */
   readonly delivered?: readonly string[]
-  /** Present while the run waits for its loop to let it start, or continue after a recovery. */
+  /**
+   * Present while the run waits for its loop's permission to start, or to continue after a
+   * recovery.
+   */
   readonly held?: 'start' | 'resume' | 'retry'
   readonly trigger_id?: string
   /** Ids of the most recently recorded usages, to detect repeats. */

@@ -4,8 +4,8 @@
  * alone.
  *
  * Invariants:
- * S1. `window` holds the last summary, if there is one, and the final rows that it does not cover,
- *     within the bounds of window.ts. Views hold the older rows.
+ * S1. `window` contains the last summary, if there is one, and the final rows that it does not
+ *     cover, within the bounds of history/window.ts. Views store the older rows.
  * S2. Only unfinished turns and pending nudges are stored in full. Of the idempotency keys
  *     (`limits.keys`, `limits.nudge_keys`) and the ids of tool uses, only the newest are stored.
  *     The state therefore does not grow with the conversation.
@@ -86,7 +86,7 @@ export interface SessionState extends Window {
   readonly compacting?: Compacting
   /** The definition of the most recently admitted turn. */
   readonly definition?: TurnDefinition
-  /** Ids of tool uses; see calls.ts. */
+  /** Ids of tool uses; see turns/calls.ts. */
   readonly calls?: Remembered<true>
   /** The last value of each application context, by name. */
   readonly contexts: Readonly<Record<string, string>>

@@ -1,7 +1,7 @@
 /**
  * The registry entry of one worker instance of a project: its session, its gateway connection, and
  * whether it should stop claiming jobs. Leases belong to the session, so they survive a reconnect.
- * The queues hold them.
+ * The queues store the leases.
  *
  * Invariants:
  * W1. At most one session exists at a time, and only one of its connections is current: the one
@@ -35,7 +35,7 @@ export interface WorkerState {
   /** Number of jobs that the session held when it was last seen. */
   leases: number
   stale: boolean
-  /** Whether an operator requested a drain, or the worker announced one. */
+  /** Whether an operator requested a drain, or the worker announced a drain. */
   draining: boolean
   /** Whether the environment of the session was notified of the session's end. */
   ended?: boolean

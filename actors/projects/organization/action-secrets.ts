@@ -5,8 +5,8 @@
  *     pending, retiring, retired → revoked at any time; active → revoked only while the action is
  *     disabled
  *
- * Invariants: at most one version is active and at most one is pending; only the active one signs
- * calls.
+ * Invariants: at most one version is active, and at most one version is pending. Only the active
+ * version signs calls.
  */
 import type {
   OrganizationAction,

@@ -127,7 +127,10 @@ const endReplaced = ({ id }: KeptConsoleSession): ConsoleEvent => ({
   reason: 'replaced',
 })
 
-/** Opens a session, or adds a grant to the session of the caller. */
+/**
+ * Opens a session, or adds a grant to the session of the caller. Refuses with `unauthorized` if the
+ * credential is not valid, and with `conflict` if too many sessions are open.
+ */
 export function openSession(
   state: Holder,
   input: In<'console_session.open'>,

@@ -48,7 +48,7 @@ export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): Jso
 /**
  * Returns the root `run`: the run that evaluates the expression, even if `meta` contains the ids of
  * other runs.
- * @param attempt 1, plus one for every recovery.
+ * @param attempt number of the run's attempt: 1, plus one for every recovery.
  */
 export const runRoot = (
   { id, loop_id, name }: Pick<RunRecord, 'id' | 'loop_id' | 'name'>,

@@ -139,7 +139,8 @@ export const environmentEnds = (
     : {}
 
 /**
- * Returns the repository that the current step clones, if it is a system step that prepares one.
+ * Returns the repository that the current step clones, if it is a system step that prepares a
+ * repository.
  */
 export function preparationAt({ state, at }: Draft): Preparation | undefined {
   const { repositories, ending, position } = state.engine
