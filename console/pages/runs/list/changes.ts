@@ -1,5 +1,5 @@
 /**
- * Follows the runs of a project for a list: listed runs are updated at once, and the list is
+ * Follows the runs of a project for a list: listed runs are updated immediately, and the list is
  * reloaded when runs appear or end.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
