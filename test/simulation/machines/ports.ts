@@ -48,7 +48,7 @@ function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<
   })
 }
 
-/** The content of an envelope, for a trace. */
+/** Returns a description of an envelope's content, for a trace. */
 function stored({ name, sim: { journal } }: Machine, sequence: number): string {
   const message = journal.messages[sequence - 1]
   if (!message) return `${sequence} is missing`
