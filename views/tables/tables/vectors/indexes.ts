@@ -58,7 +58,7 @@ export interface VectorIndex {
 }
 const COLUMNS = 'tbl, model, dimensions, reached, used_at, fault'
 
-/** Returns the index of a table; undefined if there is none, or if it is dropped. */
+/** Returns the index of a table; undefined if the table has no index, or if it is dropped. */
 export const indexOf = (store: Store, table: number): VectorIndex | undefined =>
   store.one<VectorIndex>(
     `SELECT ${COLUMNS} FROM vector_indexes WHERE tbl = ? AND dropped = 0`,
