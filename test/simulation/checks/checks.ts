@@ -31,9 +31,9 @@ export async function checkAll(sim: Simulation): Promise<void> {
 }
 
 /**
- * Checks that every acknowledged command is in the journal with the returned reply, unless it had
- * nothing to change. Repeats must receive the same reply. If a reply is recomputed, a later record
- * is also accepted.
+ * Checks that every acknowledged command is in the journal with the returned reply, unless the
+ * command had nothing to change. Repeats must receive the same reply. If a reply is recomputed, a
+ * later record is also accepted.
  */
 function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
   const key = actorKey(command)

@@ -53,7 +53,7 @@ export interface VectorIndex {
   readonly reached: string | null
   /** The time of a search in Unix milliseconds, at most `USED_STEP_MS` before the last search. */
   readonly used_at: number
-  /** The reason why the last attempt to embed rows failed; null if it succeeded. */
+  /** The reason for the latest failure to embed rows; null once all rows can be embedded again. */
   readonly fault: string | null
 }
 const COLUMNS = 'tbl, model, dimensions, reached, used_at, fault'
