@@ -35,8 +35,8 @@ interface Keeping<V> {
   readonly copy?: (value: V) => V
   /**
    * Whether a value will probably change soon. A partial flush leaves such a value in memory, and
-   * every flush drops the other values from the cache. If absent, every flush writes all values,
-   * and written values stay cached.
+   * every flush drops the other values that it writes from the cache. If absent, every flush writes
+   * all values, and written values stay cached.
    */
   readonly changes?: (value: V, key: string) => boolean
 }

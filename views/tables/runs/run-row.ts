@@ -167,7 +167,7 @@ function load(store: Store, id: string): RunRow | undefined {
   return { n, project, created_at, spec, last, fed, record, stored: indexed(record) }
 }
 
-/** Returns the cache of runs by id. Only applied entries add runs to the cache, queries do not. */
+/** Returns the cache of runs by id. Applied entries add runs to the cache; queries do not. */
 export const keptRuns = (store: Store): Kept<RunRow> =>
   store.kept(
     'runs',

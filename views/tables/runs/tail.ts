@@ -23,12 +23,13 @@ function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void
 }
 
 /**
- * Maximum number of frames in a generation, which its last batch may exceed. A generation covers
- * about ten seconds of a busy project. A reader that falls further behind is answered from the
- * table. That costs several times as much, so the reader falls even further behind.
+ * Maximum number of frames in a generation. The last batch of a generation may exceed this number.
+ * A generation covers about ten seconds of a busy project. A reader that falls further behind is
+ * answered from the table. That costs several times as much, so the reader falls even further
+ * behind.
  */
 const MAX_FRAMES = 16_000
-/** Maximum number of payload characters in a generation, which its last batch may exceed. */
+/** Maximum number of payload characters in a generation. The last batch may exceed this number. */
 const MAX_CHARACTERS = 16_000_000
 /**
  * Maximum number of frames in a stored row. Frames of one event are never split, so a row may

@@ -10,8 +10,8 @@
  *    unless strategy 3 would read only matching rows.
  * 3. If an order has the rows in the order of the sort, or the newest rows at its end, rows are
  *    read until the page is full.
- * 4. Otherwise, all rows are read that such conditions leave, or all rows of the table, and the
- *    first rows of the sort are kept.
+ * 4. Otherwise, all rows that such conditions leave, or else all rows of the table, are read, and
+ *    the first rows in the order of the sort are kept.
  */
 import type { Condition, RowQueryPlan, SortField } from '../../../protocol/tables/query.ts'
 import type { InParts } from '../../define-view.ts'
