@@ -119,7 +119,8 @@ await inBrowser(t, async (browser) => {
       page.evaluate(`document.querySelector('.virtual').scrollTop = ${to}`)
     await scroll('1e6')
     await line(page, 'Scroll 0.').waitFor()
-    // A long step renders the visible lines only. The lines around them follow when it has ended.
+    // During a long scroll step, only the visible lines are rendered. The adjacent lines are
+    // rendered after the step.
     await untilTrue(
       page,
       `(() => {
