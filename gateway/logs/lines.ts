@@ -38,7 +38,7 @@ export function storedLine(
   }
 }
 
-/** Replaces surrogates without a counterpart, which UTF-8 cannot express. */
+/** Replaces unpaired surrogates, which UTF-8 cannot encode, with U+FFFD. */
 const valid = (text: string): string => Buffer.from(text).toString()
 
 function shortened(text: string, mask: Mask): { readonly text: string; readonly cut: boolean } {

@@ -174,7 +174,7 @@ export async function offeredIn(
       : []
   })
 }
-/** Returns the refusal of a caller that may not call a tool, otherwise undefined. */
+/** Returns the refusal if the caller may not call the tool, otherwise undefined. */
 export const denied = (
   { settings }: Pick<World, 'settings'>,
   caller: Caller,
