@@ -121,7 +121,7 @@ export interface DefinitionRequest {
    * tools that work in an environment.
    */
   readonly environment?: TurnEnvironment | null
-  /** The kind of input that starts the turn. Without a trigger, the resolver is not called. */
+  /** The kind of trigger that starts the turn. Without one, the resolver is not called. */
   readonly trigger?: TriggerKind
   /** The definition from the resolver, if it is already known. */
   readonly bundle?: Bundle
