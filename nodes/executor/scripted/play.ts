@@ -104,7 +104,9 @@ function fits(
   )
   return one && [...stars, ...(result === undefined ? [] : (starsIn(result, one.text) ?? []))]
 }
-/** Whether a result is from this tool, in any spelling of its name that a model can receive. */
+/**
+ * Returns whether a result is from this tool, in any spelling of its name that a model can receive.
+ */
 const isOf = ({ tool, command }: Result, name: string): boolean =>
   name === '*' ||
   tool === name ||
