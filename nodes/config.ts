@@ -61,7 +61,7 @@ export interface Config {
   readonly roles: readonly Role[]
   readonly view_threads: boolean
   readonly root_key?: string
-  /** Which property of a list of runs contains its items: `items`, `data`, or both. */
+  /** The property of a list of runs that contains its items: `items`, `data`, or both. */
   readonly run_list: 'both' | 'items' | 'data'
   readonly brand: string
   readonly key_prefix: string

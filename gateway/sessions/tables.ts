@@ -12,7 +12,7 @@ import type { World } from '../ports.ts'
 
 /** Maximum number of described tables. The newest are described. */
 const MAX_TABLES = 20
-/** Maximum number of columns per table. */
+/** Maximum number of described columns per table. */
 const MAX_COLUMNS = 50
 /** Maximum number of characters per description of a column. */
 const MAX_DESCRIPTION_LENGTH = 200

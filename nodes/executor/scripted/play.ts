@@ -17,7 +17,10 @@ export interface Play {
   /** Pause between two chunks. */
   readonly pace: number
   readonly chunks: readonly Delta[]
-  /** The failure of the attempt. Before a broken connection, half of the chunks are shown. */
+  /**
+   * The failure of the attempt. Before a broken connection, half of the chunks are shown; before
+   * any other failure, none are shown.
+   */
   readonly fault?: ExecutorFault
   readonly message: Spoken
 }
