@@ -80,8 +80,8 @@ export type TableEvent =
       })
   /**
    * Rows of one request, in its order. They have one change number. `groups`: the number of rows
-   * that each publishing command covers, in order. One command publishes each row if the event has
-   * a causation, and in events of earlier releases, which have no `groups`.
+   * that each publishing command covers, in order. Each row is published by a separate command if
+   * the event has a causation, or if `groups` is absent, as in events of earlier releases.
    */
   | (Event &
       RowChange & {

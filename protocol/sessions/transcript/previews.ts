@@ -111,7 +111,10 @@ export function appendDelta(
   }
 }
 
-/** The reply to the owner query `generation`: the row that a job writes, at a revision. */
+/**
+ * The reply to the owner query `generation`: the row that a job writes, and the revision of the
+ * session at which the row was read.
+ */
 export interface Generating {
   readonly turn_id: string
   readonly message_id: string

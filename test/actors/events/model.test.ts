@@ -112,7 +112,7 @@ function isFor(one: Wanted, event: Publication): boolean {
   }
 }
 /**
- * The result of a publication in the model: its receivers, or undefined if the event is not stored.
+ * Publishes an event in the model. Returns the receivers, or undefined if the event is not stored.
  */
 function play(
   { loops, waits, keys }: Model,
