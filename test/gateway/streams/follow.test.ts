@@ -165,7 +165,7 @@ class Model {
     this.follower.join(sink, after, opening)
   }
 
-  /** Cursors of the events that a client must receive. */
+  /** Returns the cursors of the events that a client must receive. */
   expected(after: number): number[] {
     return this.entries
       .flatMap(({ events }) => events)

@@ -66,7 +66,9 @@ const steps = [
   },
   action('last'),
 ]
-/** The reported outcome of a job, by the key of its step and the number of earlier reports. */
+/**
+ * Returns the reported outcome of a job, by the key of its step and the number of earlier reports.
+ */
 function outcomeOf(step: string, before: number): Open {
   const fails = before === 0 && ['work', 'hook', 'last'].includes(step)
   return fails

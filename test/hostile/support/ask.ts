@@ -124,7 +124,7 @@ export function openClient(url: string): { ask(asked: Asked): Promise<Answered>;
 
 /**
  * Makes requests that do not affect each other, 16 at a time. The service then reads and writes
- * several of them at once, which takes less processor time.
+ * several of them together, which takes less processor time.
  */
 export async function together<T>(
   all: readonly T[],

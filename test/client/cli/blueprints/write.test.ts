@@ -20,7 +20,7 @@ const unit = fc.nat(0x10_ffff - SURROGATES.count).map(
     return point < SURROGATES.first ? point : point - SURROGATES.count
   },
 )
-/** Texts that YAML, variable expansion or files could misread. */
+/** Generates texts that YAML, variable expansion or files could misread. */
 const text = (maxLength: number) =>
   fc.oneof(
     fc.string({ unit, maxLength }),
