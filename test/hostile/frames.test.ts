@@ -62,7 +62,8 @@ const down = new Set([
 ])
 
 /**
- * Describes an undocumented frame or close code that a worker received; undefined if there is none.
+ * Describes an undocumented frame or close code that a worker received. Returns undefined if all
+ * were documented.
  */
 function fault(worker: TestWorker, closed: number | undefined): string | undefined {
   for (const frame of worker.frames) {

@@ -180,8 +180,8 @@ class Model {
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
   /**
-   * Runs pending actions until there are none.
-   * @throws {Error} when they never end.
+   * Runs pending actions until no more are pending.
+   * @throws {Error} when actions are still pending after 5,000 steps.
    */
   async rest(drain: boolean): Promise<void> {
     for (let turns = 0; ; turns++) {

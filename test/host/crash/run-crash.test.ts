@@ -106,8 +106,8 @@ async function play(crashAt: number): Promise<Played> {
       )
 
   /**
-   * Claims the waiting jobs or, if there are none, reports the next claimed one. Returns whether
-   * any job has not ended.
+   * Claims the waiting jobs. If no job waits, reports the next claimed job. Returns whether any job
+   * has not ended.
    */
   const work = async (): Promise<boolean> => {
     const jobs = new Map<string, { state: 'waiting' | 'resting' | string; name: string }>()

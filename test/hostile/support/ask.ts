@@ -138,7 +138,7 @@ export async function together<T>(
   )
 }
 
-/** Starts a service and opens a client of it. Both end with the test. */
+/** Starts a service and opens a client for it. Both end with the test. */
 export async function serviceWithClient(
   t: TAP,
 ): Promise<{ readonly s: Service; readonly client: ReturnType<typeof openClient> }> {

@@ -1,7 +1,7 @@
 /**
  * Valid requests for every row of the table: a project with one record of each kind, the ids in the
- * path of a row, and a body that the row accepts. A new row is tested automatically if the slots of
- * its path are known here, and fails in this file otherwise.
+ * path of a row, and a body that the row accepts. A new row is tested automatically if this file
+ * defines values for the slots of its path. Otherwise, this file throws an error.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { type Row, routeOf, type Shape } from '../../../protocol/contract.ts'
@@ -96,7 +96,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const handle = `${mark.toLowerCase()}-${number}`
   const at = { project: handle }
   // Calls that do not depend on each other are made together. The service commits them together,
-  // which takes half of the processor time.
+  // which halves the processor time.
   const [project, organization_key, shared, common, signed, owner] = await Promise.all([
     ok('project.create', { name, handle }),
     ok('key.create_organization', { name, role: 'Viewer' }),
