@@ -35,7 +35,7 @@ export interface PutOptions {
    * absent.
    */
   readonly idempotencyKey?: string
-  /** Receives the number of bytes sent so far. Restarts at 0 if the upload is repeated. */
+  /** Receives the number of bytes sent so far, which restarts at 0 if the upload is repeated. */
   readonly advanced?: (bytes: number) => void
   readonly signal?: AbortSignal
 }

@@ -41,9 +41,9 @@ const postgres = (): string | undefined => {
   return newest && join(root, newest, 'bin')
 }
 /**
- * Returns a function that runs a peer's script with the Node.js program `node`. For a peer that
- * needs a later version than Baton, this is the version installed in the `peers` folder, which
- * needs no flags to run TypeScript.
+ * Returns a function that runs a peer's script.
+ * @param node path of the Node.js program: the current one, or the later version in the folder
+ * `peers` for a peer that needs it. The later version runs TypeScript without flags.
  */
 const measured =
   (script: string, node: string, ...args: readonly string[]) =>

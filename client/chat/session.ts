@@ -1,7 +1,7 @@
 /**
  * One session on the page: the live conversation, a field for messages with files, and a button
- * that cancels the turn. The conversation shows only the transcript. User actions call the service.
- * Its replies and later frames update the transcript.
+ * that cancels the turn. The conversation shows only the transcript. User actions call the service,
+ * whose replies and later frames update the transcript.
  */
 import type { Session } from '../../protocol/sessions/schema.ts'
 import { followTranscript, Transcript, TranscriptRefused } from '../transcript.ts'

@@ -73,7 +73,10 @@ export function addRunBulk(program: Command, shell: Shell): void {
   )
 }
 
-/** Shows the preview. Returns the number of matching runs, at least 1 if there are any. */
+/**
+ * Shows the preview and returns the number of matching runs: 0 only if no run matches, even if the
+ * preview counts none.
+ */
 function showPreview(
   { preview }: BulkByFilterResult,
   action: BulkAction,
