@@ -70,7 +70,7 @@ export class IdleTimer {
     this.#release = release
   }
   /**
-   * Starts the timer after the first registration, unless a job or terminal has already started.
+   * Starts the timer after the first registration, unless a job is running or a terminal is open.
    * Later registrations have no effect.
    */
   registered(): void {

@@ -14,8 +14,8 @@ import type { Cancel, Clock, Dial, Socket } from './ports.ts'
 
 /**
  * Milliseconds. `first` and `last`: shortest and longest back-off, before jitter; `lasting`:
- * duration of a registration that resets the back-off; `ping`: ping interval; `silence`: maximum
- * time without data; `open`: timeout of an upgrade.
+ * minimum duration of a registration that resets the back-off; `ping`: ping interval; `silence`:
+ * maximum time without data; `open`: timeout of an upgrade.
  */
 const lineTiming = {
   first: 100,
@@ -38,7 +38,7 @@ export interface ReconnectingSocketEvents {
 interface Call {
   socket?: Socket
   open: boolean
-  /** When the worker was registered on this connection, in milliseconds of the clock. */
+  /** Time at which the worker was registered on this connection, in milliseconds of the clock. */
   registered?: number
 }
 

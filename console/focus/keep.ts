@@ -25,9 +25,10 @@ const isGone = ({ element }: Focused): boolean =>
 const FOCUSABLE = ':is(a[href], button, input, select, textarea, [tabindex]):not(:disabled)'
 
 /**
- * Returns the element that receives a lost focus. If the element was disabled, this is the
- * focusable element before it. If it was removed, it is the first control of an open dialog,
- * otherwise a grid, list or region around it, the heading of the page, or its content.
+ * Returns the element that receives a lost focus. After `element` was disabled, this is the
+ * focusable element before it. After `element` was removed, this is the first control of an open
+ * dialog, otherwise a grid, list or region around the element, otherwise the heading or the content
+ * of the page.
  */
 function nextTo({ element, around }: Focused): HTMLElement | null {
   const dialog = [...document.querySelectorAll<HTMLElement>('dialog[open]')].at(-1)
