@@ -71,7 +71,7 @@ const peer = (name: string, missing: string | undefined, measure: Peer['measure'
 })
 
 /**
- * BullMQ on Redis.
+ * Returns BullMQ on Redis.
  * @param fsync Redis's `appendfsync`.
  */
 const bullmq = (fsync: 'always' | 'everysec'): Peer =>
@@ -84,7 +84,7 @@ const bullmq = (fsync: 'always' | 'everysec'): Peer =>
         : 'there is no redis-server on the PATH (Debian: apt-get install redis-server)',
     measured('bullmq.mjs', process.execPath, fsync),
   )
-/** Restate with its server from npm. */
+/** Returns Restate with its server from npm. */
 const restate = (): Peer =>
   peer(
     'Restate 1.7, one node, its defaults',
@@ -100,7 +100,8 @@ const NO_POSTGRES = 'there is no PostgreSQL (Debian: apt-get install postgresql)
 const onPostgres = (bin: string | undefined, synchronousCommit: 'on' | 'off'): string =>
   `PostgreSQL ${bin?.split('/').at(-2) ?? ''} synchronous_commit ${synchronousCommit}`
 /**
- * Graphile Worker on PostgreSQL, with its defaults or with jobs fetched and completed in batches.
+ * Returns Graphile Worker on PostgreSQL.
+ * @param batched whether jobs are fetched and completed in batches, which is not the default.
  */
 const graphile = (batched: boolean): Peer => {
   const bin = postgres()
@@ -111,7 +112,7 @@ const graphile = (batched: boolean): Peer => {
   )
 }
 /**
- * DBOS on PostgreSQL.
+ * Returns DBOS on PostgreSQL.
  * @param synchronousCommit PostgreSQL's `synchronous_commit`; `on` is the default.
  */
 const dbos = (synchronousCommit: 'on' | 'off'): Peer => {

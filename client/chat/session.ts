@@ -161,7 +161,7 @@ export function sessionScreen(page: Page, id: string): Screen {
       ended = ends
     })
   }
-  /** The lowest sequence number of the loaded messages. */
+  /** Returns the lowest sequence number of the loaded messages. */
   const first = (): number | undefined =>
     transcript.messages().find(({ sequence }) => sequence !== null)?.sequence ?? undefined
 

@@ -1,6 +1,6 @@
 /**
- * The transcript as a client stores it: three maps and a cursor, changed by frames and pages. Pure:
- * no network, no clock; runs anywhere.
+ * The transcript as a client stores it: three maps and a cursor, changed by frames and pages. This
+ * module is pure: it uses no network and no clock, and runs anywhere.
  *
  * Invariants:
  * K1. Every item is replaced by id. Only deltas append. Applying any other frame, or a page, is

@@ -27,12 +27,12 @@ const lineTiming = {
 } as const
 
 export interface ReconnectingSocketEvents {
-  /** A socket is open. The worker must register now. */
+  /** Called when a socket is open. The worker must then register. */
   opened(): void
   frame(text: string): void
-  /** The open socket is lost. A reconnect is scheduled. */
+  /** Called when the open socket is lost. A reconnect is scheduled. */
   lost(reason: string): void
-  /** The service will never accept this worker. No reconnect follows. */
+  /** Called when the service rejects this worker permanently. No reconnect follows. */
   refused(error: WorkerError): void
 }
 interface Call {

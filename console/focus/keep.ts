@@ -9,7 +9,7 @@
  */
 interface Focused {
   readonly element: Element
-  /** The ancestors of the element, the nearest first. */
+  /** The ancestors of the element, nearest first. */
   readonly around: readonly Element[]
 }
 
@@ -50,7 +50,7 @@ function nextTo({ element, around }: Focused): HTMLElement | null {
   return region ?? document.querySelector<HTMLElement>('main h1[tabindex], main')
 }
 
-/** Starts to preserve the focus. Called once. */
+/** Starts to preserve the focus. Must be called only once. */
 export function keepFocus(): void {
   let last: Focused | undefined
   let planned = false

@@ -74,8 +74,8 @@ export function addRunBulk(program: Command, shell: Shell): void {
 }
 
 /**
- * Shows the preview and returns the number of matching runs: 0 only if no run matches, even if the
- * preview counts none.
+ * Shows the preview and returns the counted number of matching runs. Returns 0 only if no run
+ * matches: an incomplete preview (`more`) that counts none yields 1.
  */
 function showPreview(
   { preview }: BulkByFilterResult,
