@@ -20,7 +20,15 @@ import { shardOf } from '../../../protocol/subjects.ts'
 import { DecisionContext } from '../decision-context.ts'
 import { type HostDeps, notOwner, type ShardAnswer } from '../deps.ts'
 import { Unreadable } from '../memory/actor-cache.ts'
-import { type ActorInstance, alreadyTaken, kept, note, repeated } from '../memory/actor-instance.ts'
+import {
+  type ActorInstance,
+  alreadyTaken,
+  kept,
+  mustWait,
+  note,
+  noteUnknown,
+  repeated,
+} from '../memory/actor-instance.ts'
 import {
   type EnvelopeFormat,
   type EnvelopeWriter,
@@ -94,7 +102,8 @@ export class Batch {
    * Decides one command and its tells, synchronously if the actors are in memory. The previous
    * command must have been decided. An exception in an actor is answered with `internal`; see
    * `torn`. An unknown command, which a newer release may have sent, is answered with `not_owner`.
-   * Its sender then repeats it until the shard has an owner of that release.
+   * Its sender then repeats it until the shard has an owner of that release. So are the effects that
+   * the source of an unknown effect sends later to the same actor, because they are applied in order.
    * @param known the instance of the actor, if it is in memory.
    * @throws Unreadable when the snapshot of an actor cannot be read.
    * @throws ForeignSnapshot when another release wrote the snapshot of the command's actor in an
@@ -111,10 +120,12 @@ export class Batch {
     const known = this.#earlier(instance, command)
     if (known) return known
     if (!Object.hasOwn(instance.actor.decide, command.name)) {
-      const { kind, id, name } = command
+      const { kind, id, name, command_id } = command
       this.#deps.log.warn({ event: 'command_unknown', kind, id, command: name }, 'unknown command')
+      noteUnknown(instance, command_id)
       return notOwner
     }
+    if (mustWait(instance, command.command_id)) return notOwner
     this.#before.entries = this.entries.length
     this.#before.events = this.events
     this.#before.applied = this.#applied

@@ -47,6 +47,8 @@ export interface ActorInstance extends Address {
   look: number
   /** The last effect applied per source shard: `[cursor, index]`. */
   taken: Map<string, readonly [number, number]> | undefined
+  /** The source shards of effects whose commands this release does not know. */
+  unknown: Set<string> | undefined
   /** Sequence of the first envelope with entries that no stored snapshot covers; 0 when none. */
   dirty: number
   /** Number of characters of the entries since the last snapshot. */
@@ -83,6 +85,7 @@ export const newInstance = (address: Address, actor: AnyActor, now: number): Act
   seen: undefined,
   look: 0,
   taken: undefined,
+  unknown: undefined,
   dirty: 0,
   grown: 0,
   stored: 0,
@@ -147,6 +150,19 @@ export function alreadyTaken(instance: ActorInstance, commandId: string): boolea
   if (!match || !last) return false
   const [cursor, index] = [Number(match[2]), Number(match[3])]
   return cursor < last[0] || (cursor === last[0] && index <= last[1])
+}
+/**
+ * Remembers that an actor does not know the command of an effect. The later effects of the same
+ * source must wait until the shard has an owner that knows the command. If they were applied, that
+ * owner would drop the command as outdated (`alreadyTaken`).
+ */
+export function noteUnknown(instance: ActorInstance, commandId: string): void {
+  const match = EFFECT.exec(commandId)
+  if (match) (instance.unknown ??= new Set()).add(match[1] ?? '')
+}
+/** Whether a command is an effect that must wait for an earlier one of its source (`noteUnknown`). */
+export function mustWait({ unknown }: ActorInstance, commandId: string): boolean {
+  return unknown?.has(EFFECT.exec(commandId)?.[1] ?? '') ?? false
 }
 function take(instance: ActorInstance, commandId: string): void {
   const match = EFFECT.exec(commandId)
