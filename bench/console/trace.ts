@@ -98,6 +98,10 @@ interface Part {
   readonly name: string
   readonly at: number
   readonly dur: number
+  /**
+   * Processor time in microseconds, at most `dur`. In a virtual machine, the clock of a thread may
+   * run ahead of the time by several milliseconds.
+   */
   readonly tdur: number
 }
 /** Returns the events that no other event of the list contains, sorted by time. */
@@ -107,7 +111,7 @@ function outermost(events: readonly TraceEvent[]): Part[] {
   const ordered = events.toSorted((a, b) => a.ts - b.ts || (b.dur ?? 0) - (a.dur ?? 0))
   for (const { name, ts, dur = 0, tdur = dur } of ordered) {
     if (ts < end) continue
-    parts.push({ name, at: ts, dur, tdur })
+    parts.push({ name, at: ts, dur, tdur: Math.min(tdur, dur) })
     end = ts + dur
   }
   return parts
