@@ -37,7 +37,10 @@ import { type LiveNode, type NodeRecord, type Observed, observed } from './node-
  * nodes apply, because clocks run at different speeds.
  */
 const FRESH_MS = 1100
-/** Milliseconds after a renewal for which a node may consider itself alone; also shorter. */
+/**
+ * Milliseconds after a renewal for which a node may consider itself alone. This is shorter than
+ * `LEASE_DURATION_MS`, because clocks run at different speeds.
+ */
 const ALONE_MS = 1800
 
 export class Membership {
@@ -257,8 +260,8 @@ export class Membership {
     this.#unsure = this.#clock.elapsed()
   }
   /**
-   * Returns how often this node has found that another gateway ended. A gateway ends when it
-   * leaves, becomes silent, or restarts under the same name.
+   * Returns the number of times that this node has found that another gateway ended. A gateway ends
+   * when it leaves, becomes silent, or restarts under the same name.
    */
   ended(): number {
     return this.#ended
@@ -280,7 +283,8 @@ export class Membership {
 
   /**
    * Resolves when a node that was found dead can no longer consider itself fresh. The node may have
-   * renewed its record since, so callers wait after they have taken over a shard from the node.
+   * renewed its record in the meantime, so callers wait after they have taken over a shard from the
+   * node.
    */
   async buried(id: string): Promise<void> {
     await this.#look()

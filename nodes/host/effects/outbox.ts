@@ -144,7 +144,9 @@ export class Outbox {
     return answer === 'timeout' ? timeout : []
   }
 }
-/** The answers to a message that was not answered in time. */
+/**
+ * The result of `#attempt` for a message that was not answered in time, recognized by reference.
+ */
 const timeout: readonly ShardAnswer[] = []
 
 /** Passes commands to a shard together, so that they are decided in order (W4). */

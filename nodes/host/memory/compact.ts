@@ -21,7 +21,10 @@ import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 /** The version of this JSON. */
 const COMPACT = 3
 
-/** Maximum number of events that refer to one payload. */
+/**
+ * Maximum number of events that refer to one payload. It limits how much larger an entry is than
+ * its JSON in this form.
+ */
 export const MAX_REPEATS = 3
 
 type Fields = Readonly<Record<string, unknown>>
@@ -129,7 +132,10 @@ export class CompactWriter {
     const known = this.#projects.indexOf(id)
     return known >= 0 ? known : this.#projects.push(id) - 1
   }
-  /** The entries of one command have the same origin. */
+  /**
+   * Adds an origin, unless it is that of the previous entry: the entries of one command share one
+   * object. Returns its index.
+   */
   #origin(origin: Origin): number {
     if (origin !== this.#lastOrigin) {
       this.#lastOrigin = origin
