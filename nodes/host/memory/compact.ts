@@ -29,8 +29,8 @@ export const MAX_REPEATS = 3
 
 type Fields = Readonly<Record<string, unknown>>
 /**
- * Replaces the events of an entry in its JSON, if the events are stored as a value in the object
- * store.
+ * The replacement for the events of an entry in its JSON, if the events are stored as a value in
+ * the object store.
  */
 export interface EventsReference {
   readonly blob: string
@@ -49,7 +49,7 @@ type CompactEntry = readonly [
 ]
 /**
  * The hidden data of an entry: its reply, and members of its events, each with the index of the
- * event. An entry without hidden data has 0.
+ * event. 0 for an entry without hidden data.
  */
 type Hidden = 0 | { readonly reply?: unknown; readonly events?: readonly [number, unknown][] }
 interface CompactEnvelope extends Pick<Envelope, 'epoch' | 'prev'> {
