@@ -58,7 +58,7 @@ export class Membership {
   #unsure = Number.NEGATIVE_INFINITY
   /** Number of times that this node was away (M3). */
   #absences = 0
-  /** Value of `#absences` at the start of the last ownership check. */
+  /** Value of `#absences` at the start of the last ownership check that succeeded. */
   #known = 0
   readonly #timers = new Set<() => void>()
   /** The last renewal. */
@@ -350,8 +350,8 @@ export class Membership {
   async #look(): Promise<void> {
     const asked = this.#clock.elapsed()
     const entries = await this.#registry.list('node.')
-    // A change counts from the time of the answer. If it counted from the request, a lease would
-    // seem to expire before its owner considers it expired.
+    // A change is dated to the answer. If it were dated to the request, a lease would seem to
+    // expire before its owner considers it expired.
     const now = this.#clock.elapsed()
     const lived = this.members('gateway')
     this.#looked = asked
