@@ -76,7 +76,7 @@ const Settings = Type.Object(
   closed,
 )
 
-/** How a provider is reached. */
+/** The access parameters of a provider. */
 export interface ProviderAccess
   extends Pick<Static<typeof Provider>, 'provider' | 'kind' | 'base_url'> {
   /** Reference to its API key: `env:<variable>` or `file:<absolute path>`. */

@@ -82,7 +82,7 @@ function repeated(message: ShardRequest): ShardRequest {
 
 class OwnerRequest {
   readonly until: number
-  /** Set by `Deadlines`. */
+  /** Key of the request in `Deadlines`, which sets it. */
   number = 0
   readonly #requests: OwnerRequests
   readonly #place: Place

@@ -70,7 +70,7 @@ export class Host {
     return last
   }
 
-  /** Returns the gauges of the served shards, which are computed whenever the metrics are read. */
+  /** Computes the gauges of the served shards. Called whenever the metrics are read. */
   gauges(): ShardGauges[] {
     return [...this.#shards]
       .filter(([, shard]) => shard.open)

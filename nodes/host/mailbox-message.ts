@@ -7,7 +7,7 @@ import type { TransientMap } from '../../protocol/rules/transient-map.ts'
 import { notOwner, type ShardAnswer } from './deps.ts'
 import { actorKey } from './memory/actor-instance.ts'
 
-/** Receives the answer to a command or a query. */
+/** A callback that receives the answer to a command or a query. */
 export type Answered = (answer: ShardAnswer) => void
 export type MailboxMessage = CommandMessage | AskMessage | TaskMessage
 export interface AskMessage {

@@ -47,8 +47,8 @@ export interface Journal {
    */
   last(partition: number, shard: number): Promise<Stored | undefined>
   /**
-   * Returns the envelope with a sequence according to the stream's leader; undefined if there is
-   * none.
+   * Returns the envelope with the given sequence according to the stream's leader; undefined if
+   * there is none.
    * @throws Error when the leader does not answer.
    */
   at(partition: number, sequence: number): Promise<Stored | undefined>

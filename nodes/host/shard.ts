@@ -351,7 +351,8 @@ export class Shard implements ActorRequests, LocalShard {
     const failed = batch.entries.length > 0 ? await this.#commit(batch) : undefined
     this.#taken = []
     if (failed) return waiting.forEach((mailboxMessage) => void mailboxMessage.answer(failed))
-    // A batch without changes appends nothing, so a fresh lease must show that it is not outdated.
+    // A batch without changes appends nothing, so only a fresh lease proves that its answers are
+    // not outdated.
     if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh())
       waiting.forEach(reject)
     else for (let i = 0; i < waiting.length; i++) waiting[i]?.answer(answers[i] as ShardAnswer)

@@ -182,7 +182,8 @@ export function createPresence({
           environment_id,
           ...(how.generation !== undefined && { generation: how.generation }),
         })
-      // The next inspection finds the remains of a failed operation.
+      // The next inspection finds the remains of a failed operation. The object is replaced to mark
+      // a change (S2).
       else {
         const one = known.get(environment_id)
         if (one) known.set(environment_id, { ...one })

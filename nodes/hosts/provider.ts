@@ -12,7 +12,7 @@
 import type { HostTask } from '../../protocol/environments/commands.ts'
 import type { LogName } from '../../protocol/environments/schema.ts'
 
-/** How the worker process of an environment is started. */
+/** The launch parameters of an environment's worker process. */
 export interface WorkerLaunch {
   readonly generation: number
   /** The command of the worker. The default is the stock worker, `baton environment-worker`. */

@@ -51,7 +51,7 @@ export const messageIdOf = ({ messageId }: ParsedMail): string | undefined => {
 }
 
 /**
- * Returns the payload of the event.
+ * Returns the payload of `email.received` for a message.
  * @param message_id identifies the message. The caller derives it from the content if the message
  *   has no `Message-ID`.
  */

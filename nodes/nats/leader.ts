@@ -12,9 +12,9 @@ import type { StreamInfo } from '@nats-io/jetstream'
 const MAX_CONTACT_AGE_MS = 2500
 /**
  * Milliseconds within which a leader must answer. A leader that resumes after an election first
- * processes the messages that the other servers sent before the election. Until then it considers
- * these servers near and itself the leader. Its answers to requests from before the election are
- * late, and the new leader answers requests from after the election sooner.
+ * processes the messages that the other servers sent before the election. Until it has processed
+ * them, it considers these servers near and itself the leader. Its answers to requests from before
+ * the election are late, and the new leader answers requests from after the election sooner.
  */
 const MAX_REPLY_MS = 1000
 /**
@@ -38,10 +38,11 @@ export function wasLeader(cluster: StreamInfo['cluster'], took: number): boolean
  */
 const LEADER_TTL_MS = 2000
 /**
- * Remembers the last leader of each stream. A predecessor that has just resumed may answer before
- * its successor does. Its earlier election time reveals this. The memory is short because server
- * clocks differ: a successor with a slow clock may report an earlier time than its predecessor.
- * Such a successor must be trusted once the predecessor has not answered for a while.
+ * Remembers the last leader of each stream. A predecessor that has just resumed may answer a
+ * request sooner than its successor, and is recognized by its earlier election time. A leader
+ * counts only for `LEADER_TTL_MS` after its last answer, because server clocks differ: a successor
+ * with a slow clock may report an earlier time than its predecessor. Such a successor must be
+ * trusted once the predecessor has not answered for a while.
  * @param now returns monotonic time in milliseconds.
  * @returns a function that checks whether the answering server is the last known leader or its
  *   successor.

@@ -78,8 +78,8 @@ export const metaSubject = (bucket: string, name: string): string =>
 export const chunkSubject = (bucket: string, id: string): string => `$O.${bucket}.C.${id}`
 
 /**
- * Whether the digest of a file's bytes is the one in its metadata. ADR-20 leaves the padding of the
- * digest open.
+ * Whether the digest of a file's bytes is the one in its metadata. ADR-20 does not specify whether
+ * the digest is padded.
  */
 export const hasDigest = ({ digest }: ObjectInfo, hash: Hash): boolean =>
   digest.startsWith(DIGEST + hash.digest('base64url'))

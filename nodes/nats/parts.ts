@@ -57,7 +57,8 @@ export class RequestParts {
     if (!part) return data
     const [id = '', index, count] = part.split(' ')
     const parts = this.#incomplete.get(id) ?? []
-    // Parts of one connection arrive in order, so a part with another index has lost predecessors.
+    // Parts of one connection arrive in order, so an unexpected index means that an earlier part
+    // was lost.
     if (parts.length !== Number(index)) {
       this.#incomplete.delete(id)
       return undefined

@@ -204,7 +204,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
     await ended('definition', { confirmed: { revision: stored, at: answer.at } })
   }
 
-  /** Waits until another process's claim ends or expires. Returns the head after that. */
+  /** Waits until another process's claim ends or expires. Returns the head that was read last. */
   async function after(
     key: AgentKey,
     { entry: { claim }, revision }: Versioned<Head>,

@@ -14,9 +14,9 @@ import { sweepArtifacts } from '../storage/sweep-artifacts.ts'
 const FIRST_SWEEP_MS = 120_000
 /** Milliseconds from the end of a sweep until the next one. */
 const SWEEP_EVERY_MS = 6 * 3_600_000
-/** Pause between two pages of files within one sweep. */
+/** Milliseconds between two pages of files within one sweep. */
 const PAGE_EVERY_MS = 60_000
-/** Minimum age of chunks and files that are removed. */
+/** Minimum age in milliseconds of chunks and files that are removed. */
 const MIN_AGE_MS = 3_600_000
 /** Maximum number of files per page. */
 const PAGE = 1000
@@ -66,8 +66,8 @@ export function startSweeping(swept: Swept): () => Promise<void> {
 }
 
 /**
- * Calls `run` repeatedly, each time after the previous call has ended. A call that returns a
- * position is soon followed by a call with this position.
+ * Calls `run` repeatedly, each time after the previous call has ended. If a call returns a
+ * position, the next call follows `PAGE_EVERY_MS` later and receives the position.
  */
 function repeat(
   clock: Clock,

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:f
 import { readdir, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Use of the disk in bytes. Once `used` reaches `limit`, writes stop. */
+/** Use of the disk in bytes. Writes stop at the latest when `used` reaches `limit`. */
 export interface DiskUse {
   readonly used: number
   readonly limit: number
@@ -43,7 +43,7 @@ export function diskUse(
   const reserve = Math.min(capacity * RESERVE, Math.max(total * RESERVE, RESERVE_BYTES))
   if (limit === undefined)
     return { used: Math.max(0, total - free), limit: Math.max(0, total - reserve), free }
-  // On a disk that other data fills, the store may use less than its limit.
+  // If other data fills the disk, the store may use less than its limit.
   return { used: store, limit: Math.max(0, Math.min(limit, store + free - reserve)), free }
 }
 

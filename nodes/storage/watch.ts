@@ -85,9 +85,14 @@ const FOLLOW_BYTES = 4
 const FOLLOW_MS = 5000
 /** Length in milliseconds of the intervals in which the sizes of stored entries are added up. */
 const SLICE_MS = 250
-/** Milliseconds for which a finding of missing entries remains in effect unless repeated. */
+/**
+ * Milliseconds for which a finding of missing entries remains in effect after it was last reported.
+ */
 const DAMAGE_HOLDS_MS = 60_000
-/** Milliseconds for which a refusal of the servers remains in effect unless repeated. */
+/**
+ * Milliseconds for which a refusal of the servers remains in effect after it was last reported,
+ * unless the servers store an entry earlier.
+ */
 const REFUSAL_HOLDS_MS = 10_000
 
 const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`

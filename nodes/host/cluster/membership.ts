@@ -37,7 +37,10 @@ import { type LiveNode, type NodeRecord, type Observed, observed } from './node-
  * nodes apply, because clocks run at different speeds.
  */
 const FRESH_MS = 1100
-/** Milliseconds after a renewal for which a node may consider itself alone; also shorter. */
+/**
+ * Milliseconds after a renewal for which a node may consider itself alone. This is shorter than
+ * `LEASE_DURATION_MS`, because clocks run at different speeds.
+ */
 const ALONE_MS = 1800
 
 export class Membership {
@@ -55,7 +58,7 @@ export class Membership {
   #unsure = Number.NEGATIVE_INFINITY
   /** Number of times that this node was away (M3). */
   #absences = 0
-  /** Value of `#absences` at the start of the last ownership check. */
+  /** Value of `#absences` at the start of the last ownership check that succeeded. */
   #known = 0
   readonly #timers = new Set<() => void>()
   /** The last renewal. */
@@ -257,8 +260,8 @@ export class Membership {
     this.#unsure = this.#clock.elapsed()
   }
   /**
-   * Returns how often this node has found that another gateway ended. A gateway ends when it
-   * leaves, becomes silent, or restarts under the same name.
+   * Returns the number of times that this node has found that another gateway ended. A gateway ends
+   * when it leaves, becomes silent, or restarts under the same name.
    */
   ended(): number {
     return this.#ended
@@ -280,7 +283,8 @@ export class Membership {
 
   /**
    * Resolves when a node that was found dead can no longer consider itself fresh. The node may have
-   * renewed its record since, so callers wait after they have taken over a shard from the node.
+   * renewed its record in the meantime, so callers wait after they have taken over a shard from the
+   * node.
    */
   async buried(id: string): Promise<void> {
     await this.#look()
@@ -346,8 +350,8 @@ export class Membership {
   async #look(): Promise<void> {
     const asked = this.#clock.elapsed()
     const entries = await this.#registry.list('node.')
-    // A change counts from the time of the answer. If it counted from the request, a lease would
-    // seem to expire before its owner considers it expired.
+    // A change is dated to the answer. If it were dated to the request, a lease would seem to
+    // expire before its owner considers it expired.
     const now = this.#clock.elapsed()
     const lived = this.members('gateway')
     this.#looked = asked

@@ -89,7 +89,7 @@ export function rivalIn(value: string, self: Instance): Instance | undefined {
   return { instance, process: where }
 }
 
-/** Returns the error of a node whose id another instance has claimed. */
+/** Returns the error for a node whose id another instance has claimed. */
 export const idInUse = (id: string, { process: where }: Instance): StartFault =>
   new StartFault(
     `another node is running with the id ${id} (${where}): set a different BATON_NODE_ID for each node, or none`,

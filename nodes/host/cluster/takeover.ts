@@ -30,7 +30,10 @@ import type { OwnerContext, ShardContext } from '../shard-context.ts'
  * that a batch needs are read concurrently.
  */
 const TOGETHER = { most: 256, bytes: 16 * 1_048_576 }
-/** Number of attempts to append a fence before the storage counts as full. */
+/**
+ * Number of attempts to append a fence after which the storage counts as full, even if the leader
+ * has refused none of them.
+ */
 const FENCES = 2
 /**
  * Milliseconds after which a replay yields to other tasks. A node that could not renew its

@@ -49,7 +49,7 @@ const FULL_FROM = { bytes: 512 * 1024, events: 1000 - MAX_EVENTS_PER_COMMAND } a
 export type Decide = { readonly reply: unknown } | Refusal
 /** A command, or a tell, that an actor decides. */
 type Deciding = Pick<Command, 'command_id' | 'name' | 'input' | 'fingerprint' | 'if_match'>
-/** The outcome of a decision, as a label for metrics. */
+/** Returns the outcome of a decision, as a label for metrics: `ok`, or the code of the refusal. */
 export const outcomeOf = (decided: Decide): string =>
   'refused' in decided ? decided.refused : 'ok'
 

@@ -75,7 +75,10 @@ export class Checkpoint implements Covered {
    * Parts stored by this owner, as JSON; undefined if a part is not stored, or if that is unknown.
    */
   readonly #parts: (string | undefined)[] = []
-  /** Revisions of these parts; absent if this owner never wrote the part; undefined if unknown. */
+  /**
+   * Revision of each part; no entry if this owner never wrote the part; undefined if the revision
+   * is unknown.
+   */
   readonly #revisions = new Map<number, number | undefined>()
 
   /**

@@ -78,14 +78,16 @@ export function cursorsOf({ hashes, cursors }: Entries, hash: number): number[] 
   return end === from ? [] : [...cursors.subarray(from, end)]
 }
 
-/** Returns the stored form: all hashes, then all cursors. */
+/** Returns the stored form of entries: all hashes, then all cursors. */
 export function pack({ hashes, cursors }: Entries): Uint8Array {
   const both = new Float64Array(hashes.length * 2)
   both.set(hashes)
   both.set(cursors, hashes.length)
   return new Uint8Array(both.buffer)
 }
-/** Reads the stored form. Returns undefined when it does not have `count` entries. */
+/**
+ * Parses the stored form of entries. Returns undefined when it does not contain `count` entries.
+ */
 export function unpack(data: Uint8Array, count: number): Entries | undefined {
   if (data.byteLength !== count * 16) return undefined
   // The bytes are copied, because they may not be aligned.
@@ -111,7 +113,7 @@ export function mayInclude(filter: Uint8Array, hash: number): boolean {
   }
   return true
 }
-/** The bit of a probe, by double hashing (Kirsch and Mitzenmacher 2008). */
+/** Returns the index of a probe's bit, by double hashing (Kirsch and Mitzenmacher 2008). */
 const bitOf = (hash: number, probe: number, filter: Uint8Array): number => {
   const step = Math.imul(hash / 2 ** 32, 0x9e3779b1) | 1
   return ((hash + Math.imul(probe, step)) >>> 0) % (filter.length * 8)

@@ -53,7 +53,7 @@ interface Segment {
   readonly filter?: Uint8Array
 }
 const countOf = ({ name }: { readonly name: SegmentName }): number => name[2]
-/** The size class of a segment: the integer part of the logarithm of its count to the base 4. */
+/** Returns the size class of a segment: the integer part of the base-4 logarithm of its count. */
 const classOf = (count: number): number => (31 - Math.clz32(count)) >> 1
 
 export class EndedIndex {
@@ -149,7 +149,11 @@ export class EndedIndex {
     return stored
   }
 
-  /** Called after a record with `names` was stored. */
+  /**
+   * Records that a checkpoint record with `names` was stored. The key of a dropped segment can then
+   * be reused if this owner wrote the segment and it was not full. The other dropped segments are
+   * deleted.
+   */
   adopt(): void {
     const dropped = this.#dropped
     this.#dropped = []

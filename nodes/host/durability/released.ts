@@ -7,7 +7,10 @@
  */
 import type { ActorInstance } from '../memory/actor-instance.ts'
 
-/** An ended actor: the cursor of its last event, and the first sequence that is not stored. */
+/**
+ * An ended actor: the cursor of its last event (`prev`), and the sequence of its first envelope
+ * that no stored snapshot covers (`dirty`).
+ */
 export interface Released {
   readonly key: string
   readonly prev: number

@@ -53,8 +53,9 @@ function announceEntry(
   const subject = subjects.live(entry.project, entry.kind, entry.id)
   const part = writer.part(i)
   const size = sizes[i] ?? 0
-  // Without its JSON, the entry may be larger than its written form, which contains each payload
-  // once.
+  // If the writer does not provide the JSON of the entry, the JSON is measured here. It may be
+  // longer than the written form, in which up to `MAX_REPEATS` events refer to a payload instead of
+  // containing it.
   const large =
     part === undefined && size > MAX_INLINE_CHARACTERS / (MAX_REPEATS + 1)
       ? JSON.stringify(entry).length > MAX_INLINE_CHARACTERS

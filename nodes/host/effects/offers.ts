@@ -220,7 +220,7 @@ export class Offers {
   /**
    * Offers the waiting jobs of a queue. Repeats this if all jobs of a group were taken, or if
    * another offer was requested meanwhile (`again`).
-   * @param waiting these jobs, if the queue is in memory.
+   * @param waiting the waiting jobs, if the queue is in memory.
    */
   async #match(matching: Matching, waiting: readonly JobHeader[] | undefined): Promise<void> {
     for (let jobs = waiting; ; jobs = this.#peek(matching.address)) {

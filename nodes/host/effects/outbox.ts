@@ -5,8 +5,9 @@
  *
  * Invariants:
  * N1. A tell is sent again until its decision is confirmed. A tell may be answered with `not_owner`
- *     although later tells of the same message were decided. Such a tell was decided, but changed
- *     nothing, so the receiver may drop the repeat as outdated.
+ *     although later tells of the same message were decided. Such a tell was decided in a batch
+ *     without changes while the receiver's lease was stale, so the receiver may drop the repeat as
+ *     outdated.
  * N2. An outbox ends when it is empty, and is never restarted.
  */
 import type { Effect } from '../../../actors/actor.ts'
@@ -144,7 +145,9 @@ export class Outbox {
     return answer === 'timeout' ? timeout : []
   }
 }
-/** The answers to a message that was not answered in time. */
+/**
+ * The result of `#attempt` for a message that was not answered in time, recognized by reference.
+ */
 const timeout: readonly ShardAnswer[] = []
 
 /** Passes commands to a shard together, so that they are decided in order (W4). */

@@ -21,7 +21,7 @@ interface Waiting {
   readonly fail: (error: unknown) => void
 }
 
-/** Time after which a push without an answer from its receiver fails. */
+/** Milliseconds after which a push without an answer from its receiver fails. */
 const ANSWER_TIMEOUT_MS = 2000
 /** Maximum number of messages that are sent together. */
 const MAX_BATCH = 32

@@ -60,7 +60,10 @@ export class ActorCache {
    * Actors that entered memory, or changed, since the checkpointer found them idle (`rest`).
    */
   readonly #active = new TransientMap<string, ActorInstance>()
-  /** Recently evicted actors: the time of the eviction, and the revision of the snapshot. */
+  /**
+   * Recently evicted actors: the time of the eviction in monotonic milliseconds, and the revision
+   * of the snapshot.
+   */
   readonly #left = new Map<string, { readonly at: number; readonly revision: number }>()
   /** Actors that are being read. */
   readonly #coming = new Map<string, Promise<ActorInstance>>()
@@ -227,8 +230,8 @@ export class ActorCache {
     )
   }
   /**
-   * Records that the shard was taken over from an earlier owner. The actors that this owner evicted
-   * recently are unknown, so no command's `born` is trusted for `MAX_MESSAGE_DELAY_MS`.
+   * Records that the shard was taken over from an earlier owner. It is unknown which actors the
+   * earlier owner evicted recently, so no command's `born` is trusted for `MAX_MESSAGE_DELAY_MS`.
    */
   inherit(): void {
     this.#since = this.#deps.clock.elapsed()

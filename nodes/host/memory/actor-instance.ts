@@ -14,8 +14,8 @@ const MAX_UNKEYED = 256
 /** Milliseconds for which commands with a client's idempotency key are remembered. */
 const KEYED_MS = 24 * 3_600_000
 /**
- * Maximum number of remembered commands. Beyond it, the oldest commands with a key are dropped
- * before `KEYED_MS` has passed.
+ * Maximum number of commands that are still remembered after a search. Beyond it, the oldest
+ * commands with a key are forgotten before `KEYED_MS` has passed.
  */
 const MAX_REMEMBERED = 10_000
 /**

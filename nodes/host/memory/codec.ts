@@ -93,7 +93,7 @@ export const envelopeWriter = (format: EnvelopeFormat): EnvelopeWriter =>
   format > ANNOUNCED_FORMAT ? new CompactWriter() : new PlainWriter()
 
 /**
- * Returns the JSON of an envelope, after its large values were stored.
+ * Stores the large values of an envelope, and returns its JSON.
  * @param sizes the number of characters of each entry, as its writer returned it.
  * @param name unique prefix of the names of its large values.
  */

@@ -21,13 +21,16 @@ import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 /** The version of this JSON. */
 const COMPACT = 3
 
-/** Maximum number of events that refer to one payload. */
+/**
+ * Maximum number of events that refer to one payload. It limits how much larger an entry is than
+ * its JSON in this form.
+ */
 export const MAX_REPEATS = 3
 
 type Fields = Readonly<Record<string, unknown>>
 /**
- * Replaces the events of an entry in its JSON, if the events are stored as a value in the object
- * store.
+ * The replacement for the events of an entry in its JSON, if the events are stored as a value in
+ * the object store.
  */
 export interface EventsReference {
   readonly blob: string
@@ -46,7 +49,7 @@ type CompactEntry = readonly [
 ]
 /**
  * The hidden data of an entry: its reply, and members of its events, each with the index of the
- * event. An entry without hidden data has 0.
+ * event. 0 for an entry without hidden data.
  */
 type Hidden = 0 | { readonly reply?: unknown; readonly events?: readonly [number, unknown][] }
 interface CompactEnvelope extends Pick<Envelope, 'epoch' | 'prev'> {
@@ -129,7 +132,10 @@ export class CompactWriter {
     const known = this.#projects.indexOf(id)
     return known >= 0 ? known : this.#projects.push(id) - 1
   }
-  /** The entries of one command have the same origin. */
+  /**
+   * Adds an origin, unless it is that of the previous entry: the entries of one command share one
+   * object. Returns its index.
+   */
   #origin(origin: Origin): number {
     if (origin !== this.#lastOrigin) {
       this.#lastOrigin = origin

@@ -51,8 +51,8 @@ export const labelsOf = (
 /** The user and group of the worker. */
 const USER = '1000:1000'
 /**
- * Path of the volume in containers. The volume has a folder each for the workspace, the logs and
- * the home.
+ * Path of the volume in containers. The volume contains one folder each for the workspace, the logs
+ * and the home directory.
  */
 const ROOT = '/environment'
 export const folders = {
@@ -67,7 +67,10 @@ const TEMPORARY_BYTES = 256 * 1024 * 1024
  * that these engines may set.
  */
 const MAX_OPEN_FILES = 16_384
-/** Maximum number of processes of the user, over all containers. Explicit for the same reason. */
+/**
+ * Maximum number of processes of the user, over all containers. Explicit for the same reason as
+ * `MAX_OPEN_FILES`.
+ */
 const MAX_USER_PROCESSES = 32_768
 /** The engine keeps one log file of the output, and replaces it at this size. */
 const OUTPUT = { 'max-size': '5m', 'max-file': '1' } as const

@@ -17,7 +17,7 @@ import { type Engine, filters, read } from './engine.ts'
  * First and maximum back-off in milliseconds before the connection to the engine is opened again.
  */
 const RETRY = { first: 500, last: 10_000 } as const
-/** Maximum length of a line of events. */
+/** Maximum length in characters of an incomplete line of events. A longer line is truncated. */
 const MAX_LINE_LENGTH = 1024 * 1024
 
 interface FollowedWorker {

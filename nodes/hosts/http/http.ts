@@ -65,8 +65,8 @@ interface Followed {
 }
 
 /**
- * Creates a provider, or returns why it is unavailable. The service is not contacted before the
- * first request.
+ * Creates a provider, or returns why it is unavailable. The service is not contacted until a method
+ * of the provider is called.
  */
 export function createHttpProvider(
   options: HttpProviderOptions,

@@ -87,8 +87,9 @@ const run = (program: string, args: readonly string[]): Promise<string> =>
     child.once('close', (code) => done(code === 0 ? '' : text || `${program}: exit code ${code}`))
   })
 /**
- * Removes a tree. The programs of the system do not follow symbolic links, and handle trees whose
- * paths exceed the maximum length of a path. The functions of Node.js cannot handle such trees.
+ * Removes a folder and its contents with `rm`, which does not follow symbolic links and can remove
+ * trees whose paths exceed the maximum length of a path. The functions of Node.js cannot remove
+ * such trees.
  */
 async function removeTree(path: string): Promise<void> {
   if ((await run('rm', ['-rf', '--one-file-system', '--', path])) === '') return

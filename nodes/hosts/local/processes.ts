@@ -13,7 +13,7 @@ export interface ProcessId {
   readonly started: string
 }
 /**
- * Selects the processes with a text in their environment variables, and the processes of a user.
+ * A selection of processes: those with a text in their environment variables, and those of a user.
  */
 export interface Belonging {
   /** The text in the environment variables. */

@@ -239,7 +239,7 @@ export async function createLocalProvider(
     running.set(environment_id, one)
     try {
       await folders.write({ ...base, generation: launch.generation, supervisor: one.id })
-      // The end of the worker is noted after `watch`.
+      // The end of the worker is noted only after `watch`, so this line comes first.
       await note(environment_id, `worker ${launch.generation} started`)
     } finally {
       one.watch()

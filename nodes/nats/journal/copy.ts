@@ -25,15 +25,15 @@ interface ApiAnswer {
   readonly error?: { readonly code: number; readonly description: string }
 }
 
-/** Size of the chunks in which a snapshot is transferred. */
+/** Size in bytes of the chunks in which a snapshot is transferred. */
 const CHUNK_BYTES = 256 * 1024
 /** Maximum number of chunks in flight during a restore. */
 const MAX_IN_FLIGHT = 16
-/** Time in milliseconds in which the server must begin a snapshot or a restore. */
+/** Milliseconds within which the server must begin a snapshot or a restore. */
 const BEGIN_TIMEOUT_MS = 60_000
-/** Time in milliseconds in which the next chunk, or its acknowledgement, must arrive. */
+/** Milliseconds within which the next chunk, or its acknowledgement, must arrive. */
 const CHUNK_TIMEOUT_MS = 60_000
-/** Time in milliseconds in which a restored stream must become ready. */
+/** Milliseconds within which a restored stream must become ready. */
 const READY_TIMEOUT_MS = 600_000
 
 async function ask<T>(

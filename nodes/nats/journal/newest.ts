@@ -32,7 +32,10 @@ export const newest = (
   subject: string,
   timeout: number,
 ): Promise<Newest | undefined> => read(nats, stream, { last_by_subj: subject }, timeout)
-/** Returns the message with a sequence; undefined if it is missing. Parameters as for `newest`. */
+/**
+ * Returns the message with the given sequence; undefined if it is missing. Parameters as for
+ * `newest`.
+ */
 export const messageAt = (
   nats: Nats,
   stream: string,

@@ -12,7 +12,7 @@ const CHECK_EVERY_MS = 50
 export interface Limited {
   /** When the limit expires, in milliseconds on the clock of `performance.now()`. */
   readonly until: number
-  /** Set by `Overdue`. */
+  /** Key of the item in `Overdue`, which sets it. */
   number?: number
   /** Called once, when the limit expires or at `end`, unless the item was deleted first. */
   over(): void

@@ -21,7 +21,7 @@ export interface LogRetention {
   readonly bytes: number
   readonly batches: number
 }
-/** Lower bound of the limit, in bytes. */
+/** Minimum size in bytes to which the limit on the total size is halved. */
 const MIN_BYTES = 16 * 1_048_576
 
 /**

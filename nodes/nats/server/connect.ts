@@ -1,6 +1,6 @@
 /**
  * The process's single connection to NATS. It reconnects indefinitely. The modules that use it
- * recover from messages lost in the meantime. The server does not echo, because messages that this
+ * handle the loss of messages in the meantime. The server does not echo, because messages that this
  * process publishes reach its own listeners directly (bus.ts).
  */
 

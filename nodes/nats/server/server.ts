@@ -1,6 +1,6 @@
 /**
  * The embedded NATS server: a child process that stores its data in one folder and accepts only
- * clients that hold its credential (identity.ts). It runs in its own process group, so that Ctrl-C
+ * clients that have its credential (identity.ts). It runs in its own process group, so that Ctrl-C
  * reaches only the service, which then decides when the server stops.
  */
 import { type ChildProcess, spawn } from 'node:child_process'

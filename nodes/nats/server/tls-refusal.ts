@@ -1,9 +1,9 @@
 /**
  * Determines why a server ended a TLS connection immediately after the handshake. With TLS 1.3 a
  * client may consider the handshake complete before the server has checked the client's
- * certificate. The rejection follows as an alert (RFC 8446, appendix D.3), which the client library
- * drops. It then reports a timeout. This module connects once more and listens for the alert. It
- * sends no credentials.
+ * certificate. The rejection follows as an alert (RFC 8446, appendix D.3). The client library drops
+ * the alert, and later reports a timeout. This module connects once more and listens for the alert.
+ * It sends no credentials.
  */
 import { readFileSync } from 'node:fs'
 import { connect as connectTcp, type Socket } from 'node:net'

@@ -8,13 +8,16 @@ import { getOwn } from '../../../protocol/lookup.ts'
 export type Claims = Readonly<Record<string, unknown>>
 /** Maximum number of groups of a person. Further groups are ignored. */
 const MAX_GROUPS = 1000
-/** Maximum length of a group. Longer groups are ignored. */
+/** Maximum length of a group in characters. Longer groups are ignored. */
 const MAX_GROUP_LENGTH = 256
-/** Maximum length of a name. Longer names are truncated. */
+/** Maximum length of a name in characters. Longer names are truncated. */
 const MAX_NAME_LENGTH = 128
-/** Control and format characters could change how the text around an address is shown. */
+/**
+ * Pattern of accepted e-mail addresses. They contain no control or format characters, which could
+ * change how the surrounding text is displayed.
+ */
 const ADDRESS = /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u
-/** Maximum length of an email address in characters. */
+/** Maximum length of an e-mail address in characters. Longer addresses are ignored. */
 const MAX_ADDRESS_LENGTH = 254
 
 const record = (value: unknown): Claims | undefined =>

@@ -10,9 +10,9 @@ import { createPost } from '../post.ts'
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable'
 }
-/** Timeout of a request. */
+/** Timeout of a request in milliseconds. */
 const TIMEOUT_MS = 10_000
-/** Maximum size of a response body. */
+/** Maximum size of a response body in bytes. */
 const MAX_BYTES = 1_048_576
 
 type Fetch = (
