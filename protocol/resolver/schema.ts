@@ -17,7 +17,7 @@ export const resolverLimits = {
   url: 2048,
   token: 4096,
   timeout_ms: 30_000,
-  /** Ten years, in seconds. */
+  /** Maximum of both ages in seconds: ten years. */
   age_s: 315_360_000,
   origins: 20,
   /** Number of origins in a request, before duplicates are removed. */
