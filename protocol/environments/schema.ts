@@ -9,8 +9,8 @@ import { Closed, Tags, Timestamp } from '../common.ts'
 import { REPOSITORY_NAME, REPOSITORY_NAME_LENGTH } from '../repositories/name.ts'
 
 /**
- * Limits of environments. Lengths are in characters and times in milliseconds unless stated
- * otherwise.
+ * Limits of environments. `repositories` and `capabilities` are numbers of entries. Lengths are in
+ * characters and times in milliseconds unless stated otherwise.
  */
 export const environmentLimits = {
   name: 63,

@@ -12,7 +12,10 @@ import { Closed, Timestamp, timestamp } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 import { maskUrl, queryFault, type UrlParts } from '../masked-url.ts'
 
-/** Limits of the configuration. Lengths are in characters. */
+/**
+ * Limits of the configuration. Lengths are in characters. `origins`: maximum number of stored
+ * origins.
+ */
 export const resolverLimits = {
   url: 2048,
   token: 4096,
