@@ -155,8 +155,8 @@ export interface Actor<
     ) => Decision<E, I[N]['reply']>
   }
   /**
-   * The records that conditional commands change, in the form of the rows that read them, by the
-   * name of the command. Undefined if the record does not exist.
+   * For each conditional command, a function that returns the record that the command changes, in
+   * the form of the row that reads the record, or undefined if the record does not exist.
    */
   readonly records?: {
     readonly [N in keyof CommandsOf<T, K>]?: (

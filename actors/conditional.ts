@@ -6,10 +6,10 @@ import { getOwn } from '../protocol/lookup.ts'
 import type { AnyActor } from './actor.ts'
 
 /**
- * Refuses a command whose condition the record does not meet. A record that does not exist meets
- * none.
+ * Refuses a command if the record does not meet the command's condition. A record that does not
+ * exist meets no condition.
  * @param state the state before the command.
- * @throws Error if the actor has no record for the command.
+ * @throws Error if the actor does not define which record the command changes.
  */
 export function unmetCondition(
   { kind, records = {} }: Pick<AnyActor, 'kind' | 'records'>,

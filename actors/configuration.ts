@@ -181,7 +181,7 @@ export const hasName = (
   name: string,
   counts: (key: ApiKey) => boolean = () => true,
 ): boolean => Object.values(keys).some(({ key }) => key.name === name && counts(key))
-/** The event that creates a key. */
+/** Returns the event that creates a key. */
 export const madeOf = (
   key: ApiKey,
   { hash, derived }: KeyMaterial,
@@ -209,7 +209,7 @@ export const refuseUsedKey = (
       )
     : undefined
 
-/** Keys by the hash of their text, as gateways look them up. */
+/** Indexes keys by the hash of their text, because gateways look them up by this hash. */
 export const byHash = (keys: Keys): Record<string, ApiKey> =>
   Object.fromEntries(Object.values(keys).map(({ key, hash }) => [hash, key]))
 
@@ -235,8 +235,8 @@ export function sketchOf({
 /** Minimum milliseconds between two updates of the `last_used_at` of a key. */
 const TOUCH_INTERVAL_MS = 60_000
 /**
- * Records the last use of keys. Several gateways may report the same key within a minute. Only one
- * report is recorded.
+ * Records the last use of keys. If several gateways report the same key within a minute, only the
+ * first report is recorded.
  */
 export function keysLastUsed(
   { keys }: { readonly keys: Keys },
@@ -301,9 +301,9 @@ export const returningSecret =
 type Maps<M extends string, T> = { readonly [_ in M]: Record<string, T> }
 type Carries<F extends string, T> = { readonly id: string } & { readonly [_ in F]: T }
 /**
- * Reducers for the events of one kind of record.
- * @param map field of the state that holds the records.
- * @param field field of the events that holds the record or its patch.
+ * Returns the reducers for the events of one kind of record.
+ * @param map field of the state that contains the records.
+ * @param field field of the events that contains the record or its patch.
  */
 export const evolveRecord = <M extends string, F extends string>(map: M, field: F) => ({
   created: <T, S extends Maps<M, T>>(state: S, event: Carries<F, T>): S => {

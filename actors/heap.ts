@@ -73,7 +73,7 @@ export function removeAt<O, T>(heap: T[], index: number, order: Order<O, T>, own
   restoreOrder(heap, index, order, owner)
 }
 
-/** Yields the items in order without changing the heap. The first k cost O(k log k). */
+/** Yields the items in order without changing the heap. The first k items cost O(k log k). */
 export function* inOrder<O, T>(
   heap: readonly T[],
   order: Order<O, T>,

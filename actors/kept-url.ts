@@ -29,11 +29,11 @@ export function newUrl(field: string, url: string, sent: SentParts | undefined):
   const kept = keepUrl(url, sent, undefined)
   return 'fault' in kept ? refuseFields({ field, message: kept.fault, actual: maskUrl(url) }) : kept
 }
-/** The sealed values of a URL as a field of an event or a state. */
+/** Returns the sealed values of a URL as a field of an event or a state. */
 export const partsOf = ({ parts }: Partial<KeptUrl>): UrlParts =>
   parts ? { url_parts: parts } : {}
 /**
- * The sealed values of a URL after an event.
+ * Returns the sealed values of a URL after an event, as a field of the state.
  * @param set the new values. Null removes them, and undefined leaves them unchanged.
  */
 export const partsAfter = (

@@ -1,7 +1,7 @@
 /**
- * Measures a blueprint of many resources: the time of its plan, of its first apply, of an apply that
- * changes nothing, of one that changes a tenth of the resources, and of its deletion. `--size` sets
- * the number of resources.
+ * Measures a blueprint of many resources: the time of its plan, of its first apply, of an apply
+ * that changes nothing, of an apply that changes a tenth of the resources, and of its deletion.
+ * `--size` sets the number of resources.
  */
 import { startBaton } from './support/baton.ts'
 import { type Figures, inTurn, SYNCS, type Terms, withEachSync } from './support/measure.ts'

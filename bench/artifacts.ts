@@ -42,7 +42,7 @@ const SAMPLE_MS = 20
 
 interface Store extends Pick<Transfers, 'upload' | 'download' | 'remove'> {}
 
-/** Plain files in a folder, each with one fsync before it counts as stored. */
+/** Returns a store of plain files in a folder, with one fsync before a file counts as stored. */
 function plainFiles(folder: string): Store {
   let names = 0
   return {

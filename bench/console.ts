@@ -33,7 +33,7 @@ export const repeats = { standard: 1, quick: 1 }
 export const missing = missingChromium
 
 const EVENTS_PER_SECOND = 200
-/** Maximum milliseconds until the server has started, with the views of all runs. */
+/** Maximum milliseconds until the server has started and its views contain all runs. */
 const READY_TIMEOUT_MS = 600_000
 const amounts = (quick: boolean, seconds: number | undefined) =>
   quick

@@ -41,7 +41,10 @@ export async function bench(terms: Terms): Promise<string> {
   )
 }
 
-/** @throws StartFault if there is no such scenario. */
+/**
+ * Returns the load of the requested scenario; by default, of the scenario `runs`.
+ * @throws StartFault if there is no such scenario.
+ */
 function loadOf({ scenario = 'runs', quick, runs, say }: Terms, separate: boolean): Load {
   const known = scenarios[scenario]
   if (!known)

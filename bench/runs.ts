@@ -12,7 +12,7 @@ import { cell, ms, note, table, whole } from './support/table.ts'
 export const about =
   'One-step runs: throughput with 200 in flight, latency when idle; BullMQ, Restate, graphile-worker and DBOS beside it'
 
-/** The amount of work of one measurement, which is the same for every system. */
+/** Returns the amount of work of one measurement, which is the same for every system. */
 const amountOf = (quick: boolean): Amount =>
   quick
     ? { warm: 1000, count: 3000, idle: 200, concurrency: 200 }

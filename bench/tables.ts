@@ -85,8 +85,8 @@ async function rated(
 }
 
 /**
- * A query counts as fast after `answers` consecutive answers within `ms` milliseconds each. The
- * benchmark waits at most `within` milliseconds for this.
+ * The condition under which a query counts as fast: `answers` consecutive answers within `ms`
+ * milliseconds each. The benchmark waits at most `within` milliseconds for this.
  */
 const READY = { answers: 20, ms: 50, within: 300_000 } as const
 /**

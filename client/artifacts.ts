@@ -31,11 +31,11 @@ export interface PutOptions {
    */
   readonly lease?: string
   /**
-   * Idempotency key: a repeated upload with the same key returns the first artifact. Random if
-   * absent.
+   * Idempotency key; random if absent. A repeated upload with the same key returns the first
+   * artifact.
    */
   readonly idempotencyKey?: string
-  /** Receives the number of bytes sent so far. Restarts at 0 if the upload is repeated. */
+  /** Receives the number of bytes sent so far, which restarts at 0 if the upload is repeated. */
   readonly advanced?: (bytes: number) => void
   readonly signal?: AbortSignal
 }

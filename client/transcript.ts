@@ -29,7 +29,7 @@ export interface TranscriptSource {
 export interface FollowTranscript extends TranscriptSource {
   /** The transcript to continue; a new one by default. */
   readonly transcript?: Transcript
-  /** Continues after the session becomes idle. By default the iteration ends then. */
+  /** Whether to continue after the session has become idle; by default, the iteration ends. */
   readonly forever?: boolean
   /** Called with every new cursor, so that the caller can store it and continue from it later. */
   readonly onCursor?: (cursor: string) => void

@@ -1,8 +1,8 @@
 /**
  * Sends requests: addresses, credentials, retries. Invariant: a request is retried only if it
  * cannot take effect twice. GET, PUT, DELETE and POST requests are retried after a temporary
- * failure. All attempts of a POST request have the same `Idempotency-Key`. A PATCH request is never
- * retried.
+ * failure. All attempts of a POST request have the same `Idempotency-Key`. A PATCH request and a
+ * request with the condition `if_match` are never retried.
  */
 import { randomUUID } from 'node:crypto'
 import { type Row, routeOf } from '../protocol/contract.ts'
@@ -54,8 +54,8 @@ export class BatonError extends Error {
 /** HTTP statuses of responses after which a request may be repeated. */
 const RETRIED = new Set([429, 500, 502, 503, 504])
 /**
- * Milliseconds: `first` is the wait before the second attempt, doubled for each further one up to
- * `last`; `told` is the maximum wait that a `Retry-After` causes.
+ * Milliseconds: `first` is the wait before the second attempt, doubled before each later attempt up
+ * to `last`; `told` is the maximum wait that a `Retry-After` header can cause.
  */
 const WAIT = { first: 250, last: 4000, told: 60_000 } as const
 
@@ -239,8 +239,8 @@ export class Transport {
     return this.#options.tries ?? 4
   }
   /**
-   * Sends a request and reads the response. After a temporary failure, the request is repeated, at
-   * the next address unless the status is 429.
+   * Sends a request and reads the response. After a temporary failure, the request is repeated
+   * unless `once` is set. It is repeated at the next address unless the status is 429.
    * @param make creates the request of each attempt. Its exceptions propagate.
    * @param accepts whether a response is a success; by default, one with a 2xx status.
    * @throws BatonError if the service refuses the request or does not respond.
@@ -299,8 +299,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Returns why a stream's error response is worth a repeat. If the failure is not one of too many
- * requests, the repeat goes to the next gateway.
+ * Returns the reason to request a stream again after an error response. Unless the status is 429,
+ * also switches to the next address.
  * @throws BatonError for a 4xx status other than 429.
  */
 export async function reasonToRepeat(

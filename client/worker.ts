@@ -88,8 +88,8 @@ export class Worker {
     return this.#core.stop()
   }
   /**
-   * Signals running jobs to stop, and ends at once without reporting them. Their leases expire, so
-   * only jobs that may be repeated are executed again.
+   * Signals running jobs to stop, and ends immediately without reporting them. Their leases expire,
+   * so only jobs that may be repeated are executed again.
    */
   abandon(): Promise<WorkerEnd> {
     this.#core.abandon()

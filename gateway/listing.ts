@@ -1,6 +1,6 @@
 /**
  * Helpers for queries that a gateway answers itself: types of their handlers, access to the cached
- * directories, and pages. The queries themselves are in `queries/` and `commands/`.
+ * directories, and pagination. The queries themselves are in `queries/` and `commands/`.
  */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../protocol/access/directory.ts'
@@ -34,8 +34,8 @@ export const answer =
   (context) =>
     run(context, context.input as Input<Api[N]>)
 /**
- * Calls `use` with the cached directory of the organization. Returns its result, or the refusal of
- * the load.
+ * Calls `use` with the cached directory of the organization. Returns its result, or the refusal if
+ * the directory cannot be loaded.
  */
 export const organizationOf = <T>(
   { directory }: LocalContext,

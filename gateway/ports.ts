@@ -166,7 +166,7 @@ export interface World {
   onPreviewed(project: string, message: string, answer: () => Previewed | undefined): () => void
   /**
    * Reads the end of an environment's log from a host of its place. Returns undefined when no host
-   * answers, or when the environment is not on that host.
+   * answers, or when the host that answers does not have the environment.
    */
   environmentLogs(place: string, request: LogsRequest): Promise<LogsAnswer | undefined>
   /** Relays messages of terminals between gateways. */

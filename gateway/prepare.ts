@@ -165,7 +165,7 @@ const agentsThere: Prepare = async (edge, { project, body, caller }) => {
 /**
  * Wraps a preparation so that a repeat under an idempotency key returns the run of the first
  * request, even if the workflow has since been deleted. The run is looked up only when the
- * preparation refuses.
+ * preparation refuses for a reason that is not temporary.
  */
 const orRepeat =
   (prepared: Prepare): Prepare =>

@@ -149,7 +149,7 @@ program
       'It starts and removes a separate cluster and changes nothing else.',
   )
   .action(runChaosCommand)
-// A server does not need the client commands. Loading them takes a tenth of its start.
+// A server does not need the client commands. Loading them takes a tenth of its startup time.
 if (!SERVING.has(process.argv[2] ?? ''))
   (await import('../client/cli/commands.ts')).addClientCommands(program, process.env)
 oneLineErrors(program)

@@ -46,7 +46,7 @@ export interface Config {
   readonly metrics: { readonly status_only: boolean; readonly token?: string }
   /** Addresses of the NATS servers. If empty, this process starts a NATS server. */
   readonly nats: readonly string[]
-  /** Credentials, TLS, domain and prefix for those servers. */
+  /** Credentials, TLS, domain and prefix for the NATS servers. */
   readonly nats_access: Omit<Access, 'servers'>
   /** Path of the binary of the NATS server that this process starts. */
   readonly nats_server?: string
@@ -54,13 +54,14 @@ export interface Config {
   readonly nats_port: number
   readonly sync: string
   /**
-   * Maximum size of that server's store in bytes. If absent, the store may use most of the disk.
+   * Maximum size in bytes of the store of the NATS server that this process starts. If absent, the
+   * store may use most of the disk.
    */
   readonly nats_max_store?: number
   readonly roles: readonly Role[]
   readonly view_threads: boolean
   readonly root_key?: string
-  /** Which property of a list of runs contains its items: `items`, `data`, or both. */
+  /** The property of a list of runs that contains its items: `items`, `data`, or both. */
   readonly run_list: 'both' | 'items' | 'data'
   readonly brand: string
   readonly key_prefix: string

@@ -12,7 +12,7 @@ import type { Row } from '../protocol/contract.ts'
 
 const root = join(import.meta.dirname, '..')
 const text = readFileSync(join(root, 'docs/contract.md'), 'utf8')
-/** Titles of the tests that a file declares with a literal name. */
+/** Returns the titles of the tests that a file declares with a literal name. */
 const titlesOf = (file: string): string[] =>
   [...readFileSync(join(root, file), 'utf8').matchAll(/\btest\(\s*(['"`])(.+?)\1,/g)].map(
     ([, , title = '']) => title.replaceAll(/\\(.)/g, '$1'),

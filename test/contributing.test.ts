@@ -57,7 +57,7 @@ t.test('a file without a place, and too many lines, are found', async (t) => {
   t.equal(linesOutside(edits, places), 6)
 })
 
-/** The type checker, a Go program, takes the least processor time without collecting garbage. */
+/** The type checker, a Go program, uses the least processor time if it collects no garbage. */
 const env = { ...process.env, GOGC: 'off' }
 /**
  * Makes all additions in a copy of the program. Returns what the compiler prints, and what differs

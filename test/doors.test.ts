@@ -12,7 +12,7 @@ const doors: ReadonlySet<string> = new Set(['view', 'ask', 'command', 'everywher
 /** Methods of a promise that return a promise with the same result. */
 const passing: ReadonlySet<string> = new Set(['catch', 'finally'])
 
-/** The lines of a file that cast the answer of a call to one of `doors`. */
+/** Returns the lines of a file that cast the answer of a call to one of `doors`. */
 function castsIn(path: string, text: string): string[] {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
   const found: string[] = []
@@ -55,7 +55,9 @@ function isAnswer(node: ts.Expression): boolean {
     isAnswer(node.expression)
   )
 }
-/** The initial value of the constant with this name in the nearest scope that declares it. */
+/**
+ * Returns the initial value of the constant with this name in the nearest scope that declares it.
+ */
 function initializerOf(name: ts.Identifier): ts.Expression | undefined {
   for (let scope: ts.Node = name; !ts.isSourceFile(scope); scope = scope.parent) {
     // A parameter has no initial value, and shadows constants of outer functions.

@@ -71,7 +71,7 @@ export interface ViewDefinition<
    */
   readonly gathers?: readonly NoInfer<K>[]
   /**
-   * The statements that create the tables. A table `WITHOUT ROWID` must hold small rows: a row
+   * The statements that create the tables. A table `WITHOUT ROWID` must have small rows: a row
    * larger than about a quarter of a page spills to separate overflow pages
    * (https://www.sqlite.org/fileformat2.html, payload overflow).
    */

@@ -316,7 +316,7 @@ export class ViewFollower {
       }
     })
   }
-  /** Schedules a save of the view's file, or cancels the scheduled one. */
+  /** Schedules a save of the view's file, or cancels the scheduled save. */
   #saveLater(wanted: boolean): void {
     if (!wanted) {
       this.#cancelSave?.()

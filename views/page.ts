@@ -56,7 +56,7 @@ export function itemsThatFit<T>(
   )
   return end < 0 ? items : items.slice(0, end)
 }
-/** Columns that hold JSON of any length. */
+/** Columns that contain JSON of any length. */
 interface Sized {
   readonly record?: unknown
   readonly spec?: unknown

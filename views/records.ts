@@ -11,7 +11,7 @@ import { Kept, type Store } from './store.ts'
  */
 export interface RecordRow<T> {
   readonly project: number
-  /** When the record was created, in Unix milliseconds. */
+  /** The time at which the record was created, in Unix milliseconds. */
   readonly created_at: number
   readonly record: T | undefined
   stored: boolean

@@ -47,8 +47,8 @@ interface Node {
 const node = (): Node => ({ n: WHOLE, next: [], last: undefined })
 
 /**
- * Takes the place of a shape's number before a record that is stored whole. The record's label
- * comes after the record.
+ * The number that replaces the number of a shape before a record that is stored whole. The record's
+ * label comes after the record.
  */
 const WHOLE = 0
 /** Maximum number of nodes of the tree. Records with further shapes are stored whole. */

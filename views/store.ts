@@ -6,8 +6,8 @@
  *     position, it writes the changes in memory by `flush`.
  * S2. A batch ends with `keep`. If it fails before anything was written to the tables, it ends with
  *     `undo`, which reverts its changes in memory.
- * S3. After a rollback, `forget` must run, because cached records may hold changes that were rolled
- *     back.
+ * S3. After a rollback, `forget` must run, because cached records may contain changes that were
+ *     rolled back.
  */
 
 import type { Database, Statement } from 'better-sqlite3'
@@ -27,16 +27,16 @@ type Bound = Value | Uint8Array
 /** Options of a table's cache. */
 interface Keeping<V> {
   /**
-   * Maximum number of records that stay cached after a flush. If there are more, all that are
-   * written are dropped.
+   * Maximum number of records that stay cached after a flush. If there are more, all written
+   * records are dropped.
    */
   readonly most?: number
   /** Copies a value for `edit`. By default, the fields of the value itself are copied. */
   readonly copy?: (value: V) => V
   /**
    * Whether a value will probably change soon. A partial flush leaves such a value in memory, and
-   * every flush drops the other values from the cache. If absent, every flush writes all values,
-   * and written values stay cached.
+   * every flush drops the other values that it writes from the cache. If absent, every flush writes
+   * all values, and written values stay cached.
    */
   readonly changes?: (value: V, key: string) => boolean
 }
@@ -337,7 +337,7 @@ export class Store {
     this.changes.keep(current)
   }
   /**
-   * Reverts the changes of a batch that failed before anything was written. Numbers that it
+   * Reverts the changes of a batch that failed before anything was written. Numbers that the batch
    * assigned stay assigned.
    */
   undo(): void {

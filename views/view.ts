@@ -47,13 +47,11 @@ export interface ViewOptions {
   readonly organization?: () => string
 }
 
-/**
- * An envelope of the journal is missing, so the journal does not continue at the view's position.
- */
+/** The error for a missing envelope: the journal does not continue at the view's position. */
 class JournalHole extends Error {
   override readonly name = 'JournalHole'
 }
-/** The view was built from another journal, so it must be rebuilt. */
+/** The error for a view that was built from another journal. The view must be rebuilt. */
 export class JournalReplaced extends Error {
   override readonly name = 'JournalReplaced'
 }
@@ -103,7 +101,7 @@ export class View {
     return new View(file, options)
   }
 
-  /** Returns the last applied stream sequence; 0 if there is none. */
+  /** Returns the last applied stream sequence; 0 if no message was applied. */
   position(): number {
     return this.#position.sequence
   }
@@ -280,7 +278,7 @@ export class View {
   }
 
   /**
-   * Answers a query by name; `input` holds path and query parameters.
+   * Answers a query by name; `input` contains path and query parameters.
    * @returns the answer or the refusal of the query; `service_unavailable` if this release has no
    * such query.
    */

@@ -58,8 +58,8 @@ type Decided<N extends keyof Internal> = Decision<ArtifactEvent, Internal[N]['re
 const isPending = (state: State): state is Reserved & { readonly state: 'pending' } =>
   state?.state === 'pending'
 /**
- * Whether the upload ends at the artifact's own deadline. A session ends the upload of an
- * attachment.
+ * Whether the upload ends at the artifact's own deadline. The upload of an attachment does not,
+ * because its session ends it.
  */
 const isTimed = (state: State): state is Reserved & { readonly state: 'pending' } =>
   isPending(state) && !state.attachment

@@ -55,7 +55,7 @@ export function beginConversion(
   return { conversion, job: conversionJob(principal, cause) }
 }
 
-/** The outcome of a conversion whose errand has ended. */
+/** Returns the outcome of a conversion from the result of its errand. */
 export const conversionResult = ({
   outcome,
   result,

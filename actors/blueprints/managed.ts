@@ -132,7 +132,7 @@ export const asResource = (
     : null
 
 /**
- * Handlers of the commands that change only a binding.
+ * Returns the handlers of the commands that change only a binding.
  * @param exists whether the actor has the resource.
  */
 export const bindingArms = <S>(

@@ -4,7 +4,7 @@
  *
  * Invariants:
  * C1. Messages are numbered 1, 2, 3… without gaps, and a number is never used again.
- * C2. The state does not grow with the number of messages. It holds members, pinned messages,
+ * C2. The state does not grow with the number of messages. It contains members, pinned messages,
  *     bounded data about the latest threads, and the exchanges and confirmations in progress.
  * C3. A principal that may not see the channel gets the same replies as if the channel did not
  *     exist.

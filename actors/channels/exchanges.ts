@@ -35,11 +35,11 @@ export interface Calls {
 const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard}.${ERRANDS}` })
 
 /**
- * The agents that a message wakes. In a direct message, a message from a person wakes all agents.
- * In any other channel, such a message wakes the agents that it mentions and the agents of its
- * thread. A message from an agent wakes only agents that it mentions. A thread may have at most
- * `MAX_STREAK` consecutive messages from agents, including pending answers. Agents beyond this
- * limit are not woken.
+ * Returns the ids of the agents that a message wakes. In a direct message, a message from a person
+ * wakes all agents. In any other channel, such a message wakes the agents that it mentions and the
+ * agents of its thread. A message from an agent wakes only agents that it mentions. A thread may
+ * have at most `MAX_STREAK` consecutive messages from agents, including pending answers. Agents
+ * beyond this limit are not woken.
  */
 function wokenBy(
   { settings, members, streaks, talks }: OpenChannel,
@@ -61,7 +61,7 @@ function wokenBy(
     .filter((id) => mentioned.includes(id))
     .slice(0, Math.max(0, MAX_STREAK - (getOwn(streaks, reply_to) ?? 0) - 1 - coming))
 }
-/** Id of the root of the thread in which an answer is posted. */
+/** Returns the id of the root of the thread in which an answer is posted. */
 const threadOf = ({ root, message_id }: Wake): string => root ?? message_id
 
 /**
@@ -283,7 +283,7 @@ function answerOf(
   }
 }
 
-/** The input of a background job of the channel, for its executor. */
+/** Returns the input of a background job of the channel, for its executor. */
 export function errandOf(state: ChannelState, { job_id }: { readonly job_id: string }): Errand {
   const member_ids = getOwn(state.confirmations, job_id)
   if (member_ids && isOpen(state))
@@ -303,7 +303,7 @@ export function errandOf(state: ChannelState, { job_id }: { readonly job_id: str
     alone: kind === 'dm' && members.length === 2,
   }
 }
-/** Commands that cancel the background jobs of a deleted channel. */
+/** Returns the commands that cancel the background jobs of a deleted channel. */
 export const withdrawn = ({ talks, confirmations }: ChannelState, cause: Cause): Tell[] => {
   const job_ids = [
     ...Object.values(talks).map(({ exchange }) => exchange.job_id),

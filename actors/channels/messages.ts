@@ -51,7 +51,7 @@ function writable(state: ChannelState, { principal }: Cause): OpenChannel | Refu
   return state.settings.archived_at === undefined ? state : refuse('channel_archived')
 }
 
-/** The sender fields of a message that is attributed to an agent. */
+/** Returns the sender fields of a message that is attributed to an agent. */
 function attribution(
   brand: string,
   state: ChannelState,

@@ -56,7 +56,7 @@ export interface ChannelState {
 export type OpenChannel = ChannelState & { readonly settings: ChannelSettings }
 export const isOpen = (state: ChannelState): state is OpenChannel => state.settings !== undefined
 
-/** The state of a channel before it is opened. */
+/** Returns the state of a channel before it is opened. */
 export const initialChannel = (): ChannelState => ({
   holder: '',
   members: {},
@@ -68,7 +68,7 @@ export const initialChannel = (): ChannelState => ({
   streaks: {},
 })
 
-/** The API record of the channel. */
+/** Returns the API record of the channel. */
 export const recordOf = ({
   settings,
   members,
@@ -81,7 +81,7 @@ export const recordOf = ({
   ...(last_message_at !== undefined && { last_message_at }),
 })
 
-/** The record of a new member, which has read no messages yet. */
+/** Returns the record of a new member, which has read no messages yet. */
 export const newMember = (
   channel_id: string,
   { id, kind }: Person,
@@ -109,7 +109,7 @@ export const hasRoom = ({ members }: ChannelState, kind: Person['kind']): boolea
   (kind !== 'agent' ||
     Object.values(members).filter((member) => member.kind === 'agent').length < limits.agents)
 
-/** The key shared by all exchanges with one agent in one thread, or outside of threads. */
+/** Returns the key shared by all exchanges with one agent in one thread, or outside of threads. */
 export const talkKey = (agent_id: string, root: string | undefined): string =>
   `${agent_id} ${root ?? ''}`
 /** Sets a number in a map that keeps only the most recently set keys. Undefined removes the key. */

@@ -5,7 +5,7 @@
  * Invariants:
  * V1. At most one operation is requested at a time, and only its host may report its outcome.
  * V2. A job is admitted only while the environment is usable and not leased to another holder.
- * V3. If no worker connects within `wake_ms` after one is first needed, the waiting jobs fail,
+ * V3. If no worker connects within `wake_ms` after a worker is first needed, the waiting jobs fail,
  *     except passive jobs.
  * V4. Numbers of operations, workers and leases only increase, even when a destroyed environment is
  *     created again.
@@ -32,15 +32,18 @@ const MAX_BACKOFF_MS = 60_000
 
 const doubling = (first: number, times: number, longest: number): number =>
   Math.min(first * 2 ** Math.max(0, times), longest)
-/** Unix milliseconds of the next request for an operation that no host has claimed. */
+/**
+ * Returns the time of the next request for an operation that no host has claimed, in Unix
+ * milliseconds.
+ */
 const askAgainAt = ({ kind, asked, requests }: NonNullable<KeptEnvironment['operation']>): number =>
   asked + doubling(2000, requests - 1, kind === 'destroy' ? MAX_TEARDOWN_MS : MAX_REQUEST_MS)
 const startableAt = ({ worker: { since, failures } }: KeptEnvironment): number =>
   failures === 0 ? 0 : since + doubling(1000, failures - 1, MAX_BACKOFF_MS)
 
 /**
- * Unix milliseconds until which the policy retains the environment of a run; undefined without a
- * limit.
+ * Returns the time until which the policy retains the environment of a run, in Unix milliseconds.
+ * Returns undefined if the environment is not retained, or is retained without a limit.
  */
 const retainedUntil = (
   { record, retained_at }: KeptEnvironment,
@@ -349,7 +352,7 @@ export function advance(on: Draft): void {
   admit(on)
 }
 
-/** Unix milliseconds at which a rule may apply next without a command. */
+/** Returns the time at which a rule may apply next without a command, in Unix milliseconds. */
 export function deadline(state: KeptEnvironment, settings: Draft['settings']): number | undefined {
   const { record, operation, worker, heard, lease_until, teardown_at } = state
   if (record.status === 'destroyed') return undefined

@@ -56,7 +56,7 @@ export function newEnvironment(
   }
 }
 
-/** The event that creates the environment of a run, an agent or a loop. */
+/** Returns the event that creates the environment of a run, an agent or a loop. */
 export function createBound(
   binding: EnvironmentBinding,
   { default_provider, aliases }: Pick<EnvironmentSettings, 'default_provider' | 'aliases'>,

@@ -43,7 +43,7 @@ interface Extra {
 }
 type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
 
-/** Returns one command for each queue that holds some of the jobs. */
+/** Returns one command for each queue that contains some of the jobs. */
 function toQueues(
   jobs: readonly PinnedJob[],
   name: string,

@@ -194,7 +194,7 @@ export function apply(
   return arm(change ? { ...state, record: patch(state.record, change) } : state, event, at)
 }
 
-/** The record as clients see it. */
+/** Returns the record as clients see it. */
 export const shown = ({ record, jobs, worker }: KeptEnvironment): Environment => ({
   ...record,
   worker_state: worker.state,

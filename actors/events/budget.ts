@@ -46,7 +46,7 @@ export interface Budget {
   /** Unix milliseconds at which the current window began. */
   since: number
 }
-/** The budget of a project in which no trigger has fired. */
+/** Returns the budget of a project in which no trigger has fired. */
 export const initialBudget = (): Budget => ({ trees: {}, older: {}, count: 0, loops: {}, since: 0 })
 
 const startedFor = (

@@ -18,8 +18,8 @@ const wants = (pattern: string, event_type: string): boolean =>
   (pattern.endsWith('.*') ? event_type.startsWith(pattern.slice(0, -1)) : pattern === event_type)
 
 /**
- * Ids of the webhooks that receive an event; none for events that are internal to the service. A
- * project has few webhooks, so all of them are checked.
+ * Returns the ids of the webhooks that receive an event. No webhook receives an event that is
+ * internal to the service. A project has few webhooks, so all of them are checked.
  */
 export function hooksFor({ hooks }: SourcesState, event_type: string): string[] {
   const ids: string[] = []

@@ -1,8 +1,8 @@
 /**
  * An index of the triggers and waits of a project, so that an event is compared only with listeners
  * that could match. Listeners are found by type or by the prefix of a pattern, then by the source
- * or by one value that a listener requires. The index is derived from the state and held next to
- * it, with compiled conditions. Webhooks are not indexed (hooks.ts).
+ * or by one value that a listener requires. The index is derived from the state but is not part of
+ * it. It also contains the compiled conditions. Webhooks are not indexed (hooks.ts).
  *
  * Invariants:
  * L1. The result is the same as if `fits` (protocol/events/matching.ts) were evaluated for every
@@ -53,7 +53,10 @@ export interface Matched {
   readonly faulty: Record<string, string>
 }
 
-/** The value that a listener requires at a path. Events with another value cannot match. */
+/**
+ * Returns a path at which the listener requires a certain value, and the value. Events with another
+ * value at the path cannot match. Returns undefined if there is no such path.
+ */
 function guardOf({
   match = {},
   condition,
@@ -209,7 +212,7 @@ function holds(condition: Condition, document: Document, id: string, { faulty }:
 }
 
 const known = new WeakMap<SourcesState, Listeners>()
-/** The index of a state, built on first use. */
+/** Returns the index of a state. The index is built on first use. */
 export function listenersOf(state: SourcesState): Listeners {
   const found = known.get(state) ?? new Listeners(state)
   known.set(state, found)

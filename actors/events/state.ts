@@ -22,7 +22,7 @@ import { type Budget, initialBudget } from './budget.ts'
 
 /** Maximum number of keys in a generation. */
 const MAX_KEYS = 30_000
-/** Maximum age of a generation. */
+/** Maximum age of a generation in milliseconds. */
 const DAY_MS = 24 * 3_600_000
 
 /**
@@ -56,7 +56,7 @@ export interface SourcesState {
   readonly budget: Budget
 }
 
-/** The state of a matcher before its first command. */
+/** Returns the state of a matcher before its first command. */
 export const initialSources = (): SourcesState => ({
   loops: {},
   waits: {},
@@ -68,7 +68,10 @@ export const initialSources = (): SourcesState => ({
 
 /** Prefixes a key, so that it never equals an inherited property of an object. */
 const placeOf = (key: string): string => `:${key}`
-/** The id of the event that was published under a key; undefined if the key is not stored. */
+/**
+ * Returns the id of the event that was published under a key, or undefined if the key is not
+ * stored.
+ */
 export const publishedBy = ({ keys }: SourcesState, key: string): string | undefined =>
   getOwn(keys.young, placeOf(key)) ?? getOwn(keys.old, placeOf(key))
 

@@ -103,7 +103,7 @@ export function ask(
   }
 }
 
-/** The data that a run receives about an interaction that a client created for it. */
+/** Returns the data that a run receives about an interaction that a client created for the run. */
 const announced = ({
   id,
   kind,
@@ -210,7 +210,7 @@ function consumerOf({ consumer }: Create, run: Consumer['run']): Consumer {
   return typeof consumer === 'object' ? consumer : { kind: consumer ?? 'none' }
 }
 
-/** Field errors for a subject or references of a kind that is not allowed. */
+/** Returns the field errors for a subject or references of a kind that is not allowed. */
 function foreign({ subject, references = [] }: Interaction, brand: string): FieldError[] {
   const expected = ['external_url', `${brand.toLowerCase()}_entity`]
   const all = [

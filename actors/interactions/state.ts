@@ -50,7 +50,7 @@ export interface InteractionState {
   readonly invalid?: true
 }
 
-/** The state of a new interaction. */
+/** Returns the state of a new interaction. */
 export const opened = (
   _: InteractionState | null,
   event: Extract<InteractionEvent, { type: 'interaction.created' }>,
@@ -89,15 +89,16 @@ export const isOpen = (state: InteractionState | null): state is InteractionStat
   state !== null && !state.deleted && !isSettled(state)
 
 /**
- * Unix milliseconds at which the interaction expires; undefined if it never expires or has ended.
+ * Returns the time at which the interaction expires, in Unix milliseconds. Returns undefined if the
+ * interaction never expires or has ended.
  */
 export const expiry = (state: InteractionState | null): number | undefined =>
   isOpen(state) && state.record.expires_at !== undefined
     ? parseTimestamp(state.record.expires_at)
     : undefined
 /**
- * The status at a time in Unix milliseconds. After its expiry an open interaction counts as
- * expired, even before the event that records the expiry.
+ * Returns the status at a time in Unix milliseconds. An open interaction counts as expired from its
+ * expiry time on, even before the event that records the expiry.
  */
 export const statusAt = (state: InteractionState, at: number): Interaction['status'] =>
   (expiry(state) ?? Infinity) <= at ? 'expired' : state.record.status

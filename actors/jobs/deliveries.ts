@@ -20,10 +20,10 @@ import { find, type QueueState } from './state.ts'
 type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.cancelled' }>
 type Reactions = NonNullable<Actor<unknown, QueueEvent, Record<never, never>, 'queue'>['react']>
 
-/** The queue name in the id of a queue actor, `<shard>.<name>`. */
+/** Returns the queue name in the id of a queue actor, `<shard>.<name>`. */
 export const nameOf = ({ id }: { readonly id: string }): string => id.slice(id.indexOf('.') + 1)
 
-/** A leased job in the form that workers receive. */
+/** Returns a leased job in the form that workers receive. */
 const claimedJob = (
   header: JobHeader,
   { token, attempt }: LeaseGrant,

@@ -46,7 +46,7 @@ export const reasons = {
   undelivered: 'undelivered',
 } as const
 
-/** Number of the attempt under the lease or, without a lease, of the last attempt. */
+/** Returns the number of the attempt under the lease or, without a lease, of the last attempt. */
 const attemptOf = (held: Held) => held.lease?.attempt ?? held.last?.attempt ?? attemptsOf(held)
 const workerOf = (held: Held) => held.lease?.instance ?? held.last?.instance
 const faultOf = ({ error_type, error_message }: Fault): Fault => ({

@@ -89,14 +89,15 @@ export const initialQueue = (): QueueState => ({
 export const find = (state: QueueState, id: string): Held | undefined =>
   Object.hasOwn(state.jobs, id) ? state.jobs[id] : undefined
 /**
- * Number of attempts that count, that is, failures and losses. The next claim gets the next number.
+ * Returns the number of attempts that count, that is, failures and losses. The next claim gets the
+ * next number.
  */
 export const attemptsOf = (held: Held): number => held.failures + held.losses
 
 /**
- * Unix milliseconds of the job's next deadline. For a resting job: the end of its pause. For a
- * leased job: the expiry of its lease, or the time limit of a requested cancellation, whichever is
- * earlier.
+ * Returns the job's next deadline in Unix milliseconds. For a resting job: the end of its pause.
+ * For a leased job: the expiry of its lease, or the time limit of a requested cancellation,
+ * whichever is earlier.
  */
 export const dueAt = (held: Held): number =>
   held.rest ?? Math.min(held.lease?.expires_at ?? Infinity, held.cancel?.until ?? Infinity)

@@ -30,8 +30,8 @@ export interface Level {
 }
 
 /**
- * Name of a fairness key in a ring. The prefix is needed because a key may be any string, but a
- * ring accepts neither an empty name nor `__proto__`.
+ * Returns the name of a fairness key in a ring. The prefix is needed because a key may be any
+ * string, but a ring accepts neither an empty name nor `__proto__`.
  */
 const nameOf = (header: JobHeader): string => `:${header.fairness_key}`
 const byAge: Order<QueueState, string> = {
@@ -46,7 +46,7 @@ const byAge: Order<QueueState, string> = {
   },
 }
 
-/** Index of the level of a priority, or the index at which to insert it. */
+/** Returns the index of the level of a priority, or the index at which to insert a new level. */
 function levelAt({ levels }: QueueState, priority: number): number {
   let [low, high] = [0, levels.length]
   while (low < high) {

@@ -22,7 +22,7 @@ import { type LoopState, triggersOf } from './state.ts'
 
 /** Maximum number of active runs of one loop, regardless of its settings. */
 const MAX_ACTIVE = 5000
-/** Maximum number of waiting runs of one loop. */
+/** Maximum number of waiting runs of one loop. Recovered runs may exceed the maximum. */
 const MAX_WAITING = 1000
 /** Maximum number of waiting runs that one commit admits. */
 const MAX_ADMITTED = 10
@@ -30,7 +30,8 @@ const MAX_ADMITTED = 10
 const MAX_DISPLACED = 50
 
 /**
- * The rule of a trigger: the limit on its active runs, and the policy for a run beyond the limit.
+ * Returns the rule of a trigger: the limit on its active runs, and the policy for a run beyond the
+ * limit.
  */
 export function ruleOf({
   concurrency_policy,

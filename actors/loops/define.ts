@@ -78,7 +78,10 @@ function unreserved(
       )
     : undefined
 }
-/** The sealed secrets after a change. Secrets of removed triggers are dropped. */
+/**
+ * Returns the sealed secrets after a change, without the secrets of removed triggers. Returns
+ * undefined if the request does not change the secrets.
+ */
 function secretsOf(
   given: Saving['secrets'],
   before: LoopState['secrets'],
@@ -100,7 +103,7 @@ export function create(
   cause: Cause,
 ): Decision<LoopEvent, Loop> {
   if (isExisting(state)) return { events: [], reply: state.record }
-  // A deleted loop stays deleted. A new one needs another id.
+  // A deleted loop stays deleted. A new loop needs another id.
   if (state.deleted) return refuse('conflict')
   const status = input.status ?? (hasSteps(input) ? 'active' : 'draft')
   const faults = [

@@ -6,7 +6,7 @@
  * Invariants:
  * F1. No run starts for an event of a private session that the loop's last editor may not read. An
  *     unknown editor has no access.
- * F2. The state holds a firing without its payload, until its errand has ended.
+ * F2. The state contains a firing without its payload until its errand has ended.
  */
 import { ERRANDS, type Errand, errandJob } from '../../protocol/errand.ts'
 import type { Firing } from '../../protocol/events/sources.ts'
@@ -20,8 +20,9 @@ import { isExisting, type LoopState } from './state.ts'
 const MAX_HELD = 1000
 
 /**
- * The principal that last changed the loop or, if it was never changed, that created it. Unknown
- * for a loop whose last change was made under an earlier release.
+ * Returns the id of the principal that last changed the loop or, if the loop was never changed,
+ * that created it. Returns undefined if the last change was made under an earlier release, which
+ * did not store the principal.
  */
 function editorOf(state: LoopState): string | undefined {
   if (!isExisting(state)) return undefined
@@ -81,7 +82,7 @@ export const firingSettled = (
     ? { ...nothing, events: [{ type: 'firing.ended', job_id }] }
     : nothing
 
-/** The errand of a job of the loop, for its executor. */
+/** Returns the errand of a job of the loop, for its executor. */
 export function errandOf(state: LoopState, { job_id }: { readonly job_id: string }): Errand {
   const firing = getOwn(state.firings ?? {}, job_id)
   return firing && isExisting(state)

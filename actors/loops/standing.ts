@@ -9,8 +9,8 @@ import { actionsNamed } from '../../protocol/workflows/spec.ts'
 import { isExisting, type LoopState } from './state.ts'
 
 /**
- * Names of the actions that runs of the loop can call, directly or in workflows that the loop
- * references. Empty while the loop is not active.
+ * Returns the names of the actions that runs of the loop can call, directly or in workflows that
+ * the loop references. The list is empty while the loop is not active.
  */
 function actionsOf(state: LoopState): readonly string[] {
   if (!isExisting(state) || state.record.status !== 'active') return []
@@ -49,7 +49,7 @@ export function standingEvents(
   ]
 }
 
-/** The current summary, for the gateway that saved the loop. */
+/** Returns the current summary, for the gateway that saved the loop. */
 export const standingOf = (
   state: LoopState,
   { loop_id }: { readonly loop_id: string },

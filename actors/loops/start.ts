@@ -196,7 +196,7 @@ const extended = ({ root, loops }: Chain, loop_id: string): Chain => ({
   root,
   loops: [...loops, loop_id].slice(-MAX_CHAIN_LOOPS),
 })
-/** The causal chain of the run that an event starts in this loop. */
+/** Returns the causal chain of the run that an event starts in this loop. */
 const chainOf = ({ id, chain = { root: id, loops: [] } }: SourceEvent, loop_id: string): Chain =>
   extended(chain, loop_id)
 

@@ -3,8 +3,8 @@
  * the other files of this folder.
  *
  * Invariants:
- * L1. `active` holds the runs that were admitted and have not reported their end; `line` holds the
- *     waiting runs in order of arrival. A run is in at most one of the two.
+ * L1. `active` contains the runs that were admitted and have not reported their end; `line`
+ *     contains the waiting runs in order of arrival. A run is in at most one of the two.
  * L2. The state does not grow with the number of ended runs. It stores only the number of
  *     consecutive failures, the spending of one day, and the latest firings.
  */
@@ -80,7 +80,7 @@ export interface LoopState {
 /** A loop that was created and not deleted. */
 export type ExistingLoop = LoopState & { readonly record: Loop }
 
-/** The state of a loop before it is created. */
+/** Returns the state of a loop before it is created. */
 export const initialLoop = (): LoopState => ({
   version: { id: '', number: 0 },
   definitions: {},
@@ -106,7 +106,7 @@ const DAY_MS = 86_400_000
 /** Length in milliseconds of the windows in which spending is summed. */
 export const WINDOW_MS = 300_000
 
-/** Amount that runs spent within the last day, in thousandths of a credit. */
+/** Returns the amount that runs spent within the last day, in thousandths of a credit. */
 export const spentToday = ({ spent }: LoopState, now: number): number =>
   spent.reduce((sum, [at, milli]) => (at + DAY_MS > now ? sum + milli : sum), 0)
 
@@ -116,7 +116,7 @@ export interface KnownTrigger {
   readonly key: string
   readonly trigger: Trigger
 }
-/** The triggers of a loop with their ids and keys. */
+/** Returns the triggers of a loop with their ids and keys. */
 export const triggersOf = (
   { triggers = [] }: Pick<Loop, 'triggers'>,
   ids: LoopState['trigger_ids'],
@@ -275,7 +275,10 @@ export const evolveLoop: Evolve = {
   'firing.dropped': same,
 }
 
-/** Unix milliseconds of the next wake: a schedule is due, or work was left to a later commit. */
+/**
+ * Returns the time of the next wake in Unix milliseconds, when a schedule is due or work that was
+ * left to a later commit continues. Returns undefined if no wake is needed.
+ */
 export function deadline(state: LoopState): number | undefined {
   const first = Object.values(state.clocks).reduce(
     (least, { next }) => Math.min(least, next),

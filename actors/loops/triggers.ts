@@ -36,7 +36,7 @@ export function materialize(
   return { ...(triggers && { triggers: made }), trigger_ids: Object.fromEntries(ids) }
 }
 
-/** Trigger ids by the handles of HTTP triggers. */
+/** Returns the ids of a loop's HTTP triggers, by handle. */
 export const handlesOf = (
   loop: Pick<Loop, 'triggers'> | undefined,
   ids: LoopState['trigger_ids'],

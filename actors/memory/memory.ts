@@ -4,8 +4,8 @@
  * Invariants:
  * M1. A key identifies at most one entry, whose version grows by one with every change, including
  *     its deletion.
- * M2. The state holds the fields that decisions need (keys, versions, importance), never content.
- *     Content is in the journal and in views.
+ * M2. The state contains the fields that decisions need (keys, versions, importance), but never
+ *     content. Content is in the journal and in views.
  * M3. There are at most `memoryLimits.entries` entries that are not pinned. The least important
  *     entries are evicted first, and among equals the least recently changed.
  */

@@ -79,7 +79,10 @@ const another = (
   value === undefined
     ? undefined
     : Object.values(agents).find((agent) => agent.id !== self && agent[field] === value)
-/** Id of the deleted agent that had this external reference. */
+/**
+ * Returns the id of the deleted agent that had this external reference, or undefined if there is
+ * none.
+ */
 const formerly = ({ retired }: ProjectState, external_ref: string): string | undefined =>
   Object.entries(retired).find(([, ref]) => ref === external_ref)?.[0]
 function taken(
@@ -107,8 +110,8 @@ function taken(
 
 /**
  * Adopts an existing agent with the requested external reference: the reply is that agent, and
- * nothing is written. Returns undefined when no agent ever had the reference. A deleted agent or
- * another name is a conflict.
+ * nothing is written. Returns undefined if no agent ever had the reference. Refuses with
+ * `external_identity_conflict` if the agent was deleted or has another name.
  */
 function adopt(
   state: ProjectState,

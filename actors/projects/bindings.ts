@@ -26,7 +26,7 @@ const sameAccount = (
   a: Pick<MessagingBinding, 'provider' | 'integration_id'>,
   b: Pick<MessagingBinding, 'provider' | 'integration_id'>,
 ): boolean => a.provider === b.provider && a.integration_id === b.integration_id
-/** The bindings of an agent, oldest first. */
+/** Returns the bindings of an agent, oldest first, or undefined if there is no such agent. */
 export const bindingsOf = (
   { agents, bindings }: ProjectState,
   { id }: { readonly id: string },
@@ -35,7 +35,7 @@ export const bindingsOf = (
     items: Object.values(bindings).filter((binding) => binding.agent_id === id),
   }
 
-/** The replacement of a binding and its event; no event if nothing changed. */
+/** Returns the replacement of a binding and its event. There is no event if nothing changed. */
 function replaced(
   before: MessagingBinding,
   wish: MessagingBinding,

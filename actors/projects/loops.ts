@@ -61,7 +61,7 @@ export function endProject(
   }
 }
 
-/** Ids of the loops whose runs can call an action. */
+/** Returns the ids of the loops whose runs can call an action. */
 export const callersOf = ({ loops }: ProjectState, action: string): string[] =>
   Object.keys(loops).filter((id) => loops[id]?.actions.includes(action))
 

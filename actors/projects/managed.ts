@@ -52,7 +52,10 @@ type ProjectType = keyof typeof recordOf
 const projectTypes = Object.keys(recordOf) as ProjectType[]
 const isProjectType = (type: ResourceTypeName): type is ProjectType => Object.hasOwn(recordOf, type)
 const bindingOf = ({ managed }: ProjectState, id: string) => getOwn(managed, id)
-/** @param idIn returns the id of the resource that a command addresses. */
+/**
+ * Returns how the project finds its resources of one type.
+ * @param idIn returns the id of the resource that a command addresses; by default, `id`.
+ */
 const resource = (
   type: ProjectType & Prefix,
   idIn: (state: ProjectState, input: Input) => unknown = (_, { id }) => id,
@@ -62,7 +65,7 @@ const resource = (
   find: (state, input) => recordOf[type](state, text(idIn(state, input))),
   binding: bindingOf,
 })
-/** The types of resources whose records the project holds. */
+/** The types of resources whose records the project stores. */
 export const projectResources = {
   action: resource(
     'action',
@@ -110,7 +113,7 @@ export function projectResourcesOf(
     }
   return [...found.values()]
 }
-/** The ids of all resources that the project holds and that a blueprint can describe. */
+/** Returns the ids of all resources that the project stores and that a blueprint can describe. */
 export const projectResourceIds = (state: ProjectState): string[] =>
   projectTypes.flatMap((type) => idsOf(state, type))
 

@@ -87,12 +87,12 @@ export const evolveHosts = {
   },
 }
 
-/** All hosts sorted by name, without their secrets. */
+/** Returns all hosts sorted by name, without their secrets. */
 export const hostList = ({ repository_hosts: all }: ProjectState): RepositoryHost[] =>
   Object.values(all)
     .map(({ host }) => host)
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-/** The host with its sealed secrets, or null. */
+/** Returns the host with its sealed secrets, or null if there is no such host. */
 export const hostOf = (
   { repository_hosts: all }: ProjectState,
   { name }: { readonly name: string },

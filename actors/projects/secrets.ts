@@ -100,7 +100,7 @@ export const evolveSecrets = {
   },
 }
 
-/** All secrets sorted by name, without their values. */
+/** Returns all secrets sorted by name, without their values. */
 export const secretList = ({ secrets: all }: ProjectState): Secret[] =>
   Object.values(all)
     .map(({ secret }) => secret)

@@ -74,7 +74,7 @@ export interface ProjectOptions extends AccessLimits {
   readonly brand: string
 }
 
-/** The state of a project without any configuration. */
+/** Returns the state of a project without any configuration. */
 export const initialProject = (): ProjectState => ({
   workflows: {},
   keys: {},
@@ -99,7 +99,7 @@ export const initialProject = (): ProjectState => ({
 })
 
 /**
- * The data of a project that gateways and executors hold in memory.
+ * Returns the data of a project that gateways and executors hold in memory.
  * @param id id of the project, which its state does not contain.
  */
 export function directoryOf(
@@ -145,7 +145,7 @@ export function directoryOf(
   }
 }
 
-/** The latest version of a workflow; undefined if it does not exist. */
+/** Returns the latest version of a workflow, or undefined if the workflow does not exist. */
 export function definitionOf(
   { workflows }: ProjectState,
   { id }: { readonly id: string },
@@ -154,14 +154,17 @@ export function definitionOf(
   return kept && { id, version: kept.workflow.latest_version, spec: kept.spec }
 }
 
-/** Returns the action with a name; undefined if the project has none with this name. */
+/** Returns the action with this name, or undefined if the project has no such action. */
 export const actionNamed = ({ actions }: ProjectState, name: string): KeptAction | undefined =>
   Object.values(actions).find(({ action }) => action.name === name)
 
 interface OfId {
   readonly id: string
 }
-/** The records that conditional commands change, by command, as the rows that read them reply. */
+/**
+ * Returns, for each conditional command, the function that returns the record that the command
+ * changes, in the form of the row that reads the record.
+ */
 export const recordsOf = ({ brand }: ProjectOptions) => ({
   'workflow.update': ({ workflows }: ProjectState, { id }: OfId) => {
     const kept = getOwn(workflows, id)

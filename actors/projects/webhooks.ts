@@ -268,7 +268,7 @@ export const evolveWebhooks = {
   },
 }
 
-/** A webhook with its sealed secret; null if it does not exist. */
+/** Returns a webhook with its sealed secret, or null if there is no such webhook. */
 export const webhookOf = (
   { webhooks: all }: ProjectState,
   { webhook_id }: { readonly webhook_id: string },

@@ -3,7 +3,7 @@
  *
  * Invariants: handles are unique in the project, and in the organization through claims. A version
  * never changes. Each request with a spec creates the next version, even when the spec equals the
- * last one.
+ * previous spec.
  */
 
 import { timestamp } from '../../protocol/common.ts'

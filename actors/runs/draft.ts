@@ -95,7 +95,7 @@ function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefi
     : { engine: place as Patch<Engine> }
 }
 
-/** The time of the decision as RFC 3339. */
+/** Returns the time of the decision as an RFC 3339 timestamp. */
 export const now = (on: Draft): string => timestamp(on.cause.at)
 
 /** Returns the progress of the current branch, or of the run itself. */
@@ -103,8 +103,8 @@ export const placeOf = ({ state, at }: Draft): Place =>
   at === undefined ? state.engine : (branchAt(state, at) ?? state.engine)
 
 /**
- * The current step, with its key and, once it has been reached, its record; undefined after the
- * last step.
+ * Returns the current step with its key and, once the step has been reached, its record. Returns
+ * undefined after the last step.
  */
 export function current(
   on: Draft,
@@ -208,7 +208,8 @@ export const tellLoop = <N extends 'run.left' | 'run.returns' | 'run.spent'>(
 
 const recordOf = (state: RunState): Run => shownRun(state.record)
 /**
- * The finished decision. Its reply is the record after the command and its tells have been decided.
+ * Returns the finished decision. Its reply is the record after the command and its tells have been
+ * decided.
  */
 export const decided = (on: Draft): Decided<RunEvent, Run> => ({
   events: on.events,
@@ -216,7 +217,7 @@ export const decided = (on: Draft): Decided<RunEvent, Run> => ({
   tells: on.tells,
   next: on.state,
 })
-/** The finished decision of a command without a reply. */
+/** Returns the finished decision of a command without a reply. */
 export const silently = (on: Draft): Decided<RunEvent, undefined> => ({
   events: on.events,
   reply: undefined,

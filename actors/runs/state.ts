@@ -187,7 +187,7 @@ export interface Engine extends Place {
   readonly aside?: number
   /** Bytes of large outputs, by step key (engine/retained.ts). */
   readonly sizes?: Readonly<Record<string, number>>
-  /** 1, plus one for every recovery. */
+  /** Number of the run's attempt: 1, plus one for every recovery. */
   readonly attempt: number
   /** Unix milliseconds of the run's deadline, set by its time limit or by a recovery. */
   readonly wall_deadline?: number
@@ -232,7 +232,10 @@ export interface Engine extends Place {
   readonly more_at?: number
   /** Ids of the most recently delivered source events, to detect repeats. */
   readonly delivered?: readonly string[]
-  /** Present while the run waits for its loop to let it start, or continue after a recovery. */
+  /**
+   * Present while the run waits for its loop's permission to start, or to continue after a
+   * recovery.
+   */
   readonly held?: 'start' | 'resume' | 'retry'
   readonly trigger_id?: string
   /** Ids of the most recently recorded usages, to detect repeats. */
@@ -309,7 +312,10 @@ export const isAsked = (wait: Wait | undefined): boolean =>
 /** Converts a note to the form stored in an event. */
 export const note = (content: Note): JsonObject => ({ ...content })
 
-/** The key under which a signal's idempotency key is stored: each signal name has separate keys. */
+/**
+ * Returns the key under which a signal's idempotency key is stored. Each signal name has separate
+ * keys.
+ */
 export const signalKey = (name: string, key: string): string => `${name} ${key}`
 
 /** Creates the state of a run from its first event. */
@@ -357,7 +363,7 @@ export function apply(state: RunState | null, event: RunEvent): RunState {
     applyBranches(next, state, event, note)
   return next
 }
-/** The key of a step: its id, else its index as a string. */
+/** Returns the key of a step: its id, else its index as a string. */
 export const keyOf = (step: Step, index: number): string => step.id ?? String(index)
 /** Returns an active branch by its key. */
 export const branchAt = ({ branches = [] }: RunState, at: string): Branch | undefined =>

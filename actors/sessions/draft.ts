@@ -62,9 +62,9 @@ export function emit(on: Draft, event: SessionEvent): void {
     evolve[event.type] as (state: SessionState, event: SessionEvent, at: number) => SessionState
   )(on.state, event, on.cause.at) as Live
 }
-/** The time of the decision as RFC 3339. */
+/** Returns the time of the decision as an RFC 3339 timestamp. */
 export const now = ({ cause }: Draft): string => timestamp(cause.at)
-/** The turn with this id, unless it has ended. */
+/** Returns the turn with this id, or undefined if it has ended. */
 export const turnOf = ({ state }: Draft, id: string): Turn | undefined => state.turns[id]
 export const tell = (
   on: Draft,
@@ -166,14 +166,14 @@ export function write(on: Draft, row: Row): TranscriptMessage {
  */
 const DEEP = MAX_CHAIN_DEPTH + 1
 /**
- * Depth of the source events of a turn's messages and questions: the number of runs in the causal
- * chain that led to the turn, or `DEEP` for a turn that a run owns.
+ * Returns the depth of the source events of a turn's messages and questions: the number of runs in
+ * the causal chain that led to the turn, or `DEEP` for a turn that a run owns.
  */
 export const depthOf = ({ work: { depth, owner } }: Turn): number =>
   depth ?? (owner === 'run' ? DEEP : 0)
 /**
- * The data for the source event of a row; empty for a row that is not published. Only rows with the
- * role `user` or `assistant` are published.
+ * Returns the data for the source event of a row, or an empty object for a row that is not
+ * published. Only rows with the role `user` or `assistant` are published.
  */
 function saidIn(
   { state, change: changed }: Draft,
@@ -234,7 +234,7 @@ export function patchCall(on: Draft, turn_id: string, index: number, change: Blo
 
 /**
  * Emits the collected changes to the session's record, with its next version. Emits nothing if
- * there are none and no turn has changed.
+ * there are no changes and no turn has changed.
  */
 function settleRecord(on: Draft): void {
   if (Object.keys(on.change).length === 0 && !on.events.some(({ type }) => type === 'turn.upsert'))
@@ -247,14 +247,14 @@ function settleRecord(on: Draft): void {
   on.change = {}
   emit(on, { type: 'session.updated', session: bumped })
 }
-/** The decision of a command without a reply. */
+/** Returns the finished decision of a command without a reply. */
 export function silently(on: Draft): Decided<SessionEvent, undefined> {
   settleRecord(on)
   return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
 }
 /**
- * The decision of a command with a reply. The reply is computed from the state after the command
- * and its tells have been decided.
+ * Returns the finished decision of a command with a reply. The reply is computed from the state
+ * after the command and its tells have been decided.
  */
 export function answering<R>(on: Draft, reply: (state: Live) => R): Decided<SessionEvent, R> {
   settleRecord(on)
@@ -262,8 +262,8 @@ export function answering<R>(on: Draft, reply: (state: Live) => R): Decided<Sess
 }
 /** The empty decision of a command without a reply. */
 export const nothing: Decided<SessionEvent, undefined> = { events: [], reply: undefined }
-/** The session, if it is live. */
+/** Returns the session if it is live. */
 export const live = (state: SessionState, cause: Cause): Live | undefined =>
   isLive(state, cause.at) ? state : undefined
-/** The API record of a turn that has not ended. */
+/** Returns the API record of a turn that has not ended. */
 export const recordOf = ({ record, extra }: Turn): AgentTurn => agentTurn(record, extra)

@@ -22,11 +22,11 @@ import type { Effect } from '../actor.ts'
 import { isLive, type SessionState } from './state.ts'
 
 type Files = NonNullable<SessionState['attachments']>
-/** The files of a session by id. */
+/** Returns the files of a session by id. */
 export const filesOf = ({ attachments = {} }: SessionState): Files => attachments
 /**
- * Unix milliseconds at which the next unfinished upload is abandoned. Infinity if no upload is
- * unfinished.
+ * Returns the time at which the next unfinished upload is abandoned, in Unix milliseconds. Returns
+ * Infinity if no upload is unfinished.
  */
 export const awaited = (state: SessionState): number =>
   Math.min(Infinity, ...Object.values(filesOf(state)).map(({ until }) => until ?? Infinity))
@@ -138,7 +138,7 @@ export function bound(
   })
   return faults.length > 0 ? refuseFields(...faults) : blocks
 }
-/** The rows as the model receives them: a note replaces each file that no longer exists. */
+/** Returns the rows as the model receives them: a note replaces each file that no longer exists. */
 export const withFiles = (
   state: SessionState,
   rows: readonly TranscriptMessage[],
@@ -158,7 +158,7 @@ export const withFiles = (
       : row
   })
 
-/** The stored files, oldest first; null if the session is not live. */
+/** Returns the stored files, oldest first, or null if the session is not live. */
 export const listed = (
   state: SessionState,
   _: unknown,
@@ -171,7 +171,10 @@ export const listed = (
     ),
   }
 }
-/** The stored file with the given id. Null if the session has no such file, or is not live. */
+/**
+ * Returns the stored file with the given id, or null if the session has no such file or is not
+ * live.
+ */
 export const fileAt = (
   state: SessionState,
   { artifact_id }: { readonly artifact_id: string },

@@ -141,7 +141,9 @@ export const succeed = (
   reply: undefined,
 })
 
-/** The facts that a gateway or an executor needs before it sends a request to the session. */
+/**
+ * Returns the facts that a gateway or an executor needs before it sends a request to the session.
+ */
 export const standing = (state: SessionState, _: unknown, at: number): Standing => ({
   exists: state.record !== undefined,
   gone: state.record !== undefined && !isLive(state, at),

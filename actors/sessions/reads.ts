@@ -17,7 +17,8 @@ import { generationRows } from './turns/generate.ts'
 import { jobOf } from './turns/jobs.ts'
 
 /**
- * The input of a job for its worker or executor; null if the session no longer waits for the job.
+ * Returns the input of a job for its worker or executor, or null if the session no longer waits for
+ * the job.
  */
 export const jobSpec =
   (brand: string) =>
@@ -45,8 +46,8 @@ export const jobSpec =
       : null
   }
 /**
- * The action call of a job, with the agent as its actor. Null if the session no longer waits for
- * the job, or if the job is not an action call.
+ * Returns the action call of a job, with the agent as its actor. Returns null if the session no
+ * longer waits for the job, or if the job is not an action call.
  */
 export function actionCall(
   state: SessionState,
@@ -77,8 +78,8 @@ export function actionCall(
 }
 
 /**
- * The row that a generation writes. Null if the session no longer waits for the job, or if the job
- * is not a generation of a turn.
+ * Returns the row that a generation writes. Returns null if the session no longer waits for the
+ * job, or if the job is not a generation of a turn.
  */
 export const generation = (
   state: SessionState,
@@ -95,7 +96,7 @@ export const generation = (
     revision: state.revision,
   }
 }
-/** Results of calls whose rows are not committed yet. */
+/** Returns the results of calls whose rows are not committed yet. */
 export const uncommittedResults = ({ turns }: SessionState): KnownResult[] =>
   Object.values(turns).flatMap(({ record, work: { segment } }) =>
     Object.values(segment?.calls ?? {}).flatMap(({ index, result }) => {
@@ -105,7 +106,7 @@ export const uncommittedResults = ({ turns }: SessionState): KnownResult[] =>
         : []
     }),
   )
-/** The progress of the compaction. */
+/** Returns the progress of the compaction. */
 export const detail = (state: SessionState, _: unknown, at: number): Compacting => ({
   compaction: progressOf(state, at),
 })

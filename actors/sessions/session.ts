@@ -2,7 +2,7 @@
  * The session actor: one conversation with an agent, and the single writer of its messages, turns,
  * nudges and compactions. This file only assembles the tables of commands, events, effects and
  * reads. A turn is a state machine that advances with each command, such as the model's answer, the
- * end of a tool call, a person's reply, a nudge or a timer. Between commands the journal holds
+ * end of a tool call, a person's reply, a nudge or a timer. Between commands, the journal contains
  * everything that a turn needs, so any node can continue the turn.
  *
  * The invariants are in the files that maintain them: S (state.ts), L (turns/turns.ts), W

@@ -192,8 +192,9 @@ export const compact =
   }
 
 /**
- * Unix milliseconds of the next deadline: the end of a turn's time budget, the deadline of a
- * compaction or of an unfinished upload, or the idle expiry. Undefined if there is no deadline.
+ * Returns the next deadline in Unix milliseconds: the end of a turn's time budget, the deadline of
+ * a compaction or of an unfinished upload, or the idle expiry. Returns undefined if there is no
+ * deadline.
  */
 export function deadline(state: SessionState): number | undefined {
   const first = Math.min(

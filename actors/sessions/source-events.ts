@@ -9,7 +9,9 @@ import { reduced } from '../events/reduced.ts'
 
 type MessageUpsert = Extract<SessionEvent, { type: 'message.upsert' }>
 
-/** The record of a message, without its content if the session belongs to a private channel. */
+/**
+ * Returns the record of a message, without its content if the session belongs to a private channel.
+ */
 function recordOf(event: MessageUpsert, closed?: true): JsonObject {
   const { content, ...rest } = sessionMessage(rowIn(event))
   return reduced({ ...rest, ...(!closed && { content }) })

@@ -4,8 +4,8 @@
  * alone.
  *
  * Invariants:
- * S1. `window` holds the last summary, if there is one, and the final rows that it does not cover,
- *     within the bounds of window.ts. Views hold the older rows.
+ * S1. `window` contains the last summary, if there is one, and the final rows that it does not
+ *     cover, within the bounds of history/window.ts. Views store the older rows.
  * S2. Only unfinished turns and pending nudges are stored in full. Of the idempotency keys
  *     (`limits.keys`, `limits.nudge_keys`) and the ids of tool uses, only the newest are stored.
  *     The state therefore does not grow with the conversation.
@@ -86,7 +86,7 @@ export interface SessionState extends Window {
   readonly compacting?: Compacting
   /** The definition of the most recently admitted turn. */
   readonly definition?: TurnDefinition
-  /** Ids of tool uses; see calls.ts. */
+  /** Ids of tool uses; see turns/calls.ts. */
   readonly calls?: Remembered<true>
   /** The last value of each application context, by name. */
   readonly contexts: Readonly<Record<string, string>>
@@ -120,8 +120,9 @@ export const initialSession = (): SessionState => ({
  */
 export type Live = SessionState & { readonly record: Session }
 /**
- * Unix milliseconds at which the session expires because it was idle. Undefined if its retention is
- * not bounded, if it has no messages or an unfinished turn, or if it was deleted or has expired.
+ * Returns the time at which the session expires because it was idle, in Unix milliseconds. Returns
+ * undefined if its retention is not bounded, if it has no messages or an unfinished turn, or if it
+ * was deleted or has expired.
  */
 export function expiry({ record, gone, turns }: SessionState): number | undefined {
   const ttl = record?.retention?.mode === 'bounded' ? record.retention.ttl_seconds : undefined
@@ -143,13 +144,13 @@ export function expiry({ record, gone, turns }: SessionState): number | undefine
 export const isLive = (state: SessionState, at: number): state is Live =>
   state.record !== undefined && !state.gone && (expiry(state) ?? Infinity) > at
 
-/** Turns in the order in which they were admitted. */
+/** Returns the turns in the order in which they were admitted. */
 export const turnsOf = ({ turns }: SessionState): Turn[] =>
   Object.values(turns).sort((a, b) => (a.record.seq ?? 0) - (b.record.seq ?? 0))
-/** The running turn. At most one turn of a session runs at a time. */
+/** Returns the running turn. At most one turn of a session runs at a time. */
 export const runningTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ record }) => record.status === 'running')
-/** The direct turn that has not ended. */
+/** Returns the direct turn that has not ended, or undefined if there is none. */
 export const directTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ work }) => work.owner === 'direct')
 /**
@@ -158,12 +159,12 @@ export const directTurn = (state: SessionState): Turn | undefined =>
  */
 export const isFull = ({ turns, nudges }: Pick<SessionState, 'turns' | 'nudges'>): boolean =>
   Object.keys(turns).length + Object.keys(nudges).length >= limits.turns
-/** The pending nudges of a turn, oldest first. */
+/** Returns the pending nudges of a turn, oldest first. */
 export const pendingNudges = ({ nudges }: SessionState, turn_id: string): PendingNudge[] =>
   Object.values(nudges).filter(({ kept }) => kept.turn_id === turn_id)
 
 /**
- * Progress of the compaction.
+ * Returns the progress of the compaction.
  * @param at Unix milliseconds.
  */
 export function progressOf({ compacting }: SessionState, at: number): CompactionProgress {

@@ -67,6 +67,7 @@ function publicationOf(
 }
 const ROOT: Causation = { depth: 0 }
 /**
+ * Returns the effect that publishes a source event.
  * @param causation the causation of the change; by default, the causation of an event that no run
  * caused.
  */

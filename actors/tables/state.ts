@@ -29,7 +29,7 @@ export type LiveTable = TableState & { readonly table: Table; readonly claim: Na
 export const isLive = (state: TableState): state is LiveTable =>
   state.table !== undefined && state.claim !== undefined
 
-/** The state of a table before it is created. */
+/** Returns the state of a table before it is created. */
 export const initialTable = (): TableState => ({
   denied: {},
   rows: 0,

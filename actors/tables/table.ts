@@ -5,7 +5,7 @@
  * Invariants:
  * T1. The identities of rows are unique, and the version of a row grows by one with every update.
  * T2. Every change of rows has a number, 1, 2, 3 …. The rows of a bulk insert are one change.
- * T3. The state does not grow with the rows: it holds the definition, counters, and a bounded
+ * T3. The state does not grow with the rows: it contains the definition, counters, and a bounded
  *     window of changes. Rows are in the journal and in views. A command is decided on the current
  *     rows, or not at all: the facts that it contains are checked against the window.
  * T4. The table has a name only while the holder of the name reserves it for the table (name.ts).
@@ -37,7 +37,8 @@ import {
 const resource = singleResource<TableState>('table', ({ table }) => table)
 
 /**
- * The commands that confirm or release claims of the table, for the holders of the claimed names.
+ * Returns the commands that confirm or release claims of the table, for the holders of the claimed
+ * names.
  */
 const answerClaim = (
   name: 'table_name.confirm' | 'table_name.release',

@@ -59,7 +59,7 @@ const generation = (through: number): Generation => ({
   length: 0,
   through,
 })
-/** The window of a table without changes. */
+/** Returns the window of a table without changes. */
 export const emptyWindow = (): RowWindow => ({
   recent: generation(0),
   older: generation(0),
@@ -151,7 +151,10 @@ export function noteDeleted(
   endChange(window, change, bounds)
 }
 
-/** The current rows of a table, as far as a command has facts about them. */
+/**
+ * The current rows of a table, as determined from the window and the facts of a command. The
+ * functions return a `StaleReply` if these do not suffice.
+ */
 export interface CurrentRows {
   /** Returns the id of the row that has this identity, or undefined if no row has it. */
   holderOf(identity: string): string | undefined | StaleReply

@@ -7,7 +7,7 @@
  * D1. The id and the body never change. No attempt follows `delivered` or `failed`.
  * D2. At most one job is in progress. The end of any other job changes nothing. `begin` counts the
  *     attempt before anything is sent.
- * D3. An attempt whose sender was lost counts. An attempt that never began does not.
+ * D3. An attempt counts even if its sender was lost. An attempt that never began does not count.
  */
 
 import type { Api } from '../../protocol/api.ts'
@@ -47,7 +47,10 @@ const nothing: Done = { events: [], reply: undefined }
 const over = ({ record }: DeliveryState): boolean =>
   record.status === 'delivered' || record.status === 'failed'
 const most = ({ opening }: DeliveryState): number => (opening.once ? 1 : MAX_ATTEMPTS)
-/** The fairness key of the job: receivers take turns, so a slow receiver does not delay others. */
+/**
+ * Returns the fairness key of the job. Receivers take turns, so a slow receiver does not delay
+ * others.
+ */
 const receiverOf = ({ to }: DeliveryOpening): string =>
   to.kind === 'webhook' ? to.webhook_id : to.callback_url.slice(0, 128)
 

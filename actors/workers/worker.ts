@@ -1,7 +1,7 @@
 /**
  * The registry entry of one worker instance of a project: its session, its gateway connection, and
  * whether it should stop claiming jobs. Leases belong to the session, so they survive a reconnect.
- * The queues hold them.
+ * The queues store the leases.
  *
  * Invariants:
  * W1. At most one session exists at a time, and only one of its connections is current: the one
@@ -35,7 +35,7 @@ export interface WorkerState {
   /** Number of jobs that the session held when it was last seen. */
   leases: number
   stale: boolean
-  /** Whether an operator requested a drain, or the worker announced one. */
+  /** Whether an operator requested a drain, or the worker announced a drain. */
   draining: boolean
   /** Whether the environment of the session was notified of the session's end. */
   ended?: boolean
@@ -54,7 +54,8 @@ const isCurrent = ({ registration }: WorkerState, { session, generation }: Held)
   registration?.session === session && registration.generation === generation
 
 /**
- * The session and its environment, if the session serves an environment that the service manages.
+ * Returns the session and its environment if the session serves an environment that the service
+ * manages.
  */
 const served = ({ session, environment_id }: Registration): ServedEnvironment | undefined =>
   environment_id !== undefined && isManagedEnvironment(environment_id)
@@ -67,13 +68,13 @@ const leave = ({ session, environment_id }: ServedEnvironment, drained = false):
     input: { session, ...(drained && { drained }) },
   },
 })
-/** The registration of a session that no longer serves the environment that it attached. */
+/** Returns the registration of a session that no longer serves the environment that it attached. */
 function detached(registration: Registration): Registration {
   const { attached, environment_id: _, ...rest } = registration
   return attached ? rest : registration
 }
 /**
- * The attached environment that a session keeps when its next registration specifies no
+ * Returns the attached environment that a session keeps when its next registration specifies no
  * environment.
  */
 const carriedOver = (

@@ -48,7 +48,7 @@ export async function startChromium({ port, key }: Target): Promise<Signed> {
     ignoreDefaultArgs: ['--hide-scrollbars'],
   })
   const { context: first, open } = await signedIn(browser, { url, key })
-  // The first page stores in the browser that somebody is signed in.
+  // The first page stores the signed-in state in the browser.
   await open('/')
   const storageState = await first.storageState()
   await first.close()

@@ -99,7 +99,7 @@ export interface LiveCost {
   readonly longTasks: number
   readonly eventsPerSecond: number
 }
-/** The pages that are measured: each alone, and all together. */
+/** Returns the pages that are measured: each alone, and all together. */
 export const liveViews = (run: string): readonly (readonly [string, readonly View[]])[] => {
   const views = [
     ['the list of runs', listView],

@@ -118,7 +118,7 @@ export function scrollTable(passes: readonly Scrolled[]): string {
 /** The cost of open pages with both settings of the journal. */
 export interface LiveLine {
   readonly name: string
-  /** By the setting, such as `fsync always`. */
+  /** Costs by the setting of the journal, such as `fsync always`. */
   readonly costs: ReadonlyMap<string, LiveCost>
 }
 /** Returns the table of live pages. */

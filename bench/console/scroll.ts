@@ -32,7 +32,7 @@ const WARM_UP_FRAMES = 200
 export interface Scrolled {
   readonly wheel: Frames
   readonly bar: Frames
-  /** Frames that all do the same work. They show how much the machine adds to it at times. */
+  /** Frames that all do the same work. Their variation shows the influence of the machine. */
   readonly fixed: Frames
   /** Number of runs in the list at the end. */
   readonly runs: number

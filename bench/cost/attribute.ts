@@ -13,7 +13,7 @@ export interface CallNode {
 interface Frame {
   readonly functionName: string
   readonly url: string
-  /** Position of the function, counted from 0. */
+  /** Line of the function, counted from 0. */
   readonly lineNumber: number
   readonly columnNumber: number
 }

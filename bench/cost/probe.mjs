@@ -92,7 +92,7 @@ const commands = {
   },
 }
 
-/** The Linux thread id of this thread: the last part of `<process>/task/<thread>`. */
+/** Returns the Linux thread id of this thread: the last part of `<process>/task/<thread>`. */
 const task = () => Number(basename(readlinkSync('/proc/thread-self')))
 const folder = process.env['BENCH_PROBE_FOLDER']
 if (folder !== undefined)

@@ -35,7 +35,7 @@ export interface Load {
 const QUIET_MS = 4000
 /** Polling interval in milliseconds. */
 const POLL_MS = 250
-/** Milliseconds after which the wait ends although messages are still stored. */
+/** Milliseconds after which the wait ends even if messages are still being stored. */
 const SETTLE_TIMEOUT_MS = 40_000
 
 /** Processor time in µs and stored bytes at one moment. */

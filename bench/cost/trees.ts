@@ -1,5 +1,5 @@
 /**
- * The two trees that are compared: this one, including uncommitted changes, and a commit in a
+ * The two trees that are compared: this tree, including uncommitted changes, and a commit in a
  * temporary folder. Each has its own bundle of the program. The folder and its bundle are deleted
  * when this process exits.
  */
@@ -62,7 +62,7 @@ export const thisTree = async (): Promise<Tree> => ({
  * package-lock.json. Otherwise installs the packages.
  * @param ref a commit, branch or tag.
  * @throws StartFault if there is no such commit.
- * @throws Error if it cannot be installed or built.
+ * @throws Error if the commit cannot be installed or built.
  */
 export async function treeOf(ref: string, say: (line: string) => void): Promise<Tree> {
   const commit = commitOf(ref)

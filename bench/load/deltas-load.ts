@@ -8,7 +8,7 @@ import { openCount, sayReady } from './crowd.ts'
 import { follow } from './sse.ts'
 
 const [port = '', key = ''] = process.argv.slice(2)
-/** The text before the time of a chunk, and the number of digits of that time. */
+/** The text that precedes the send time in a frame, and the number of digits of that time. */
 const MARK = '"content_index":0,"text":"'
 const DIGITS = 13
 const open = openCount((message) => {

@@ -113,7 +113,7 @@ export class Http {
         const at = this.#idle.findIndex((idle) => idle.line === line)
         if (at >= 0) this.#idle.splice(at, 1)
         current?.failed(error ?? new Error('the server closed a connection with a request on it'))
-        // A queued request opens a new connection, because no other connection may be open.
+        // A queued request opens a new connection, because there may be no other one to serve it.
         const next = this.#queue.shift()
         if (next) this.#open(next)
       },

@@ -1,10 +1,10 @@
-/** Runs a benchmark's part against a server of its own, with connections for its requests. */
+/** Runs one part of a benchmark against a separate server. */
 import { type Baton, type BatonOptions, startBaton } from '../support/baton.ts'
 import { Http } from './http.ts'
 
 /**
- * Starts a server, does the work, and stops the server, also after a failure.
- * @param connections number of keep-alive connections of the client that the work gets.
+ * Starts a server, calls `work`, and stops the server, even if `work` fails.
+ * @param connections maximum number of keep-alive connections of the client `http`.
  */
 export async function served<T>(
   options: BatonOptions,

@@ -40,7 +40,7 @@ export interface BatonOptions {
   readonly profile?: string | undefined
   /** Maximum time until the server is ready, in milliseconds; a minute by default. */
   readonly within?: number
-  /** The arguments with which node starts the program; by default, of this working tree. */
+  /** Arguments with which Node.js starts the program; by default, that of this working tree. */
   readonly program?: readonly string[]
   /** Additional flags for Node.js. */
   readonly node?: readonly string[]

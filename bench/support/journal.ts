@@ -1,4 +1,4 @@
-/** Access to the journal of a data folder while its server is running. */
+/** Reads the journal of a data folder while a server is using the folder. */
 
 import { join } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'

@@ -131,8 +131,8 @@ export async function inFlight(
 
 /**
  * Starts pieces of work at a fixed rate, regardless of whether earlier ones have ended.
- * @returns the duration of each piece, measured from its intended start, so that a delayed start
- * counts as well.
+ * @returns the duration of each piece, measured from its intended start, so that the delay of a
+ * late start is included.
  */
 export async function atRate(
   perSecond: number,
@@ -221,7 +221,7 @@ export async function load(
   }
 }
 
-/** When the NATS server of a measured Baton syncs to disk: the names, and the settings. */
+/** The settings for syncing to disk with which Baton is measured, each after its name in tables. */
 export const SYNCS = [
   ['fsync always', 'always'],
   ['lazy sync (2m)', '2m'],

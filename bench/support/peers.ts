@@ -41,9 +41,9 @@ const postgres = (): string | undefined => {
   return newest && join(root, newest, 'bin')
 }
 /**
- * Returns a function that runs a peer's script with the Node.js program `node`. For a peer that
- * needs a later version than Baton, this is the version installed in the `peers` folder, which
- * needs no flags to run TypeScript.
+ * Returns a function that runs a peer's script.
+ * @param node path of the Node.js program: the current one, or the later version in the folder
+ * `peers` for a peer that needs it. The later version runs TypeScript without flags.
  */
 const measured =
   (script: string, node: string, ...args: readonly string[]) =>
@@ -71,7 +71,7 @@ const peer = (name: string, missing: string | undefined, measure: Peer['measure'
 })
 
 /**
- * BullMQ on Redis.
+ * Returns BullMQ on Redis.
  * @param fsync Redis's `appendfsync`.
  */
 const bullmq = (fsync: 'always' | 'everysec'): Peer =>
@@ -84,7 +84,7 @@ const bullmq = (fsync: 'always' | 'everysec'): Peer =>
         : 'there is no redis-server on the PATH (Debian: apt-get install redis-server)',
     measured('bullmq.mjs', process.execPath, fsync),
   )
-/** Restate with its server from npm. */
+/** Returns Restate with its server from npm. */
 const restate = (): Peer =>
   peer(
     'Restate 1.7, one node, its defaults',
@@ -100,7 +100,8 @@ const NO_POSTGRES = 'there is no PostgreSQL (Debian: apt-get install postgresql)
 const onPostgres = (bin: string | undefined, synchronousCommit: 'on' | 'off'): string =>
   `PostgreSQL ${bin?.split('/').at(-2) ?? ''} synchronous_commit ${synchronousCommit}`
 /**
- * Graphile Worker on PostgreSQL, with its defaults or with jobs fetched and completed in batches.
+ * Returns Graphile Worker on PostgreSQL.
+ * @param batched whether jobs are fetched and completed in batches, which is not the default.
  */
 const graphile = (batched: boolean): Peer => {
   const bin = postgres()
@@ -111,7 +112,7 @@ const graphile = (batched: boolean): Peer => {
   )
 }
 /**
- * DBOS on PostgreSQL.
+ * Returns DBOS on PostgreSQL.
  * @param synchronousCommit PostgreSQL's `synchronous_commit`; `on` is the default.
  */
 const dbos = (synchronousCommit: 'on' | 'off'): Peer => {

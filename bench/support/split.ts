@@ -27,7 +27,7 @@ export interface SplitOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** The roles of each node except the gateway. By default, one node has all of them. */
   readonly roles?: readonly string[]
-  /** The arguments with which node starts the program; by default, of this working tree. */
+  /** Arguments with which Node.js starts the program; by default, that of this working tree. */
   readonly program?: readonly string[]
   /** Additional flags for Node.js. */
   readonly node?: readonly string[]

@@ -8,7 +8,7 @@ interface Source {
 /** Maximum number of values per call, and maximum number of characters of one string. */
 const most = { count: 10_000, length: 100_000 } as const
 
-/** A deterministic source: SHA-256 of a counter and the seed. */
+/** Creates a deterministic source of bytes: SHA-256 of a counter and the seed. */
 function seeded(seed: string): Source {
   let left: Buffer = Buffer.alloc(0)
   let block = 0
@@ -57,7 +57,7 @@ const text = (source: Source, charset: string, length: number): string => {
 type Make = (source: Source, parameters: Parameters) => unknown
 const types: Readonly<Record<string, Make>> = {
   uuid,
-  /** A whole number, min ≤ x ≤ max; 0 to 100 by default. */
+  /** Returns a whole number, min ≤ x ≤ max; 0 to 100 by default. */
   number: (source, parameters) => {
     const [min, max] = bounds(parameters, 0, 100)
     const [low, high] = [Math.ceil(min), Math.floor(max)]
@@ -65,7 +65,7 @@ const types: Readonly<Record<string, Make>> = {
       throw new Error(`there is no whole number in the range ${min} to ${max}`)
     return low + below(source, high - low + 1)
   },
-  /** A number, min ≤ x < max; 0 to 1 by default. */
+  /** Returns a number, min ≤ x < max; 0 to 1 by default. */
   float: (source, parameters) => {
     const [min, max] = bounds(parameters, 0, 1)
     return min + fraction(source) * (max - min)
@@ -108,7 +108,10 @@ export function random(parameters: Parameters): unknown {
   return Array.from({ length: count }, () => make(source, parameters))
 }
 
-/** Reads a number, which a template may have rendered as text. */
+/**
+ * Returns a number, which a template may have rendered as text; undefined if it is absent.
+ * @throws Error if the value is not a number.
+ */
 function numberOf(parameters: Parameters, name: string): number | undefined {
   const given = parameters[name]
   if (given === undefined || given === null || given === '') return undefined

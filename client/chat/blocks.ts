@@ -52,7 +52,7 @@ function text(): BlockView {
   }
 }
 
-/** Shows a reminder as plain text. A block of an unknown type is shown empty. */
+/** Creates the view of a reminder, as plain text. A block of an unknown type is shown empty. */
 function reminder(type: Block['type']): BlockView {
   const text = document.createTextNode('')
   return {

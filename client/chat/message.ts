@@ -58,7 +58,7 @@ export class MessageRow {
       this.#time = time
     }
     for (const [index, block] of message.content.entries()) {
-      // A block that is announced but not yet received has no type.
+      // The placeholder of a block that has not arrived yet has no type.
       if (block.type === undefined || !isShown(block)) continue
       let view = this.#views[index]
       if (view?.type !== block.type) {

@@ -1,7 +1,7 @@
 /**
  * One session on the page: the live conversation, a field for messages with files, and a button
- * that cancels the turn. The conversation shows only the transcript. User actions call the service.
- * Its replies and later frames update the transcript.
+ * that cancels the turn. The conversation shows only the transcript. User actions call the service,
+ * whose replies and later frames update the transcript.
  */
 import type { Session } from '../../protocol/sessions/schema.ts'
 import { followTranscript, Transcript, TranscriptRefused } from '../transcript.ts'
@@ -161,7 +161,7 @@ export function sessionScreen(page: Page, id: string): Screen {
       ended = ends
     })
   }
-  /** The lowest sequence number of the loaded messages. */
+  /** Returns the lowest sequence number of the loaded messages. */
   const first = (): number | undefined =>
     transcript.messages().find(({ sequence }) => sequence !== null)?.sequence ?? undefined
 

@@ -1,4 +1,6 @@
-/** Formats times in the browser's locale and zone, in a short and an exact form. Pure. */
+/**
+ * Pure functions that format times in the browser's locale and zone, in a short and an exact form.
+ */
 
 /** Format options. Both default to the browser's settings. */
 export interface TimeFormat {

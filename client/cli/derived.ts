@@ -105,8 +105,8 @@ function addConditions(command: Command, row: Row): void {
 const NULL = Symbol('null')
 
 /**
- * The attribute under which commander stores a field's flag. The prefix avoids conflicts with the
- * flags that every command has.
+ * Returns the attribute under which commander stores the flag of a field. The prefix avoids
+ * conflicts with the flags that every command has.
  */
 const keyOf = ({ name }: Field): string => `field_${name}`
 /** Returns the values of the given options, by the names of their fields. */

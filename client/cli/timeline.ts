@@ -16,7 +16,9 @@ const silent: ReadonlySet<string> = new Set([
   'source',
   'job_id',
 ])
-/** Maximum length of the details of an event in characters. */
+/**
+ * Maximum length of the details of a run's event in characters. A channel's event may have 40 more.
+ */
 const MAX_LINE_LENGTH = 110
 
 /** Formats one event of a run: time, event type, step, and the details that fit. */

@@ -33,7 +33,7 @@ const words: Readonly<Record<string, number>> = {
   true: Number.POSITIVE_INFINITY,
 }
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-/** Maximum delay of a timer, about 24 days. A longer time means no limit. */
+/** Maximum delay of a timer in milliseconds, about 24 days. A longer time means no limit. */
 const MAX_TIMER = 2 ** 31 - 1
 
 /**
@@ -46,7 +46,7 @@ export function keepWarmOf(text = ''): KeepWarm | undefined {
   const idle_ms = Math.max(time, shortest.idle)
   return { idle_ms, first_ms: Math.max(idle_ms, shortest.first) }
 }
-/** Parses a duration such as `90s` or `1h30m`, and returns milliseconds. */
+/** Parses a duration such as `90s` or `1h30m`. Returns milliseconds; undefined if it is invalid. */
 function durationOf(text: string): number | undefined {
   if (!/^(\d{1,9}(\.\d{1,9})?(ms|s|m|h))+$/.test(text)) return undefined
   let sum = 0
@@ -70,7 +70,7 @@ export class IdleTimer {
     this.#release = release
   }
   /**
-   * Starts the timer after the first registration, unless a job or terminal has already started.
+   * Starts the timer after the first registration, unless a job is running or a terminal is open.
    * Later registrations have no effect.
    */
   registered(): void {

@@ -30,7 +30,7 @@ export interface EnvironmentWorker {
   drain(): void
   /** Cancels the running jobs and returns them to their queues. Ends within 5 s. */
   stop(): void
-  /** Kills the commands of the running jobs, and ends at once without reporting the jobs. */
+  /** Kills the commands of the running jobs, and ends immediately without reporting the jobs. */
   abandon(): void
 }
 
@@ -123,7 +123,7 @@ export async function startEnvironmentWorker(
 
 /**
  * Returns the capabilities to announce. The process itself stays alive for the keep-warm time, so
- * keep-warm is always established. Without a time limit, it lasts for the lifetime of the worker.
+ * `keep-warm:established` is always announced. Without a time limit, `keep-warm:lifetime` is added.
  */
 const capabilitiesOf = ({ idle_ms }: KeepWarm, terminals: boolean): readonly string[] => [
   'keep-warm:established',

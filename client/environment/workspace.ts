@@ -22,7 +22,7 @@ export interface Entry {
   readonly shown: string
   /** Name in its folder. */
   readonly name: string
-  /** Path of another entry of the same folder. */
+  /** Returns the path of another entry of the same folder. */
   beside(name: string): string
 }
 interface UseOptions {

@@ -59,7 +59,7 @@ const changes = [
 ] as const
 
 /**
- * Runs this part of the tour. Returns whether all checks passed.
+ * Runs this part of the tour. Returns whether all checks passed; false if git is missing.
  * @throws BatonError if the service refuses a request; Error on a timeout.
  */
 export async function tourOfCommits(tour: Commits): Promise<boolean> {

@@ -102,9 +102,9 @@ async function largestIn(folder: string): Promise<string[]> {
 }
 type ReportRow = Pick<TableRow, 'data'>
 /**
- * Returns a file path whose search ranks the row of that file above all other rows. If every path
- * has a rival, returns the first path. A rival contains the same words: a search for `b.ts` also
- * finds `a/b.ts`.
+ * Returns the path of a file whose row ranks above all other rows in a search for that path. Other
+ * rows can rank equally: a search for `b.ts` also finds `a/b.ts`. If there is no such path, returns
+ * the first path.
  */
 export function searchable(rows: readonly ReportRow[]): string {
   const hits = (path: string, { data }: ReportRow): number =>

@@ -141,7 +141,7 @@ interface Tour {
   readonly queue: string
   readonly shown: Show
   readonly signal: AbortSignal
-  /** Ids of the workflows. */
+  /** Ids of the workflows `tour` and `tour-measure`. */
   readonly main: string
   readonly part: string
   readonly parts: number

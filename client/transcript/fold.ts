@@ -1,12 +1,12 @@
 /**
- * The transcript as a client stores it: three maps and a cursor, changed by frames and pages. Pure:
- * no network, no clock; runs anywhere.
+ * The transcript as a client stores it: three maps and a cursor, changed by frames and pages. This
+ * module is pure: it uses no network and no clock, and runs anywhere.
  *
  * Invariants:
  * K1. Every item is replaced by id. Only deltas append. Applying any other frame, or a page, is
  *     therefore idempotent.
  * K2. From the same cursor, frames and pages result in the same messages and turns.
- * K3. Frames of unknown types are ignored. An id on them still advances the cursor.
+ * K3. Frames of unknown types are ignored, but their ids advance the cursor.
  */
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import { type BlockPatch, patchBlock } from '../../protocol/sessions/events.ts'

@@ -1,6 +1,6 @@
 /**
- * Derives the displayed values of a transcript's tool calls and questions. All clients use them.
- * Pure.
+ * Pure functions that derive the displayed values of a transcript's tool calls and questions, for
+ * all clients.
  */
 import type { Interaction, Question } from '../../protocol/interactions/schema.ts'
 import type { ToolResultBlock, ToolUseBlock } from '../../protocol/sessions/turns/blocks.ts'

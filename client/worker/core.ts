@@ -176,7 +176,7 @@ export class Core {
     this.#leave()
     return this.ended
   }
-  /** Ends at once without reports, so the service treats the leases of running jobs as lost. */
+  /** Ends immediately without reports, so the leases of running jobs expire. */
   abandon(): void {
     this.#finish({ reason: 'stopped' })
   }

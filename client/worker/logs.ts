@@ -17,7 +17,7 @@ import {
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Cancel, Clock } from './ports.ts'
 
-/** Values that belong to a line. They must be expressible as JSON. */
+/** Additional values of a line, which must be expressible as JSON. */
 export type LogFields = Readonly<Record<string, unknown>>
 /** Writes a line to the log of the job's run. */
 export type WriteLine = (level: LogLevel, text: string, fields?: LogFields) => void
@@ -78,7 +78,10 @@ export class Logs {
   readonly #world: LogsWorld
   /** Lines that are not sent yet, by lease token. */
   readonly #waiting = new Map<string, Waiting>()
-  /** Whether the service accepts lines; undefined while the worker is not registered. */
+  /**
+   * Whether the service accepts lines; undefined before the first registration, and after the loss
+   * of a connection on which lines were accepted.
+   */
   #accepted: boolean | undefined
   #bytes = 0
   #timer: Cancel | undefined
@@ -138,7 +141,7 @@ export class Logs {
     this.#waiting.set(job.lease_token, made)
     return made
   }
-  /** Long texts are shortened here, because the service would cut them anyway. */
+  /** Creates a line. Long texts are shortened here, because the service would cut them anyway. */
   #line(level: LogLevel, text: string, fields: LogFields | undefined): Line {
     const { redact, time } = this.#world
     const line = { at: time(), level, text: redact(text).slice(0, 2 * logLimits.text) }

@@ -21,10 +21,13 @@ export interface Clock {
  */
 export interface SocketEvents {
   opened(): void
-  /** The upgrade was rejected with this status, or the connection failed (0). No event follows. */
+  /**
+   * Called when the upgrade is rejected with this status, or the connection fails (0). No event
+   * follows.
+   */
   refused(status: number, reason: string): void
   frame(text: string): void
-  /** A ping or a pong arrived. */
+  /** Called when a ping or a pong arrives. */
   alive(): void
   closed(code: number, reason: string): void
 }
@@ -43,7 +46,7 @@ export type Dial = (
   events: SocketEvents,
 ) => Socket
 
-/** The clock of the process; `unique` generates the unique strings. */
+/** Returns the clock of the process. `unique` generates the unique strings. */
 export const systemClock = (unique: () => string): Clock => ({
   now: () => performance.now(),
   after: (ms, run) => {

@@ -14,8 +14,8 @@ import type { Cancel, Clock, Dial, Socket } from './ports.ts'
 
 /**
  * Milliseconds. `first` and `last`: shortest and longest back-off, before jitter; `lasting`:
- * duration of a registration that resets the back-off; `ping`: ping interval; `silence`: maximum
- * time without data; `open`: timeout of an upgrade.
+ * minimum duration of a registration that resets the back-off; `ping`: ping interval; `silence`:
+ * maximum time without data; `open`: timeout of an upgrade.
  */
 const lineTiming = {
   first: 100,
@@ -27,18 +27,18 @@ const lineTiming = {
 } as const
 
 export interface ReconnectingSocketEvents {
-  /** A socket is open. The worker must register now. */
+  /** Called when a socket is open. The worker must then register. */
   opened(): void
   frame(text: string): void
-  /** The open socket is lost. A reconnect is scheduled. */
+  /** Called when the open socket is lost. A reconnect is scheduled. */
   lost(reason: string): void
-  /** The service will never accept this worker. No reconnect follows. */
+  /** Called when the service rejects this worker permanently. No reconnect follows. */
   refused(error: WorkerError): void
 }
 interface Call {
   socket?: Socket
   open: boolean
-  /** When the worker was registered on this connection, in milliseconds of the clock. */
+  /** Time at which the worker was registered on this connection, in milliseconds of the clock. */
   registered?: number
 }
 

@@ -16,7 +16,7 @@ interface Pending {
   readonly text: string
 }
 
-/** Milliseconds after which an unacknowledged report is sent again. */
+/** Milliseconds between repeats of all unacknowledged reports. */
 const RESEND_EVERY_MS = 10_000
 
 export class Reports {

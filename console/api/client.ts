@@ -4,8 +4,8 @@
  *
  * Invariants:
  * C1. A request is retried only if it cannot take effect twice. All attempts of a POST share one
- *     `Idempotency-Key`, even if a person retries the same JSON request after all attempts went
- *     unanswered. A PATCH has no key, so it is retried only after a 429.
+ *     `Idempotency-Key`, even if a person retries the same JSON request after the last attempt
+ *     remained unanswered. A PATCH has no key, so it is retried only after a 429.
  * C2. If a PUT, PATCH or DELETE may have taken effect without a response that confirms it, the
  *     error has the code `outcome_unknown`, and everything that is shown is loaded again.
  */
@@ -62,7 +62,7 @@ export class ApiError extends Error {
 /** Options of a call. */
 export interface CallOptions {
   readonly signal?: AbortSignal
-  /** Idempotency key of a POST; a new one by default. */
+  /** Idempotency key of a POST; by default that of the same unanswered request, or a new one. */
   readonly key?: string
   /** Condition of an update, as the header `If-Match`. */
   readonly ifMatch?: string
@@ -77,7 +77,7 @@ const UNNAMED = 'internal_error'
  * power of `n`.
  */
 const PAUSE_BASE_MS = 300
-/** Maximum milliseconds before a repetition. */
+/** Maximum pause between attempts in milliseconds, even if `Retry-After` is longer. */
 const MAX_PAUSE_MS = 10_000
 /** Statuses after which a request other than a PATCH is retried. 0: no response. */
 const RETRIED: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])

@@ -1,14 +1,14 @@
 /**
- * A list that is extended page by page. Copying a long list for each page would make garbage of its
- * whole length, so all lengths of a list share one store.
+ * A list that is extended page by page. Copying a long list for each page would leave the previous
+ * copy as garbage, so a list and its extensions share one store.
  *
- * Invariant: a list never changes. Only the longest list of a store extends it. A shorter one is
- * copied first.
+ * Invariant: a list never changes. Only the longest list of a store is extended in the store. A
+ * shorter list is copied first.
  */
 
 import { type Items, PackedItems, type Packing } from './packed.ts'
 
-/** The part of an array that a view of some of its items needs. */
+/** The members of an array that a component needs to show some of the items. */
 export type Sequence<T> = Pick<readonly T[], 'length' | 'at' | 'slice'>
 
 /**
@@ -75,11 +75,11 @@ export class Growing<T> implements Sequence<T> {
   static of<T>(items: readonly T[], packing?: Packing<T>): Growing<T> {
     return new Growing(items.length, packing, { all: items })
   }
-  /** Returns a list of other items that keeps its extensions in the same way. */
+  /** Returns a list of other items whose extensions have the same packing. */
   replacedBy(items: readonly T[]): Growing<T> {
     return Growing.of(items, this.#packing)
   }
-  /** All items, as an array that is created once. Its cost grows with the list. */
+  /** All items as an array. The first read creates it, at a cost that grows with the list. */
   get all(): readonly T[] {
     this.#all ??= this.slice(0, this.length)
     return this.#all

@@ -1,6 +1,6 @@
 /**
  * Keeps the items of a long list as text. A list of 100,000 objects has a million values, which
- * each garbage collection visits or copies. Their text is one value for a block of items.
+ * each garbage collection visits or copies. The text of a block of items is only one value.
  *
  * Invariant: an item is the same object each time it is read, while its block is among the last
  * `MAX_READ` blocks that were read.
@@ -8,7 +8,7 @@
 
 /** Number of items in a block. */
 const BLOCK = 128
-/** Maximum number of blocks whose items are kept as objects, too. */
+/** Maximum number of blocks whose items are also kept as objects. */
 const MAX_READ = 16
 
 /** Converts items to values that JSON can represent, and back. */
@@ -29,7 +29,7 @@ export const packingOf = <T extends object>(members: readonly (keyof T)[]): Pack
     return item as T
   },
 })
-/** The part of an array that a list with its own storage needs. */
+/** The members of an array that the store of a list needs. */
 export interface Items<T> {
   readonly length: number
   at(index: number): T | undefined
@@ -43,7 +43,7 @@ export class PackedItems<T> implements Items<T> {
   readonly #blocks: string[] = []
   /** The items after the last block. */
   #tail: T[] = []
-  /** The items of the blocks that were read last. The most recent is the last. */
+  /** The items of recently read blocks, by the index of the block. The most recent one is last. */
   readonly #read = new Map<number, readonly T[]>()
 
   constructor(packing: Packing<T>) {

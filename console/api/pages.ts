@@ -80,7 +80,9 @@ function cutOf(
   })
 }
 
-/** Appends a page to the list. An item that moved between pages while they were read is listed once. */
+/**
+ * Appends a page to the list. An item that moved between pages while they were read is listed once.
+ */
 export function addPage<T>(known: Known<T>, page: PageOf<T>): Known<T> {
   const items = known.items.append(page.items)
   return {

@@ -266,8 +266,8 @@ export function useList<N extends CallName, T = Item<CallReply<N>>>(
       // If the list was cut in the meantime, the page does not follow the last item of the list.
       if (expected.next !== next) return
       const added = addPage(expected, page)
-      // Scroll events, in which lists read their position, precede this callback in a frame. They
-      // would have to wait for the layout of the new items if these were added before.
+      // The items are added after the scroll events of the frame, in which lists read their
+      // position. Otherwise, that read would have to wait for the layout of the new items.
       await new Promise(requestAnimationFrame)
       const now = known.peek()
       if (now === expected) known.value = added

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { ApiError } from './client.ts'
 
-/** Returns the fault of a field. Paths such as `permissions[2]` belong to the field `permissions`. */
+/** Returns the fault of a field or of a part of it, such as `permissions[2]` for `permissions`. */
 export type FaultOf = (field: string) => string | undefined
 /** The refusal of a form's last attempt, with functions that run an attempt and read its faults. */
 interface Refusals {

@@ -15,9 +15,9 @@ export interface EmbeddedRoute {
 }
 
 declare global {
-  /** Replaced by the build with the routes, by the name of the operation. */
+  /** The routes by the name of the operation. The build replaces this name with the value. */
   const BATON_ROUTES: Readonly<Record<string, EmbeddedRoute>>
-  /** Replaced by the build with the version of the program. */
+  /** The version of the program. The build replaces this name with the value. */
   const BATON_VERSION: string
 }
 

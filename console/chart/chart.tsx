@@ -44,7 +44,7 @@ const alone = (values: ArrayLike<number | null | undefined>): number[] =>
   )
 
 interface Data {
-  /** In milliseconds, ascending. */
+  /** Unix milliseconds in ascending order. */
   readonly times: readonly number[]
   readonly series: readonly Series[]
   /** Formats a value. */
@@ -114,7 +114,7 @@ export function Chart({ title, times, series, format }: Data & { readonly title:
         axes: [
           {
             ...axis,
-            // The least distance of marks in pixels, for the longest times.
+            // Minimum distance between marks in pixels, so that the longest times fit.
             space: 80,
             values: (_, marks, __, ___, step) => marks.map((at) => formatMark(at, step)),
           },

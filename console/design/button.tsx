@@ -17,8 +17,8 @@ interface ButtonProps extends Look {
   readonly submit?: boolean
   readonly disabled?: boolean
   /**
-   * The operation of the button is in progress. Unlike a disabled button, a busy one keeps the
-   * focus.
+   * Whether the operation of the button is in progress. Unlike a disabled button, a busy button
+   * keeps the focus.
    */
   readonly busy?: boolean
   /** The tooltip: the reason why the button is disabled, or its effect. */

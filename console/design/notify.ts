@@ -53,7 +53,7 @@ export function showError(error: unknown): void {
   add({ kind: 'bad', message, ...(detail !== '' && { detail }) })
 }
 
-/** Shows a message about what the user has to change, until the user closes it. */
+/** Shows a message about a problem that the user can correct, until the user closes the message. */
 export function showProblem(message: string): void {
   add({ kind: 'bad', message })
 }

@@ -2,7 +2,7 @@
 import { computed, signal } from '@preact/signals'
 import { formatDuration, formatExact, formatRelative, formatTime } from '../text/format.ts'
 
-/** The current time in milliseconds. It is updated every second while the tab is visible. */
+/** The current time in Unix milliseconds, updated every second while the tab is visible. */
 export const now = signal(Date.now())
 setInterval(() => {
   if (document.visibilityState === 'visible') now.value = Date.now()
@@ -13,7 +13,7 @@ document.addEventListener('visibilitychange', () => {
 
 /** Distance from the current time below which a relative time is shown in seconds. */
 const MINUTE_MS = 60_000
-/** Interval in which relative times of a minute or more are updated. */
+/** Interval at which relative times of a minute or more are updated. */
 const SLOW_MS = 10_000
 /**
  * The current time, updated every `SLOW_MS`. Relative times of a minute or more follow it, so a
@@ -31,7 +31,7 @@ export function Time({
   at,
   relative = false,
 }: {
-  /** ISO 8601, or milliseconds. */
+  /** ISO 8601, or Unix milliseconds. */
   readonly at: string | number
   /** Shows `3 minutes ago` instead of the time of day. */
   readonly relative?: boolean

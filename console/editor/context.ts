@@ -1,6 +1,6 @@
 /**
- * Determines the syntactic context of a position in an incomplete JSON or YAML text: the path of
- * the enclosing members, and their contents so far.
+ * Determines the syntactic context of a position in an incomplete JSON or YAML text: the enclosing
+ * objects and arrays, with the members of each.
  *
  * Invariant: the text is scanned once, without recursion, and need not be valid.
  */
@@ -174,8 +174,8 @@ function yamlContext(text: string, position: number): Context | undefined {
 }
 
 /**
- * Returns the context of a position; undefined outside of every object or array, and in a block
- * scalar of YAML.
+ * Returns the context of a position; undefined outside of every object or array of JSON, and in a
+ * block scalar of YAML.
  */
 export const contextAt = (
   text: string,

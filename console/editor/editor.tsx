@@ -35,7 +35,7 @@ export interface EditorProps {
   readonly rows?: number
   /** Fills the height of its container instead of fitting the text. */
   readonly fill?: boolean
-  /** Called for Ctrl-Enter and Ctrl-S. */
+  /** Called for Ctrl-Enter or Command-Enter, and for Ctrl-S or Command-S. */
   readonly onSubmit?: () => void
   /** Called with the faults after each check. */
   readonly onFaults?: (faults: readonly ShownFault[]) => void

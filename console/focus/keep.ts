@@ -9,7 +9,7 @@
  */
 interface Focused {
   readonly element: Element
-  /** The ancestors of the element, the nearest first. */
+  /** The ancestors of the element, nearest first. */
   readonly around: readonly Element[]
 }
 
@@ -25,9 +25,10 @@ const isGone = ({ element }: Focused): boolean =>
 const FOCUSABLE = ':is(a[href], button, input, select, textarea, [tabindex]):not(:disabled)'
 
 /**
- * Returns the element that receives a lost focus. If the element was disabled, this is the
- * focusable element before it. If it was removed, it is the first control of an open dialog,
- * otherwise a grid, list or region around it, the heading of the page, or its content.
+ * Returns the element that receives a lost focus. After `element` was disabled, this is the
+ * focusable element before it. After `element` was removed, this is the first control of an open
+ * dialog, otherwise a grid, list or region around the element, otherwise the heading or the content
+ * of the page.
  */
 function nextTo({ element, around }: Focused): HTMLElement | null {
   const dialog = [...document.querySelectorAll<HTMLElement>('dialog[open]')].at(-1)
@@ -49,7 +50,7 @@ function nextTo({ element, around }: Focused): HTMLElement | null {
   return region ?? document.querySelector<HTMLElement>('main h1[tabindex], main')
 }
 
-/** Starts to preserve the focus. Called once. */
+/** Starts to preserve the focus. Must be called only once. */
 export function keepFocus(): void {
   let last: Focused | undefined
   let planned = false

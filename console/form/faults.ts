@@ -4,7 +4,7 @@ import { ApiError, type FieldFault } from '../api/client.ts'
 
 interface Faults {
   readonly faults: readonly FieldFault[]
-  /** Replaces the faults, for example by those that the form has found itself. */
+  /** Replaces the faults, for example with faults that the form has found itself. */
   readonly setFaults: (faults: readonly FieldFault[]) => void
   /**
    * Sends the form, and keeps the faults of a refusal. After a success, there are none.
@@ -14,8 +14,8 @@ interface Faults {
 }
 
 /**
- * Provides the faults of one form whose button shows the message of a refusal. A form that shows the
- * message itself uses `useRefusal`.
+ * Provides the faults of one form whose button shows the message of a refusal. A form that shows
+ * the message itself uses `useRefusal`.
  */
 export function useFaults(): Faults {
   const [faults, setFaults] = useState<readonly FieldFault[]>([])

@@ -45,7 +45,7 @@ interface MemberPlan {
   readonly plan: Plan
 }
 
-/** Nesting in levels from which a value is edited as JSON. */
+/** Nesting level from which a value is edited as JSON. */
 const MAX_DEPTH = 5
 /** Maximum number of options of a selection. */
 const MAX_CHOICES = 500

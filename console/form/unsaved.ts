@@ -4,7 +4,7 @@ import { useContext, useLayoutEffect, useState } from 'preact/hooks'
 import { designText } from '../design/text.ts'
 import { guardLeaving } from '../router/router.ts'
 
-/** The function by which a form reports that it has unsaved changes; provided by `UntouchedForm`. */
+/** The function with which a form reports unsaved changes; provided by `UntouchedForm`. */
 export const Touch = createContext<() => void>(() => {})
 
 /** Asks for confirmation before the page is left, while a form has unsaved changes. */
@@ -13,7 +13,7 @@ export function useLeaveQuestion(isChanged: boolean): void {
   // A layout effect, so that the guard exists as soon as the page shows the change.
   useLayoutEffect(() => {
     if (!isChanged) return undefined
-    // Buttons change values, too, without an event of input.
+    // Buttons can also change values, without an `input` event.
     touch()
     return guardLeaving(() => designText.leave)
   }, [isChanged])
@@ -21,20 +21,20 @@ export function useLeaveQuestion(isChanged: boolean): void {
 
 interface Unsaved {
   readonly isChanged: boolean
-  /** To be called after the current values were saved. */
+  /** Must be called after the current values were saved. */
   readonly saved: () => void
 }
 /**
- * Compares the values of a form with those that it started with. For the form of a dialog, which
- * guards its input itself.
- * @param values all that saving would send, as JSON.
+ * Compares the values of a form with its initial values. Used for forms in dialogs, because a
+ * dialog guards its input itself.
+ * @param values everything that saving would send. It must be expressible as JSON.
  */
 export function useChanged(values: unknown): Unsaved {
   const now = JSON.stringify(values)
   const [start, setStart] = useState(now)
   return { isChanged: now !== start, saved: () => setStart(now) }
 }
-/** Compares as `useChanged` does, and guards unsaved changes. For the form of a page. */
+/** Compares like `useChanged`, and guards unsaved changes. Used for forms in pages. */
 export function useUnsaved(values: unknown): Unsaved {
   const unsaved = useChanged(values)
   useLeaveQuestion(unsaved.isChanged)

@@ -123,7 +123,7 @@ export type Declared = Readonly<
 export const isDeclared = (declared: Declared | undefined): boolean =>
   Object.keys(declared ?? {}).length > 0
 const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array']
-/** Returns the JSON Schema of declared inputs. Inputs of other types are edited as JSON. */
+/** Returns the JSON Schema of declared inputs. Types that JSON Schema lacks are edited as JSON. */
 export function schemaOfDeclared(declared: Declared | undefined): Members {
   const entries = Object.entries(declared ?? {})
   return {

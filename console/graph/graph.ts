@@ -1,7 +1,7 @@
 /**
- * Turns the steps of a workflow into a graph and computes its layout. Steps follow each other. A
- * frame surrounds a step that has branches or items, together with their steps. The layout needs
- * `@dagrejs/dagre`, which is loaded on demand.
+ * Turns the steps of a workflow into a graph and computes its layout. An edge leads from each step
+ * to the next. A frame surrounds a step that has branches or items, together with their steps. The
+ * layout needs `@dagrejs/dagre`, which is loaded on demand.
  */
 import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 

@@ -15,7 +15,7 @@ import { openingView, scaled, type View, wholeView } from './view.ts'
 /** The state of a node. */
 export interface NodeState {
   readonly tone: Tone
-  /** The state in words, such as `completed, 1.2 s`. */
+  /** The state as text, such as `completed, 1.2 s`. */
   readonly label: string
   readonly current?: boolean
   /** Whether the step is in progress. */

@@ -14,7 +14,7 @@ interface Size {
 }
 /** Minimum and maximum scale of a graph; 1 is its natural size. */
 const limits = { least: 0.15, most: 2.5 }
-/** The least scale at which a graph opens, so that its texts can be read. */
+/** Minimum scale at which a graph opens. At this scale, its texts can still be read. */
 const READABLE = 0.6
 
 /** Returns a view that is scaled around a point of the frame. */
@@ -33,9 +33,10 @@ export function wholeView(graph: Size, frame: Size): View {
 }
 
 /**
- * Returns the view with which a graph opens: the whole graph if its texts can be read then.
- * Otherwise, the graph is as wide as the frame, or wider, and one node is visible.
- * @param node the id of the node.
+ * Returns the view with which a graph opens: the whole graph if its texts can be read at that
+ * scale. Otherwise, the graph has its natural size, or is scaled down to the width of the frame but
+ * not below `READABLE`, and one node is visible.
+ * @param node id of a node; by default, the top left corner of the graph is visible.
  */
 export function openingView(
   graph: Pick<PlacedGraph, 'boxes' | 'width' | 'height'>,
@@ -46,7 +47,10 @@ export function openingView(
   if (whole.scale >= READABLE) return whole
   const scale = Math.max(READABLE, Math.min(1, frame.width / graph.width))
   const box = graph.boxes.get(node ?? '') ?? { x: 0, y: 0, width: 0, height: 0 }
-  /** Centres a part of the graph, but shows nothing beyond the graph if the graph is larger. */
+  /**
+   * Returns the offset that centres the position `middle`, or the whole graph if it fits. A graph
+   * that is larger than the frame is never moved beyond its edges.
+   */
   const shift = (visible: number, full: number, middle: number): number =>
     full * scale <= visible
       ? (visible - full * scale) / 2

@@ -1,6 +1,6 @@
 /**
  * One request of the multiplexed stream, from start to end. It does not reconnect; `hub.ts` decides
- * whether to.
+ * when to open the next connection.
  */
 import {
   readStream,

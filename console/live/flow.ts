@@ -48,8 +48,8 @@ export class Flow {
   #pristine = true
   #status: LiveStatus = { state: 'connecting' }
   /**
-   * By job: the sequence number of the last chunk of model output, and the connection that
-   * delivered it.
+   * The last chunk of model output by job: its sequence number, and the connection that delivered
+   * it.
    */
   readonly #chunks = new Map<string, { readonly sequence: number; readonly by: object }>()
 

@@ -5,8 +5,9 @@
  * Invariants:
  * H1. A change of the set of subscriptions results in a new connection, which resumes from the
  *     current cursors. Model output is not interrupted, because the earlier connection stays open
- *     until `OVERLAP_MS` after the new one has settled: it has received a frame for each of its
- *     subscriptions, or `MAX_OVERLAP_MS` has passed since the service accepted it.
+ *     until `OVERLAP_MS` after the new connection has settled. A connection has settled when a
+ *     frame of each of its subscriptions has arrived, or `MAX_OVERLAP_MS` after the service
+ *     accepted it.
  * H2. A lost connection is reopened after growing pauses with jitter, after the pause that the
  *     service requested, or immediately on `retry`. Every flow resumes from its cursor, so no frame
  *     with a cursor is missed or repeated (`flow.ts`).

@@ -64,7 +64,7 @@ export function openLive({ url, headers = {}, identity = '', worker }: LiveOptio
     (error) => reportError(error),
   )
   const online = () => live.wake()
-  // A page in the back/forward cache must not hold subscriptions.
+  // A page in the back/forward cache must not keep subscriptions.
   const hide = () => live.detach()
   const show = ({ persisted }: PageTransitionEvent) => {
     if (persisted) live.attach()

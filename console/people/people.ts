@@ -17,9 +17,9 @@ interface Somebody {
 }
 /** The principals, agents and roles of a project that have been loaded. */
 export interface People {
-  /** Active people and services, sorted by name. */
+  /** The active people and services, and the agents, sorted by name. */
   readonly all: readonly Somebody[]
-  /** All agents, sorted by name. */
+  /** The agents, at most `LIMIT`. */
   readonly agents: readonly Agent[]
   /** Whether the lists of principals and agents have arrived. */
   readonly known: boolean

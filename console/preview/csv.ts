@@ -1,4 +1,4 @@
-/** Parses CSV (RFC 4180) in the browser. Pure. */
+/** Parses and formats CSV (RFC 4180) in the browser. The functions are pure. */
 
 /** A record, and the line on which it begins. The first line is 1. */
 export interface CsvRecord {
@@ -44,7 +44,7 @@ export function readCsv(
           field += '"'
           at++
         }
-        // Text after the closing quotation mark belongs to the field.
+        // Text after the closing quotation mark is part of the field.
         const end = endOf(text, at, separator)
         fields.push(field + text.slice(at, end))
         at = end

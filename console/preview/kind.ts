@@ -1,4 +1,4 @@
-/** Chooses how a file is shown, by its media type and its name. Pure. */
+/** Chooses how a file is shown, by its media type and its name. The functions are pure. */
 
 import { getOwn } from '../../protocol/lookup.ts'
 
@@ -94,7 +94,7 @@ export function mediaTypeOf(kind: PreviewKind, mime: string, name: string): stri
   return getOwn(imageTypes, ending) ?? `${kind}/${ending}`
 }
 
-/** Whether bytes are probably text: the first 4,096 are valid UTF-8 without a zero byte. */
+/** Returns whether bytes are probably text: the first 4,096 are valid UTF-8 without a zero byte. */
 export function looksLikeText(bytes: Uint8Array): boolean {
   const start = bytes.subarray(0, 4096)
   if (start.includes(0)) return false

@@ -13,7 +13,7 @@ const MAX_CHARACTERS = 4000
 /** Maximum number of lines, because browsers limit the height of an element. */
 const MAX_LINES = 350_000
 
-/** How a line is highlighted; undefined: not at all. */
+/** How a line is highlighted; undefined for no highlighting. */
 export type LineTone = 'good' | 'bad' | 'info' | undefined
 /** Returns the highlighting of a line of a unified diff. */
 export function diffTone(line: string): LineTone {

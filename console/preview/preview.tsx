@@ -1,8 +1,8 @@
 /**
  * Shows the bytes of a file. Content is never inserted into the document of the console as HTML:
  * images, audio, video and PDF use blob URLs, HTML is in a frame without scripts, and everything
- * else is rendered from its text. PDF with an address on the service is shown from there, because
- * the response is sandboxed.
+ * else is rendered from its text. A PDF file that has a URL on the service is shown from that URL,
+ * because the response is sandboxed.
  *
  * Invariant: no more than the limit of the kind is loaded.
  */
@@ -41,7 +41,7 @@ const MAX_TEXT_BYTES = 2 * MIB
  * whole.
  */
 const MAX_MARKDOWN_LENGTH = 200_000
-/** Maximum size in bytes of an image, audio or video file that is loaded for the preview. */
+/** Maximum size in bytes of an image, audio, video or PDF file that is loaded for the preview. */
 const MAX_MEDIA_BYTES = 64 * MIB
 const asMedia: ReadonlySet<PreviewKind> = new Set(['image', 'audio', 'video', 'pdf'])
 const hasTwoViews: ReadonlySet<PreviewKind> = new Set(['markdown', 'json', 'csv', 'html'])

@@ -1,7 +1,7 @@
-/** Reads the beginning of an answer, and cancels the rest. */
+/** Reads the beginning of an HTTP response, and cancels the rest. */
 import type { FileStart } from './preview.tsx'
 
-/** Returns at most `most` bytes of an answer. */
+/** Returns the first bytes of a response, at most `most`. */
 export async function readStart(answer: Response, most: number): Promise<FileStart> {
   const reader = answer.body?.getReader()
   const parts: Uint8Array[] = []

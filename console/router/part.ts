@@ -9,7 +9,8 @@
 import { shellText as text } from '../shell/text.ts'
 
 /**
- * A part could not be loaded, although the page was reloaded. The message is shown to the person.
+ * The error for a part that could not be loaded, although the page was reloaded. Its message is
+ * shown to the person.
  */
 export class MissingPart extends Error {
   constructor() {

@@ -13,8 +13,8 @@ export interface Route {
   readonly path: string
   readonly load: () => Promise<PageModule>
   /**
-   * Calls the first queries of the page. It is called when the console is opened at this page, so
-   * that the queries run while the module of the page is loaded.
+   * Sends the first queries of the page. Called when the console is opened at this page, so that
+   * the queries run while the module of the page is loaded.
    */
   readonly early?: (params: Readonly<Record<string, string>>, query: URLSearchParams) => void
   /** Required permission, in the project or else in the organization, such as `project.view`. */

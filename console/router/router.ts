@@ -28,12 +28,12 @@ interface Ways {
   /** Other tabs of the page. Input that is kept while another tab is shown needs no question. */
   readonly tabs?: boolean
 }
-/** Guards against leaving the page. */
+/** The active guards: their questions, with the kinds of navigation for which they prompt. */
 const guards = new Map<Question, Ways>()
 /**
- * Asks for confirmation before the page or its tab is left by a link, by `go`, by the history
- * buttons of the browser, or by closing or reloading the browser's tab, if something would be lost,
- * such as changes of a form. Drafts that are kept need no guard.
+ * Asks for confirmation before the user leaves the page or its current tab, if something would be
+ * lost, such as changes of a form. This applies to links, to `go`, to the history buttons, and to
+ * closing or reloading the browser's tab. Drafts that are kept need no guard.
  * @param question returns the question for the user, or undefined if the page may be left.
  * @param ways all by default.
  * @returns a function that removes the guard.
@@ -76,9 +76,9 @@ const questionBefore = ({ path, query }: Place, calls: boolean): string | undefi
     : openQuestion({ calls, tabs: true })
 }
 
-/** What the console stores in an entry of the browser's history. */
+/** The data that the console stores in an entry of the browser's history. */
 interface Entry {
-  /** Position among the entries of the console. It shows how far the history buttons have gone. */
+  /** Position among the entries of the console, from which the distance to an entry is computed. */
   readonly at?: number
   readonly scroll?: number
 }
@@ -144,7 +144,7 @@ export function startRouter(isOurs: (path: string) => boolean): void {
       returns = false
       return
     }
-    // Only an entry that a link to a part of the page has just made has no position.
+    // Only an entry that the browser has just created for a link within the page has no position.
     const { at = shownAt + 1, scroll = 0 } = entry()
     const question = questionBefore(current(), false)
     if (question !== undefined && at !== shownAt && !confirm(question)) {

@@ -39,9 +39,9 @@ export function Page({
   readonly heading?: ComponentChildren
   readonly crumbs?: readonly Crumb[]
   readonly actions?: ComponentChildren
-  /** Uses the whole height, for pages with their own scrollable areas. */
+  /** Whether the page uses the whole height, for pages with their own scrollable areas. */
   readonly full?: boolean
-  /** Uses more of a large screen, for pages with an editor, a graph or many columns. */
+  /** Whether the page is wider on large screens, for an editor, a graph or many columns. */
   readonly wide?: boolean
   readonly children: ComponentChildren
 }) {
@@ -79,7 +79,7 @@ export function Page({
   )
 }
 
-/** An action of a page: a button in its head, and a command with a key. */
+/** An action of a page: a button in the page header, and a command with a key. */
 export function PageAction({
   label,
   icon = 'plus',

@@ -1,7 +1,7 @@
 /** Matches permissions against the granted permissions of roles. */
 
 /**
- * Returns whether a granted permission covers another one. The granted permission may end in a
+ * Returns whether a granted permission covers another. The granted permission may end in a
  * wildcard. Its prefix with the name of the product is ignored.
  */
 export function covers(granted: string, wanted: string): boolean {

@@ -15,7 +15,7 @@ export function rankOf(typed: string, label: string, hint: string): number | und
   return isSubsequence(wanted, `${text} ${hint.toLowerCase()}`) ? 4 : undefined
 }
 
-/** Returns whether a text contains the characters of another one in order. Spaces are ignored. */
+/** Returns whether `text` contains the characters of `wanted` in order. Spaces are ignored. */
 function isSubsequence(wanted: string, text: string): boolean {
   let at = 0
   for (const letter of wanted.replaceAll(' ', '')) {

@@ -35,7 +35,7 @@ export function useCommands(own: readonly Command[], changes: readonly unknown[]
   }, changes)
 }
 
-/** Time within which the second key of a sequence must follow. */
+/** Maximum time between the two keys of a sequence. */
 const SEQUENCE_MS = 1200
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&

@@ -68,8 +68,8 @@ function admit({ scope, proof }: Caller, project: Project): Refusal | undefined 
 }
 
 /**
- * Returns the project with the given handle or id. Refused with `not_found` when there is none, and
- * with `forbidden` when the caller may not enter the project.
+ * Returns the project with the given handle or id. Returns `not_found` if no such project exists,
+ * and `forbidden` if the caller may not enter the project.
  * @param history whether to find a deleted project too, because its records stay readable.
  */
 export function enter(

@@ -76,8 +76,8 @@ export function parseCredential(credential: string): Presented | undefined {
   return { text, ...(handle !== undefined && { handle }) }
 }
 /**
- * Reads the credential of an `Authorization: Bearer` header. Returns undefined when the header has
- * none.
+ * Reads the credential of an `Authorization: Bearer` header. Returns undefined when the header is
+ * absent or contains no credential.
  */
 export function parseAuthorization(header: string | undefined): Presented | undefined {
   const match = /^Bearer +(\S+)$/i.exec(header?.trim() ?? '')

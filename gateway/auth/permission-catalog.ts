@@ -1,6 +1,7 @@
 /**
  * The system roles and the permissions as the API lists them, with the installation's brand in the
- * ids of permissions. Roles that a project defines are not included, because its actor stores them.
+ * ids of permissions. Roles that a project defines are not included, because the project's actor
+ * stores them.
  */
 
 import type { Role, roles } from '../../protocol/access/role-rows.ts'

@@ -90,7 +90,7 @@ interface Execution {
    * are not created yet.
    */
   readonly ids: Record<string, string>
-  /** No command is sent once the hold may be lost. */
+  /** The hold of the blueprint. No further command is sent once the hold may be lost. */
   readonly hold: Pick<Hold, 'isLost'>
 }
 

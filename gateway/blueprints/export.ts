@@ -135,8 +135,8 @@ export async function exported(
   }
 }
 /**
- * Returns the identity of the project's only blueprint, or undefined when there are none or
- * several.
+ * Returns the identity of the project's blueprint if the project has exactly one, otherwise
+ * undefined.
  */
 function theOnly(bindings: readonly StoredBinding[]): Identity | undefined {
   const first = bindings[0]

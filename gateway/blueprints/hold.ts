@@ -14,7 +14,7 @@ import { sleep } from '../timing.ts'
 
 /** Maximum number of milliseconds to wait for another holder. */
 const MAX_WAIT_MS = 45_000
-/** Milliseconds between two attempts. */
+/** Milliseconds between two attempts to acquire the hold. */
 const PAUSE_MS = 100
 
 export interface Hold {
@@ -49,8 +49,8 @@ export const blueprintId = (
 ): string => world.id('blueprint', `${project}/${namespace}\n${blueprint_key}`)
 
 /**
- * Acquires the hold of a blueprint. Waits while another request has it. Refused with
- * `blueprint_busy` after `MAX_WAIT_MS`.
+ * Acquires the hold of a blueprint. While another request has the hold, waits for at most
+ * `MAX_WAIT_MS`, and then returns `blueprint_busy`.
  */
 export async function takeHold(
   { world }: Pick<Edge, 'world'>,

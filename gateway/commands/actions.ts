@@ -18,7 +18,7 @@ import { timelineSource } from '../streams/timeline.ts'
 import { withSealedUrl } from './seal-url.ts'
 import { childrenOf } from './workflows/children.ts'
 
-/** Length of a signing secret. */
+/** Length of a signing secret in bytes. */
 const SECRET_BYTES = 32
 /** Default wait for the result of a direct call, in seconds. */
 const DEFAULT_WAIT_S = 30

@@ -29,7 +29,7 @@ const workerAt = ({ world }: Edge, project: string, instance: string) => ({
   id: world.id('worker', `${project}/${instance}`),
 })
 
-/** Returns the caller's connected workers, or only the one with the given instance name. */
+/** Returns the caller's connected workers, or only the worker with the given instance name. */
 async function candidates(
   edge: Edge,
   call: Call,
@@ -107,8 +107,8 @@ async function checkFree(
 }
 
 /**
- * Assigns the jobs of the environment to the session. Refused with `environment_worker_conflict`
- * when another live worker serves the environment.
+ * Assigns the jobs of the environment to the session. Returns `environment_worker_conflict` if
+ * another live worker serves the environment.
  */
 async function bind(
   edge: Edge,

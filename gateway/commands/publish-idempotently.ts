@@ -29,8 +29,8 @@ const rememberedIn = (
 
 /**
  * Repeats the command, with a view's answer about the unsure keys (`Recalled`), until the `events`
- * actor can decide which events are duplicates. Refused with `service_unavailable` if the actor
- * still cannot decide after `MAX_QUERIES` queries.
+ * actor can decide which events are duplicates. Returns `service_unavailable` if the actor still
+ * cannot decide after `MAX_QUERIES` queries.
  * @param send sends the command, under the same command id each time.
  * @param first the outcome of an earlier send, if any.
  */
@@ -54,7 +54,7 @@ export async function publishIdempotently<R extends Pick<Published, 'unsure'>>(
 
 /**
  * Publishes an event of the service itself.
- * @param prefix what the command id begins with: the part of the service that publishes.
+ * @param prefix prefix of the command id, which names the part of the service that publishes.
  */
 export function publishEvent(
   world: Pick<World, 'command' | 'id' | 'view' | 'now'>,
@@ -87,7 +87,7 @@ export const acceptedEvent = (source_event_id: string, deduped?: boolean): Answe
 
 /**
  * Returns the id of the event that was published under the given key within the last day; undefined
- * when there is none.
+ * if no event was published under the key.
  */
 export async function publishedUnder(
   world: Pick<World, 'ask' | 'view' | 'now'>,

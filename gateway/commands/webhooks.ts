@@ -71,9 +71,9 @@ async function outcomeOf({ world }: Edge, project: string, id: string): Promise<
 }
 
 /**
- * Reads the content of the delivery that is to be sent again. Refused with `not_found` when the
- * webhook has no such delivery or the caller may not read it, and with `conflict` while the
- * delivery has no outcome or the webhook is disabled.
+ * Reads the content of the delivery that is to be sent again. Returns `not_found` if the webhook
+ * has no such delivery or the caller may not read the delivery, and `conflict` while the delivery
+ * has no outcome or the webhook is disabled.
  */
 async function contentOf(
   edge: Edge,

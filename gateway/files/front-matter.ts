@@ -1,5 +1,5 @@
 /**
- * Reads skills from Markdown. An optional YAML block between two `---` lines has the name,
+ * Reads skills from Markdown. An optional YAML block between two `---` lines contains the name,
  * description, allowed tools and tags. The rest of the text is the instructions.
  */
 import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'

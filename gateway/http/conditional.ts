@@ -17,8 +17,8 @@ export function tagHeader(
 }
 
 /**
- * Returns the entity tags of the condition of a call. The record must have one of them. Returns
- * undefined if the call has no condition, or accepts every record.
+ * Returns the entity tags in the condition of a call. The record must have one of these tags.
+ * Returns undefined if the call has no condition or accepts every record.
  */
 export function conditionOf(call: Call): readonly string[] | undefined | Refusal {
   if (call.part || !isConditional(call.row)) return undefined

@@ -6,9 +6,9 @@
 import type { GatewaySettings } from '../ports.ts'
 
 /**
- * Returns the CORS headers of the response to a request from the given origin. There are none when
- * no origins are configured or the request has no origin. For an origin that is not allowed, only
- * `Vary` is returned.
+ * Returns the CORS headers of the response to a request from the given origin. Returns no headers
+ * if no origins are configured or the request has no origin, and only `Vary` for an origin that is
+ * not allowed.
  */
 export function corsHeaders(
   { cors }: GatewaySettings,

@@ -10,7 +10,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
  * Returns the origin of a command that a request causes.
- * @param request_id the id of the request. Without it, the origin contains none.
+ * @param request_id the id of the request; the origin contains no request id if it is absent.
  */
 export function originOf(
   world: Pick<World, 'now'>,
@@ -28,8 +28,7 @@ export function originOf(
 
 /**
  * Returns the base URL of links to this service: the configured URL, or else `http://` and the
- * `Host` header of the request. The URL is empty when none is configured and the header is not
- * valid.
+ * `Host` header of the request. Returns '' if no URL is configured and the header is not valid.
  */
 export function baseUrl({ public_url }: Pick<GatewaySettings, 'public_url'>, host = ''): string {
   if (public_url !== undefined) return public_url

@@ -38,12 +38,13 @@ export function storedLine(
   }
 }
 
-/** Replaces surrogates without a counterpart, which UTF-8 cannot express. */
+/** Replaces unpaired surrogates, which UTF-8 cannot encode, with U+FFFD. */
 const valid = (text: string): string => Buffer.from(text).toString()
 
 function shortened(text: string, mask: Mask): { readonly text: string; readonly cut: boolean } {
   const long = text.length > logLimits.text + MARGIN_LENGTH
-  // The examined part may end within a credential, which then cannot be recognized.
+  // The last word is dropped, because it may be an incomplete credential, which cannot be
+  // recognized.
   const part = long
     ? text.slice(0, logLimits.text + MARGIN_LENGTH).replace(/\S{1,1024}$/, '')
     : text
@@ -51,7 +52,7 @@ function shortened(text: string, mask: Mask): { readonly text: string; readonly 
   const bytes = Buffer.from(masked)
   if (!long && bytes.length <= logLimits.text) return { text: masked, cut: false }
   let end = Math.min(bytes.length, logLimits.text - Buffer.byteLength(CUT))
-  // Bytes of the form 10xxxxxx continue a character.
+  // In UTF-8, bytes of the form 10xxxxxx continue a character.
   while (end > 0 && end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
   return { text: bytes.subarray(0, end).toString() + CUT, cut: true }
 }

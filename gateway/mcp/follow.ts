@@ -131,7 +131,7 @@ export async function followCall(
 }
 
 /**
- * Creates the sender of progress notifications. Notifications are throttled: of the events within
+ * Creates the sender of progress notifications. Notifications are throttled: of the messages within
  * `NOTIFY_EVERY_MS` after a notification, only the latest is sent.
  */
 function tell(edge: Edge, call: Call, out: Sink, { token, ...waiting }: Waiting) {

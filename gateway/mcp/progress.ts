@@ -46,8 +46,8 @@ export const progressSpelling = {
 interface Reading {
   event(cursor: number, message: string | undefined): void
   /**
-   * Called when the gateway stops. The frame has the time in milliseconds after which the client
-   * should reconnect.
+   * Called when the gateway stops. The frame contains the time in milliseconds after which the
+   * client should reconnect.
    */
   farewell(frame: string): void
   /** Called when the run has ended, the gateway stops, or the sink was ended. */

@@ -174,7 +174,7 @@ export async function offeredIn(
       : []
   })
 }
-/** Returns the refusal of a caller that may not call a tool, otherwise undefined. */
+/** Returns the refusal if the caller may not call the tool, otherwise undefined. */
 export const denied = (
   { settings }: Pick<World, 'settings'>,
   caller: Caller,
@@ -188,7 +188,7 @@ export const denied = (
 }
 /**
  * Finds a tool by the name that clients see, or by its name in the catalog. Returns undefined when
- * there is none.
+ * there is no such tool.
  */
 export const offeredAs = (offered: readonly Offered[], name: string): Offered | undefined =>
   offered.find(({ tool }) => tool.name === name) ?? offered.find((one) => one.name === name)

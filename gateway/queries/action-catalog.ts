@@ -90,7 +90,10 @@ function ofOrganization(action: OrganizationAction): CatalogEntry {
     annotations,
   )
 }
-/** @param ready whether the installation has a provider of environments. */
+/**
+ * Returns the catalog entry of an action that is executed in an environment.
+ * @param ready whether the installation has a provider of environments.
+ */
 const ofEnvironment = (
   name: string,
   { title, description, input_schema, annotations, risk }: EnvironmentAction,

@@ -61,7 +61,8 @@ async function readLogs(
         })
   if (!found) return refuse('environment_worker_unavailable')
   const redact = redactionOf(world.settings.key_prefix)
-  // A truncated text may begin with the end of a credential, which cannot be recognized.
+  // The first word of a truncated text is dropped, because it may be the end of a credential, which
+  // cannot be recognized.
   const whole = found.truncated ? found.content.replace(/^\S{1,1024}/, '') : found.content
   const { text, cut } = newest(redact(whole), max_bytes)
   return {
@@ -78,7 +79,7 @@ function newest(text: string, max: number): { readonly text: string; readonly cu
   const bytes = Buffer.from(text)
   if (bytes.length <= max) return { text, cut: false }
   let from = bytes.length - max
-  // Bytes of the form 10xxxxxx continue a character.
+  // In UTF-8, bytes of the form 10xxxxxx continue a character.
   while (from < bytes.length && ((bytes[from] ?? 0) & 0xc0) === 0x80) from++
   return { text: bytes.subarray(from).toString(), cut: true }
 }

@@ -30,7 +30,7 @@ import type { World } from '../ports.ts'
 interface Grant {
   /** Name of the repository host. */
   readonly host: string
-  /** The name as it was declared. */
+  /** Full name of the repository, spelled as in the declaration. */
   readonly full_name: string
   readonly access: TokenRequest['access']
 }

@@ -19,7 +19,8 @@ interface Merged<I, P> {
 
 /**
  * Merges pages into one. Returns the first refusal if a partition refused.
- * @param order compares two items as `Array.prototype.sort` does. The pages have this order.
+ * @param order compares two items, like the argument of `Array.prototype.sort`. The items of each
+ * page have this order.
  */
 export function mergePages<I, P extends Page<I>>(
   answers: readonly ((P & Page<I>) | Refusal)[],

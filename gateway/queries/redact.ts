@@ -5,7 +5,7 @@
 
 const REDACTED = '[redacted]'
 /**
- * Tokens of GitHub and GitLab
+ * Patterns of tokens of GitHub and GitLab
  * (https://docs.github.com/en/authentication/keeping-your-account-and-data-secure/about-authentication-to-github,
  * https://docs.gitlab.com/security/tokens/#token-prefixes).
  */
@@ -14,7 +14,7 @@ const HOST_TOKENS = [
   'github_pat_[A-Za-z0-9_]{10,}',
   'gl(?:pat|oas|dt|rt|cbt|ptt|ft|imt|agent|soat|ffct)-[A-Za-z0-9_.-]{10,}',
 ]
-/** The user and password of a URL. */
+/** Matches the user and password of a URL. */
 const USER_INFO = /(?<=:\/\/)[^\s/@:]{0,256}:[^\s/@]{1,1024}@/g
 
 /**

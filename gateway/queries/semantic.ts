@@ -9,9 +9,15 @@ import { isFailure, type SemanticProgress } from '../../protocol/tables/semantic
 import type { World } from '../ports.ts'
 import { backoffMs, sleep } from '../timing.ts'
 
-/** Milliseconds for which a search waits until the rows are embedded. */
+/**
+ * Maximum time in milliseconds for which a search waits until the rows are embedded. Half of
+ * `settings.deadline` applies if it is shorter.
+ */
 const WAIT_MS = 5000
-/** Back-off between two queries to the view, in milliseconds. */
+/**
+ * First and longest delay in milliseconds before the view is queried again. Each delay is twice the
+ * previous one.
+ */
 const AGAIN = { first: 20, last: 250 } as const
 
 /** The parts of the `World` that a search uses. */

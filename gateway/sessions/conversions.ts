@@ -1,4 +1,7 @@
-/** Waits for the conversion of Office files of a session, so that a turn can show their text. */
+/**
+ * Waits for the conversion of the Office files of a session, so that a model request can contain
+ * their text.
+ */
 import type { Artifact } from '../../protocol/artifacts/schema.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'

@@ -121,12 +121,12 @@ export interface DefinitionRequest {
    * tools that work in an environment.
    */
   readonly environment?: TurnEnvironment | null
-  /** What starts the turn. Without a trigger, the resolver is not called. */
+  /** The kind of trigger that starts the turn. Without one, the resolver is not called. */
   readonly trigger?: TriggerKind
   /** The definition from the resolver, if it is already known. */
   readonly bundle?: Bundle
 }
-/** Whether a definition refers to toolkits or skills by name. */
+/** Returns whether a definition refers to toolkits or skills by name. */
 const refersByName = ({ toolkits, skills }: InlineConfig = {}): boolean =>
   toolkits?.some(({ actions }) => actions === undefined) === true ||
   skills?.some(({ body }) => body === undefined) === true
@@ -181,8 +181,8 @@ async function effectiveIn(
   return 'faults' in found ? refuseFields(...found.faults) : found
 }
 /**
- * Returns the definition of a session's next turn, if a message starts that turn. A turn of a run
- * may have a different definition, for example because its step specifies another model.
+ * Returns the definition that the next turn of a session has if a message starts the turn. A turn
+ * of a run may have a different definition, for example because its step specifies another model.
  */
 export async function definitionOf(
   edge: CapabilityReader,

@@ -12,11 +12,14 @@ import type { World } from '../ports.ts'
 
 /** Maximum number of described tables. The newest are described. */
 const MAX_TABLES = 20
-/** Maximum number of columns per table. */
+/** Maximum number of described columns per table. */
 const MAX_COLUMNS = 50
 /** Maximum number of characters per description of a column. */
 const MAX_DESCRIPTION_LENGTH = 200
-/** Maximum total size of the description, in bytes. */
+/**
+ * Maximum total size of the described tables, in bytes. Only the names of further tables are
+ * listed.
+ */
 const MAX_BYTES = 16_384
 
 /** Describes the tables of a project, if one of the tools works on tables. */

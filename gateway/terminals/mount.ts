@@ -35,7 +35,10 @@ interface Asked {
   readonly environment_id: string
   readonly authorization: string
   readonly protocols: string
-  /** For the cookie of a console session, which needs the service's own origin. */
+  /**
+   * The headers with which the cookie of a console session is checked. The cookie is accepted only
+   * from the service's own origin.
+   */
   readonly cookie: CookieHeaders
 }
 
@@ -43,7 +46,7 @@ const PATH = `/v1${routeOf(api['environment.terminal']).path}`
 const { shape } = api['environment.terminal']
 /** Maximum size of a message. */
 const MAX_MESSAGE_BYTES = 65_536
-/** Maximum number of unsent bytes of a socket. */
+/** Maximum number of unsent bytes of a socket. A socket that exceeds it is closed. */
 const MAX_UNSENT_BYTES = 1_048_576
 /** Time in seconds without any frame or pong after which a socket is closed. */
 const IDLE_TIMEOUT_S = 120

@@ -1,4 +1,4 @@
-/** The port of terminals: messages between the gateways of a person and of a worker. */
+/** The port of terminals: messages between the gateway of a person and the gateway of a worker. */
 import type {
   TerminalAnswer,
   TerminalRequest,
@@ -19,7 +19,10 @@ export interface TerminalRelay {
   open(request: TerminalRequest): Promise<TerminalAnswer | undefined>
   toWorker(terminal_id: string, message: TowardsWorker): void
   toPerson(terminal_id: string, message: TowardsPerson): void
-  /** Calls `on` with the messages in one direction, until the returned function is called. */
+  /**
+   * Calls `on` with the messages of a terminal to its worker (`onWorker`) or to its person
+   * (`onPerson`), until the returned function is called.
+   */
   onWorker(terminal_id: string, on: (message: TowardsWorker) => void): () => void
   onPerson(terminal_id: string, on: (message: TowardsPerson) => void): () => void
 }

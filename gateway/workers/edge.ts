@@ -46,7 +46,7 @@ export interface Grant {
   /** Checks the access again. Returns the refusal, or undefined while the access is valid. */
   recheck(): Promise<Refusal | undefined>
   /**
-   * Whether the caller may connect but receives no new jobs, because it is an agent that is
+   * Returns whether the caller may connect but receives no new jobs, because it is an agent that is
    * inactive or whose status cannot be determined synchronously. Present only for agents.
    */
   readonly asleep?: () => boolean

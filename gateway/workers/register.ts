@@ -88,7 +88,8 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
   const late = await confirmEnvironment(edge, connection.grant, place, entered.registration.session)
   connection.registering = false
   if (late) {
-    // Otherwise the same instance could not register again for a while.
+    // The registry would otherwise consider the session alive for a while, and refuse another
+    // registration of the instance.
     const { session, generation } = entered.registration
     const to = { project, kind: 'worker', id: worker } as const
     await command(edge, connection.grant, to, 'worker.closed', { session, generation, leases: 0 })

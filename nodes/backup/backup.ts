@@ -141,7 +141,10 @@ async function copy(
   return manifest
 }
 
-/** Whether the servers have the stream. Installations of older releases may lack some streams. */
+/**
+ * Returns whether the servers have the stream. Installations of older releases may lack some
+ * streams.
+ */
 const hasStream = ({ manager, space }: Nats, name: string): Promise<boolean> =>
   manager.streams.info(space.stream(name)).then(
     () => true,

@@ -15,7 +15,7 @@ interface Copy {
 }
 
 /**
- * Whether one copy may contain the effect of an entry that another copy lacks.
+ * Returns whether one copy may contain the effect of an entry that another copy lacks.
  * @param copies for each partition, its last sequence before any copy began, and the last sequence
  *   that its copy is certain to contain.
  */

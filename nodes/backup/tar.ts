@@ -46,5 +46,5 @@ export function decodeHeader(block: Buffer): TarEntry | 'end' | undefined {
   }
 }
 
-/** Size of content with its padding, in bytes. */
+/** Returns the size of content with its padding, in bytes. */
 export const padded = (size: number): number => Math.ceil(size / BLOCK) * BLOCK

@@ -1,6 +1,6 @@
 /**
  * Measures the processor time of tests, for `npm test -- --cpu`. Unlike the duration, the processor
- * time hardly depends on the other load of the machine.
+ * time depends very little on other load on the machine.
  */
 import { readFileSync } from 'node:fs'
 

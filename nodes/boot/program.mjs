@@ -25,7 +25,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const SOURCES = ['nodes', 'actors', 'protocol', 'gateway', 'views', 'client']
 /**
- * Age above which an old bundle is deleted. A running process may still need a
+ * Age in milliseconds above which an old bundle is deleted. A running process may still need a
  * younger bundle.
  */
 const MAX_AGE_MS = 7 * 86_400_000
@@ -125,7 +125,7 @@ async function build(root, file) {
   const options = { ...optionsOf(file), outdir: dirname(file), write: /** @type {const} */ (false) }
   const built = await Promise.all([
     // Half of the program is imported dynamically and gets separate files. A process that does not
-    // need them takes half of the processor time to start.
+    // need them needs only half of the processor time to start.
     build({
       ...options,
       entryPoints: [{ in: join(root, 'nodes/main.ts'), out: name }],
@@ -150,8 +150,8 @@ async function build(root, file) {
 }
 
 /**
- * Allows semi-spaces of up to 32 MiB, so that fewer objects of pending commits are copied by the
- * garbage collector.
+ * The arguments that allow semi-spaces of up to 32 MiB, so that the garbage collector copies fewer
+ * objects of pending commits.
  */
 export const MEMORY = ['--max-semi-space-size=32']
 /** The argument with which node shows sources in the stack traces of a bundle. */

@@ -60,7 +60,7 @@ function npmAbove() {
   return undefined
 }
 /**
- * Whether a process exists.
+ * Returns whether a process exists.
  * @param {number} pid
  */
 function lives(pid) {

@@ -11,7 +11,10 @@ import { bundleOf, optionsOf } from './program.mjs'
 
 /** Environment variable with the folder of the bundled tests, for test/together.mjs. */
 export const BUNDLE_ENV = 'BATON_TEST_BUNDLE'
-/** Age above which a bundle is deleted, because its run was killed before deleting it. */
+/**
+ * Age in milliseconds above which a bundle is deleted. A run that is not killed deletes its own
+ * bundle.
+ */
 const MAX_AGE_MS = 86_400_000
 
 /**

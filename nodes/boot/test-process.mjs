@@ -1,6 +1,6 @@
 /**
- * A process that runs test files one after the other, with test/together.mjs. Each file has a
- * limited time. A file ends when the process prints `the end of <file>`, or when the process ends.
+ * A process that runs test files one after the other, with test/together.mjs. Each file has a time
+ * limit. A file ends when the process prints `the end of <file>`, or when the process ends.
  */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'

@@ -21,7 +21,7 @@ interface Turns {
 }
 /** Maximum number of concurrent sessions. */
 const MAX_SESSIONS = 32
-/** Number of turns per session, below the maximum number of sessions. */
+/** Number of turns per session while there are fewer than `MAX_SESSIONS` sessions. */
 const TURNS_PER_SESSION = 4
 /** Number of turns per injected fault. */
 const TURNS_PER_FAULT = 15

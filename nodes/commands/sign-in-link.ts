@@ -5,8 +5,8 @@ import { isRefusal } from '../../protocol/errors.ts'
 
 /**
  * Creates a link that signs a browser in with the rights of the owner key. Returns undefined if
- * someone has already signed in to the console, or if the link cannot be created, because the start
- * does not depend on the link.
+ * someone has already signed in to the console. Also returns undefined if the link cannot be
+ * created, because a node can start without it.
  * @param url address of the gateway, for the link.
  */
 export async function firstSignInLink(

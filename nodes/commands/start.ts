@@ -223,7 +223,10 @@ function whereOwnerKey({ data }: Config, installed: RunningNode['installed']): s
     : 'The owner key is not stored on this machine: use the key that the first start printed'
 }
 
-/** @param link sign-in link of the first start, if any. */
+/**
+ * Returns the text that is printed when the node is ready.
+ * @param link sign-in link of the first start, if any.
+ */
 function greeting(node: RunningNode, config: Config, link?: string): string {
   const { url, console, installed } = node
   const key = installed.generated

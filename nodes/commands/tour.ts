@@ -16,8 +16,8 @@ import { createLog } from '../observe/log.ts'
 import { StartFault } from '../process/fault.ts'
 
 /**
- * Returns the stored owner keys of servers that were started on this machine. Returns none if any
- * address is not a loopback address, so the keys are sent only to this machine.
+ * Returns the stored owner keys of servers that were started on this machine. The list is empty if
+ * any address is not a loopback address, so the keys are sent only to this machine.
  */
 const stored = (urls: readonly string[]): string[] =>
   urls.every(isLoopback)

@@ -148,9 +148,10 @@ export const natsPrefix: Parse<string> = (text) =>
           'and not a reserved subject token such as journal',
       )
 /**
- * Parses the address of a bucket: `s3://<bucket>/<prefix>`, with the region as a query value.
- * Stores other than Amazon S3 also need the endpoint as a query value. The Amazon S3 User Guide
- * defines valid names of buckets under "general purpose bucket naming rules".
+ * Parses the address of a bucket: `s3://<bucket>/<prefix>`, with the region as a query value
+ * (`us-east-1` by default). Stores other than Amazon S3 also need the endpoint as a query value.
+ * The Amazon S3 User Guide defines valid names of buckets under "general purpose bucket naming
+ * rules".
  */
 export const bucket: Parse<Bucket> = (text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined

@@ -86,7 +86,7 @@ export function pauseOf(
   return Number.isFinite(ms) ? Math.min(longest, Math.max(0, ms)) : 0
 }
 
-/** Whether a status indicates a temporary failure. */
+/** Returns whether a status indicates a temporary failure. */
 export const isTemporaryFailure = (status: number): boolean =>
   status === 408 || status === 429 || status >= 500
 const failed = (

@@ -40,7 +40,7 @@ interface Target {
   readonly secret_ref: string
   readonly secret_version: number
 }
-/** Why there is no target. `passes` is true if a later attempt may find a target. */
+/** The reason why there is no target. `passes` is true if a later attempt may find a target. */
 interface Without {
   readonly error: string
   readonly passes: boolean

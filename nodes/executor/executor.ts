@@ -4,8 +4,8 @@
  *
  * Invariants:
  * X1. Reserved and running jobs together never exceed the limit, and no project ever has more than
- *     its share of the limit. At the limit, the executor does not listen, so that offers go to
- *     other executors.
+ *     three quarters of the limit (rounded up). At the limit, the executor does not listen, so that
+ *     offers go to other executors.
  * X2. Nothing is reported about a job whose lease is known to be lost when its attempt ends. A
  *     report is repeated until the queue decides it, or the duration of a lease has passed.
  * X3. A job begins only while the node's own lease is fresh, because handlers trust the cached
@@ -71,7 +71,7 @@ interface Running {
   readonly kind: ClaimedJob['kind']
   readonly token: string
   readonly abort: AbortController
-  /** Why the job was aborted. */
+  /** The reason why the job was aborted. */
   why?: 'lost' | 'cancelled' | 'stopping'
   stopBeating: () => void
   readonly done: Promise<void>

@@ -9,7 +9,7 @@ const PAUSE = { first: 500, last: 30_000 } as const
 /** Maximum number of characters of a stored error message. */
 const MAX_MESSAGE_LENGTH = 500
 
-/** Why an attempt has no response. The failures in `passing` are temporary. */
+/** The reason why an attempt has no response. The reasons in `passing` are temporary. */
 export type FaultName =
   | 'rate_limited'
   | 'provider_error'

@@ -19,7 +19,7 @@ interface Work {
    */
   readonly signal: AbortSignal
 }
-/** How an attempt ended. */
+/** The outcome of an attempt, as the executor reports it to the queue. */
 export type Outcome = Omit<JobReport, 'job_id' | 'lease_token'>
 /**
  * The outcome of a job that is not for the service after all. The job returns to its queue, and no

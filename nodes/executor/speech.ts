@@ -39,7 +39,7 @@ export interface GenerationAttempt {
 /** Makes one attempt. */
 export type Speaker = (asked: GenerationAttempt) => Promise<Outcome>
 
-/** Why an answer ended, in the vocabulary of the Messages API. */
+/** The reason why an answer ended, in the vocabulary of the Messages API. */
 export type StopReason = 'end_turn' | 'tool_use' | 'max_tokens' | 'stop_sequence' | 'refusal'
 /** Token counts; `input_tokens` excludes tokens that a cache served or stored. */
 export interface Counts {
@@ -56,7 +56,7 @@ export interface Spoken {
   readonly stop_reason: StopReason
   readonly usage: Counts
 }
-/** The outcome of a generation that has an answer. */
+/** Returns the outcome of a generation that has an answer. */
 export const answered = (message: Spoken): Outcome => ({
   status: 'completed',
   result: { llm_response: { type: 'message', role: 'assistant', ...message } },

@@ -20,8 +20,8 @@ type Unknown = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Unknown => typeof value === 'object' && value !== null
 
 /**
- * Whether an actor belongs to this shard: its slot maps to the shard, and its project to the
- * partition.
+ * Returns whether an actor belongs to this shard: its slot maps to the shard, and its project to
+ * the partition.
  */
 const livesHere = (
   { project, kind, id }: Unknown,
@@ -33,7 +33,7 @@ const livesHere = (
   shardOf(kind, id, shards) === shard &&
   partitionOf(project, partitions) === partition
 
-/** Whether a command has an origin with a time and a principal. */
+/** Returns whether a command has an origin with a time and a principal. */
 const hasOrigin = ({ origin }: Unknown): boolean =>
   isObject(origin) &&
   typeof origin['at'] === 'number' &&
@@ -49,7 +49,8 @@ const isCommand = (value: unknown, place: ShardPlace): boolean =>
   livesHere(value, place)
 
 /**
- * Whether a message is a well-formed command, list of commands or query for actors of this shard.
+ * Returns whether a message is a well-formed command, list of commands or query for actors of this
+ * shard.
  */
 export function isForShard(message: unknown, place: ShardPlace): message is ShardMessage {
   if (!isObject(message)) return false
@@ -82,7 +83,7 @@ export function namedBy(message: unknown): readonly Partial<Address>[] {
     .map(({ project, kind, id }) => ({ project, kind, id }) as Partial<Command>)
 }
 
-/** Checks a message for a shard (`isForShard`). A message that the shard refuses is logged. */
+/** Returns whether a message is for a shard (`isForShard`). Logs the message if it is not. */
 export function admit(
   message: unknown,
   { partition, shard }: Pick<ShardPlace, 'partition' | 'shard'>,

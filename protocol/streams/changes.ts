@@ -69,7 +69,10 @@ export interface RecordChange {
   readonly only?: string
 }
 
-/** The kind of the record of an actor that has one record. */
+/**
+ * The kind of record that an actor stores, by kind of actor. Contains only actors that store a
+ * single record.
+ */
 const ofActor: { readonly [K in Kind]?: keyof typeof project } = {
   interaction: 'interaction',
   loop: 'loop',
@@ -149,7 +152,8 @@ function ofChannel(event: Event, id: string): readonly RecordChange[] {
     case 'member.added':
     case 'member.removed': {
       const { member } = event as Event & { readonly member: { readonly member_id: string } }
-      // The sessions of a channel are readable by its readers.
+      // The sessions of a channel are readable by the readers of the channel, so their readability
+      // changes too.
       return [
         change,
         { ...change, only: member.member_id },

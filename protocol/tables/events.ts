@@ -2,10 +2,10 @@
  * The events and internal commands of tables, and the data that gateways and actors exchange in
  * addition to the rows of the API.
  *
- * The rows of a table are stored in the journal and in views. The actor holds only the definition
- * and a window of recent changes. Every change of rows has a number, 1, 2, 3 … per table. A command
- * about rows contains facts from a view as of a change. The actor applies the later changes in its
- * window to these facts, and so decides on the current rows:
+ * The rows of a table are stored in the journal and in views. The actor stores only the definition
+ * and a window of recent changes. The changes of the rows of a table are numbered from 1. A command
+ * about rows contains facts: rows from a view as of a change. The actor applies the later changes
+ * in its window to these facts, and so decides on the current rows:
  *
  *     gateway:  table_facts of a view → command with facts → `StaleReply`: repeat with later facts
  *     actor:    facts (as of change n) + window (changes after n) = current rows
@@ -80,8 +80,8 @@ export type TableEvent =
       })
   /**
    * Rows of one request, in its order. They have one change number. `groups`: the number of rows
-   * that each publishing command covers, in order. One command publishes each row if the event has
-   * a causation, and in events of earlier releases, which have no `groups`.
+   * that each publishing command covers, in order. Each row is published by a separate command if
+   * the event has a causation, or if `groups` is absent, as in events of earlier releases.
    */
   | (Event &
       RowChange & {
@@ -121,8 +121,8 @@ export type TableCommands = {
   'table.claim_lapsed': { input: NameClaim & { readonly name: string }; reply: undefined }
 }
 /**
- * Events of the actor of a name. `claim` numbers the claims of a name: 1, 2, 3 …. `until`: Unix
- * milliseconds; a claim that is not confirmed by then lapses.
+ * Events of the actor of a name. `claim` numbers the claims of the name from 1. `until`: the time,
+ * in Unix milliseconds, at which an unconfirmed claim lapses.
  */
 export type TableNameEvent =
   | (Event & {

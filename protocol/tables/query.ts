@@ -31,7 +31,7 @@ type SystemField = keyof typeof systemFields
 export interface QueryField {
   readonly name: string
   readonly type: ColumnType
-  /** The field is the system field with this name, not a member of the data. */
+  /** Present if the field is a system field, and not a member of the data. */
   readonly system?: SystemField
 }
 type Operator = '$eq' | '$ne' | '$gt' | '$gte' | '$lt' | '$lte' | '$in' | '$exists'
@@ -55,7 +55,7 @@ export interface RowQueryPlan {
   readonly sort: readonly SortField[]
 }
 
-/** Returns the field with this name; undefined if there is none and the table is not open. */
+/** Returns the field with this name; undefined if the table has no such field and is not open. */
 export function fieldOf(schema: TableSchema, name: string): QueryField | undefined {
   const column = columnOf(schema, name)
   if (column) return { name, type: column.type }
@@ -143,8 +143,8 @@ const ascending = (name: SystemField): SortField => ({
 })
 /**
  * Checks a query against the schema of the table. Returns the plan of the query, or its faults.
- * Rows are sorted by the fields of `sort`, or by `created_at` if there are none. Rows with equal
- * fields are sorted by `id`.
+ * Rows are sorted by the fields of `sort`, or by `created_at` if `sort` is empty. Rows with equal
+ * values in these fields are sorted by `id`.
  */
 export function planQuery(
   schema: TableSchema,

@@ -38,7 +38,7 @@ export const mergedData = (stored: JsonObject, change: JsonObject): JsonObject =
 export const identityOf = ({ identity_column }: TableSchema, data: JsonObject): unknown =>
   getOwn(data, identity_column)
 
-/** Returns the faults of a value that is not null for a column. */
+/** Returns the faults of a non-null value of a column. */
 function valueFaults(
   { identity_column }: TableSchema,
   { name, type }: Column,

@@ -2,7 +2,8 @@
  * The rows for tables and their rows. The published contract leaves these points open, and this
  * service decides them as follows:
  * - A value of null in a new row means that the column has no value, and suppresses its default.
- * - A range operator on a field of type `any` uses the order that sorts the field.
+ * - A range operator on a field of type `any` compares values in the order in which the field is
+ *   sorted.
  * - A stored value that does not fit the current schema is hidden from readers and queries.
  * - An empty description, empty instructions and empty tags remove the field.
  */

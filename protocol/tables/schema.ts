@@ -7,9 +7,10 @@ import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, Tags, Timestamp } from '../common.ts'
 
 /**
- * Limits of tables and rows. Lengths are in characters; `identity`, `row`, `bulk` and `schema` are
- * in bytes of UTF-8, the last three as JSON. `batch` is the maximum number of rows of one bulk
- * insert, and `rows` the default maximum number of rows of a table.
+ * Limits of tables and rows. `columns`: columns of a table. `batch`: rows of one bulk insert.
+ * `rows`: rows of a table, by default. `sorts`: sort fields of a query. `alternatives`: values of
+ * `$in`. `identity`: bytes of UTF-8. `row`, `bulk` and `schema`: bytes of the JSON in UTF-8. The
+ * others are lengths in characters.
  */
 export const tableLimits = {
   name: 64,

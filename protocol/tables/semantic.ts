@@ -63,9 +63,9 @@ export interface SemanticQueries {
       readonly vector?: string
       /** The position after which the page begins. */
       readonly after?: readonly (string | number | null)[]
-      /** The change of the table that must be embedded; absent: the last one. */
+      /** The change of the table up to which rows must be embedded; absent: the last change. */
       readonly through?: number
-      /** Whether the rows are counted if some are not embedded yet. */
+      /** Whether to count the rows if some of them are not embedded yet. */
       readonly count?: boolean
     }
     reply:

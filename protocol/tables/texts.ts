@@ -19,8 +19,9 @@ function parsed(text: string): unknown {
 }
 
 /**
- * Returns the value of a text in a column. A blank text is null, except in columns that accept
- * texts. Other values, and texts in columns that accept texts, are returned unchanged.
+ * Returns the value of a text in a column. Columns of the types `string` and `any` accept every
+ * text unchanged. In other columns, a blank text is null. Values that are not texts are returned
+ * unchanged.
  */
 export function valueOfText(type: ColumnType, value: unknown): unknown {
   if (typeof value !== 'string' || type === 'string' || type === 'any') return value
@@ -63,8 +64,8 @@ export const filterOfTexts = (schema: TableSchema, filter: JsonObject): JsonObje
   )
 
 /**
- * Converts texts in parameters whose schema requires another type. Parameters that are the empty
- * text are removed, because they have no value.
+ * Converts texts in parameters whose schema requires a number, an object or an array. Parameters
+ * that are the empty text are removed, because they have no value.
  * @param input_schema schema of an object, whose `properties` have types.
  */
 export function parametersOfTexts(input_schema: JsonObject, parameters: JsonObject): JsonObject {

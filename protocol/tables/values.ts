@@ -11,7 +11,7 @@ export const isPlainObject = (value: unknown): value is Readonly<Record<string, 
 
 /**
  * Returns the instant of a date in Unix milliseconds: an RFC 3339 time, or `YYYY-MM-DD` for
- * midnight UTC. Undefined when the value is not a date.
+ * midnight UTC. Returns undefined if the value is not a date.
  */
 export const instantOf = (value: unknown): number | undefined =>
   typeof value === 'string'

@@ -31,9 +31,12 @@ export const terminalLimits = {
   idle: 3_600_000,
   /** Maximum duration of a terminal. */
   duration: 12 * 3_600_000,
-  /** Time between two beats of a gateway. */
+  /**
+   * Time between two messages `beat`, with which the two gateways show each other that they are
+   * alive.
+   */
   beat: 15_000,
-  /** Time without a beat after which a terminal ends. */
+  /** Time without a message from the other gateway after which a terminal ends. */
   silence: 45_000,
 } as const
 
@@ -138,7 +141,7 @@ export type TowardsPerson =
   | Message<'terminal.output' | 'terminal.ack' | 'terminal.exit'>
   | { readonly type: 'beat' }
 
-/** A request to the gateway of the worker to open a terminal, and its answer. */
+/** A request to the gateway of the worker to open a terminal. The reply is a `TerminalAnswer`. */
 export interface TerminalRequest {
   readonly project: string
   readonly environment_id: string

@@ -6,7 +6,7 @@ import { growthOf } from '../../bench/console/slope.ts'
 import { framesOf, isRelevant, type TraceEvent, threadOf } from '../../bench/console/trace.ts'
 
 const main = { pid: 1, tid: 2 }
-/** Times are in milliseconds. */
+/** Returns a trace event of the main thread. `at` and `dur` are in milliseconds. */
 const event = (
   name: string,
   at: number,
@@ -55,7 +55,7 @@ t.test('script belongs to the frame in which it begins, and nested parts count o
     ],
     main,
   )
-  // The pause from 16 to 40 is one frame, because a second one would not fit.
+  // The 24 ms from 16 to 40 count as one frame, because they are too short for two.
   t.strictSame(script, [4, 20, 1])
   t.strictSame(collections, [2], 'a collection during a script belongs to the script')
   t.strictSame(rendering, [2, 1, 0])

@@ -51,7 +51,7 @@ const good: History = {
   strikes: [],
   oddities: [],
 }
-/** The kinds of violations that are found in the correct history with these changes. */
+/** Returns the kinds of violations that are found in the correct history with these changes. */
 const found = (otherwise: Partial<History>): Kind[] => [
   ...new Set(check({ ...good, ...otherwise }).map(({ kind }) => kind)),
 ]
@@ -180,7 +180,8 @@ const strike = (manner: Strike['manner'], at: number, until: number): Strike => 
   what: `somebody at ${at}`,
 })
 /**
- * `count` requests, the n-th at n × 100 ms. A request is answered `wait(at)` milliseconds later.
+ * Returns `count` requests, the n-th at n × 100 ms. A request at `at` gets its response `wait(at)`
+ * milliseconds later.
  */
 const requests = (count: number, wait: (at: number) => number) =>
   Array.from({ length: count }, (_, n) => ({ at: n * 100, done: n * 100 + wait(n * 100) }))

@@ -193,8 +193,8 @@ const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_IN
 
 /**
  * Returns waiting times by kind of fault. A fault is not counted if another fault with a higher
- * limit, or with none, is in progress within `WINDOW` before or after its beginning, because either
- * could be the cause of a delay.
+ * limit or without a limit is in progress within `WINDOW` before or after its beginning, because
+ * either fault could be the cause of a delay.
  */
 export function waits({ strikes, requests }: Pick<History, 'strikes' | 'requests'>): Waits[] {
   const sorted = [...requests].sort((a, b) => a.at - b.at)

@@ -30,8 +30,8 @@ export interface Net {
 
 const run = promisify(execFile)
 /**
- * The command prefix that runs a program in its own network, process and mount namespaces, which
- * end with it.
+ * Returns the command prefix that runs a program in its own network, process and mount namespaces.
+ * The namespaces end with the program.
  */
 export const namespaces = (): string[] => [
   'unshare',
@@ -43,7 +43,7 @@ export const namespaces = (): string[] => [
   '--kill-child=SIGKILL',
 ]
 
-/** The reason why links cannot be cut on this machine; undefined if they can be. */
+/** Returns the reason why links cannot be cut on this machine, or undefined if they can be cut. */
 export function whyNoCuts(): string | undefined {
   if (process.platform !== 'linux') return 'network namespaces are a thing of Linux'
   const [command = '', ...args] = namespaces()

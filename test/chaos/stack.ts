@@ -65,8 +65,8 @@ type Running = Pick<Child, 'pid' | 'exited' | 'kill'>
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const PORT = { client: 4222, route: 6222, http: 8080 }
 /**
- * Leases are long enough for a busy machine and short enough to expire during a long fault. The
- * short keepalive interval lets dead streams be detected quickly.
+ * Leases are long enough for a busy machine and short enough to expire during a long fault. With
+ * the short keepalive interval, followers detect dead streams quickly.
  */
 const timing = {
   BATON_WORKER_CADENCE: '2s',

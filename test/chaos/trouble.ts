@@ -123,7 +123,8 @@ export async function bringTrouble(
     // A cut link also affects the NATS server at its other end. With a second, simultaneous fault,
     // two servers could be affected, so the member is isolated instead.
     const whole = dice.chance(0.4) || (!alone && other.role === 'nats')
-    // If clients can reach a server but its peers cannot, the server still acts as leader.
+    // Half of the cuts of a NATS server separate it only from its peers. Clients can still reach
+    // it, and it still acts as leader.
     const from = one.role === 'nats' && dice.chance(0.5) ? others : [other]
     const strike = begin(
       'cut',

@@ -16,7 +16,7 @@ const record = {
   created_at: '2026-01-01T00:00:00.000Z',
 }
 type Respond = (request: Request, attempt: number) => Promise<Response> | Response
-/** A transport whose requests are answered by a function, without pauses between attempts. */
+/** Creates a transport without pauses between attempts. `respond` answers its requests. */
 function transportTo(respond: Respond): {
   readonly transport: Transport
   readonly requests: Request[]

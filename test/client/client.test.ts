@@ -14,7 +14,7 @@ type Answer =
   | { readonly status: number; readonly body?: unknown; readonly headers?: Record<string, string> }
   | 'broken'
 
-/** A client whose requests receive these responses, in order. */
+/** Creates a client whose requests receive these responses, in order. */
 function answered(
   answers: readonly Answer[],
   options: Partial<ClientOptions> = {},

@@ -25,8 +25,8 @@ const story = [
 ]
 
 /**
- * A service with one run. `stream` answers the n-th stream request with the events after cursor
- * `after`.
+ * Starts a service with one run. `stream` answers the n-th stream request with the events after
+ * cursor `after`.
  */
 async function service(
   t: Test,

@@ -56,7 +56,7 @@ t.test('permissions cover others by name and by wildcard', async (t) => {
 })
 
 t.test('no element is cached', (t) => {
-  // The reason is at `Pure`, in console/design/pure.ts.
+  // Cached elements leak memory; see `Pure` in console/design/pure.ts.
   for (const [path, text] of readSources(['console']))
     for (const { index } of text.matchAll(/\buseMemo\(/g)) {
       let [depth, end] = [1, index + 'useMemo('.length]

@@ -132,7 +132,8 @@ t.test('a list whose items are kept as text equals one whose items are objects',
         t.strictSame(texts.all, objects.all)
         t.strictSame(other, one)
         t.equal(texts.indexOf(`p${from - 1}`), objects.indexOf(`p${from - 1}`))
-        // A list after its first page has its own texts, in blocks of 128 items.
+        // A list of 128 items (one block) or more that starts again with a first page must pack its
+        // items again.
         if (first && texts.length >= 128 && packed === 0) return false
       }
       return true

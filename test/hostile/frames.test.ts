@@ -62,7 +62,8 @@ const down = new Set([
 ])
 
 /**
- * Describes an undocumented frame or close code that a worker received; undefined if there is none.
+ * Describes an undocumented frame or close code that a worker received. Returns undefined if all
+ * were documented.
  */
 function fault(worker: TestWorker, closed: number | undefined): string | undefined {
   for (const frame of worker.frames) {
@@ -331,7 +332,7 @@ t.test(
       if (n % 2 === 0) worker.send({ type: 'worker.draining' })
       worker.socket.terminate()
     }
-    // A job whose connection closes before the job is written returns to its queue at once. A
+    // A job whose connection closes before the job is written returns to its queue immediately. A
     // written job is retried after its lease has expired, here after 3 s.
     await ready()
     const good = await s.worker({ action_names: ['act'], concurrency_limit: 10 })

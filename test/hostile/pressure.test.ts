@@ -16,8 +16,8 @@ const run = String((await s.ok('run.start', { spec: sleeping() }))['id'])
 let turn = 0
 
 /**
- * One round of bad requests, aborted streams and lost sockets. Each bad request contains a unique
- * text, so anything that the service stored about it would accumulate.
+ * Performs one round of bad requests, aborted streams and lost sockets. Each bad request contains a
+ * unique text, so anything that the service stores about the requests accumulates.
  */
 async function round(): Promise<void> {
   // The round has its own connections, because open keep-alive connections would count as leaked.

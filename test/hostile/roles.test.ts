@@ -90,8 +90,8 @@ const rank = (name: string): number =>
 /** Rows that end records come after the others, and the row that ends the project comes last. */
 const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
 /**
- * The permissions that a row requires. The removal of another member requires a second permission.
- * An upload without a lease token requires the permission to edit.
+ * Returns the permissions that a row requires. The removal of another member requires a second
+ * permission. An upload without a lease token requires the permission to edit.
  */
 const demands = (
   name: string,
@@ -102,7 +102,7 @@ const demands = (
     : name === 'artifact.create'
       ? ['project.edit']
       : [permission]
-/** The permission that a refusal must report; for an action call, the action's own permission. */
+/** Returns the permission that a refusal must report; for an action call, that of the action. */
 const named = (name: (typeof rows)[number][0], permission: string, place: Place): string =>
   permission === 'actions.execute.*'
     ? `actions.execute.${placedPath(name, place).split('/').at(-2)}`

@@ -109,7 +109,7 @@ const oddTexts = [
 ]
 const shortcut = (place: Place): string[] => [...idsOf(place), 'role_owner', 'default', ...oddTexts]
 
-/** Query strings with known, unknown, repeated and malformed parameters. */
+/** Generates query strings with known, unknown, repeated and malformed parameters. */
 function queries(row: Row, place: Place): fc.Arbitrary<string> {
   const known = Object.keys(
     (row.shape.query as { properties?: object } | undefined)?.properties ?? {},
@@ -223,7 +223,7 @@ const headers: fc.Arbitrary<Record<string, string>> = fc.oneof(
     .map((value) => ({ authorization: value })),
 )
 
-/** Requests of a row. Most of them are invalid in some way. */
+/** Generates requests to a row, most of which are invalid in some way. */
 function hostile(name: RowName, row: Row, place: Place): fc.Arbitrary<Asked> {
   const { method } = routeOf(row)
   const path = placedPath(name, place)
@@ -317,7 +317,8 @@ for (const [name, row] of inTurn(rows)) {
       row.shape.body ? REQUESTS : REQUESTS / 2,
       hostile(name, row, place),
       async (asked) => {
-        // What earlier rows did is checked before a request of this row is accepted.
+        // Before the first request that may change data, checks that earlier, refused requests
+        // changed nothing.
         if (!isReading(asked)) await shared.unchanged(changed)
         const answer = await client
           .ask(asked)

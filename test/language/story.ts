@@ -59,7 +59,7 @@ export function lineOf({
   )
   return `  ${type}${step === undefined ? '' : ` ${step}`}${shown === '{}' ? '' : ` ${shown}`}`
 }
-/** The state of a run, as a line of a story. */
+/** Returns the state of a run as a line of a story. */
 const standing = ({
   status,
   result,
@@ -77,7 +77,10 @@ const standing = ({
     : '') +
   (error_type === undefined ? '' : ` ${error_type}: ${error_message ?? ''}`)
 
-/** A story without its results: its title and its lines, with continuation lines joined. */
+/**
+ * Parses a story without its results. Returns its title and its lines, with continuation lines
+ * joined.
+ */
 export function read(text: string): {
   readonly title: string
   readonly head: string

@@ -17,7 +17,7 @@ import {
 
 const sealing = (text: string) => ({ sealed: `sealed:${text}`, digest: `digest:${text}` })
 const opening = (sealed: string) => sealed.slice('sealed:'.length)
-/** A URL as a gateway sends it to an actor. */
+/** Returns a URL as a gateway sends it to an actor. */
 const sent = (text: string): { url: string; parts: SentParts } => {
   const { url, values } = partUrl(text)
   return { url, parts: values.map((value) => (value === null ? null : sealing(value))) }

@@ -19,8 +19,9 @@ const SLOT_MS = 30 * MINUTE_MS
 const DAY_SLOTS = 48
 
 /**
- * UTC offsets of a zone in minutes, one for each half hour. Offsets change only at half hours, and
- * at most once a day, so only the days that end with another offset are computed slot by slot.
+ * Returns the UTC offsets of a zone in minutes, one for each half hour. Offsets change only at half
+ * hours, and at most once a day. Therefore only the days that end with another offset are computed
+ * slot by slot.
  */
 function offsets(zone: string): Int16Array {
   const format = new Intl.DateTimeFormat('en-CA', {
@@ -72,8 +73,8 @@ const rules: readonly Rule[] = [
 ]
 
 /**
- * The times at which a rule fires: every minute whose wall clock matches. A rule with a single time
- * of day fires once a day. On a day that lacks this time, it fires after the gap.
+ * Returns the times at which a rule fires: every minute whose wall clock matches. A rule with a
+ * single time of day fires once a day. On a day that lacks this time, it fires after the gap.
  */
 function expected({ minutes, hours, day = () => true }: Rule, zone: Int16Array): number[] {
   const once = minutes.length === 1 && hours.length === 1

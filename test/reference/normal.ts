@@ -7,7 +7,10 @@ import { createHash } from 'node:crypto'
 import { makeId } from '../../protocol/ids.ts'
 
 const TIME = '2026-01-05T09:00:00.000Z'
-/** Like every signing secret, this is 32 bytes in base64. The value also replaces other secrets. */
+/**
+ * The signing secret in examples: 32 bytes in base64, the form of all signing secrets. It also
+ * replaces other secrets.
+ */
 const SECRET = Buffer.from('example signing secret, 32 bytes').toString('base64')
 const DIGEST = '0123456789abcdef'.repeat(4)
 /**

@@ -20,7 +20,7 @@ import type { Simulation } from './simulation.ts'
 const CLOCK_SKEW_MS = 30_000
 
 /**
- * The reason why the registration of a worker is not as expected; undefined if it is as expected.
+ * Returns why the registration of a worker is not as expected; undefined if it is as expected.
  */
 function unregistered(
   sim: Simulation,
@@ -39,7 +39,7 @@ function unregistered(
 }
 
 /**
- * The reason why the simulation is not at rest; undefined if it is at rest. Only the part of the
+ * Returns why the simulation is not at rest; undefined if it is at rest. Only the part of the
  * journal that the history has read is considered.
  */
 export function unsettled(sim: Simulation): string | undefined {

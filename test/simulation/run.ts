@@ -28,8 +28,8 @@ async function shrink(failed: Outcome, options: Options): Promise<Outcome> {
 }
 
 /**
- * A failing seed as text: its first violation, the kinds of faults that it needs, and the end of
- * the trace.
+ * Returns a description of a failing seed: its first violation, the kinds of faults that it needs,
+ * and the end of the trace.
  */
 async function describe(failed: Outcome, options: Options = {}, lines = LINES): Promise<string> {
   const small = await shrink(failed, options)

@@ -1,4 +1,4 @@
-/** The environment of a git command that reads no configuration of the machine and asks nobody. */
+/** Returns variables with which git reads no system configuration and never prompts. */
 export const gitEnv = (home: string): NodeJS.ProcessEnv => ({
   PATH: process.env['PATH'],
   HOME: home,

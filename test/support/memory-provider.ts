@@ -75,7 +75,7 @@ export class MemoryPlace {
     if (!this.environments.has(id)) return Promise.resolve()
     return new Promise((done) => this.#removals.set(id, done))
   }
-  /** A provider of one host process. */
+  /** Creates the provider of one host process. */
   provider(): Provider {
     let listener: (exit: WorkerExit) => void = () => {}
     const step = (what: string, task: HostTask, signal: AbortSignal): Promise<void> => {

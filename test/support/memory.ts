@@ -48,7 +48,7 @@ export class ManualClock implements Clock {
     this.#elapsed = until
   }
 }
-/** Lets every pending promise chain run until it waits for external input. */
+/** Resolves after every pending promise chain has run until it waits for external input. */
 export const settleAll = async (): Promise<void> => {
   for (let i = 0; i < 3; i++) await new Promise<void>((done) => setImmediate(done))
 }
@@ -258,7 +258,7 @@ export class MemoryBlobs implements Blobs {
   }
 }
 
-/** A reproducible random source (mulberry32). */
+/** Returns a reproducible random source (mulberry32). */
 export function seeded(seed: number): Random {
   let state = seed >>> 0
   const next = (): number => {

@@ -217,9 +217,9 @@ export async function service(
   ]
   const server = servers[0] as Server
   const nodes: RunningNode[] = []
-  // By default, view threads are off, because each of them would load the TypeScript sources again,
-  // and no node is a host, because a host tests its sandbox first. Tests that start programs use
-  // view threads.
+  // By default, view threads are off, because each of them would load the TypeScript sources again.
+  // Tests that start programs use view threads. No node is a host by default, because a host first
+  // tests its sandbox.
   const add = async (more: Record<string, string> = {}): Promise<RunningNode> => {
     const read = readConfig(
       {

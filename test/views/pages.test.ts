@@ -37,8 +37,8 @@ const done = <T>(found: T | Refusal): T => {
 }
 
 /**
- * A store with a session whose messages have 300,000 characters each, and a counter of the rows
- * that were read from it.
+ * Returns a store with a session whose messages have 300,000 characters each, and a counter of the
+ * rows that were read from the store.
  */
 function session(count: number) {
   const db = new Database(':memory:')

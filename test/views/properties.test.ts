@@ -63,8 +63,8 @@ const question = (id: string, event: InteractionEvent, more: Partial<Draft>): Dr
 const source = { event: {}, meta: {}, depth: 0 }
 
 /**
- * A journal of two projects and three shards with these changes. The first change of each run is
- * replaced by the creation of the run, its job and its interaction.
+ * Returns a journal of two projects and three shards with these changes. The first change of each
+ * run is replaced by the creation of the run, its job and its interaction.
  */
 function journalOf(happenings: readonly Happening[]): Written[] {
   const journal = new Journal()
@@ -207,7 +207,7 @@ function journalOf(happenings: readonly Happening[]): Written[] {
   return journal.messages
 }
 
-/** The answers of a view to queries about all records, as one text. */
+/** Returns the answers of a view to queries about all records, as one text. */
 function everything(view: View): string {
   const answers: unknown[] = [view.position()]
   for (const project of projects) {

@@ -48,7 +48,7 @@ const completed = event('action.completed', {
   },
 })
 
-/** A run that calls an action and completes, in four commits. */
+/** Creates a view of a run that calls an action and completes, in four commits. */
 const story = () => {
   const world = open()
   world.commit(started('run_1', 1), moved('run_1', 'running', {}, { at: 1 }))

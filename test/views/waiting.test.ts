@@ -211,9 +211,9 @@ t.test('entries of many rows are written in chunks, so that nothing waits for al
 })
 
 /**
- * A journal of runs with a completed step, a step and its job. Except for every tenth run, a run
- * ends when `apart` further runs have been started. Every seventh run continues and ends when 3 ×
- * `apart` further runs have been started.
+ * Returns a journal of runs with a completed step, a step and its job. Except for every tenth run,
+ * a run ends when `apart` further runs have been started. Every seventh run continues and ends when
+ * 3 × `apart` further runs have been started.
  */
 function busy(runs: number, apart: number): Written[] {
   const journal = new Journal()
@@ -256,7 +256,7 @@ function busy(runs: number, apart: number): Written[] {
 const fail = (): never => {
   throw new Error('no')
 }
-/** The answers to queries about all runs. */
+/** Returns the answers to queries about all runs, as one text. */
 function answers(view: View, runs: number): string {
   const found: unknown[] = [feed(view)]
   for (let i = 0; i < runs; i++)

@@ -33,11 +33,11 @@ export function openStore(file: string): Store {
   }
   throw new Error(`view: ${file} cannot be recreated`)
 }
-/** The pages of a database with the schema and without rows, once they have been needed. */
+/** The pages of a database that has the schema but no rows; undefined until they are needed. */
 let empty: Buffer | undefined
 /**
- * Returns a new database in memory that already has the schema. A copy of its pages takes 1 ms, and
- * the creation of its tables 6 ms.
+ * Returns a new database in memory that already has the schema. Copying the pages of `empty` takes
+ * 1 ms; creating the tables would take 6 ms.
  */
 function emptyInMemory(): Database.Database {
   if (!empty) {

@@ -6,9 +6,9 @@
  * about one project filter by that value, directly or through that row. Projects, runs, channels
  * and sessions have short numbers that are local to the file and keep keys small. Integer times are
  * Unix milliseconds. `record` is JSON, mostly as clients see it. In the tables `runs`, `steps`,
- * `jobs` and `invocations` it is in the compact form of `Shapes`. A row of the timeline holds the
- * events of one entry, see `TimelineRow`. A row of the feed holds many frames, see `frames.ts`, and
- * the cursor of the last of them.
+ * `jobs` and `invocations` it is in the compact form of `Shapes`. A row of the timeline contains
+ * the events of one entry, see `TimelineRow`. A row of the feed contains many frames, see
+ * `frames.ts`, and the cursor of the last frame.
  */
 import type { Database } from 'better-sqlite3'
 import { tables } from '../views.ts'

@@ -20,7 +20,7 @@ export class Tallies implements Buffered {
   }
   /**
    * Writes the changes. `Store` flushes the buffers in the order of their creation. The buffer of
-   * the other table creates this one, so the rows of that table are written first.
+   * the other table creates this buffer, so the rows of that table are written first.
    */
   flush(): void {
     for (const [key, change] of this.#changes) if (change !== 0) this.#write(key, change)

@@ -20,7 +20,7 @@ import { assignmentsOf } from './rights.ts'
 
 type SignIn = IdentityCommands['person.sign_in']
 
-/** Returns the id of the role with a name or id; undefined if no role has it. */
+/** Returns the id of the role with this name or id, or undefined if there is no such role. */
 function roleNamed({ roles }: ProjectState, text: string): string | undefined {
   if (hasRole(roles, text)) return text
   const system = systemRoleNames.find((name) => name === text)

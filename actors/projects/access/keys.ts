@@ -83,7 +83,7 @@ function holderOf(
     : { principal: given, role_ids, events: [] }
 }
 
-/** The record of a new key or personal token. */
+/** Returns the record of a new key or personal token. */
 export function keyRecord(
   prefix: 'key' | 'token',
   principal_id: string,

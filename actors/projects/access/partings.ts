@@ -13,7 +13,10 @@ import type { PartingEvent, ProjectCommands } from '../../../protocol/projects/c
 import type { Cause, Decision, Tell } from '../../actor.ts'
 import type { ProjectState } from '../state.ts'
 
-/** The principal that an event disables or archives. */
+/**
+ * Returns the id of the principal that an event disables or archives, or undefined if there is
+ * none.
+ */
 function shutOut(event: Event): string | undefined {
   const { type, id, principal } = event as Event & {
     readonly id?: string
@@ -93,7 +96,7 @@ export const evolvePartings = {
   },
 }
 
-/** The input of a removal job, for its executor. */
+/** Returns the input of a removal job, for its executor. */
 export function partingOf(
   { partings }: ProjectState,
   { job_id }: { readonly job_id: string },

@@ -136,7 +136,7 @@ export function newAgent(
   }
 }
 
-/** Field errors of the properties that users and service principals share. */
+/** Returns the field errors of the properties that users and service principals share. */
 export const principalFaults = (
   state: ProjectState,
   input: { role_ids?: readonly string[]; tags?: Readonly<Record<string, string>> },

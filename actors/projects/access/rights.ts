@@ -16,17 +16,17 @@ import type { ProjectState } from '../state.ts'
 
 type Known = Pick<ProjectState, 'roles' | 'assignments'>
 
-/** The assignments of a principal, oldest first. */
+/** Returns the assignments of a principal, oldest first. */
 export const assignmentsOf = (
   { assignments }: Pick<Known, 'assignments'>,
   principal_id: string,
 ): RoleAssignment[] =>
   Object.values(assignments).filter((assignment) => assignment.principal_id === principal_id)
-/** The role ids of a principal. */
+/** Returns the role ids of a principal. */
 export const rolesOf = (state: Pick<Known, 'assignments'>, principal_id: string): string[] =>
   assignmentsOf(state, principal_id).map(({ role_id }) => role_id)
 
-/** The API record of a principal. */
+/** Returns the API record of a principal. */
 export const principalRecord = (
   principal: KeptPrincipal,
   role_ids: readonly string[],
@@ -48,7 +48,7 @@ export const lackingForRoles = (
     brand,
   )
 
-/** Field errors for the role ids of a request. */
+/** Returns a field error for each role id of a request that does not exist. */
 export const roleFaults = (
   { roles }: Pick<Known, 'roles'>,
   role_ids: readonly string[] | undefined,
@@ -59,7 +59,7 @@ export const roleFaults = (
       : [{ field: `role_ids[${index}]`, message: 'there is no such role', actual: id }],
   )
 
-/** The record of a new assignment. */
+/** Returns the record of a new assignment. */
 export function assigned(
   state: Pick<Known, 'roles'>,
   principal_id: string,

@@ -5,8 +5,8 @@
  *     pending, retiring, retired → revoked at any time; active → revoked only while the action is
  *     disabled
  *
- * Invariants: at most one version is active and at most one is pending; only the active one signs
- * calls.
+ * Invariants: at most one version is active, and at most one version is pending. Only the active
+ * version signs calls.
  */
 import type {
   OrganizationAction,
@@ -182,7 +182,10 @@ export const retire = ({ actions }: OrganizationState, { at }: Cause): Organizat
       { type: 'organization_action.secret_retired', id: action.id, action: { secret_versions } },
     ]
   })
-/** Unix milliseconds at which the next version must be retired. */
+/**
+ * Returns the time at which the next version must be retired, in Unix milliseconds, or undefined if
+ * no version is retiring.
+ */
 export function nextRetirement({ actions }: OrganizationState): number | undefined {
   let next: number | undefined
   for (const { action } of Object.values(actions)) {

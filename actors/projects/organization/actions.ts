@@ -173,7 +173,7 @@ export function deleteAction(
     : refuse('not_found')
 }
 
-/** Secrets of versions that are neither retired nor revoked. */
+/** Returns the secrets of versions that are neither retired nor revoked. */
 const living = (
   secrets: KeptOrganizationAction['secrets'],
   { secret_versions }: OrganizationAction,

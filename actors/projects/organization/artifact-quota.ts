@@ -163,7 +163,10 @@ export const evolveStorage = {
   }),
 }
 
-/** The storage in use, as the quota endpoint returns it, without the time. */
+/**
+ * Returns the query that reads the storage in use, as the quota endpoint returns it, without the
+ * time.
+ */
 export const storageOf =
   (options: QuotaOptions) =>
   ({ artifacts }: StorageHolder): Omit<ArtifactQuota, 'generated_at'> => ({

@@ -54,7 +54,7 @@ const withHash = (
       )
 const usersOf = ({ accounts }: ConsoleHolder, { account }: Pick<KeptConsoleSession, 'account'>) =>
   (account === undefined ? undefined : getOwn(accounts, account)?.users) ?? {}
-/** Ids of the principals that a session may act as. */
+/** Returns the ids of the principals that a session may act as. */
 const principalsOf = (
   state: ConsoleHolder,
   session: Pick<KeptConsoleSession, 'grants' | 'account'>,
@@ -108,7 +108,9 @@ function rightsOf(
   }
 }
 
-/** The oldest sessions that must end before another session may act as these principals. */
+/**
+ * Returns the oldest sessions, which must end before another session may act as these principals.
+ */
 function surplusOf(
   state: ConsoleHolder,
   others: readonly KeptConsoleSession[],
@@ -125,7 +127,10 @@ const endReplaced = ({ id }: KeptConsoleSession): ConsoleEvent => ({
   reason: 'replaced',
 })
 
-/** Opens a session, or adds a grant to the session of the caller. */
+/**
+ * Opens a session, or adds a grant to the session of the caller. Refuses with `unauthorized` if the
+ * credential is not valid, and with `conflict` if too many sessions are open.
+ */
 export function openSession(
   state: Holder,
   input: In<'console_session.open'>,
@@ -289,7 +294,7 @@ export function lastUsed(
   }
 }
 
-/** Unix milliseconds at which the next session or link ends. */
+/** Returns the time at which the next session or link ends, in Unix milliseconds. */
 export function nextConsoleEnd({
   console_sessions,
   sign_in_links,
@@ -327,7 +332,7 @@ export function sessionOf(
 /** Returns the sessions that act as one of these principals. */
 export const sessionsOf = (state: ConsoleHolder, { principals }: ConsoleOwner) =>
   Object.values(state.console_sessions).filter((session) => sharesOne(state, session, principals))
-/** Returns the users of an account; none for an unknown account. */
+/** Returns the users of an account, or no users for an unknown account. */
 export const accountUsers = (
   { accounts }: ConsoleHolder,
   { id }: { readonly id: string },

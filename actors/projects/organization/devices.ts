@@ -201,7 +201,7 @@ export const redeemDevice = (
     ? { events: [{ type: 'device.ended', id }], reply: undefined }
     : refuse('not_found')
 
-/** Unix milliseconds at which the next request is deleted. */
+/** Returns the time at which the next request is deleted, in Unix milliseconds. */
 export const nextDeviceEnd = ({ devices }: DeviceHolder): number | undefined => {
   const ends = Object.values(devices).map(endOf)
   return ends.length === 0 ? undefined : Math.min(...ends)

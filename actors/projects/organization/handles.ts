@@ -33,7 +33,7 @@ export const release = ({ claims }: OrganizationState, { id }: In<'handle.releas
   getOwn(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
 
 /**
- * For each claim that is due, returns the event that queries its project whether the workflow
+ * Returns, for each claim that is due, the event that asks the claim's project whether the workflow
  * exists. If the workflow does not exist, the project releases the claim. Otherwise, the project
  * does not reply.
  */
@@ -42,7 +42,7 @@ export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEve
     due !== undefined && due <= at ? [{ type: 'handle.questioned', id, project }] : [],
   )
 
-/** Unix milliseconds at which the next claim is due. */
+/** Returns the time at which the next claim is due, in Unix milliseconds. */
 export function nextQuestion({ claims }: OrganizationState): number | undefined {
   let next: number | undefined
   for (const { due } of Object.values(claims))

@@ -55,7 +55,7 @@ function outranked(
   })
 }
 
-/** The record of a new organization key, with a new principal. */
+/** Returns the record of a new organization key, with a new principal. */
 export function newKey(
   id: string,
   key_prefix: string,

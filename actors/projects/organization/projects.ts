@@ -31,8 +31,8 @@ const mintProject = (cause: Cause): string =>
   cause.mint('project').slice(0, -2) + slotText(hashOf(cause.secret()))
 
 /**
- * Adopts an existing project: the reply is that project, and nothing is written. A deleted project
- * or another handle is a conflict.
+ * Adopts an existing project: the reply is that project, and nothing is written. Refuses with
+ * `external_identity_conflict` if the project was deleted or has another handle.
  */
 function adopt(
   match: OrganizationState['projects'][string],
@@ -83,7 +83,7 @@ export function createProject(
   return { events: [{ type: 'project.created', id: project.id, project }], reply: project }
 }
 
-/** The record of a new project. */
+/** Returns the record of a new project. */
 export function born(
   id: string,
   handle: string,

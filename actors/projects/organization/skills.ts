@@ -71,12 +71,12 @@ export function deleteOrganizationSkill(
 }
 
 /**
- * Number of times that a skill has been held. A deletion must present the number that its caller
- * read earlier. A difference reveals holds granted in the meantime.
+ * Returns the number of times that a skill has been held. A deletion must present the number that
+ * its caller read earlier. A difference reveals holds that were granted in the meantime.
  */
 export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
   getOwn(grants, id) ?? 0
-/** The records of the given skills that exist. */
+/** Returns the records of the given skills that exist. */
 export const skillsOf = ({ skills }: SkillOwner, { ids }: { readonly ids: readonly string[] }) =>
   ids.flatMap((id) => getOwn(skills, id) ?? [])
 

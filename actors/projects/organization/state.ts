@@ -21,8 +21,9 @@ import type { SkillHolds } from './skills.ts'
  */
 type KeptProject = Project & { readonly deleted?: true }
 /**
- * A claim on a workflow handle (protocol/projects/configuration.ts). `due`: Unix milliseconds of
- * the query to the project whether the workflow was created; absent once the query was sent.
+ * A claim on a workflow handle (protocol/projects/configuration.ts). `due`: Unix milliseconds at
+ * which the organization asks the project whether the workflow was created; absent once the query
+ * was sent.
  */
 interface Claim {
   readonly handle: string
@@ -59,12 +60,12 @@ export interface OrganizationOptions extends AccessLimits, QuotaOptions {
 }
 
 /**
- * Milliseconds after a reservation after which the organization queries the project whether the
- * workflow was created. If it was not, the project refuses to create it later.
+ * Milliseconds from a reservation until the organization asks the project whether the workflow was
+ * created. If it was not, the project refuses to create it later.
  */
 export const QUERY_AFTER_MS = 60_000
 
-/** The state of the organization before `organization.init`. */
+/** Returns the state of the organization before `organization.init`. */
 export const initialOrganization = (): OrganizationState => ({
   id: '',
   name: '',
@@ -80,7 +81,7 @@ export const initialOrganization = (): OrganizationState => ({
   artifacts: noArtifacts(),
 })
 
-/** The data of the organization that gateways and executors hold in memory. */
+/** Returns the data of the organization that gateways and executors hold in memory. */
 export function directoryOf({
   id,
   keys,

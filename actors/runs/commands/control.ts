@@ -230,7 +230,7 @@ function inputFor({ record, engine, spec }: RunState, input: JsonObject): JsonOb
   return 'faults' in given ? refuseFields(...given.faults) : (given.values ?? {})
 }
 
-/** The budget and the limit on agent turns that a recovery sets. */
+/** Returns the budget and the limit on agent turns that a recovery sets. */
 function raised(input: Recover): {
   readonly credit_budget?: number
   readonly max_agent_turns?: number

@@ -73,7 +73,7 @@ export function invoke(
     : { ...decision, reply: { status: 'active', run_id: cause.self.id } }
 }
 
-/** The status and outcome of a direct call; null if there is no such run. */
+/** Returns the status and outcome of a direct call, or null if there is no such run. */
 export function invoked(state: RunState | null): Reply<Row> | null {
   if (!state) return null
   const { record } = state
@@ -92,8 +92,8 @@ export function invoked(state: RunState | null): Reply<Row> | null {
 }
 
 /**
- * The facts that an executor needs to make the call of a job; null when the run no longer waits for
- * the job.
+ * Returns the facts that an executor needs to make the call of a job, or null if the run no longer
+ * waits for the job.
  */
 export function actionCall(
   state: RunState | null,

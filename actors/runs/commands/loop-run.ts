@@ -110,7 +110,10 @@ function recordOf(
     updated_at: timestamp(cause.at),
   }
 }
-/** `meta` and `config` stay empty, because expressions read them from the record. */
+/**
+ * Returns the initial engine of a run of a loop. `meta` and `config` stay empty, because
+ * expressions read them from the record.
+ */
 const engineOf = ({
   source,
   actor,

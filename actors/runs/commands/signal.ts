@@ -36,7 +36,7 @@ export const MAX_STORED = 1000
 /** Maximum total size of the stored signals, in characters of JSON. */
 const MAX_SIGNALS_LENGTH = 16 * 1024 * 1024
 
-/** A signal in its stored form. */
+/** Returns a new signal in its stored form. */
 export const storedSignal = (
   cause: Cause,
   name: string,
@@ -50,12 +50,12 @@ export const storedSignal = (
   ...(key !== undefined && { key }),
 })
 /**
- * Total size of the stored signals in characters of JSON. Signals that older releases stored have
- * no size and count as 0.
+ * Returns the total size of the stored signals in characters of JSON. Signals that older releases
+ * stored have no size and count as 0.
  */
 const held = ({ signals }: RunState): number => signals.reduce((sum, { size = 0 }) => sum + size, 0)
 /**
- * Whether the run can store this many more signals. The maximum number includes the additional
+ * Whether the run can store `more` additional signals. The maximum number includes the additional
  * signals. The maximum size applies only to the signals that are already stored.
  */
 export const hasRoom = (state: RunState, more = 1): boolean =>
@@ -152,7 +152,7 @@ function complete(
   } satisfies Decided<RunEvent, Answer>
 }
 
-/** The record of a step of the run itself, or of one of its active branches. */
+/** Returns the record of a step of the run itself, or of one of its active branches. */
 const recordOf = (state: RunState, key: string): RunStep | undefined => {
   const branch = (state.branches ?? []).find(({ key: at }) => key.startsWith(`${at}.`))
   return branch ? rowOf(state, key, branch.key) : rowOf(state, key)

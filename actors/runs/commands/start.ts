@@ -112,7 +112,9 @@ export function begin(on: Draft, payload: JsonObject, later: boolean): void {
   if (later) pause(on, current(on)?.key ?? '')
   else advance(on)
 }
-/** The limits on spending and agent turns that the start or the definition of a run sets. */
+/**
+ * Returns the limits on spending and agent turns that the start or the definition of a run sets.
+ */
 export function allowances(
   { limits }: Spec,
   budget = milliOf(limits ?? {}),
@@ -161,8 +163,9 @@ function recordOf(
 }
 
 /**
- * The name of a run's initiator. For a person: the person's name, regardless of the token used. For
- * other principals: the name of the key, else the name or id of the principal.
+ * Returns the name of a run's initiator. For a person, this is the person's name, regardless of the
+ * token used. For other principals, it is the name of the key, else the name or id of the
+ * principal.
  */
 export const initiator = ({ credential, principal }: Cause): string =>
   (principal.type === 'user' ? principal.name : undefined) ??
@@ -171,7 +174,8 @@ export const initiator = ({ credential, principal }: Cause): string =>
   principal.id
 
 /**
- * `meta` contains the caller's metadata, which cannot override the fields that the service sets.
+ * Returns the initial engine of a run. `meta` contains the caller's metadata, which cannot override
+ * the fields that the service sets.
  */
 const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Cause): Engine => ({
   meta: {
@@ -204,8 +208,8 @@ const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Ca
 })
 
 /**
- * The name and description that the spec defines for its runs. A template that fails to render is
- * ignored, because a missing name must not prevent a start.
+ * Returns the name and description that the spec defines for its runs. A template that fails to
+ * render is ignored, because a missing name must not prevent a start.
  * @param run the record of the run, which has no name yet.
  */
 export function nameOf(

@@ -31,8 +31,8 @@ export function applyBranches(
 }
 
 /**
- * Index of a branch among the active branches, or -1. Checks the newest branch first, because most
- * lookups are for it.
+ * Returns the index of a branch among the active branches, or -1. Checks the newest branch first,
+ * because most lookups are for the newest branch.
  */
 export function indexAt(branches: readonly Branch[], at: string): number {
   const newest = branches.length - 1
@@ -69,9 +69,9 @@ function withBranch(
   return others
 }
 /**
- * The record of a step of a branch. Records are stored under the step's own key. The objects of all
- * items therefore have the same property names and share their V8 hidden classes. Snapshots of the
- * first releases use the key with the branch's prefix.
+ * Returns the record of a step of a branch. Records are stored under the step's own key. The
+ * objects of all items therefore have the same property names and share their V8 hidden classes.
+ * Snapshots of the first releases use the key with the branch's prefix.
  */
 export const rowIn = ({ key, rows }: Branch, step: string): RunStep | undefined =>
   getOwn(rows, step.slice(key.length + 1)) ?? getOwn(rows, step)
@@ -103,6 +103,6 @@ const listed = (yields: Yields | First): Yields =>
         .flatMap((chunk) => Object.entries(chunk))
         .reduce<Yields>((list, [index, what]) => withYield(list, Number(index), what), [])
 
-/** The outcome of a branch or item; undefined while there is none. */
+/** Returns the outcome of a branch or item, or undefined while it has not ended. */
 export const yieldOf = ({ yields = [] }: RunState, index: number): Yield | undefined =>
   listed(yields)[Math.floor(index / CHUNK)]?.[index % CHUNK] ?? undefined

@@ -97,8 +97,8 @@ function move(on: Draft, take: (on: Draft, step: Step) => void): void {
 }
 
 /**
- * The outcome of a branch after its last step: its rendered `output`, else the outputs of its steps
- * by key. An `output` that cannot be rendered fails the branch.
+ * Returns the outcome of a branch after its last step: its rendered `output`, else the outputs of
+ * its steps by key. An `output` that cannot be rendered fails the branch.
  */
 function given(on: Draft): Yield {
   const at = on.at ?? ''

@@ -48,14 +48,14 @@ export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): Jso
 /**
  * Returns the root `run`: the run that evaluates the expression, even if `meta` contains the ids of
  * other runs.
- * @param attempt 1, plus one for every recovery.
+ * @param attempt number of the run's attempt: 1, plus one for every recovery.
  */
 export const runRoot = (
   { id, loop_id, name }: Pick<RunRecord, 'id' | 'loop_id' | 'name'>,
   attempt = 1,
 ): JsonObject => ({ id, loop_id: loop_id ?? null, name: name ?? null, attempt })
 
-/** Key, output and index of the completed steps of the run itself, in order. */
+/** Returns key, output and index of the completed steps of the run itself, in order. */
 export const outputs = (state: RunState): [key: string, output: unknown, index: number][] =>
   state.spec.steps.flatMap((step, index) => {
     const key = keyOf(step, index)
@@ -63,7 +63,10 @@ export const outputs = (state: RunState): [key: string, output: unknown, index: 
     return row?.status === 'completed' ? [[key, row.result, index]] : []
   })
 
-/** Key (without the branch's prefix) and output of the completed steps of a branch, in order. */
+/**
+ * Returns key (without the branch's prefix) and output of the completed steps of a branch, in
+ * order.
+ */
 export const outputsAt = (state: RunState, at: string): [key: string, output: unknown][] =>
   stepsAt(state, at).flatMap((step, index) => {
     const row = rowOf(state, keyBelow(at, step, index), at)

@@ -20,7 +20,7 @@ import { branchAt, type Wait } from '../state.ts'
 import { failRun, type RunFault } from './ending.ts'
 import { countedSize, outputSizeFault } from './retained.ts'
 
-/** Maximum number of attempts of a step. The service limits it to 10. */
+/** Returns the maximum number of attempts of a step, which the service limits to 10. */
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
 
 /**
@@ -46,7 +46,7 @@ export function catchExpressionFault(
   }
 }
 
-/** The kind that the timeline shows for a step: `cleanup` for every cleanup step. */
+/** Returns the kind that the timeline shows for a step: `cleanup` for every cleanup step. */
 const kindOf = ({ state: { engine } }: Draft, { kind }: Step): RunStep['kind'] =>
   engine.ending ? 'cleanup' : kind
 /** Returns the run's attempt counters, including a new attempt of the current step. */
@@ -131,13 +131,14 @@ const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
   parameters: { ...(step.kind === 'action' ? step.config.parameters : step.config) },
 })
 /**
- * Sequence number of a step. A step of a branch has the number of its parent step. Cleanup steps
- * come after all other steps.
+ * Returns the sequence number of the current step. A step of a branch has the number of its parent
+ * step. Cleanup steps come after all other steps.
  */
 const seqOf = ({ state: { engine, spec } }: Draft): number =>
   engine.ending ? spec.steps.length + engine.position : engine.position
 /**
- * Returns the change to `running`, since a recovered run is `queued` until its next step begins.
+ * Returns the change of a queued run to `running`. A recovered run is `queued` until its next step
+ * begins.
  */
 const moving = (on: Draft) =>
   on.state.record.status === 'queued' && { run: { status: 'running' as const } }
@@ -160,8 +161,8 @@ export function skipStep(on: Draft): void {
 }
 
 /**
- * The changes after a completed step: the next position, and the size of the output that the run
- * retains. For a step with branches, the outcomes of the branches are dropped.
+ * Returns the changes after a completed step: the next position, and the size of the output that
+ * the run retains. For a step with branches, the outcomes of the branches are dropped.
  */
 function counting(on: Draft, key: string, size: number, { place }: Parts): Parts {
   const joined = on.at === undefined && on.state.join?.step === key && { join: null }

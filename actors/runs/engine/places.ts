@@ -6,16 +6,18 @@ import type { JsonObject } from '../../../protocol/common.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import { branchAt, keyOf, type Place, type RunState, rowOf, type Wait } from '../state.ts'
 
-/** The current step of the run itself; valid only outside of its cleanup. */
+/** Returns the current step of the run itself. The result is valid only outside of the cleanup. */
 export const mainStep = ({ spec, engine }: RunState): Step | undefined =>
   spec.steps[engine.position]
 
-/** The steps of a branch; without a branch, the steps or cleanup steps of the run itself. */
+/**
+ * Returns the steps of a branch or, without a branch, the steps or cleanup steps of the run itself.
+ */
 export function stepsAt(state: RunState, at: string | undefined): readonly Step[] {
   if (at === undefined) return state.engine.ending ? (state.spec.cleanup ?? []) : state.spec.steps
   return bodyOf(state, at)?.steps ?? []
 }
-/** The body of a branch: its steps and its `output`. */
+/** Returns the body of a branch: its steps and its `output`. */
 export function bodyOf(
   state: RunState,
   at: string,
@@ -52,8 +54,8 @@ export const isWork = (wait: Wait): boolean =>
 export const holdsWork = (state: RunState): boolean => waitingAt(state, isWork) !== undefined
 
 /**
- * The content of a job for its worker, read when the job is delivered. Null when the run no longer
- * waits for the job.
+ * Returns the content of a job for its worker, read when the job is delivered. Returns null if the
+ * run no longer waits for the job.
  */
 export function jobSpec(
   state: RunState | null,
@@ -68,7 +70,7 @@ export function jobSpec(
     ? specOf(step, rowOf(state, wait.step, found.at)?.inputs ?? {})
     : null
 }
-/** The content of a job for its worker. The size limit of jobs applies to this object. */
+/** Returns the content of a job for its worker. The size limit of jobs applies to this object. */
 export const specOf = (
   { config: { action_name } }: Extract<Step, { kind: 'action' }>,
   parameters: JsonObject,
@@ -91,8 +93,8 @@ export function prefixBelow(steps: readonly Step[], key: string): string {
   return prefix
 }
 /**
- * The prefix of the keys of cleanup steps. It has an additional tilde if these keys could otherwise
- * equal keys in the branches of a step with the key `cleanup`.
+ * Returns the prefix of the keys of cleanup steps. The prefix has an additional tilde if these keys
+ * could otherwise equal keys in the branches of a step with the key `cleanup`.
  */
 export function cleanupPrefix({ steps, cleanup = [] }: Spec): string {
   const prefix = prefixBelow(steps, 'cleanup')

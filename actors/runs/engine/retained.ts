@@ -12,15 +12,15 @@ import type { RunFault } from './ending.ts'
 /** Maximum number of characters, as JSON, of an output that is not counted. */
 const MAX_UNCOUNTED_LENGTH = 4096
 
-/** Bytes of an output as JSON; 0 for an output that is not counted. */
+/** Returns the size of an output as JSON in bytes, or 0 for an output that is not counted. */
 export function countedSize(output: JsonObject): number {
   const text = JSON.stringify(output)
   return text.length <= MAX_UNCOUNTED_LENGTH ? 0 : sizeOf(text, 0)
 }
 
 /**
- * Bytes of the counted outputs that the run retains: the outputs of its completed steps and of the
- * steps of its active branches.
+ * Returns the total size in bytes of the counted outputs that the run retains: the outputs of its
+ * completed steps and of the steps of its active branches.
  */
 function retained(state: RunState): number {
   let sum = 0
@@ -31,7 +31,7 @@ function retained(state: RunState): number {
 }
 
 /**
- * The fault of an output that does not fit within the limit, or undefined if it fits.
+ * Returns the fault of an output that does not fit within the limit, or undefined if it fits.
  * @param size bytes of the output; 0 if it is not counted.
  */
 export function outputSizeFault({ state }: Draft, key: string, size: number): RunFault | undefined {

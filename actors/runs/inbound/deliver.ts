@@ -72,7 +72,7 @@ export function watched(
   return silently(on)
 }
 
-/** The event types that the run waits for, with the ids of their waits. */
+/** Returns the event types that the run waits for, with the ids of their waits. */
 export const awaiting = (
   state: RunState | null,
 ): readonly { wait_id: string; event_type: string }[] =>

@@ -1,4 +1,4 @@
-/** Replies from loops to requests for a run (`steps/loop.ts`). */
+/** Replies from loops to requests for a run (`../steps/loop.ts`). */
 import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'

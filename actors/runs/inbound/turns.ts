@@ -52,7 +52,10 @@ const types: Readonly<Record<ActorOf['principal_type'], TurnWork['asker']['type'
   service: 'service_account',
   system: 'system',
 }
-/** The asker of the run's turns: the principal on whose behalf the run acts, else the system. */
+/**
+ * Returns the asker of the run's turns: the principal on whose behalf the run acts, else the
+ * system.
+ */
 const askerOf = ({ engine: { actor } }: RunState): TurnWork['asker'] =>
   actor
     ? { id: actor.principal_id, type: types[actor.principal_type] }

@@ -41,7 +41,7 @@ export interface SourceEventFacts {
    */
   readonly record?: Partial<RunRecord>
 }
-/** Depth and causal chain of the source events of a run. */
+/** Returns the depth and causal chain of the source events of a run. */
 export const causeOf = ({ engine }: RunState): Causation => ({
   depth: (engine.cause_depth ?? 0) + 1,
   ...(engine.chain && { chain: engine.chain }),
@@ -69,7 +69,10 @@ export function aboutOf(state: RunState, changes?: Patch<RunRecord>): SourceEven
     record: reduced(record, changes ? undefined : MAX_RUNNING_RECORD_LENGTH),
   }
 }
-/** A record as clients see it, without its largest fields if it is too large for a source event. */
+/**
+ * Returns a record as clients see it, without its largest fields if it is too large for a source
+ * event.
+ */
 export const publishedRun = (record: RunRecord): JsonObject =>
   reduced(withAdditions(runAdditions.additions, undefined, shownRun(record)) as Run)
 
@@ -77,8 +80,9 @@ const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] 
   { tell: { to: { kind: 'events', id: project }, name, input } },
 ]
 /**
- * @param record is converted only if a webhook receives the event, or if the event is sent to
- * another process.
+ * Returns the publication of a source event about a run.
+ * @param record the record after the event. It is converted only if a webhook receives the event,
+ * or if the event is sent to another process.
  */
 const publication = (
   self: Address,
@@ -108,7 +112,7 @@ const aboutIn = ({ private: note }: RunEvent): SourceEventFacts =>
 
 const recordAfter = ({ record }: SourceEventFacts, { run = {} }: RunEvent): RunRecord | undefined =>
   record && patch(record as RunRecord, run)
-/** Fields of the record that the source event of an ended run repeats. */
+/** Returns the fields of the record that the source event of an ended run repeats. */
 const moreOf = ({
   started_at,
   external_id,
@@ -153,7 +157,8 @@ export const publishVerdict =
     )
   }
 /**
- * The source event of a signal, both for the step that waits for it and for all other consumers.
+ * Returns the source event of a signal, both for the step that waits for the signal and for all
+ * other consumers.
  */
 export const sourceOf = (
   run_id: string,

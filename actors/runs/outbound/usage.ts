@@ -1,7 +1,7 @@
 /**
  * Spending of a run. A usage is recorded when it is reported, even after the end of the run. Limits
- * are checked before the next step (limits.ts), and immediately when an agent continues by calling
- * tools. An answer that ends its turn is already paid for, so its step is completed first.
+ * are checked before the next step (../limits.ts), and immediately when an agent continues by
+ * calling tools. An answer that ends its turn is already paid for, so its step is completed first.
  */
 
 import type { RunCommands } from '../../../protocol/internal.ts'

@@ -151,8 +151,8 @@ function jobOf(on: Draft, key: string, id: string): ReturnType<typeof serviceJob
 }
 
 /**
- * The id that scopes the session names of a run's agents: the id of the run's loop, else of its
- * workflow, else of the run itself.
+ * Returns the id that scopes the session names of a run's agents: the id of the run's loop, else of
+ * its workflow, else of the run itself.
  */
 export const scopeOf = ({ record: { id, loop_id, definition_id } }: RunState): string =>
   loop_id ?? (definition_id || id)
@@ -191,8 +191,8 @@ function sessionFor(
   }
 }
 /**
- * The default session name of a run: the conversation that the run came from, else its trigger,
- * else `default`.
+ * Returns the default session name of a run: the conversation that the run came from, else its
+ * trigger, else `default`.
  */
 function usualName({ record, engine }: RunState): string {
   const { channel_id, thread_id } = record.meta ?? engine.meta
@@ -203,8 +203,8 @@ function usualName({ record, engine }: RunState): string {
 }
 
 /**
- * The facts that an executor needs to resolve a turn; null when the run no longer waits for the
- * lookup.
+ * Returns the facts that an executor needs to resolve a turn, or null if the run no longer waits
+ * for the lookup.
  */
 export function turnWanted(
   state: RunState | null,
@@ -237,7 +237,9 @@ export function turnWanted(
     },
   }
 }
-/** The definition from the resolver that the run keeps for the agent with this id or name. */
+/**
+ * Returns the definition from the resolver that the run keeps for the agent with this id or name.
+ */
 function bundleFor(
   { bundles = {} }: RunState,
   agent: string | undefined,

@@ -101,8 +101,8 @@ const having = (results: readonly Result[], index: number, more: JsonObject): Re
   results.map((result, i) => (i === index ? { ...result, ...more } : result))
 
 /**
- * The prompt of a judge: the rendered `prompt` of the assertion, and the outputs of the steps in
- * `evidence`.
+ * Returns the prompt of a judge: the rendered `prompt` of the assertion, and the outputs of the
+ * steps in `evidence`.
  */
 function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject): string {
   const steps = roots['steps'] as Readonly<Record<string, { readonly output?: unknown }>>

@@ -22,7 +22,7 @@ export const tooDeep: RunFault = {
   error_type: 'too_deep',
   error: `At most ${MAX_RUNS_ABOVE} runs may lead to a run, as its ancestors or through the events that started them`,
 }
-/** Whether the run is too deeply nested to start another. */
+/** Whether the run is too deeply nested to start another run. */
 export const isDeepest = ({ state: { engine } }: Draft): boolean =>
   (engine.depth ?? 0) >= MAX_RUNS_ABOVE
 
@@ -102,8 +102,8 @@ export function startChild(
 }
 
 /**
- * Initiator and source of the run, which its children inherit. They do not depend on the principal
- * whose command resumed the run. The trigger is not inherited.
+ * Returns the initiator and the source of the run, which its children inherit. They do not depend
+ * on the principal whose command resumed the run. The trigger is not inherited.
  */
 export function initiativeOf({
   state: { record, engine },

@@ -39,7 +39,8 @@ const useOf = (state: RunState, binding?: JobEnvironment['binding']): JobEnviron
   ...(policyOf(state).auto_start_worker === false && { passive: true }),
 })
 /**
- * An environment that must already exist. Only an owned environment is created by its first job.
+ * Returns the use of an environment that must already exist. Only an owned environment is created
+ * by its first job.
  */
 const existing = (state: RunState, id: string): TurnEnvironment => ({ id, use: useOf(state) })
 function owned(state: RunState, mode: 'run' | 'agent' | 'loop', owner_id: string): TurnEnvironment {
@@ -138,7 +139,8 @@ export const environmentEnds = (
     : {}
 
 /**
- * Returns the repository that the current step clones, if it is a system step that prepares one.
+ * Returns the repository that the current step clones, if it is a system step that prepares a
+ * repository.
  */
 export function preparationAt({ state, at }: Draft): Preparation | undefined {
   const { repositories, ending, position } = state.engine

@@ -86,8 +86,8 @@ function render(on: Draft, { name, config }: InteractionStep): InteractionQuesti
   }
 }
 /**
- * The principal ids that result from a list of ids and templates, without duplicates. `whole`:
- * whether every rendered entry is a string that is not empty.
+ * Returns the principal ids that result from a list of ids and templates, without duplicates.
+ * `whole`: whether every rendered entry is a string that is not empty.
  */
 function idsOf(
   list: readonly string[],
@@ -135,7 +135,7 @@ export function finish(
     })
 }
 
-/** The output of an interaction that has ended. */
+/** Returns the output of an interaction that has ended. */
 export function outputOf({
   interaction_id,
   status,

@@ -12,7 +12,10 @@ import type { Draft } from '../draft.ts'
  */
 const CLEANUP = '10m'
 
-/** Unix milliseconds at which a step times out if it begins to wait now; undefined: never. */
+/**
+ * Returns the time at which a step times out if it begins to wait now, in Unix milliseconds.
+ * Returns undefined if the step has no timeout.
+ */
 export function dueOf(on: Draft, step: Step): number | undefined {
   const duration = parseDuration(step.timeout?.duration ?? (on.state.engine.ending ? CLEANUP : '0'))
   return duration ? on.cause.at + duration : undefined

@@ -1,6 +1,6 @@
 /**
- * Sending and cancelling a nudge (`turns/nudges.ts`). If no turn in progress accepts the nudge, it
- * becomes a new turn immediately.
+ * Sending and cancelling a nudge (`../turns/nudges.ts`). If no turn in progress accepts the nudge,
+ * it becomes a new turn immediately.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey } from '../../../protocol/common.ts'
@@ -34,7 +34,7 @@ import { pump } from '../turns/turns.ts'
 
 type Nudge = Input<Api['session.nudge']> & Keyed & Hashed
 
-/** The newest turn that accepts input. */
+/** Returns the newest turn that accepts nudges: a running or waiting turn that is not ending. */
 const absorbing = (state: SessionState): Turn | undefined =>
   turnsOf(state)
     .filter(

@@ -82,8 +82,8 @@ export function beginCompaction(
   return true
 }
 /**
- * The rows that a summary may replace: the last summary, and the rows that precede every turn that
- * has not ended.
+ * Returns the rows that a summary may replace: the last summary, and the rows that precede every
+ * turn that has not ended.
  */
 function coverable({ window, turns }: SessionState): SessionState['window'] {
   const before = Math.min(...Object.values(turns).map(({ work }) => work.before))
@@ -92,7 +92,7 @@ function coverable({ window, turns }: SessionState): SessionState['window'] {
   )
 }
 
-/** The request for the summary, as the model receives it. */
+/** Returns the request for the summary, as the model receives it. */
 export function summarySpec(state: SessionState, brand: string): GenerationSpec | undefined {
   const { compacting, window } = state
   if (!compacting) return undefined

@@ -10,7 +10,7 @@ import { type Draft, writeHidden } from '../draft.ts'
 import type { Live } from '../state.ts'
 
 const named = ({ name }: AppContext): string => `app-${name}`
-/** The new names beyond the maximum number of context names of a session. */
+/** Returns the new names beyond the maximum number of context names of a session. */
 const beyond = ({ contexts }: Live, names: readonly string[]): string[] =>
   names
     .filter((name) => !(name in contexts))

@@ -13,8 +13,8 @@ const MAX_BUCKET_KEYS = 128
 const spelled = (key: string): string => `:${key}`
 
 /**
- * The key of a turn that the service starts itself, for a run or a channel. It begins with a space,
- * and keys of clients are trimmed, so no client key equals it.
+ * Returns the key of a turn that the service starts itself, for a run or a channel. The key begins
+ * with a space, and keys of clients are trimmed, so no client key equals it.
  */
 export const ownKey = (turn_id: string): string => ` turn:${turn_id}`
 

@@ -5,12 +5,12 @@
 /** Number of characters that are reserved for the note. */
 const NOTE_LENGTH = 64
 
-/** The beginning of a text, with at most `most` characters including the note. */
+/** Returns the beginning of a text, with at most `most` characters including the note. */
 export const beginningOf = (text: string, most: number): string =>
   text.length <= most
     ? text
     : `${text.slice(0, most - NOTE_LENGTH)}\n[${text.length - most + NOTE_LENGTH} characters more were left out]`
-/** The end of a text, with at most `most` characters including the note. */
+/** Returns the end of a text, with at most `most` characters including the note. */
 export const endOf = (text: string, most: number): string =>
   text.length <= most
     ? text

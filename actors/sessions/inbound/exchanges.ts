@@ -1,7 +1,7 @@
 /**
  * Turns that channels own. An executor resolves the agent and the definition and then opens the
- * turn. The channel receives the outcome (`turns/report.ts`). Such a turn is queued in the session.
- * The limit of one direct turn does not apply to it, and it does not block direct turns.
+ * turn. The channel receives the outcome (`../turns/report.ts`). Such a turn is queued in the
+ * session. The limit of one direct turn does not apply to it, and it does not block direct turns.
  */
 
 import { isRefusal, refuse } from '../../../protocol/errors.ts'

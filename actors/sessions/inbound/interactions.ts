@@ -96,8 +96,8 @@ function resolved(
   resume(on, id)
 }
 /**
- * The status of a call whose question has ended: `cancelled` for a cancelled question, `error` for
- * a refused or expired approval, otherwise `ok`.
+ * Returns the status of a call after its question has ended: `cancelled` for a cancelled question,
+ * `error` for a refused or expired approval, otherwise `ok`.
  */
 const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) =>
   status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'
@@ -121,7 +121,7 @@ function resume(on: Draft, id: string): void {
   pump(on)
 }
 
-/** The result of a question, as the model receives it. */
+/** Returns the result of a question, as the model receives it. */
 function resultOf(
   { status, outcome, responder, responses, resolving_response_id, cancel_reason }: Interaction,
   asks: 'person' | 'approval' | undefined,

@@ -46,7 +46,7 @@ export function settle(
   patchCall(on, id, known.index, { status, progress: null })
   noteCall(on, id, call, { state: 'done', result })
 }
-/** Settles a call whose arguments have faults, and returns whether they have any. */
+/** Settles a call with an error if its arguments have faults. Returns whether there are faults. */
 export function refusedFor(
   on: Draft,
   id: string,
@@ -59,14 +59,14 @@ export function refusedFor(
   settle(on, id, call, { status: 'error', content })
   return true
 }
-/** The wait that the turn's record shows for a call. */
+/** Returns the wait that the turn's record shows for a call. */
 export const waitOf = ({ id, interaction_id = '', expires_at }: Call): Wait => ({
   kind: 'interaction',
   interaction_id,
   tool_call_id: id,
   ...(expires_at !== undefined && { expires_at }),
 })
-/** Ids of a turn's questions that are not settled. */
+/** Returns the ids of a turn's questions that are not settled. */
 export const openQuestions = ({ work }: Turn): string[] =>
   Object.values(work.segment?.calls ?? {}).flatMap(({ state, interaction_id }) =>
     (state === 'asking' || state === 'waiting') && interaction_id !== undefined

@@ -24,8 +24,8 @@ export const withCalls = (
       calls,
     )
 /**
- * Ids of tool uses in final rows. Snapshots of older releases lack the ids. They are then collected
- * from the window.
+ * Returns the ids of tool uses in final rows. Snapshots of older releases lack the ids, which are
+ * then collected from the window.
  */
 export const callsOf = ({ calls, window }: Pick<SessionState, 'calls' | 'window'>): Calls =>
   calls ?? withCalls([], window)

@@ -10,10 +10,12 @@ import type { SessionState, Turn } from '../state.ts'
 
 export type Settled = SessionCommands['job.settled']['input']
 const DEFAULT_QUEUE = 'default'
-/** The queue of generations, and of tool calls whose action specifies no queue. */
+/** Returns the queue of generations, and of tool calls whose action specifies no queue. */
 export const queueOf = (_: TurnDefinition): string => DEFAULT_QUEUE
 
-/** What the jobs of all generations have in common, with the model that generates. */
+/**
+ * Returns the properties that all jobs for generations share, including the model that generates.
+ */
 export const generationBy = ({ route }: TurnDefinition, id: string, model: string) => ({
   id,
   kind: 'llm_generation' as const,
@@ -97,7 +99,9 @@ const whoseStep = ({
     ? {}
     : { run_id, ...(step_key !== undefined && { step_id: `${run_id}:${step_key}`, step_key }) }
 
-/** The turn, the call or the compaction that waits for a job. */
+/**
+ * Returns the turn, the call or the compaction that waits for a job, or undefined if there is none.
+ */
 export function jobOf(
   state: SessionState,
   job_id: string,

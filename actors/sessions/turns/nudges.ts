@@ -21,7 +21,10 @@ export const becomesTurn = (on: Draft, id: string, content: string, asking: Turn
     metadata: { ...asking.metadata, session_nudge_id: id },
   })
 
-/** Fields that every change to a nudge repeats, for readers that receive only the change. */
+/**
+ * Returns the fields that every change to a nudge repeats, for readers that receive only the
+ * change.
+ */
 export const repeatedFields = ({
   delivery,
   turn,

@@ -22,7 +22,7 @@ type Asked = Pick<Interaction, 'kind' | 'title' | 'target_user_ids' | 'resolutio
   Partial<Pick<Interaction, 'description' | 'spec' | 'context' | 'expires_at'>>
 
 /**
- * The default targets of a turn's questions: the principal that requested the turn. If that
+ * Returns the default target of a turn's questions: the principal that requested the turn. If that
  * principal is an agent or the service itself, the targets are administrators and owners.
  */
 const answerers = ({ work: { asker } }: Turn): string[] =>
@@ -100,7 +100,7 @@ const distinct = (options: NonNullable<Question['options']>): NonNullable<Questi
     .map(({ value, label }) => ({ value, label }))
 
 /**
- * The targets of an approval: the roles whose holders may execute the action. If a separate
+ * Returns the targets of an approval: the roles whose holders may execute the action. If a separate
  * approver is required, roles that only the turn's asker holds are omitted.
  */
 const approversOf = ({ work: { asker, definition } }: Turn, tool: GrantedTool) =>
@@ -154,7 +154,7 @@ export function askApproval(
 }
 
 /**
- * Withdraws the questions that the agent has asked in a waiting turn, for a nudge that wakes the
+ * Withdraws the questions that the agent has asked in a waiting turn, because a nudge wakes the
  * turn. The results of their calls state that the questions were interrupted. Requested approvals
  * stay open.
  * @returns whether a question was withdrawn.

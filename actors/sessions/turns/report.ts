@@ -71,7 +71,10 @@ export const tellSpending = ({
         ...(ends && { ends }),
       })
 
-/** The last text of the agent in a turn, truncated to the maximum length of a channel message. */
+/**
+ * Returns the last text of the agent in a turn, truncated to the maximum length of a channel
+ * message.
+ */
 function lastWords({ state }: Draft, turn_id: string): string | undefined {
   const text = textOf(
     state.window.filter((row) => row.turn_id === turn_id && row.role === 'assistant').at(-1)

@@ -29,7 +29,7 @@ import { failed, type TurnStep } from './next.ts'
 import { askApproval, askPerson } from './questions.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
-/** Number of characters beyond which the signature of a call is shortened. */
+/** Maximum number of characters of a call's signature that is not shortened. */
 const MAX_SIGNATURE_LENGTH = 200
 /** Opens a segment for an answer that uses tools. */
 export function openSegment(on: Draft, id: string, given: readonly Block[]): TurnStep {
@@ -115,8 +115,8 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
 }
 
 /**
- * The signature of a call, from its name and arguments. A long signature is shortened to its
- * beginning, its length and a hash.
+ * Returns the signature of a call, which consists of its name and arguments. A long signature is
+ * replaced by its beginning, its length and a hash.
  */
 function signatureOf(name: string, input: JsonObject): string {
   const text = `${name} ${canonicalJson(input)}`

@@ -79,12 +79,12 @@ export function follow(on: Draft, id: string, next: TurnStep): void {
   else wait(on, id, next.wait)
 }
 
-/** Total milliseconds for which a turn has been running. */
+/** Returns the total number of milliseconds for which a turn has been running. */
 const spentOf = ({ work: { since, spent } }: Turn, at: number): number =>
   spent + (since === undefined ? 0 : at - since)
 /**
- * Unix milliseconds at which the time budget of a running turn is used up. Infinity for a turn that
- * is not running or is ending.
+ * Returns the time at which the time budget of a running turn is used up, in Unix milliseconds.
+ * Returns Infinity for a turn that is not running or is ending.
  */
 export const budgetEnds = ({ record, work }: Turn): number =>
   record.status === 'running' && work.since !== undefined && !work.ending

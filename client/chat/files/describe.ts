@@ -1,4 +1,7 @@
-/** Describes the files of messages as data: where their bytes are, and how they are shown. Pure. */
+/**
+ * Describes the files of messages as data: where their bytes are, and how they are shown. The
+ * functions are pure.
+ */
 import type { ArtifactReference } from '../../../protocol/artifacts/reference.ts'
 import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
 import { linkTarget } from '../markdown.ts'

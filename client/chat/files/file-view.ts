@@ -132,8 +132,8 @@ export function download(title: string, words: string, read: () => Promise<Blob>
   return [button, fault]
 }
 /**
- * Saves bytes as a file. Their type is dropped, because a blob has the origin of the page and must
- * not be shown as a document.
+ * Saves bytes as a file. Their media type is dropped, because a blob URL has the origin of the page
+ * and must not be opened as a document.
  */
 function save(bytes: Blob, name: string): void {
   const url = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }))

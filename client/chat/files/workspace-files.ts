@@ -22,7 +22,7 @@ export interface WorkspaceFile {
 export interface WorkspaceList {
   /** Newest first. */
   readonly files: readonly WorkspaceFile[]
-  /** True if more files exist. */
+  /** Whether the workspace has more files or folders than the action returned. */
   readonly truncated: boolean
 }
 

@@ -31,7 +31,10 @@ interface Flags extends ConnectionFlags {
 }
 /** Request timeout in milliseconds. Applying many resources takes longer than other requests. */
 const TIMEOUT_MS = 600_000
-/** Attempts while another request holds the blueprint, and the pause between them in milliseconds. */
+/**
+ * Maximum number of attempts while another request changes the blueprint, and the pause between
+ * them in milliseconds.
+ */
 const BUSY = { tries: 15, pause: 2000 } as const
 /** Maximum number of plans per blueprint when the project keeps changing. */
 const MAX_PLANS = 5

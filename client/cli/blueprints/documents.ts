@@ -28,7 +28,10 @@ import {
   withoutMembers,
 } from './located.ts'
 
-/** A document with the folder of its file, and the folder that bounds the search for a header. */
+/**
+ * A document with its file and the folder of the file. The search for the nearest document with an
+ * identity ends at the folder `root`.
+ */
 export interface FileDocument {
   readonly located: Located
   readonly file: string

@@ -1,4 +1,4 @@
-/** `baton export` and `baton schemas`: write a project, and the JSON Schemas for editors, to files. */
+/** `baton export` writes a project to files, `baton schemas` the JSON Schemas for editors. */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, extname, join } from 'node:path'
 import { type Command, Option } from 'commander'

@@ -8,9 +8,9 @@ export interface HeaderChange {
   readonly blueprint_version?: string
   readonly protect_resources?: boolean
 }
-/** Maximum number of characters of a value. */
+/** Maximum number of characters of a shown value. A longer one is truncated. */
 const MAX_VALUE_LENGTH = 60
-/** Maximum number of lines of a field. */
+/** Maximum number of differences shown per field, unless texts are compared line by line. */
 const MAX_LINES = 40
 
 const SIGNS: Readonly<Record<Change['action'], string>> = {

@@ -21,8 +21,8 @@ export interface Writing {
 /** Fields whose long values are written to separate files. */
 const TEXTS = ['system_prompt', 'instructions']
 /**
- * The maximum length of a one-line text in the document. A longer text is written to a separate
- * file.
+ * Maximum length in characters of a one-line text that is part of the document. A longer text is
+ * written to a separate file.
  */
 const MAX_INLINE_LENGTH = 120
 
@@ -91,7 +91,7 @@ function documentText(
     { version: '1.2', schema: 'core', aliasDuplicateObjects: false },
   )
   visit(document, {
-    // `yaml` 2.x writes these texts as block scalars from which it does not read the same text.
+    // `yaml` 2.x would write these texts as block scalars, and read different texts from them.
     Scalar: (_, scalar) => {
       if (typeof scalar.value === 'string' && /^[ \t\n]*\n[ \t\n]*$/.test(scalar.value))
         scalar.type = 'QUOTE_DOUBLE'

@@ -73,7 +73,10 @@ export function addRunBulk(program: Command, shell: Shell): void {
   )
 }
 
-/** Shows the preview. Returns the number of matching runs, at least 1 if there are any. */
+/**
+ * Shows the preview and returns the counted number of matching runs. Returns 0 only if no run
+ * matches: an incomplete preview (`more`) that counts none yields 1.
+ */
 function showPreview(
   { preview }: BulkByFilterResult,
   action: BulkAction,

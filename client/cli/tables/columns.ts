@@ -1,6 +1,6 @@
 /**
- * Columns of tables for files: infers the types of columns from records, and converts the values of
- * a record to the types of its columns. Pure functions.
+ * Infers the columns of a table from the records of a file, and converts values between files and
+ * the types of columns. Pure functions.
  */
 import type { ColumnType } from '../../../protocol/tables/schema.ts'
 import { isOfType } from '../../../protocol/tables/values.ts'

@@ -6,15 +6,15 @@
  * Invariant: `fromSpreadsheet` restores every text that `forSpreadsheet` returned.
  */
 
-/** The first characters of formulas, after the apostrophes of texts that began with some. */
+/** Matches the first character of a formula, also after apostrophes at the start of the text. */
 const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
-/** Numbers begin with a sign and are harmless. */
+/** Matches numbers, which may begin with a sign and are harmless. */
 const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /** Returns the text of a field that no spreadsheet program evaluates as a formula. */
 export const forSpreadsheet = (text: string): string =>
   FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text
 
-/** Returns the text for which `forSpreadsheet` returned a field. */
+/** Restores the text from a field that `forSpreadsheet` returned. */
 export const fromSpreadsheet = (field: string): string =>
   field.startsWith("'") && FORMULA.test(field) ? field.slice(1) : field

@@ -16,7 +16,7 @@ import { remoteUrl } from './remote.ts'
 
 /** Maximum number of attempts, and milliseconds between attempts. */
 const attempts = { maximum: 3, pause: 2000 } as const
-/** Messages of failures that a retry would repeat. */
+/** Error messages of failures that a retry would not resolve. */
 const permanent: readonly RegExp[] = [
   /couldn't find remote ref|Remote branch .* not found|invalid refspec/i,
   /not our ref|unadvertised object|unknown revision/i,
@@ -111,7 +111,7 @@ async function repeated(
     }
   }
 }
-/** Waits. Rejects if the job is cancelled. */
+/** Waits `ms` milliseconds. Rejects if the job is cancelled. */
 function wait(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((done, failed) => {
     const timer = setTimeout(done, ms)
@@ -158,7 +158,10 @@ async function cloneOnce(
     exit_code: 0,
   }
 }
-/** A full id can be fetched directly. An abbreviated id is resolved among the fetched commits. */
+/**
+ * Whether a commit id is complete. A complete id can be fetched directly. An abbreviated id is
+ * resolved among the fetched commits.
+ */
 const isFullId = (commit: string): boolean => commit.length === 40 || commit.length === 64
 
 async function fetchTarget(

@@ -87,9 +87,8 @@ export class CredentialRelay {
     return relay
   }
   /**
-   * Returns the reason for the latest refusal of a URL, and forgets this refusal. A later
-   * successful request does not forget a refusal. Returns undefined if no request for the URL was
-   * refused.
+   * Removes and returns the reason for the latest refusal of a URL; undefined if there is no
+   * refusal. A later successful request for the URL does not remove the refusal.
    */
   refusalOf(url: string): string | undefined {
     const refusal = this.#refusals.get(url)

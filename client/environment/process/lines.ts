@@ -1,10 +1,10 @@
 /**
- * Splits the output of a program into lines while it arrives. Memory is bounded: a line without an
- * end is passed on in pieces.
+ * Splits the output of a program into lines while it arrives. Memory is bounded: a line
+ * that has not ended yet is passed on in pieces.
  */
 import { StringDecoder } from 'node:string_decoder'
 
-/** Maximum number of characters of a piece. */
+/** Number of characters of a piece of a line that has not ended yet. */
 const CHUNK_LENGTH = 8000
 
 export class Lines {
@@ -12,7 +12,7 @@ export class Lines {
   readonly #line: (text: string) => void
   #rest = ''
 
-  /** @param line called with each line, without its end. Empty lines are omitted. */
+  /** @param line called with each line, without its line break. Empty lines are omitted. */
   constructor(line: (text: string) => void) {
     this.#line = line
   }
@@ -26,7 +26,7 @@ export class Lines {
       this.#rest = this.#rest.slice(CHUNK_LENGTH)
     }
   }
-  /** Passes the rest of the output. */
+  /** Passes on the rest of the output as the last line. */
   end(): void {
     this.#pass(this.#rest + this.#decoder.end())
     this.#rest = ''

@@ -92,7 +92,7 @@ export class Capture {
     this.#tailSize = kept.length
   }
 }
-/** Returns the number of bytes of the stream that fit together with the notice. */
+/** Returns the number of bytes of the stream that fit into the limit together with the notice. */
 const budgetOf = (limit: number): number =>
   limit >= 2 * MAX_NOTICE_BYTES ? limit - MAX_NOTICE_BYTES : Math.ceil(limit / 2)
 

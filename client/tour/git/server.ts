@@ -51,7 +51,7 @@ type Service = 'git-upload-pack' | 'git-receive-pack'
 interface Wanted {
   readonly repository: string
   readonly service: Service
-  /** True if only the references are requested. */
+  /** Whether only the references are requested. */
   readonly advertise: boolean
 }
 

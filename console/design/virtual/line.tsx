@@ -27,7 +27,7 @@ interface LineProps<T> {
 /** A line of a virtual list, rendered again after a change if the frame has time for it. */
 export class Line<T> extends Component<LineProps<T>> {
   readonly #frame = createRef<HTMLDivElement>()
-  /** The properties of the last rendering. Those of the component may belong to a later one. */
+  /** The properties of the last rendering. `props` may already contain later ones. */
   #shown: LineProps<T> | undefined
   /** The key of the item before the last rendering. */
   #before: string | undefined

@@ -15,7 +15,10 @@ import { OVERSCAN_LINES, visibleRange } from './visible-range.ts'
 const FOCUS_MS = 50
 /** Maximum number of attempts to focus the line. */
 const MAX_FOCUS_ATTEMPTS = 10
-/** Browsers limit the height of an element. Beyond this, positions are scaled. */
+/**
+ * Maximum height of the content of a list, because browsers limit the height of an element. The
+ * positions in a longer list are scaled.
+ */
 const MAX_HEIGHT_PX = 8_000_000
 
 /**
@@ -98,7 +101,7 @@ export function VirtualList<T>({
   const wanted = slotsOf(rendered.map(keyOf), slots.current)
   const budget = useMemo(() => new RenderBudget(), [])
   const lastView = useRef(view)
-  // A long scroll step skips the lines beyond the visible ones, so only short steps prepare them.
+  // A long scroll step would skip the lines around the visible ones, so they are not rendered.
   const isLongStep =
     view !== lastView.current && Math.abs(view.moved) * ratio > OVERSCAN_LINES * line
   const visible = {

@@ -2,8 +2,7 @@
  * Follows the scroll position of an element.
  *
  * Invariant: nothing here refers to elements that a component returns. Each element refers to its
- * neighbours, and they to theirs. One reference would therefore keep all elements in memory that
- * were ever shown.
+ * neighbours, so one reference would keep every element that was ever shown in memory.
  */
 import type { RefObject } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
@@ -12,15 +11,15 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 interface View {
   readonly scrolled: number
   readonly height: number
-  /** Distance that was scrolled in the last step. */
+  /** Signed distance of the last scroll step; 0 after scrolling has ended (`renderSettled`). */
   readonly moved: number
 }
 /** The scroll position of an element, and functions that render its component again. */
 interface Scrolling {
   readonly view: View
-  /** Renders the component again in the next frame, if no scroll step does it before. */
+  /** Renders the component again in the next frame, unless a scroll step does so first. */
   readonly renderNext: () => void
-  /** Renders the component again, with no distance, when nothing has been scrolled for a while. */
+  /** Renders the component again, with `moved` set to 0, when scrolling has ended. */
   readonly renderSettled: () => void
 }
 
@@ -54,7 +53,7 @@ export function useScrolling(element: RefObject<HTMLElement | null>): Scrolling 
   useEffect(() => {
     const { current: scroller } = element
     if (!scroller) return
-    // Scroll events and observers come when the layout is known, so reading it costs nothing.
+    // In scroll events and observer callbacks, the layout is up to date, so reading it is cheap.
     const measure = (): void => {
       cancel()
       const { scrollTop: scrolled, clientHeight: height } = scroller

@@ -34,10 +34,10 @@ export function slotsOf(keys: readonly string[], before: Slots): Slots {
 }
 
 /**
- * Returns the slots with the items that they show.
- * @param slots the slots of the items that they should show.
- * @param postponed the key of the item that a slot still shows, by the key of the item that it
- * should show.
+ * Returns the slots by the keys of the items that they still show.
+ * @param slots the slots by the keys of the items that they should show.
+ * @param postponed for slots that still show an earlier item: the key of the earlier item, by the
+ * key of the item that the slot should show.
  */
 export const shownSlots = (slots: Slots, postponed: ReadonlyMap<string, string>): Slots =>
   postponed.size === 0

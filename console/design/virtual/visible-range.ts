@@ -11,7 +11,7 @@ export interface Range {
 
 /**
  * Returns the range of lines to render: the visible ones, and some before and after them for the
- * next scroll step. All ranges of a list that is longer than them have the same length, because
+ * next scroll step. All ranges of a list have the same length unless the list is shorter, because
  * adding lines to a page costs several times as much as changing their content.
  * @param scrolled distance of the visible part from the start of the list, in pixels.
  * @param height height of the visible part; `line`: height of a line, both in pixels.

@@ -1,4 +1,4 @@
-/** The page of artifacts: a list with filters, the quota, and uploads by button and drag and drop. */
+/** The page of artifacts: a list with filters, the quota, and uploads by button or by dropping. */
 import { useRef } from 'preact/hooks'
 import type { CallReply } from '../../api/client.ts'
 import { useList, useQuery } from '../../api/query.ts'

@@ -1,6 +1,6 @@
 /** Downloads of generated text. */
 
-/** Time after which the browser is assumed to have read the text. */
+/** Milliseconds until the URL of a download is revoked. The browser has read the text by then. */
 const READ_MS = 60_000
 
 /** Offers a text as a download; `type` is its media type. */

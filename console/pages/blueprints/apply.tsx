@@ -101,7 +101,8 @@ export default function ApplyPage({ params }: PageProps) {
       }),
       { kind: 'planned', result: planned },
     )
-  // A plan is valid only for its files and choices, so a change of them makes a new plan.
+  // A plan is valid only for the files and choices from which it was made, so changing them
+  // requests a new plan.
   useEffect(() => {
     setStep({ kind: 'none' })
     setError(undefined)

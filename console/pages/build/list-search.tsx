@@ -12,7 +12,7 @@ export const ListSearch = ({ value }: { readonly value: string }) => (
   </div>
 )
 
-/** Shown when the search and the filters select nothing. `onClear` removes them. */
+/** Reports that nothing matches the search and the filters. `onClear` removes both. */
 export const NothingFound = ({ onClear }: { readonly onClear: () => void }) => (
   <Empty icon="search" title={text.nothingFound}>
     <Button onClick={onClear}>{text.clearSearch}</Button>

@@ -18,7 +18,7 @@ export const tagsOf = (written: readonly WrittenTag[]): Record<string, string> =
   Object.fromEntries(
     written.filter(({ key }) => key.trim() !== '').map(({ key, value }) => [key.trim(), value]),
   )
-/** Maximum number of tags. */
+/** Maximum number of tags, as in the service (`Tags` in `protocol/common.ts`). */
 const MAX_TAGS = 8
 
 /** Shows a row for each pair, and a button that adds a pair up to `MAX_TAGS`. */

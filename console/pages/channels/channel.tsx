@@ -33,7 +33,7 @@ const PANELS: readonly { readonly id: string; readonly icon: IconName; readonly 
 const openPanel = (panel: string): void =>
   setQuery({ panel: place.peek().query.get('panel') === panel ? '' : panel, thread: '' })
 
-/** Delay before a new read position is sent. */
+/** Delay before a new read position is sent, so that scrolling does not send every position. */
 const READ_PAUSE_MS = 400
 /** Returns a function that moves the member's read marker forward, after a short delay. */
 function useReading(project: string, channel: Channel, me: string) {

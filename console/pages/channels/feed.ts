@@ -2,7 +2,7 @@
  * The loaded messages of a channel, and the lines of its timeline. The functions are pure.
  *
  * Invariants:
- * F1. Messages are in the order of `seq`, each once, without gaps between them.
+ * F1. Messages are sorted by `seq`, without duplicates and without gaps.
  * F2. A newer state of a message is never replaced by an older one.
  */
 import type { ChannelEventRecord, ChannelMessage } from '../../../protocol/channels/schema.ts'

@@ -32,7 +32,7 @@ export interface MessageContext {
   /** Id of the message that is being edited; '' for none. */
   readonly editing: Signal<string>
   readonly onChanged: (message: ChannelMessage) => void
-  /** Whether threads can be opened from here. */
+  /** Whether messages link to their threads. False for the messages in a thread. */
   readonly threads: boolean
 }
 

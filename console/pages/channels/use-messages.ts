@@ -19,7 +19,7 @@ interface MessagesState {
   readonly loaded: boolean
   readonly loading: boolean
   readonly error?: ApiError
-  /** The channel was deleted, or the person has lost access. */
+  /** Whether the channel was deleted, or the person has lost access. */
   readonly gone?: boolean
 }
 /** The messages of a channel, with functions that load more of them. */

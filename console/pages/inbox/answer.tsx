@@ -19,7 +19,7 @@ import { inboxText as text } from './text.ts'
 export const draftKey = (id: string): string => `answer.${id}`
 /** Number of options that can be chosen with a digit key. */
 const MAX_KEYS = 9
-/** Maximum length of a comment in characters. */
+/** Maximum length of a comment in characters, as in the service. */
 const MAX_COMMENT_CHARACTERS = 16_384
 
 /** Calls `send` on Ctrl+Enter or Cmd+Enter anywhere on the page, unless a dialog is open. */

@@ -100,7 +100,7 @@ function Item({
   )
 }
 
-/** Moves the focus to the first control of the answer, once it is shown. */
+/** Focuses the first control of the answer, after waiting at most `tries` frames for the form. */
 function focusAnswer(tries = 20): void {
   const form = document.querySelector('.answer-form')
   const control =

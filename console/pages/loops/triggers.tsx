@@ -176,7 +176,7 @@ function TriggerLine({
   )
 }
 
-/** Delay after the time of a schedule before its next time is loaded. */
+/** Delay from a scheduled time to the loading of the next time, in which the trigger fires. */
 const FIRED_MS = 2000
 
 /** Shows the triggers. Each change creates a new version of the loop. */

@@ -23,7 +23,7 @@ import { sessionsText as text } from './text.ts'
 type SessionDetail = CallReply<'session.get'>
 type Asked = 'rename' | 'delete' | undefined
 
-/** Matches a window in which the details are initially shown beside the conversation. */
+/** Media query for windows in which the details are initially shown beside the conversation. */
 const WIDE = '(min-width: 80rem)'
 
 /** Returns whether the window is wide, updated when its size changes. */

@@ -31,7 +31,7 @@ interface Shown {
   readonly secret?: true
 }
 const url: Shown = { name: 'url', label: text.url }
-/** The fields of each kind, in their order. */
+/** The fields of each kind, in display order. */
 const fields: Readonly<Record<HostKind, readonly Shown[]>> = {
   github_app: [
     url,

@@ -38,7 +38,7 @@ function changesOf(
   return Object.keys(faults).length > 0 ? { faults } : { changes }
 }
 
-/** Whether at least one fault of an error is shown next to the field of a column. */
+/** Returns whether at least one fault of an error is shown next to the field of a column. */
 const isShown = (faultOf: FaultOf, { columns }: TableSchema): boolean =>
   columns.some(({ name }) => faultOf(`data.${name}`) !== undefined)
 

@@ -40,6 +40,6 @@ export function typedValue(
   return value === undefined || value === null ? { fault: tablesText.mustBe(type) } : { value }
 }
 
-/** The width of a column in pixels. */
+/** Returns the width of a column in pixels, by its type. */
 export const widthOf = (type: ColumnType): number =>
   ({ boolean: 110, number: 130, date: 190, string: 220, object: 260, array: 220, any: 220 })[type]

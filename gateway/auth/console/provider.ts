@@ -23,7 +23,7 @@ export interface SignedInPerson {
 }
 /**
  * The reason why a sign-in failed. `denied`: the provider or the person refused. `invalid`: the
- * answer of the provider is not valid for this sign-in. `unavailable`: the provider cannot be
+ * response of the provider is not valid for this sign-in. `unavailable`: the provider cannot be
  * reached.
  */
 export type SignInFailure = 'denied' | 'invalid' | 'unavailable'
@@ -40,11 +40,11 @@ export interface SignInProvider {
    * names or role ids. `*` as a group stands for every person, and as a project for every project.
    */
   readonly groups: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
-  /** Returns the address of the provider to which the browser is sent. */
+  /** Returns the URL of the provider to which the browser is redirected. */
   begin(redirect_uri: string, secrets: SignInSecrets): Promise<URL | SignInFailure>
   /**
    * Exchanges the code of a callback for the person.
-   * @param callback the address of the callback, with its query.
+   * @param callback the URL of the callback, with its query.
    */
   finish(callback: URL, secrets: SignInSecrets): Promise<SignedInPerson | SignInFailure>
 }

@@ -60,8 +60,8 @@ export interface ConsoleSessions {
   /** Authenticates a caller of a session again. Returns the same object while nothing changed. */
   again(proof: Caller['proof']): Promise<Caller | Refusal>
   /**
-   * Returns the session with the users of its account. Refused with `unauthorized` if there is no
-   * such session or it has ended. Refusals of the lookup are passed on.
+   * Returns the session with the users of its account, or `unauthorized` if the session does not
+   * exist or has ended. Refusals of the lookup are passed on.
    */
   session(hash: string): Promise<FoundConsoleSession | Refusal>
   /** Records that the session of a caller was used now. */
@@ -79,7 +79,7 @@ export interface ConsoleSessions {
   endOf(caller: Caller): number | undefined
 }
 
-/** Maximum number of cached sessions. */
+/** Maximum number of cached sessions. A further session replaces the oldest entry. */
 const REMEMBERED = 10_000
 const nameOf = ({ project = '', people }: Preference): string =>
   `${people ? 'people' : ''} ${project}`

@@ -168,7 +168,7 @@ function forgetCookie({ settings }: World, incoming: Incoming): Answer['headers'
     : setCookie(settings, origin, 'session', '', 0)
 }
 
-/** Describes the session of a request, or the ways of signing in if there is none. */
+/** Describes the session of a request, or only the ways of signing in if it has no session. */
 export const showSession =
   (edge: Edge): Handler =>
   async (incoming) => {

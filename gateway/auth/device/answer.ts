@@ -47,7 +47,7 @@ export async function findDevice(
 }
 
 /**
- * Returns what the command `device.answer` needs to know about its caller: the project, the
+ * Returns the facts about the caller that the command `device.answer` needs: the project, the
  * permissions and the expiry of the credential.
  */
 export async function answererOf(

@@ -12,7 +12,8 @@ import { artifactAt, type Lease, toArtifact, type UploadContext } from './reserv
 
 /**
  * Finds the lease with the given token. The token contains the name of its queue but not the shard,
- * so the queue of every shard is queried. Refused with `lease_lost` when no queue has the lease.
+ * so the queue of every shard is queried. If none of them has the lease, returns the refusal of a
+ * queue that could not answer, or else `lease_lost`.
  */
 export async function findLease(
   world: World,

@@ -133,7 +133,7 @@ export class ArtifactFields {
 
   /**
    * Checks and returns the complete form.
-   * @param type the media type of the file's part; undefined when it has none.
+   * @param type the media type of the file's part; undefined when the part specifies none.
    */
   whole(type: string | undefined): ArtifactForm {
     const texts = this.#texts

@@ -26,7 +26,7 @@ const unavailable = refuse('artifact_storage_unavailable')
 type Kept = Extract<KeptArtifact, { readonly blob: string }>
 
 /**
- * Finds an artifact that was neither deleted nor abandoned, with the name of its blob.
+ * Returns an artifact that was neither deleted nor abandoned, and the name of its blob.
  * @param reader principal id of the caller; undefined for the bearer of a signed URL.
  */
 async function find(

@@ -52,7 +52,7 @@ const denied = ({ world }: Edge, { caller }: Call, leased: boolean): Refusal | u
     ? undefined
     : authorize(world.settings.brand, leased ? 'work.execute' : 'project.edit', caller)
 
-/** Refuses the worker of an environment under a lease that it does not hold. */
+/** Refuses an upload if the caller is the worker of an environment and does not hold the lease. */
 async function checkHolder(
   { world }: Edge,
   { caller }: Call,

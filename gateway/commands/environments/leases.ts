@@ -33,9 +33,9 @@ const granted = (
 })
 
 /**
- * Returns the input of a command, with the id of the lease instead of its token. Refused with
- * `bad_request` when the token is not a lease token of this environment, and with `not_found` when
- * the environment does not exist.
+ * Returns the input of a command, with the id of the lease instead of its token. Returns
+ * `bad_request` if the token is not a lease token of this environment, and `not_found` if the
+ * environment does not exist.
  */
 async function leaseInput({ world }: Edge, project: string, id: string, token: unknown) {
   if (typeof token !== 'string') return {}

@@ -1,8 +1,8 @@
 /**
  * Prepares the commands of environments. Commands about a name are decided by the actor that holds
- * the name, in the shard of the environments with this name. The environment of a run, an agent or a
- * loop (its owner) needs no name: without one, its id is derived from the id of the owner. The first
- * job of the owner derives the same id, so both create the same environment.
+ * the name, in the shard of the environments with this name. The environment of a run, an agent or
+ * a loop (its owner) needs no name: without a name, its id is derived from the owner's id. The
+ * first job of the owner derives the same id, so both create the same environment.
  */
 
 import type { Origin } from '../../../protocol/entry.ts'
@@ -58,8 +58,8 @@ async function begin(
   return isRefusal(bound) ? bound : resolved
 }
 /**
- * Creates the environment with the derived id. Refused with `already_exists` if the environment
- * exists and is not destroyed.
+ * Creates the environment with the derived id. Returns `already_exists` if the environment exists
+ * and is not destroyed.
  */
 function bind(
   edge: Edge,
@@ -193,7 +193,7 @@ const startWorker: Prepare = () => ({
   },
 })
 
-/** Preparations by row name. */
+/** Preparations of the environment rows, by row name. */
 export const environmentPreparations: Readonly<Record<string, Prepare>> = {
   'environment.create': create,
   'environment.acquire_matching': match,

@@ -10,7 +10,7 @@ import type { GatewaySettings } from '../../ports.ts'
 
 type Configured = Pick<GatewaySettings, 'environments'>
 type Providers = NonNullable<GatewaySettings['environments']>
-/** The providers of an installation that configures none. */
+/** The providers of an installation without configured providers. */
 const defaultProviders: Providers = {
   default_provider: 'local',
   providers: ['local'],

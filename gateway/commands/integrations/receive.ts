@@ -85,8 +85,8 @@ export const receiveIntegration =
 const missing = (): Refusal => refuse('not_found', undefined, 'There is no such receiver.')
 
 /**
- * Finds the receiver that the path identifies. Refused with `not_found` unless its project has a
- * secret for the provider.
+ * Finds the receiver that the path identifies. Returns `not_found` unless its project has a secret
+ * for the provider.
  */
 async function find(
   { world, directory }: Edge,

@@ -44,7 +44,7 @@ async function configure(edge: Edge, call: Call): Promise<Prepared | Refusal> {
 export const resolverPreparations: Readonly<Record<'resolver.put', Prepare>> = {
   'resolver.put': configure,
 }
-/** Queries, by row name. */
+/** Handlers of the query rows, by row name. */
 export const resolverQueries: Readonly<Record<string, LocalQuery>> = {
   'resolver.get': answer<'resolver.get'>((context) =>
     organizationOf(context, (known) => shownResolver(known, context.world.settings.brand)),

@@ -27,7 +27,7 @@ interface EachRun {
   readonly origin: Origin
   /** Returns the id of the command for a run, so that a repeat of the request acts once. */
   readonly commandId: (run_id: string, index: number) => string
-  /** If present, the runs remember the command like one with an idempotency key. */
+  /** If present, the runs remember the command as if it had an idempotency key. */
   readonly fingerprint?: string | undefined
   readonly input: Readonly<Record<string, unknown>>
 }

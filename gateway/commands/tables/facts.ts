@@ -24,8 +24,8 @@ const MAX_CACHED = 10_000
 const identityColumns = new WeakMap<TableAt['world'], Map<string, string>>()
 
 /**
- * Returns the name of the identity column of a table. Refused with `not_found` when there is no
- * such table in the project.
+ * Returns the name of the identity column of a table, or `not_found` if the project has no such
+ * table.
  */
 export async function identityColumn({ world, project, id }: TableAt): Promise<string | Refusal> {
   const known = identityColumns.get(world) ?? new Map<string, string>()

@@ -15,7 +15,7 @@ import type { Prepare, Prepared } from '../../prepare.ts'
 const holderOf = ({ world }: Edge, project: string, name: string): string =>
   world.id('table_name', `${project}/${name}`)
 
-/** Claims the name in the body of a call. Refused with `already_exists` if another table has it. */
+/** Claims the name in the body of a call. Returns `already_exists` if another table uses it. */
 async function claimName(
   edge: Edge,
   call: Call,
@@ -97,7 +97,7 @@ async function create(
 const rename: Prepare = (edge, call, _, origin) =>
   call.body['name'] === undefined ? {} : withClaim(edge, call, call.slots['id'] ?? '', origin)
 
-/** Preparations by row name. */
+/** Preparations of the rows that name a table, by row name. */
 export const tableNamePreparations: Readonly<Record<string, Prepare>> = {
   'table.create': create,
   'table.update': rename,

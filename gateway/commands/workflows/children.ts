@@ -15,7 +15,7 @@ export interface Children {
 const MAX_NAMED = 50
 /**
  * Returns the id of the workflow that a step refers to by id, by handle, or, for a published
- * workflow, by the name of its action. Returns undefined when there is none.
+ * workflow, by the name of its action. Returns undefined when no workflow matches.
  */
 function workflowId(known: ProjectDirectory, name: string): string | undefined {
   const handle = publishedHandle(name)

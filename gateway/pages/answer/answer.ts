@@ -29,7 +29,7 @@ interface Opened {
   readonly credential: Credential
 }
 
-/** Handles GET: shows the form, or explains why there is none. */
+/** Handles GET: shows the form, or explains why the link cannot be used. */
 export const showForm =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -37,7 +37,7 @@ export const showForm =
     return 'status' in opened ? opened : (over(opened) ?? form(opened.record, nameOf(opened)))
   }
 
-/** Handles POST: sends the answer of the form. */
+/** Handles POST: sends the answer in the form to the interaction. */
 export const takeForm =
   (edge: Edge): Handler =>
   async (incoming) => {

@@ -12,7 +12,7 @@ export interface LinkClaim {
   readonly interaction: string
   readonly target: string
   readonly round: number
-  /** Expiry of the interaction in Unix milliseconds. Absent when it has none. */
+  /** Expiry of the interaction in Unix milliseconds. Absent if the interaction does not expire. */
   readonly expires?: number
 }
 const PURPOSE = 'answer link'

@@ -2,7 +2,7 @@
  * Publishes model output while it is generated. The publisher is the gateway of the worker that
  * runs the generation, or the executor that runs it.
  *
- * Each attempt of a generation has one publisher. The publisher queries once which row the
+ * Each attempt of a generation has one publisher. The publisher looks up once which row the
  * generation writes, numbers the chunks, and keeps the output in memory (up to `limits.preview`)
  * for followers that join later. Nothing is stored, and no decision depends on the output. Chunks
  * of a session that arrive in the same turn of the event loop are batched into one message, to

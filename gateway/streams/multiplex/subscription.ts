@@ -48,7 +48,7 @@ const topics: { readonly [T in StreamTopic]: { readonly row: string; readonly sl
   runs: { row: 'run.feed' },
   session: { row: 'session.transcript_stream', slot: 'session_id' },
   channel: { row: 'channel.events', slot: 'id' },
-  // No list of the topic requires less than the permission of this row.
+  // Every list whose records the topic reports requires at least the permission of this row.
   changes: { row: 'interaction.list' },
   logs: { row: 'run.logs', slot: 'id' },
   environment_log: { row: 'environment.worker_logs', slot: 'environment_id' },

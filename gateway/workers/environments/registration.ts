@@ -42,8 +42,8 @@ function barredBy({ refused, message = refused }: Refusal): RegistrationFault {
 }
 
 /**
- * Requests the environment's decision whether the registering worker may serve it. Returns the
- * reason if the worker may not.
+ * Asks the environment whether the registering worker may serve it. Returns the reason if the
+ * worker may not.
  */
 export async function enterEnvironment(
   edge: Edge,

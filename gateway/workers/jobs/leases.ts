@@ -52,8 +52,8 @@ export async function countLeases(
 }
 
 /**
- * Reads the leases of a session from the view. Returns none if the view does not answer within one
- * heartbeat cadence, or if the connection has ended.
+ * Reads the leases of a session from the view. The list is empty if the view does not answer within
+ * one heartbeat interval, or if the connection has ended.
  */
 async function leasesOf(edge: Edge, session: Session, id: string): Promise<readonly Lease[]> {
   const { world } = edge

@@ -47,21 +47,21 @@ export interface Decided<J, T> {
   readonly left: readonly J[]
 }
 interface Parts<J, T> {
-  /** Whether a job may be taken for at least one worker session. */
+  /** Returns whether a job may be taken for at least one worker session. */
   readonly fits: (job: J) => boolean
   /**
    * Takes a job. Returns undefined when it cannot be taken.
    * @param again whether to take the job only if it is reserved already.
    */
   readonly take: (job: J, again: boolean) => T | undefined
-  /** The current time in Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number
   readonly later: (ms: number, run: () => void) => () => void
   /** The number of shards that may have work. */
   readonly shards: number
   /**
-   * The time at which slots for a job became free, in Unix milliseconds. Shards whose jobs could
-   * not be taken before may not have been notified of these slots yet.
+   * Returns the time at which slots for a job became free, in Unix milliseconds. Shards whose jobs
+   * could not be taken before may not have been notified of these slots yet.
    */
   readonly since: (job: J) => number
 }

@@ -38,7 +38,8 @@ export async function act<K extends Kind, N extends CommandName<K>>(
 }
 
 /**
- * Whether a step rendered the parameters, so that they may contain texts instead of other values.
+ * Returns whether a step rendered the parameters. Such parameters may contain texts instead of
+ * other values.
  */
 export const hasTexts = ({ origin }: Pick<ActionCall, 'origin'>): boolean =>
   origin === 'loop_action_step'

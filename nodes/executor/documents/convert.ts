@@ -1,6 +1,6 @@
 /**
  * Converts an Office file to Markdown in the calling thread. The conversion of a hostile file may
- * take much time and memory, so it must run in a thread with limits (`converter.ts`).
+ * need a lot of time and memory, so it must run in a thread with limits (`converter.ts`).
  */
 import { type OfficeType, officeType } from '../../../gateway/files/office.ts'
 import { documentMarkdown } from './document.ts'

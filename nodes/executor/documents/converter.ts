@@ -3,7 +3,8 @@
  * A hostile file therefore cannot block the process or exhaust its memory.
  *
  * Invariants:
- * C1. A thread ends when it has answered, at its deadline, or when its heap exceeds the limit.
+ * C1. A thread ends when it has answered, at its deadline, when its heap exceeds the limit, or when
+ *     the caller aborts.
  * C2. A converter has at most `MAX_CONCURRENT` threads. Further conversions wait in FIFO order, and
  *     their bytes are read only when they start.
  * C3. For any content of a file, the conversion resolves with Markdown or an error message. It

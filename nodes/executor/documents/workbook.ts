@@ -79,7 +79,10 @@ function sharedStrings(parts: Parts): readonly string[] {
   return strings
 }
 
-/** Returns the rows with content, up to the limits of a table, and the number of all such rows. */
+/**
+ * Returns the rows with content, up to the limits of a table, and the numbers of all such rows and
+ * of their columns.
+ */
 function rowsOf(bytes: Uint8Array, part: string, shared: readonly string[]): Rows {
   const rows: string[][] = []
   let [height, width, column] = [0, 0, -1]

@@ -15,7 +15,10 @@ interface Remote {
   readonly now: () => number
 }
 
-/** Creates the function that requests embeddings from a provider. It throws `ExecutorFault`. */
+/**
+ * Creates the function that requests embeddings from a provider. The function throws
+ * `ExecutorFault`.
+ */
 export function remoteEmbedding({ settings, env, timeout, now }: Remote): EmbedTexts {
   const { access, model, dimensions } = settings
   const { provider } = access

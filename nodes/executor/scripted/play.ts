@@ -17,7 +17,10 @@ export interface Play {
   /** Pause between two chunks. */
   readonly pace: number
   readonly chunks: readonly Delta[]
-  /** The failure of the attempt. Before a broken connection, half of the chunks are shown. */
+  /**
+   * The failure of the attempt. Before a broken connection, half of the chunks are shown; before
+   * any other failure, none are shown.
+   */
   readonly fault?: ExecutorFault
   readonly message: Spoken
 }
@@ -104,7 +107,9 @@ function fits(
   )
   return one && [...stars, ...(result === undefined ? [] : (starsIn(result, one.text) ?? []))]
 }
-/** Whether a result is from this tool, in any spelling of its name that a model can receive. */
+/**
+ * Returns whether a result is from this tool, in any spelling of its name that a model can receive.
+ */
 const isOf = ({ tool, command }: Result, name: string): boolean =>
   name === '*' ||
   tool === name ||

@@ -17,8 +17,8 @@ export interface TranscriptQuestion {
   readonly after?: number
   readonly after_sequence?: number
   /**
-   * Excludes changes after this revision; absent: no exclusion. Does not affect `active`, `live`
-   * and `pending`.
+   * Only changes up to and including this revision are returned; absent: all changes. `active`,
+   * `live` and `pending` are not restricted.
    */
   readonly until?: number
   /**

@@ -9,8 +9,8 @@
  *     the publisher read the row. A later `message.upsert` of the row makes the preview obsolete.
  * P2. If a row has two publishers, the publisher with the larger `base` takes precedence. If their
  *     `base` is equal, the larger `born` decides.
- * P3. The chunks of a publisher are numbered 1, 2, 3…. The content after n chunks is their fold
- *     with `appendDelta`.
+ * P3. The chunks of a publisher are numbered from 1. The content after n chunks is their fold with
+ *     `appendDelta`.
  */
 import type { JsonObject } from '../../common.ts'
 import type { Block } from '../turns/blocks.ts'
@@ -111,7 +111,10 @@ export function appendDelta(
   }
 }
 
-/** The reply to the owner query `generation`: the row that a job writes, at a revision. */
+/**
+ * The reply to the owner query `generation`: the row that a job writes, and the revision of the
+ * session at which the row was read.
+ */
 export interface Generating {
   readonly turn_id: string
   readonly message_id: string

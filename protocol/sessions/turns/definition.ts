@@ -39,13 +39,16 @@ export interface GrantedTool {
   readonly queue?: string
   readonly environment_id?: string
   /**
-   * Only for a destructive action. Absent in turns that earlier releases admitted. The requester of
-   * the turn then approves the calls. If the requester is an agent or the service, administrators
-   * and owners approve the calls.
+   * Present only for a destructive action. Turns that earlier releases admitted lack this field. In
+   * such a turn, the requester approves the calls. If the requester is an agent or the service,
+   * administrators and owners approve the calls.
    */
   readonly approvers?: readonly Approver[]
 }
-/** The environment in which the tools of a turn work, and its `use` by the jobs of the turn. */
+/**
+ * The environment in which the tools of a turn work. `use`: the data about the environment that
+ * jobs of the turn contain.
+ */
 export interface TurnEnvironment {
   readonly id: string
   readonly use: JobEnvironment
@@ -64,7 +67,10 @@ export interface TurnDefinition
   readonly skills: readonly EffectiveSkill[]
   /** Text from the memory of the agent, which the model receives after the instructions. */
   readonly memory?: string
-  /** The reason why there is no text from the memory. The turn fails with this message. */
+  /**
+   * The reason why `memory` is absent: the memory is larger than its limit. The turn fails with
+   * this message.
+   */
   readonly memory_fault?: string
   /**
    * Text about the tables of the project, which the model receives after the memory. Present if a

@@ -97,7 +97,7 @@ const shown = ({ name, one, group = [] }: Entry): ShownTool =>
       }
 
 /**
- * Returns the tools of a turn.
+ * Returns the tools of a turn as the model receives them.
  * @param brand lower-case brand.
  * @param output output schema of the turn, if it has one.
  */

@@ -1,6 +1,6 @@
 /**
- * Idempotency keys of uploads: a key is bound to one artifact id, until the artifact is found
- * abandoned.
+ * Idempotency keys of uploads: a key is bound to one artifact id, until a caller reports that the
+ * artifact was abandoned.
  */
 import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'

@@ -13,7 +13,7 @@ import { given, START, typesOf } from '../../support/given.ts'
 import { claim, commandsOf, created, desk, holder, known, managedTypes, send } from './resources.ts'
 
 const other = { blueprint_key: 'other' }
-/** A resource whose binding to its blueprint was removed. */
+/** Creates a resource, and removes its binding to its blueprint. */
 const unbound = (type: (typeof managedTypes)[number]) =>
   send(created(type), type, [
     'blueprint.unbind',

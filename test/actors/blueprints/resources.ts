@@ -1,5 +1,5 @@
 /**
- * For every type of resource: the actor that holds it, and the commands that create, change and
+ * For every type of resource: the actor that stores it, and the commands that create, change and
  * delete it.
  */
 import { newEnvironment } from '../../../actors/environments/creation.ts'
@@ -123,7 +123,7 @@ export const commandsOf: Readonly<Partial<Record<ResourceTypeName, Commands>>> =
 export const managedTypes = Object.keys(commandsOf) as ResourceTypeName[]
 
 export const desk = { namespace: 'ops', blueprint_key: 'desk' }
-/** The claim of a command with a binding to the blueprint `desk`. */
+/** Returns the claim of a command with a binding to the blueprint `desk`. */
 export const claim = (
   type: ResourceTypeName,
   more: Partial<StoredBinding> = {},
@@ -144,8 +144,8 @@ export const claim = (
 })
 
 /**
- * The actor that holds resources of this type. A project also contains a toolkit and a skill, which
- * tests assign to agents.
+ * Creates the actor that stores resources of this type. If this actor is a project, it also
+ * contains a toolkit and a skill, which tests assign to agents.
  */
 export function holder(type: ResourceTypeName): Scene<unknown> {
   const kind = resourceFacts[type].owner
@@ -169,7 +169,7 @@ export const send = (
   at = scene.at,
 ): Outcome<unknown> => scene.when(name, { ...input, ...more }, { ...self(type), at })
 
-/** A resource that a blueprint has created. */
+/** Creates a resource by a command of a blueprint. */
 export const created = (
   type: ResourceTypeName,
   more: Partial<StoredBinding> = {},
@@ -180,7 +180,7 @@ export const created = (
   if (scene.refused) throw new Error(`${type}: ${JSON.stringify(scene.refused)}`)
   return scene
 }
-/** The resource with the id `x_1`, as blueprints compare it. */
+/** Returns the resource with the id `x_1`, as blueprints compare it. */
 export const known = (scene: Scene<unknown>, type: ResourceTypeName): KnownResource | undefined =>
   resourceFacts[type].owner === 'project'
     ? (scene.ask('resources', { ids: [id], named: [] }) as KnownResource[])[0]

@@ -59,14 +59,14 @@ export const working = (job_id = 'job_1'): Decided => connect(report(claim(use(r
 export const done = (scene: Environments, job_id: string): Decided =>
   scene.when('environment.done', { job_id })
 
-/** The ids of the jobs in the tells of a decision that have this name. */
+/** Returns the ids of the jobs in the tells of a decision, for the tells with this name. */
 export const asked = ({ effects }: Decided, name: string): string[] =>
   effects.flatMap((effect) =>
     'tell' in effect && effect.tell.name === name
       ? (effect.tell.input as { readonly job_ids: string[] }).job_ids
       : [],
   )
-/** The operations that a decision requested from hosts, each as `kind number`. */
+/** Returns the operations that a decision requested from hosts, each as `kind number`. */
 export const requests = ({ effects }: Decided): string[] =>
   effects.flatMap((effect) =>
     'host' in effect ? [`${effect.host.request.kind} ${effect.host.request.operation}`] : [],

@@ -26,8 +26,8 @@ interface Outcome {
 }
 
 /**
- * An events actor with loops that have a trigger for completed runs. The first loop also has a
- * trigger for `go`.
+ * Creates an `events` actor with loops that have a trigger for completed runs. The first loop also
+ * has a trigger for `go`.
  */
 const listening = (loops: number, limits: TriggerLimits): Scene<SourcesState> => {
   let scene = given<SourcesState>(eventsActor(limits) as unknown as AnyActor)

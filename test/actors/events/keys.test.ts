@@ -1,6 +1,7 @@
 /**
  * Deduplication keys at thousands of events per second. Invariants: a repeat within a day publishes
- * nothing, even if the matcher no longer stores the key, and no event is refused.
+ * nothing, even if the `events` actor (the matcher) no longer stores the key, and no event is
+ * refused.
  */
 import t from 'tap'
 import type { Cause } from '../../../actors/actor.ts'

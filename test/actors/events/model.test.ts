@@ -112,7 +112,7 @@ function isFor(one: Wanted, event: Publication): boolean {
   }
 }
 /**
- * The result of a publication in the model: its receivers, or undefined if the event is not stored.
+ * Publishes an event in the model. Returns the receivers, or undefined if the event is not stored.
  */
 function play(
   { loops, waits, keys }: Model,
@@ -155,7 +155,9 @@ function listen({ loops, waits }: Model, { name, input }: Command): void {
     waits.set(wait.wait_id, { run_id, wait })
   } else waits.delete(String(input['wait_id']))
 }
-/** Events without ids, with matched triggers and waits in a fixed order. */
+/**
+ * Converts events to JSON, without their ids and with matched triggers and waits in a fixed order.
+ */
 const plain = (events: readonly object[]): string =>
   JSON.stringify(
     events.map((one) => ({ ...one, id: 0 })),

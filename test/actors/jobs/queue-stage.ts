@@ -73,13 +73,14 @@ export class QueueStage extends Stage<QueueState, QueueCommands> {
   beat(job_id: string, lease_token: string, gateway = 'g1') {
     return this.run('queue.heartbeat', { job_id, lease_token, gateway })
   }
-  /** Ids of the waiting jobs, in the order in which they are offered. */
+  /** Returns the ids of the waiting jobs, in the order in which they are offered. */
   line(limit = 1000): string[] {
     return this.ask<JobHeader[]>('waiting', { limit }).map(({ id }) => id)
   }
 }
 /**
- * The tells to runs, each as `name job outcome`, or as `name job reason` if there is no outcome.
+ * Returns the tells to runs, each as `name job outcome`, or as `name job reason` if there is no
+ * outcome.
  */
 export const told = (done: {
   readonly tells: readonly { name: string; input: unknown }[]

@@ -28,7 +28,10 @@ class Town {
       return yard
     })
   }
-  /** Calls `what` with a loop. The messages that the loop sends to the plan wait for delivery. */
+  /**
+   * Calls `what` with a loop. Messages that the loop sends to the plan wait until `deliver` is
+   * called.
+   */
   act(n: number, what: (yard: Yard) => void): void {
     const yard = this.yards[n] as Yard
     const send = yard.send.bind(yard)
@@ -41,7 +44,7 @@ class Town {
     try {
       what(yard)
       yard.settle()
-      // A waiting run that the loop displaces ends at once and reports its end.
+      // A waiting run that the loop displaces ends immediately and reports its end.
       for (const id of yard.in('ended'))
         if (Object.hasOwn(yard.state.active, id)) yard.end(id, 'cancelled')
       yard.settle()

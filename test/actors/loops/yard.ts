@@ -139,7 +139,7 @@ export class Yard {
     if (run) run.state = 'ended'
     this.send('run.left', { run_id: id, status })
   }
-  /** The effects of the last command. */
+  /** Returns the effects of the last command. */
   effects(): readonly Effect[] {
     return this.events.flatMap(
       (event) =>

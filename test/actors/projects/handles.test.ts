@@ -14,8 +14,8 @@ const brand = 'Service'
 const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
 
 /**
- * An organization with two projects, undelivered messages between them, and gateways that stop
- * halfway through creating a workflow.
+ * Creates an organization with two projects, undelivered messages between them, and gateways that
+ * stop halfway through creating a workflow.
  */
 function world() {
   const org = played(organizationActor({ brand }), { project: ORG, kind: 'organization', id: ORG })

@@ -7,7 +7,10 @@ import { played, START } from '../support/played.ts'
 
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
 const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
-/** A project whose callers have all permissions, unless a command specifies other permissions. */
+/**
+ * Creates a project whose callers have all permissions, unless a command specifies other
+ * permissions.
+ */
 const fresh = () => {
   const project = played(projectActor({ brand: 'Service' }), {
     project: PRJ,

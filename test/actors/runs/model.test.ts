@@ -376,7 +376,7 @@ function checkRest(scene: Run): void {
     )
 }
 
-/** The session of each turn that the run waits for, by turn id. */
+/** Returns the session of each turn that the run waits for, by turn id. */
 const turning = (scene: Run): Map<string, string> =>
   new Map(
     placesOf(scene.state).flatMap(([, { wait }]) =>
@@ -476,7 +476,7 @@ function perform(
         (name === 'interaction.settled' && given['interaction_id' as never] === id),
       'a question that nobody waits for is left open',
     )
-  // The matcher is notified of every wait that it must watch, and of the end of each wait.
+  // The `events` actor is notified of every wait that it must watch, and of the end of each wait.
   for (const effect of after.effects) {
     const { name: told, input } = 'tell' in effect ? effect.tell : { name: '', input: {} }
     if (told === 'wait.watch') known.add((input as { wait: { wait_id: string } }).wait.wait_id)

@@ -42,14 +42,14 @@ export const started = (
   spec: Partial<Spec> = {},
   input: Record<string, unknown> = {},
 ): After => given<RunState>(run).when('run.start', { spec: { steps, ...spec }, ...input })
-/** Waits that were sent to the matcher and not yet confirmed. */
+/** Returns the waits that were sent to the `events` actor and are not yet confirmed. */
 export const watching = (state: RunState | null): { readonly wait_id: string }[] =>
   state
     ? placesOf(state).flatMap(([, { wait }]) =>
         wait && isAsked(wait) && 'id' in wait ? [{ wait_id: wait.id }] : [],
       )
     : []
-/** Confirms all waits that were sent to the matcher. */
+/** Confirms all waits that were sent to the `events` actor. */
 export const open = (scene: After): After =>
   watching(scene.state).reduce((before: After, wait) => before.when('event.watched', wait), scene)
 export const settle = (

@@ -17,7 +17,7 @@ const facts = (more: Open = {}): Open => ({
   as: 'image',
   ...more,
 })
-/** A session without a running turn. */
+/** Creates a session without a running turn. */
 function resting(): Story {
   const s = begun()
   s.answers(say('x'))
@@ -44,8 +44,8 @@ const show = (artifact_id: unknown, type = 'image'): Open => ({
   source: { type: 'artifact', artifact_id },
 })
 /**
- * The names of the objects that the last command erased, and that artifacts erased since the last
- * call.
+ * Returns the names of the objects that the last command erased, and of the objects that artifacts
+ * erased since the last call.
  */
 const erased = (s: Story): readonly string[] =>
   [...(s.last?.effects ?? []), ...s.artifactEffects.splice(0)].flatMap((effect) =>

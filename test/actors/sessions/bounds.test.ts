@@ -22,8 +22,8 @@ const most = (sizes.result - 1000) / 2
 const dialects = [numberedDialect('ses_1', 0), transcriptDialect('ses_1', String, 0)]
 
 /**
- * The length in bytes of the longest line that followers receive for these events. Only the two
- * largest events and the largest result of a call are considered.
+ * Returns the length in bytes of the longest line that followers receive for these events. Only the
+ * two largest events and the largest result of a call are considered.
  */
 function longest(log: readonly SessionEvent[]): number {
   const sizes = new Map(log.map((event) => [event, JSON.stringify(event).length]))

@@ -96,7 +96,7 @@ class Long {
     if (this.state.compacting) this.#settle([say('The hosts were asked after; they are green.')])
     return () => sizeOf(events)
   }
-  /** The size of the newest reply that is remembered. */
+  /** Returns the size of the newest reply that is remembered. */
   answered(): number {
     return sizeOf(this.#answer())
   }

@@ -31,7 +31,10 @@ export const tool = (
   annotations: GrantedTool['annotations'] = {},
   more: Partial<GrantedTool> = {},
 ): GrantedTool => ({ name, annotations, kind: 'worker', ...more })
-/** A definition with these tools, which are all presented to the model individually. */
+/**
+ * Returns a definition with these tools, each of which is presented to the model as a separate
+ * tool.
+ */
 export const definition = (
   tools: readonly GrantedTool[] = [],
   more: Partial<TurnDefinition> = {},
@@ -188,7 +191,7 @@ export class Story {
     if (!last) throw new Error(`there is no turn ${n}`)
     return last
   }
-  /** The final messages of the log as `role: blocks`. */
+  /** Returns the final messages of the log as `role: blocks`. */
   rows(): string[] {
     return this.log.flatMap((event) =>
       event.type === 'message.upsert' && event.status === 'final'

@@ -158,7 +158,7 @@ interface Input {
   readonly data: JsonObject
 }
 
-/** The facts of a view that has applied the changes up to `through`. */
+/** Returns the facts of a view that has applied the changes up to `through`. */
 function factsAt(scene: Scene<TableState>, through: number, input: unknown): TableFacts {
   const asked = JSON.stringify(input)
   const before = scene.history.filter(

@@ -24,7 +24,7 @@ export const fresh = (table_rows?: number): Scene<TableState> =>
 export const created = (change: object = {}, table_rows?: number) =>
   fresh(table_rows).when('table.create', { name: 'tickets', schema, claim, ...change })
 
-/** Facts as of change `through`. Without arguments, the facts of a view without rows. */
+/** Returns facts as of change `through`; by default, the facts of a view without rows. */
 export const facts = (through = 0, ...rows: RowFact[]): TableFacts => ({ through, rows })
 export function rowsAfter(history: readonly object[]): Map<string, StoredRow> {
   const rows = new Map<string, StoredRow>()

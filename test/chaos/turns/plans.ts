@@ -9,7 +9,7 @@ const kinds = ['one', 'pair', 'chain', 'broken'] as const
  * two calls in sequence. `broken`: a turn with a call that fails.
  */
 export type Kind = (typeof kinds)[number]
-/** The kind of turn `n`. Turns 0 to 3, 4 to 7, and so on include one of each kind. */
+/** Returns the kind of turn `n`. Turns 0 to 3, 4 to 7, and so on include one of each kind. */
 export const kindOf = (n: number): Kind => kinds[(n * 3 + (n >> 2)) % kinds.length] ?? 'one'
 /** The names of the tool that returns its input, and of the tool that fails. */
 export const tools = { work: 'jobs.work', fail: 'jobs.fail' } as const
@@ -59,10 +59,10 @@ script:
 export const saidTo = (kind: Kind, n: number): string => `${kind} ${n}`
 
 const result = (call: string): string => JSON.stringify({ n: call })
-/** The tool calls that a turn must complete. */
+/** Returns the tool calls that a turn must complete. */
 export const callsOf = (kind: Kind, n: number): readonly string[] =>
   kind === 'broken' ? [] : kind === 'one' ? [`${n}/a`] : [`${n}/a`, `${n}/b`]
-/** The expected rows of a turn, in the format of `spell`. */
+/** Returns the expected rows of a turn, in the format of `spell`. */
 export function rowsOf(kind: Kind, n: number): readonly string[] {
   const [a, b] = [`${n}/a`, `${n}/b`]
   const [work, fail] = ['jobs_work', 'jobs_fail']
@@ -105,7 +105,10 @@ interface Row {
   readonly role: string
   readonly content: readonly object[]
 }
-/** A row as text: its role and the text of its blocks. A tool error is shown only as `error`. */
+/**
+ * Converts a row to text: its role and the text of its blocks. A tool error is shown only as
+ * `error`.
+ */
 export const spell = ({ role, content }: Row): string =>
   `${role}: ` +
   (content as readonly Readonly<Record<string, unknown>>[])

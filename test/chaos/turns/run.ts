@@ -64,7 +64,9 @@ export async function runTurns(options: TurnOptions): Promise<TurnOutcome> {
   }
 }
 
-/** A worker that records its executions. It is never killed, so its records are complete. */
+/**
+ * Creates a worker that records its executions. It is never killed, so its records are complete.
+ */
 function workerOf(
   { urls, key }: TurnStack,
   concurrency: number,

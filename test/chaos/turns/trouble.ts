@@ -28,8 +28,8 @@ const AWAY = [100, 1500] as const
 const DOUBLE = 0.15
 
 /**
- * Performs up to `count` kills, some of two processes of different roles at once, and appends each
- * killed process to `strikes`. `enough` ends the loop early.
+ * Performs up to `count` kills, some of which affect two processes of different roles
+ * simultaneously, and appends each killed process to `strikes`. `enough` ends the loop early.
  * @throws {Error} when a process does not return.
  */
 export async function strikeTurns(

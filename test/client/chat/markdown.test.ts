@@ -7,7 +7,10 @@ import t from 'tap'
 import { limits, linkTarget, markdownTree, parseMarkdown } from '../../../client/chat/markdown.ts'
 import type { MarkdownElement, MarkdownNode } from '../../../client/chat/markdown-tree.ts'
 
-/** A tree as text: tags in angle brackets, with one attribute (such as an address) after `@`. */
+/**
+ * Converts a tree to text: tags in angle brackets, with one attribute (such as an address) after
+ * `@`.
+ */
 const shown = (node: MarkdownNode): string =>
   typeof node === 'string'
     ? node
@@ -137,7 +140,7 @@ t.test('links lead only to web pages and mailboxes', async (t) => {
 })
 
 /**
- * Texts that are slow in known Markdown lexers.
+ * Returns texts that are slow in known Markdown lexers.
  * @param size the length of each text, in characters.
  */
 function corpus(size: number): readonly (readonly [name: string, text: string])[] {

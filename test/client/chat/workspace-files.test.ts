@@ -5,7 +5,7 @@ import { type InvokeAction, WorkspaceFiles } from '../../../client/chat/files/wo
 import type { Invoke, InvokeResult } from '../../../protocol/actions/rows.ts'
 
 type Call = readonly [name: string, body: Invoke]
-/** A workspace whose actions return `answer(name, body)`, and a record of the calls. */
+/** Creates a workspace whose actions return `answer(name, body)`, and records the calls. */
 function workspaceOf(answer: (name: string, body: Invoke) => Partial<InvokeResult>) {
   const calls: Call[] = []
   const invoke: InvokeAction = async (name, body) => {

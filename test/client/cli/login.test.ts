@@ -6,7 +6,7 @@ import { addLogin } from '../../../client/cli/connection/login.ts'
 import { readProfiles, saveProfile } from '../../../client/cli/connection/profiles.ts'
 
 type Reply = readonly [status: number, body?: object]
-/** The command line with a server that gives these answers, in order. */
+/** Creates a command line whose server gives these answers, in order. */
 function scene(t: Test, ...answers: readonly (Reply | Error)[]) {
   const env = { BATON_CONFIG: join(t.testdir({}), 'profiles.json') }
   const left = [...answers]

@@ -6,7 +6,7 @@ import { bash } from '../../../client/environment/actions/bash.ts'
 import { jobLog } from '../../../client/worker/logs.ts'
 import { execute, failure, workspaceOf } from './support.ts'
 
-/** The ids of the live processes that have this argument. */
+/** Returns the ids of the live processes that have this argument. */
 const running = (text: string): string[] =>
   readdirSync('/proc').filter((id) => {
     if (!/^\d+$/.test(id)) return false

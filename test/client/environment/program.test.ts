@@ -103,7 +103,7 @@ t.test('keep-warm times', async (t) => {
     t.equal(idle(text), Number.POSITIVE_INFINITY, text)
   for (const text of ['5', 'm', '-5m', '5 m', '5d']) t.equal(idle(text), undefined, text)
 })
-/** A clock that only records its timers, so that tests can run them. */
+/** Creates a clock that only records its timers. Tests run the timers. */
 function timers() {
   const pending = new Map<number, { ms: number; run: () => void }>()
   let made = 0

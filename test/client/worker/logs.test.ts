@@ -5,7 +5,7 @@ import type { JobLog } from '../../../client/worker/logs.ts'
 import type { WorkerOptions } from '../../../client/worker/options.ts'
 import { deferred, jobOf, settled, stand } from './stand.ts'
 
-/** A worker with one running job, and the log of the job. */
+/** Starts a worker with one running job. Returns both, and the log of the job. */
 async function running(options: Partial<WorkerOptions> = {}, frames?: string[]) {
   const logs: JobLog[] = []
   const done = deferred<void>()

@@ -158,10 +158,10 @@ export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'act
 }
 
 let made = 0
-/** The `publish` of handlers that publish nothing. */
+/** Refuses a publication, as the `publish` of handlers that publish nothing. */
 export const notPublished = (): Promise<never> =>
   Promise.reject(new Error('this handler publishes nothing'))
-/** The log of a handler. Its lines are collected. */
+/** Creates the log of a handler, which appends its lines to `lines`. */
 export const logTo = (lines: string[] = []): JobLog =>
   jobLog(
     (_, text) => void lines.push(text),

@@ -18,7 +18,7 @@ const SPOKEN = ['title', 'aria-label', 'aria-description', 'alt', 'placeholder',
 const MARK = /q(\d+)q/g
 
 let executed = 0
-/** Called by the hostile texts if they are executed. */
+/** Counts an execution of a hostile text. Each hostile text contains a call of this function. */
 function hacked(): void {
   executed++
 }

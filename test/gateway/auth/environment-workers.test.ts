@@ -18,7 +18,7 @@ const KEY = environmentCredential(
   new Uint8Array(20).fill(7),
 )
 
-/** A gateway whose queries to the environment `ENV` get scripted answers. */
+/** Creates a gateway whose queries to the environment `ENV` get scripted answers. */
 function stage() {
   const it = edge()
   const facts: EnvironmentCredential = { environment_id: ENV, name: 'one', generation: 3 }

@@ -7,7 +7,7 @@
 import fc from 'fast-check'
 import type { ResourceTypeName } from '../../../protocol/blueprints/resources.ts'
 
-/** One of the values or undefined, all with the same probability. */
+/** Generates one of the values or undefined, all with the same probability. */
 const maybe = <T>(...values: T[]): fc.Arbitrary<T | undefined> =>
   fc.constantFrom<T | undefined>(undefined, ...values)
 const texts = maybe('', 'one', 'two')
@@ -23,7 +23,7 @@ interface Drawn {
   readonly other: boolean
   readonly fields: Fields
 }
-/** At most `maxLength` resources of one type, with distinct keys. */
+/** Generates at most `maxLength` resources of one type, with distinct keys. */
 const some = (model: fc.Arbitrary<Fields>, maxLength = 3): fc.Arbitrary<Drawn[]> =>
   fc.uniqueArray(fc.record({ key: fc.constantFrom(...keys), other: fc.boolean(), fields: model }), {
     selector: ({ key }) => key,
@@ -181,7 +181,7 @@ export const requests: fc.Arbitrary<Request> = fc
       ]),
     ) as { [A in ArrayName]: Resource[] }
     let next = 0
-    /** Some of the resources in some order, or undefined. */
+    /** Returns some of the resources in some order, or undefined. */
     const referred = (to: readonly Resource[]): object[] | undefined => {
       const choice = refers[next++ % refers.length] ?? 0
       if (choice % 4 === 0) return undefined

@@ -21,7 +21,7 @@ async function take(store: Store, step?: Step): Promise<Hold> {
 }
 const holds = (store: Store, since: number): number =>
   store.eventsSince(since).filter(({ type }) => type === 'blueprint.held').length
-/** After `shut`, blocks the calls of one command until `go` is called. */
+/** Creates a gate for one command: after `shut`, its calls are blocked until `go` is called. */
 function gate(command: string) {
   let go = () => {}
   const opened = new Promise<void>((resolve) => {

@@ -14,7 +14,10 @@ interface Planted extends Plant {
    */
   readonly seed?: number
 }
-/** A world in which `change` can answer commands in place of the actors. */
+/**
+ * Returns a function that wraps a world, so that `change` can answer commands in place of the
+ * actors.
+ */
 const answering =
   (change: (command: Command, world: World) => Promise<Outcome> | undefined) =>
   (world: World): World =>

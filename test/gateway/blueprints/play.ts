@@ -34,7 +34,7 @@ export const apply = async (
 export const preview = (gateway: Gateway, request: Request, more: object = {}): Promise<Outcome> =>
   apply(gateway, request, { ...more, mode: 'preview' })
 
-/** All resources, in the order of their types and names. */
+/** Returns all resources, sorted by type and name. */
 export async function resourcesOf(store: Store): Promise<KnownResource[]> {
   const { edge } = store.gateway()
   const found = await allResources(edge, PROJECT)
@@ -48,8 +48,8 @@ export const bindingsIn = (store: Store): readonly StoredBinding[] =>
 
 const isTime = (name: string): boolean => name.endsWith('_at')
 /**
- * The resources and bindings of a project, without ids, times, editors, generated handles and
- * `applied`.
+ * Returns the resources and bindings of a project, without ids, times, editors, generated handles
+ * and `applied`.
  */
 export async function stateOf(store: Store): Promise<unknown> {
   await settleAll()
@@ -87,7 +87,7 @@ export function checkBindings(store: Store): void {
     places.add(place)
   }
 }
-/** The outcome without ids, drift and the values of fields. */
+/** Returns the outcome without ids, drift and the values of fields. */
 export const shape = ({ refused, changes }: Outcome) => ({
   ...(refused && { refused: refused.refused, fields: refused.details?.['fields'] }),
   changes: changes.map(({ resource_id: _, fields = [], drift: __, ...change }) => ({
@@ -189,7 +189,7 @@ export async function interrupted(
     await settleAll()
   }
 }
-/** The number of steps at which an apply can be interrupted. */
+/** Counts the steps at which an apply can be interrupted. */
 export async function stepsOfApply(store: Store, request: Request): Promise<number> {
   const { step, count } = mortal(0)
   await apply(store.gateway(step), request)

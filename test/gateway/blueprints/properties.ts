@@ -62,15 +62,18 @@ async function previewed(store: Store, request: Request): Promise<Outcome> {
   checkBindings(store)
   return done
 }
-/** Replaces the masked secrets of an export with values, as a user must before applying it elsewhere. */
+/**
+ * Replaces the masked secrets of an export with values, as a user must before applying the export
+ * to another project.
+ */
 const unmasked = (request: Request): Request =>
   JSON.parse(
     JSON.stringify(request).replaceAll('***', 'one').replaceAll('[redacted]', 'a secret of it'),
   ) as Request
 
 /**
- * A preview equals its apply, a repeat changes nothing, and an export that is applied to a new
- * project has an equal export.
+ * Asserts that a preview equals its apply, that a repeat changes nothing, and that an export that
+ * is applied to a new project has an equal export.
  */
 export const isRepeatable = (history: History, request: Request, plant?: Plant): Promise<void> =>
   withForks(history, plant, async (fork) => {
@@ -91,7 +94,8 @@ export const isRepeatable = (history: History, request: Request, plant?: Plant):
   })
 
 /**
- * An apply that is repeated after its gateway died ends in the state of an uninterrupted apply.
+ * Asserts that an apply that is repeated after its gateway died ends in the state of an
+ * uninterrupted apply.
  * @param deaths the step of each death. `late` is the moment during the repeat when the last
  *   message of the dead gateway arrives, or 0 for never.
  */
@@ -130,7 +134,10 @@ export const isConvergent = (
     }
   })
 
-/** Two concurrent applies of one blueprint end in the state of one of the two serial orders. */
+/**
+ * Asserts that two concurrent applies of one blueprint end in the state of one of the two serial
+ * orders.
+ */
 export const isSerial = (
   first: Request,
   [a, b]: readonly [Request, Request],

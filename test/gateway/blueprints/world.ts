@@ -76,7 +76,7 @@ export interface Store {
   gateway(step?: Step): Gateway
   /** Answers a query from a view that has applied the whole journal. */
   view<T>(name: string, input: object): T
-  /** Events since an earlier length of the journal, with the kind of their actor. */
+  /** Returns the events since an earlier length of the journal, each with the kind of its actor. */
   eventsSince(length: number): readonly (Event & { readonly kind: string })[]
   readonly length: () => number
   /** Returns a copy of the store that continues independently. */

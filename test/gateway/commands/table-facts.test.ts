@@ -18,7 +18,7 @@ interface Query extends RowsAsked {
   readonly answer: (facts: TableFacts | Refusal) => void
   readonly fail: (error: Error) => void
 }
-/** A view whose queries stay pending until the test answers them. */
+/** Creates a view whose queries stay pending until the test answers them. */
 function scripted() {
   const queries: Query[] = []
   const view = (_: string, __: string, input: RowsAsked & { id: string }, fresh?: number) =>

@@ -98,7 +98,7 @@ t.test('forms in the formats of common clients', async (t) => {
 })
 
 const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(20)])
-/** A PDF with this number of pages, and `packed` more pages in an object stream. */
+/** Creates a PDF with `pages` pages, and `packed` more pages in an object stream. */
 const pdf = (pages: number, packed = 0, more = ''): Buffer => {
   const objects = Buffer.from(
     Array.from({ length: packed }, (_, n) => `<< /Type /Page /Parent ${n} 0 R >>`).join('\n'),

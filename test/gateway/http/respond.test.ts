@@ -9,7 +9,8 @@ import t from 'tap'
 import { Exchange } from '../../../gateway/http/respond.ts'
 
 /**
- * Decodes the body of a chunked response (RFC 9112, 7.1). Undefined if a chunk length is malformed.
+ * Decodes the body of a chunked response (RFC 9112, 7.1). Returns undefined if a chunk length is
+ * malformed.
  */
 function unchunked(answer: string): string | undefined {
   let at = answer.indexOf('\r\n\r\n') + 4

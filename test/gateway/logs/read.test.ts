@@ -12,7 +12,7 @@ import {
   type StoredBatch,
 } from '../../../protocol/jobs/logs.ts'
 
-/** A store in memory, whose reads return at most `size` batches. */
+/** Creates a store in memory, whose reads return at most `size` batches. */
 const storeOf = (batches: readonly StoredBatch[], size: number) =>
   ({
     from: async (_, __, sequence) => {

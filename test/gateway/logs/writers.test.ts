@@ -1,4 +1,6 @@
-/** The writers of log lines: confirmation of the lease, order, limits, and failures of the store. */
+/**
+ * The writers of log lines: confirmation of the lease, order, limits, and failures of the store.
+ */
 import t from 'tap'
 import { type LogLease, openLogWriters } from '../../../gateway/logs/writers.ts'
 import type { World } from '../../../gateway/ports.ts'
@@ -24,7 +26,7 @@ const facts = {
 }
 const text = (...texts: string[]) => texts.map((one) => ({ text: one }))
 
-/** Writers over a manual clock, with a queue and a store that the test controls. */
+/** Creates writers over a manual clock, with a queue and a store that the test controls. */
 function scene(limits = { rate: 1000, bytes: 1_000_000 }) {
   const at = {
     now: 1_900_000_000_000,

@@ -10,7 +10,7 @@ import { PRJ } from '../support/given.ts'
 const CHANNEL = 'chan_01AAAAAAAAAAAAAAAAAAAAAA0C'
 const path = '/v1/projects/default/channels'
 
-/** A gateway, and a principal to which `change` is applied while it is added to a channel. */
+/** Starts a gateway, and applies `change` to a principal while it is added to a channel. */
 async function racing(t: Test, change: 'disable' | 'delete' | 'nothing') {
   const at = await gateway()
   t.teardown(() => at.server.stop())

@@ -6,7 +6,7 @@ import { withBytes } from '../../../gateway/sessions/inline.ts'
 type World = Parameters<typeof conversionsOf>[0]
 type Conversion = { readonly state: 'converting' | 'ready' | 'failed'; readonly error?: string }
 
-/** A session whose file passes through these states. The last state persists. */
+/** Creates a session whose file passes through these states. The last state persists. */
 function sessionWith(store: Map<string, Buffer>, states: (Conversion | null)[]) {
   let now = 0
   const world = {

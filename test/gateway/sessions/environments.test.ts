@@ -21,7 +21,7 @@ const agent = {
 const OWN = boundEnvironment('agt_1')
 
 /**
- * A gateway with one agent that has these tools.
+ * Creates a gateway with one agent that has these tools.
  * @param environment the answer of the agent's environment to queries.
  */
 function edgeOf(selectors: readonly Selector[], environment: object | Refusal | null = null): Edge {

@@ -35,7 +35,7 @@ const known = (digest: string): KnownDefinition => ({
   at: 0,
 })
 
-/** A gateway or executor with one agent, whose resolver gives this answer. */
+/** Creates a gateway or executor with one agent, whose resolver gives this answer. */
 function stage({
   source = 'client_resolver',
   answer = known('resolved'),

@@ -446,7 +446,7 @@ export class Meeting {
     }
     return transcript
   }
-  /** The numbers of the final messages, in commit order. */
+  /** Returns the numbers of the final messages, in commit order. */
   numbers(): number[] {
     return this.story.log.flatMap((event) =>
       event.type === 'message.upsert' && event.status === 'final' && event.sequence !== null
@@ -463,7 +463,7 @@ export class Meeting {
     this.#view.close()
   }
 }
-/** The parts of a transcript that are compared. */
+/** Returns the parts of a transcript that are compared. */
 export const kept = (transcript: Transcript): Open => ({
   rows: transcript.messages(),
   turns: [...transcript.turns.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),

@@ -7,7 +7,10 @@ import type { Edge } from '../../../gateway/call.ts'
 import { agentOf } from '../../../gateway/sessions/definition.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 
-/** A gateway with one project and one agent. `asked` counts the queries to the agent's owner. */
+/**
+ * Creates a gateway with one project and one agent. `asked` counts the queries to the agent's
+ * owner.
+ */
 function edgeOf() {
   const it = {
     asked: 0,

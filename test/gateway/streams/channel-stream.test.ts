@@ -8,7 +8,7 @@ import type { Sink } from '../../../gateway/http/respond.ts'
 import { watched } from '../../../gateway/streams/channel-stream.ts'
 import { frame } from '../../../gateway/streams/sse.ts'
 
-/** A sink that records everything written before its end. */
+/** Creates a sink that records everything written before its end. */
 function kept(): Sink & { readonly frames: string[] } {
   const frames: string[] = []
   let closed = false

@@ -165,7 +165,7 @@ class Model {
     this.follower.join(sink, after, opening)
   }
 
-  /** Cursors of the events that a client must receive. */
+  /** Returns the cursors of the events that a client must receive. */
   expected(after: number): number[] {
     return this.entries
       .flatMap(({ events }) => events)
@@ -180,8 +180,8 @@ class Model {
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
   /**
-   * Runs pending actions until there are none.
-   * @throws {Error} when they never end.
+   * Runs pending actions until no more are pending.
+   * @throws {Error} when actions are still pending after 5,000 steps.
    */
   async rest(drain: boolean): Promise<void> {
     for (let turns = 0; ; turns++) {

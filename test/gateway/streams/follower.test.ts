@@ -29,7 +29,7 @@ t.test(
   'a client that waits for the text of a row does not join while the head is between two pages',
   async (t) => {
     // Revision 1 is a streaming row. The rows of revisions 2 and 3 follow in one entry. A page
-    // holds one row.
+    // contains one row.
     const page = (revision: number, after: number): TranscriptPage => {
       const beyond = [2, 3].filter((of) => of > after && of <= revision)
       const more = beyond.length > 1

@@ -6,7 +6,7 @@ import type { Preview, Previewed } from '../../../protocol/sessions/transcript/p
 
 const WIDE = '\u2028'
 
-/** A publisher for one generation, and everything that it sent. */
+/** Creates a publisher for one generation, and records everything that it sends. */
 async function publisher() {
   const sent: Preview[] = []
   const timers = new Set<() => void>()

@@ -7,7 +7,7 @@ import { type RunEvent, timelineRecord } from '../../../protocol/runs/events.ts'
 import type { Preview } from '../../../protocol/sessions/transcript/previews.ts'
 import { gateway, home, RUN, type TestGateway, until } from '../support/edge-world.ts'
 
-/** The journal of one run, and the view of it that the gateway queries. */
+/** Creates the journal of one run, and the view of it that the gateway queries. */
 function journal(at: TestGateway) {
   const placed: Placed[] = []
   const ends = new Set(['run.completed', 'run.failed', 'run.cancelled'])
@@ -57,7 +57,7 @@ function journal(at: TestGateway) {
     },
   }
 }
-/** Ids and event types of a stream's frames. */
+/** Returns the ids and event types of a stream's frames. */
 const frames = (text: string): string[] =>
   text
     .split('\n\n')

@@ -23,7 +23,7 @@ const everything = Object.keys(permissions)
 export const seal = (text: string): Uint8Array =>
   createHmac('sha256', 'a secret of tests').update(text).digest()
 
-/** A gateway for an organization with its default project and a root key. */
+/** Creates a gateway for an organization with its default project and a root key. */
 export function edge() {
   let now = START
   let random = 0
@@ -53,7 +53,7 @@ export function edge() {
     fresh: true,
     broken: false,
     ended: 0,
-    /** While this promise is pending, the answers of `ask` are held back. */
+    /** While this promise is pending, `ask` does not answer. */
     gate: undefined as Promise<void> | undefined,
   }
   const decide = ({

@@ -18,7 +18,7 @@ const job = (id: string, age: number, priority = 0, fairness_key = ''): Job => (
   enqueued_at: NOW - age,
 })
 
-/** Shards with waiting jobs, workers with free slots, and a manual clock. */
+/** Creates shards with waiting jobs, workers with free slots, and a manual clock. */
 function scene(shards: Record<string, Job[]>) {
   const at = {
     now: NOW,

@@ -14,8 +14,8 @@ t.test('between two claims', async (t) => {
   const taken = (at: ReturnType<typeof scene>, n: number, more = {}) =>
     ids(at.offer([header(n, more)])?.takes.map(({ job_id }) => ({ id: job_id }))) ?? []
   /**
-   * A worker that claimed, received job 1, claimed again after `after` milliseconds, and was
-   * offered job 2. Its recorded frames are cleared.
+   * Connects a worker that claims, receives job 1, claims again after `after` milliseconds, and is
+   * offered job 2. Then clears its recorded frames.
    */
   const claiming = async (after: number, slots = 3, register = {}) => {
     const at = scene()

@@ -9,7 +9,7 @@ import { hand, header, leased, PROJECT, type Scene, scene, sessionOf, settle } f
 
 const job = header(1)
 const lease = { job_id: job.id, lease_token: leased(job).lease_token }
-/** A worker that holds job 1, with its recorded frames cleared. */
+/** Connects a worker, gives it job 1, and clears its recorded frames. */
 const holding = async (register = {}) => {
   const at = scene()
   const worker = await at.worker(register)

@@ -20,7 +20,7 @@ import { defaultTiming } from '../../../protocol/workers/timing.ts'
 
 export const PROJECT = 'prj_00000000000000000000000A01'
 
-/** A manual clock. `advance` lets promises settle after each timer. */
+/** A manual clock. After each timer, `advance` waits until promises have settled. */
 class Clock {
   now = 1_900_000_000_000
   #timers: { at: number; run: () => void; off: boolean }[] = []
@@ -79,8 +79,8 @@ class Worker {
     this.connection.receive(JSON.stringify(frame))
   }
   /**
-   * Sends a frame and lets promises settle. Returns the frames that the worker received in the
-   * meantime.
+   * Sends a frame and waits until promises have settled. Returns the frames that the worker
+   * received in the meantime.
    */
   async say(frame: object): Promise<Got[]> {
     const from = this.frames.length

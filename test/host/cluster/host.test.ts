@@ -10,7 +10,7 @@ import { subjects } from '../../../protocol/subjects.ts'
 import { MemoryRegistry } from '../../support/memory.ts'
 import { command, runId, ToyWorld } from '../support/toy.ts'
 
-/** Nodes that share one journal and one registry. */
+/** Creates nodes that share one journal and one registry. */
 function cluster() {
   const world = new ToyWorld()
   const registry = new MemoryRegistry()

@@ -14,7 +14,10 @@ const record = (roles: readonly string[], self?: Instance, beat = 3) =>
   JSON.stringify({ id: 'n', roles, beat, ...self })
 const recorded = (value: string) => ({ value, revision: 7 })
 
-/** Nodes that claim their id in one registry. `presence` reports whether an instance listens. */
+/**
+ * Creates nodes that claim their id in one registry. `presence` reports whether an instance
+ * listens.
+ */
 function setting(before?: string) {
   const registry = new MemoryRegistry()
   if (before !== undefined) registry.values.set('node.n', recorded(before))
@@ -55,7 +58,7 @@ t.test('of two nodes that start at once, one gets the id and the other an error'
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), async (scheduler) => {
         const { registry, clock, claim, presence } = setting(before)
-        /** Ports whose calls complete when the scheduler allows it. */
+        /** Returns ports whose calls complete when the scheduler allows it. */
         const slow = (name: string): [Registry, typeof presence] => {
           const later = <T>(what: string, run: () => Promise<T>): Promise<T> =>
             scheduler.schedule(Promise.resolve(), `${name} ${what}`).then(run)

@@ -11,7 +11,10 @@ import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const RUNS = 20
 
-/** Adds effects of runs, and the number of entries that each takeover replays. */
+/**
+ * Extends the ports of a node: runs react to the event `counted`, and `replayed` receives the
+ * number of entries that each takeover replays.
+ */
 function counting(base: ReturnType<ToyWorld['deps']>, react: { readonly counted: never }) {
   const replayed: unknown[] = []
   const log = {

@@ -23,9 +23,9 @@ const silence = (): Promise<undefined> =>
     .then(() => undefined)
 
 /**
- * A shard whose first owner dies at its `crashAt`-th step, or never if `crashAt` is 0. The returned
- * `send` and `ask` address the shard's owner. With `stays`, they instead address that owner of
- * another shard, which does not die.
+ * Starts a shard whose first owner dies at its `crashAt`-th step, or never if `crashAt` is 0. The
+ * returned `send` and `ask` address the shard's owner. If `stays` is given, they instead address
+ * this owner of another shard, which does not die.
  */
 export async function dying(
   world: ToyWorld,

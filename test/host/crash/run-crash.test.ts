@@ -66,7 +66,9 @@ const steps = [
   },
   action('last'),
 ]
-/** The reported outcome of a job, by the key of its step and the number of earlier reports. */
+/**
+ * Returns the reported outcome of a job, by the key of its step and the number of earlier reports.
+ */
 function outcomeOf(step: string, before: number): Open {
   const fails = before === 0 && ['work', 'hook', 'last'].includes(step)
   return fails
@@ -104,8 +106,8 @@ async function play(crashAt: number): Promise<Played> {
       )
 
   /**
-   * Claims the waiting jobs or, if there are none, reports the next claimed one. Returns whether
-   * any job has not ended.
+   * Claims the waiting jobs. If no job waits, reports the next claimed job. Returns whether any job
+   * has not ended.
    */
   const work = async (): Promise<boolean> => {
     const jobs = new Map<string, { state: 'waiting' | 'resting' | string; name: string }>()

@@ -33,7 +33,7 @@ async function play(
   const { ask, revive, send, steps } = await dying(world, bus, crashAt)
   const told = new Told(world)
   const done: Record<string, number> = {}
-  /** The worker executes each job once and reports it twice. */
+  /** The assigned jobs by lease token. `work` executes each of them once and reports it twice. */
   const handed = handedTo(bus)
   const ended = new Set<string>()
   const work = async (): Promise<void> => {

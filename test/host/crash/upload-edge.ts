@@ -39,7 +39,7 @@ export class MemoryFiles implements Files {
 }
 
 const BOUNDARY = 'b'
-/** The form of an upload, in chunks. The field `name` comes last. */
+/** Returns the form of an upload in chunks. The field `name` comes last. */
 const formOf = (bytes: Buffer): readonly Buffer[] => [
   Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n`),
   bytes.subarray(0, bytes.length >> 1),

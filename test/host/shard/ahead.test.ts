@@ -16,7 +16,7 @@ import { ToyWorld } from '../support/toy.ts'
 
 let commands = 0
 /**
- * A command that enqueues a job.
+ * Returns a command that enqueues a job.
  * @param header additional fields of the job's header.
  * @param record additional fields of the job's record.
  */
@@ -49,7 +49,7 @@ const takeAll = ({ jobs }: Offer, more: object = {}): OfferReply => ({
   takes: jobs.map(({ id }) => ({ job_id: id, session: 's', instance: 'i', ...more })),
 })
 
-/** A shard with the real queue actor, and a log of appends and messages in order. */
+/** Starts a shard with the real queue actor, and logs its appends and messages in order. */
 async function scene(listen: (bus: MemoryBus, said: string[]) => void) {
   const said: string[] = []
   const toys = new ToyWorld().kinds

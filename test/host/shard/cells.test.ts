@@ -174,7 +174,7 @@ t.test('concurrent loads share one check of the checkpoint', async (t) => {
   t.ok(looks > 0 && looks <= 2, `${looks} looks`)
 })
 
-/** A shard with one run that was just evicted from memory. */
+/** Starts a shard with one run, which is then evicted from memory. */
 async function left() {
   const lost: string[] = []
   const world = new ToyWorld()

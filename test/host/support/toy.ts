@@ -172,7 +172,7 @@ export class ToyWorld {
       fresh: () => true,
     }
   }
-  /** The context of an owner of shard 0, for tests of one part of a shard. */
+  /** Returns the context of an owner of shard 0, for tests of one part of a shard. */
   context(deps = this.deps()): OwnerContext {
     const instances = new ActorCache(
       deps,

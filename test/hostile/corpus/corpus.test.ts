@@ -57,8 +57,8 @@ t.test('the kind of every text location is classified', async (t) => {
 })
 
 /**
- * The requests of this run: every text is tried at some locations of its kind, and every location
- * with some texts of its kind.
+ * Yields the locations and texts of this run: every text is tried at some locations of its kind,
+ * and every location with some texts of its kind.
  */
 function* pairs(): Generator<[TextPlace, string]> {
   for (const [kind, texts] of Object.entries(corpus)) {

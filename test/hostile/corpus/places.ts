@@ -86,7 +86,7 @@ const kindsByName: ReadonlyMap<string, TextKind> = new Map(
 )
 /** The classified names. A test checks that all of them are used. */
 export const classified: readonly string[] = [...kindsByName.keys()]
-/** The kind of a field's value; undefined if the field's name is not classified. */
+/** Returns the kind of a field's value, or undefined if the field's name is not classified. */
 export const kindOf = (path: readonly string[]): TextKind | undefined =>
   kindsByName.get(path.findLast((name) => name !== '*') ?? '')
 
@@ -104,7 +104,10 @@ interface Leaf {
   readonly holding: Holding
 }
 
-/** Values for other fields that a check of the row may require, although the schema does not. */
+/**
+ * Returns values for other fields that a check of the row may require, although the schema does
+ * not.
+ */
 const companions = ({ agent, workflow }: Place): JsonObject => ({
   event_type: 'order.paid',
   prompt: 'judge',
@@ -121,8 +124,8 @@ const companions = ({ agent, workflow }: Place): JsonObject => ({
 /** Pairs of mutually exclusive fields. */
 const rivals: Readonly<Record<string, string>> = { loop_id: 'workflow_id', user_id: 'agent_id' }
 /**
- * The other fields of the object at a location: those of the base, and those that the schema or a
- * check of the row requires.
+ * Returns the other fields of the object at a location: those of the base, and those that the
+ * schema or a check of the row requires.
  */
 function besides(schema: Schema, key: string, base: JsonObject, place: Place): JsonObject {
   const members = Object.entries(schema.properties ?? {})
@@ -139,8 +142,8 @@ function besides(schema: Schema, key: string, base: JsonObject, place: Place): J
   return { ...(exampleOf(schema) as JsonObject), ...Object.fromEntries(wanted), ...base }
 }
 /**
- * The base, or an empty object if its constants differ from those of the schema. Each kind of step,
- * for example, has a constant `kind`.
+ * Returns the base, or an empty object if its constants differ from those of the schema. Each kind
+ * of step, for example, has a constant `kind`.
  */
 const ofKind = (schema: Schema, base: unknown): JsonObject =>
   isObject(base) &&
@@ -151,8 +154,8 @@ const ofKind = (schema: Schema, base: unknown): JsonObject =>
     : {}
 
 /**
- * The leaves of a schema that accept text or free JSON. Numbers, booleans, choices and constants
- * are excluded.
+ * Returns the leaves of a schema that accept text or free JSON. Numbers, booleans, choices and
+ * constants are excluded.
  */
 function leavesOf(schema: Schema, path: readonly string[]): Leaf[] {
   if (schema.anyOf) return schema.anyOf.flatMap((branch) => leavesOf(branch, path))
@@ -198,7 +201,7 @@ const membersOf = ({ properties, patternProperties }: Schema): [string, Schema][
   ...(properties || patternProperties ? [] : [['*', {}] as [string, Schema]]),
 ]
 
-/** A body that a row accepts, with steps if the row accepts steps. */
+/** Returns a body that a row accepts, with steps if the row accepts steps. */
 export const baseOf = (row: RowName, place: Place): object => ({
   ...(row === 'workflow.update' && { spec: instant() }),
   ...(row === 'loop.update' && instant()),

@@ -124,7 +124,7 @@ export function openClient(url: string): { ask(asked: Asked): Promise<Answered>;
 
 /**
  * Makes requests that do not affect each other, 16 at a time. The service then reads and writes
- * several of them at once, which takes less processor time.
+ * several of them together, which takes less processor time.
  */
 export async function together<T>(
   all: readonly T[],
@@ -138,7 +138,7 @@ export async function together<T>(
   )
 }
 
-/** Starts a service and opens a client of it. Both end with the test. */
+/** Starts a service and opens a client for it. Both end with the test. */
 export async function serviceWithClient(
   t: TAP,
 ): Promise<{ readonly s: Service; readonly client: ReturnType<typeof openClient> }> {

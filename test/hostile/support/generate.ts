@@ -26,7 +26,7 @@ interface Schema {
 }
 
 /**
- * Random values that match a schema.
+ * Generates random values that match a schema.
  * @param known texts that are meaningful to the service, such as ids of records. They are used
  *   where they match.
  */
@@ -57,7 +57,10 @@ export function fitting(schema: unknown, known: readonly string[] = []): fc.Arbi
 }
 
 const examples = new WeakMap<object, unknown>()
-/** An example of a schema with only the required fields. It is the same in every run. */
+/**
+ * Returns an example of a schema with only the required fields. The example is the same in every
+ * run.
+ */
 export function exampleOf(schema: unknown): unknown {
   const key = schema as Schema
   if (!examples.has(key))

@@ -97,13 +97,13 @@ function put(value: unknown, [first, ...rest]: Path, hole: unknown): unknown {
     ]),
   )
 }
-/** The JSON of a value, with this text at one location. */
+/** Returns the JSON of a value, with this text at one location. */
 const textWith = (value: unknown, path: Path, raw: string): string =>
   JSON.stringify(put(value, path, HOLE)).replace(JSON.stringify(HOLE), () => raw)
 /**
- * The JSON of a value with a further field at the beginning of the object at `path`. If the object
- * has a field of that name, the name is repeated. A value that is not an object is replaced by
- * `raw`.
+ * Returns the JSON of a value with a further field at the beginning of the object at `path`. If the
+ * object has a field of that name, the name is repeated. A value that is not an object is replaced
+ * by `raw`.
  */
 function textWithMember(value: unknown, path: Path, name: string, raw: string): string {
   const inner = path.reduce<unknown>(
@@ -120,7 +120,10 @@ function textWithout(value: unknown, path: Path): string {
   return text.replace(/(?:"(?:[^"\\]|\\.)*":)?\u0002,?/, '').replace(/,([}\]])/, '$1')
 }
 
-/** Corrupted forms of a value, and sometimes its valid JSON. Invalid UTF-8 is returned as bytes. */
+/**
+ * Generates corrupted forms of a value, and sometimes its valid JSON. Invalid UTF-8 is generated as
+ * bytes.
+ */
 export function mutated(values: fc.Arbitrary<unknown>): fc.Arbitrary<string | Uint8Array> {
   return values.chain((value) => {
     const text = JSON.stringify(value) ?? 'null'

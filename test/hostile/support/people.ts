@@ -8,7 +8,7 @@ import { bodyFor, type Place } from './rows.ts'
 const isForPeople = (name: RowName): boolean =>
   /^(me|cli_credential)\./.test(name) || name === 'device.answer'
 
-/** The body and headers of a form, as a device sends it. */
+/** Returns the body and headers of a form, as a device sends it. */
 export const deviceForm = (
   fields: Readonly<Record<string, string>>,
 ): { readonly body: string; readonly headers: Readonly<Record<string, string>> } => ({

@@ -1,7 +1,7 @@
 /**
  * Valid requests for every row of the table: a project with one record of each kind, the ids in the
- * path of a row, and a body that the row accepts. A new row is tested automatically if the slots of
- * its path are known here, and fails in this file otherwise.
+ * path of a row, and a body that the row accepts. A new row is tested automatically if this file
+ * defines values for the slots of its path. Otherwise, this file throws an error.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { type Row, routeOf, type Shape } from '../../../protocol/contract.ts'
@@ -54,7 +54,7 @@ export interface Place {
   readonly toolkit: string
   readonly binding: string
   readonly skill: string
-  /** A skill of the organization. No agent has it. */
+  /** A skill of the organization that is assigned to no agent. */
   readonly shared: string
   /** A session of the agent with a running turn and a pending nudge. */
   readonly session: string
@@ -96,7 +96,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const handle = `${mark.toLowerCase()}-${number}`
   const at = { project: handle }
   // Calls that do not depend on each other are made together. The service commits them together,
-  // which takes half of the processor time.
+  // which halves the processor time.
   const [project, organization_key, shared, common, signed, owner] = await Promise.all([
     ok('project.create', { name, handle }),
     ok('key.create_organization', { name, role: 'Viewer' }),
@@ -365,18 +365,21 @@ export function filled(name: RowName, place: Place): Record<string, string> {
   )
 }
 
-/** A body that the row accepts; undefined if requests to the row have no body. */
+/** Returns a body that the row accepts, or undefined if requests to the row have no body. */
 export function bodyFor(name: RowName, place: Place): object | undefined {
   const { body, as }: Shape = api[name].shape
   const made = bodies[name] ?? bodies[as as RowName]
   return body && (made?.(place) ?? (exampleOf(body) as object))
 }
 
-/** The query string of a row that requires one, with its question mark; otherwise empty. */
+/**
+ * Returns the query string of a row that requires one, with its question mark; otherwise an empty
+ * text.
+ */
 export const queryFor = (name: RowName): string =>
   name === 'channel.search' ? '?q=word' : name === 'schedule.next' ? '?cron=%40daily' : ''
 /**
- * The path of a row.
+ * Returns the path of a row.
  * @param slots the values of its slots, already encoded.
  */
 export const pathOf = (name: RowName, slots: Readonly<Record<string, string>>): string =>

@@ -1,7 +1,7 @@
 /**
- * Lets rows share a project, because creating its records takes most of the time of a row. A
- * project is passed on while every record that the next row names is still in it, and while nothing
- * in it changes on its own.
+ * Shares projects between rows, because creating the records of a project takes most of the time of
+ * a row. A project is passed on while it contains every record that the next row names, and while
+ * nothing in it changes on its own.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { RowName } from '../../../protocol/api.ts'
@@ -20,7 +20,7 @@ const KEEPS = new RegExp(
 /** Resources whose records fire on their own. */
 const FIRES = /^loop\./
 /**
- * Rows that end a record at once. Only rows with the same tag need the record. Keys of the
+ * Rows that end a record immediately. Only rows with the same tag need the record. Keys of the
  * organization are excluded, because two rows with different tags revoke them.
  */
 const ENDS = new RegExp(
@@ -28,7 +28,10 @@ const ENDS = new RegExp(
     'action|organization_action|webhook|secret|repository_host|table|row|artifact)\\.(\\w+_)?' +
     '(delete|revoke|remove|forget|rotate|activate)(_\\w+)?$',
 )
-/** The number of rows with accepted requests that use a project. More would fill its lists. */
+/**
+ * The maximum number of rows with accepted requests that use a project. More rows would fill its
+ * lists.
+ */
 const USES = 6
 
 type Shown = Awaited<ReturnType<typeof shownIn>>

@@ -5,8 +5,8 @@ import type { Service } from '../../support/service.ts'
 import type { Place } from './rows.ts'
 
 /**
- * The records in the main lists of a project and of the organization, without fields that change on
- * their own. Skills of the organization are omitted.
+ * Reads the records in the main lists of a project and of the organization, without fields that
+ * change on their own. Skills of the organization are omitted.
  */
 export async function shownIn(
   s: Service,

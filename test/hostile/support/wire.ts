@@ -92,7 +92,7 @@ export function listen(
 }
 
 /**
- * A request as text.
+ * Returns a request as text.
  * @param lines headers in addition to Host.
  */
 export const spoken = (method: string, path: string, lines: readonly string[], body = ''): string =>

@@ -42,7 +42,7 @@ function archiveOf(name: string, ...blocks: readonly Buffer[]): string {
 }
 const block = (text: string): Buffer => Buffer.concat([Buffer.from(text)], BLOCK)
 const END = Buffer.alloc(2 * BLOCK)
-/** The size in a header as earlier releases read it. */
+/** Returns the size in a header as earlier releases read it. */
 const earlierSize = (header: Buffer): number =>
   (header[124] ?? 0) & 0x80
     ? Number(header.readBigUInt64BE(128))

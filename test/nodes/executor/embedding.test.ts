@@ -111,7 +111,10 @@ t.test('the model for tests knows a few synonyms', async (t) => {
   t.notSame(car, baker)
 })
 
-/** A server of embeddings. `answer` determines its responses, and `seen` records the requests. */
+/**
+ * Starts a server of embeddings. `answer` determines its responses, and `seen` records the
+ * requests.
+ */
 async function server(
   t: { teardown(end: () => unknown): void },
   answer: (body: Open) => { status: number; body: unknown },

@@ -28,7 +28,7 @@ const header = (n: number): JobHeader => ({
 })
 const turn = () => new Promise<void>((done) => setImmediate(done))
 
-/** An executor and its ports. Tests decide when a job ends. */
+/** Creates an executor and its ports. Tests decide when a job ends. */
 function stage({
   limit = 4,
   takes = () => ({}),

@@ -23,7 +23,10 @@ import { MemoryPlace } from '../../support/memory-provider.ts'
 const PROJECT = 'prj_1'
 const never = new Promise<never>(() => {})
 
-/** Hosts 0 and 1 share a place. Host 2 has its own. */
+/**
+ * Creates places, environments and hosts. Hosts 0 and 1 share a place, and host 2 has a separate
+ * place.
+ */
 async function stage(delays: readonly number[]) {
   const actor = environmentActor({
     environments: {

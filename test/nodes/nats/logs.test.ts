@@ -1,4 +1,6 @@
-/** The store of log lines over a real nats-server: reads in both directions, deletion and limits. */
+/**
+ * The store of log lines over a real nats-server: reads in both directions, deletion, and limits.
+ */
 import { JetStreamApiError, type StreamConfig } from '@nats-io/jetstream'
 import t from 'tap'
 import { openLogs } from '../../../nodes/nats/logs/store.ts'
@@ -80,7 +82,7 @@ t.test('changed limits apply at the next start, and the oldest lines are deleted
 t.test('a limit above the free space is halved until it fits', async (t) => {
   const { streams } = one.manager
   await streams.delete(names.logs)
-  // An account with limits refuses a stream that reserves more than is left.
+  // An account with limits refuses a stream that reserves more storage than is left.
   const add = async (config: StreamConfig) => {
     if (config.max_bytes <= 100 * MIB) return streams.add(config)
     const description = 'insufficient storage resources available'

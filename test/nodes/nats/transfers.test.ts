@@ -23,8 +23,8 @@ const collect = runInNewContext('gc') as () => void
 const MIB = 1_048_576
 const CLIENTS = 100
 /**
- * Chunks of uploads between measurements, 3,250 chunks in all. Each measurement collects the garbage
- * of all test files in this process.
+ * The number of uploaded chunks between two measurements, of 3,250 chunks in total. Measurements
+ * are rare, because each collects the garbage of all test files in this process.
  */
 const CHUNKS = 400
 const { one: nats } = await startStore('2m')

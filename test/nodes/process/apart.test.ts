@@ -16,7 +16,7 @@ import { type Answer, each, Journal, moved, started } from '../../views/support/
 const folder = mkdtempSync(join(tmpdir(), 'apart-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
 
-/** Messages as the store delivers them: those of one packet share a buffer. */
+/** Returns messages as the store delivers them: those of one packet share a buffer. */
 function packet(messages: readonly Message[]): { messages: Message[]; shared: Uint8Array } {
   const texts = messages.map(({ data }) => Buffer.from(JSON.stringify(data)))
   const shared = Buffer.concat(texts)
@@ -30,7 +30,7 @@ function packet(messages: readonly Message[]): { messages: Message[]; shared: Ui
   }
 }
 
-/** The ports of a view thread, under the control of the test. */
+/** Creates the ports of a view thread, which the test controls. */
 function world(name: string, blobs: Readonly<Record<string, string>> = {}) {
   const journal = new Journal()
   const timers: (() => void)[] = []

@@ -176,7 +176,7 @@ t.test('no unit test imports what starts nats-server or a service', async (t) =>
     t.ok(chainOf(file).length > 1, `${file} is found`)
 })
 
-/** A watcher of changes. The test itself ends the debounce interval and each run. */
+/** Creates a watcher of changes. The test ends the debounce interval and each run. */
 function manualChanges() {
   const runs: (readonly string[])[] = []
   let interrupted = 0

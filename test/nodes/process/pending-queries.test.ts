@@ -3,7 +3,7 @@ import t from 'tap'
 import { createPendingQueries } from '../../../nodes/roles/pending-queries.ts'
 import type { Question } from '../../../nodes/roles/view.ts'
 
-/** A view whose queries stay pending until the test answers them. */
+/** Creates a view whose queries stay pending until the test answers them. */
 function scripted() {
   const asked: { question: Question; answer(value: unknown): void; fail(error: Error): void }[] = []
   const queries = createPendingQueries(

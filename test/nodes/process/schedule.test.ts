@@ -47,8 +47,8 @@ t.test('the longest files are known by names of existing files', async (t) => {
 
 /**
  * Runs a schedule in virtual time, and asserts which files may run concurrently.
- * @param breaks files after which their process cannot run further files
- * @returns when the schedule ended, and the files of each process
+ * @param breaks files after which their process cannot run further files.
+ * @returns the time at which the schedule ended, in seconds, and the files of each process.
  */
 async function simulate(
   t: Test,

@@ -10,7 +10,7 @@ const to = {
   kind: 'project',
   id: 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B',
 } as const
-/** The ports over a bus. `byte`: every random byte. */
+/** Creates the ports of a gateway over a bus. `byte` is the value of every random byte. */
 function worldOver(bus: object, clock: object, deadline = 15_000, byte = 0) {
   const parts = {
     node: 'n1',

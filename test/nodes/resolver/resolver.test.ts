@@ -16,7 +16,7 @@ interface Call {
   readonly digest: string | undefined
   readonly end: (outcome: CalloutOutcome) => void
 }
-/** Nodes that share one store. The test ends their calls. */
+/** Creates nodes that share one store. The test ends their calls. */
 function stage() {
   const clock = new ManualClock()
   const registry = new MemoryRegistry()

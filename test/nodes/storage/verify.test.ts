@@ -20,7 +20,9 @@ import { ManualClock, silentLog } from '../../support/memory.ts'
 
 const HOUR_MS = 3_600_000
 
-/** The verification of a journal of `last` entries. The entries in `bad` are not delivered. */
+/**
+ * Starts the verification of a journal of `last` entries. The entries in `bad` are not delivered.
+ */
 function setting(last: number, begin = 0) {
   const clock = new ManualClock()
   const bad = new Set<number>()

@@ -15,7 +15,10 @@ export interface Authority {
   issue(commonName: string): Certified
 }
 
-/** The reason why no certificates can be created on this machine; undefined if they can be. */
+/**
+ * Returns the reason why no certificates can be created on this machine, or undefined if they can
+ * be created.
+ */
 export function whyNoCertificates(): string | undefined {
   const tried = spawnSync('openssl', ['version'], { encoding: 'utf8' })
   return tried.status === 0

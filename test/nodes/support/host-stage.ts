@@ -19,7 +19,7 @@ interface Sent {
 }
 type Reply = (sent: Sent) => unknown
 
-/** Several hosts, in succession or concurrently, with one clock and one bus. */
+/** Creates one bus and one clock for several hosts, which run in succession or concurrently. */
 export function stage(place = new MemoryPlace()) {
   const clock = new ManualClock()
   const bus = new MemoryBus()

@@ -32,7 +32,7 @@ const PROGRAMS = ['bash', 'git', 'cat', 'chown', 'id', 'ls', 'mkdir', 'sleep']
 const pathOf = (name: string): string =>
   execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim()
 
-/** The reason why the tests cannot run on this machine; undefined if they can. */
+/** Returns the reason why the tests cannot run on this machine, or undefined if they can run. */
 function whyNoPodman(): string | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'Linux and root are needed'
   const missing = ['podman', 'runc', 'tar', 'ldd', ...PROGRAMS].filter(

@@ -12,14 +12,14 @@ export const hash = (text: string): string =>
 export const desk = { namespace: 'ops', blueprint_key: 'desk' } as const
 type Fields = Readonly<Record<string, unknown>>
 
-/** A resource without a binding. */
+/** Returns a resource without a binding. */
 export const free = (
   type: ResourceTypeName,
   id: string,
   record: Fields,
   updated_at = '2026-01-01T00:00:00.000Z',
 ): KnownResource => ({ type, id, updated_at, record: { id, updated_at, ...record } })
-/** The resource with a binding to a blueprint, by default to `desk`. */
+/** Returns the resource with a binding to a blueprint, by default to `desk`. */
 export const bound = (
   known: KnownResource,
   key: string,
@@ -66,7 +66,7 @@ export function refusal(one: ApplyRequest, present: Present = project()): Refusa
   if (!isRefusal(plan)) throw new Error('the plan is not refused')
   return plan
 }
-/** The outcomes as `type/key action id`. */
+/** Returns the outcomes as `type/key action id`. */
 export const outcomes = ({ changes, pruned }: Plan): string[] =>
   [...changes, ...pruned].map(({ resource_type, key, action, resource_id = '' }) =>
     `${resource_type}/${key} ${action} ${resource_id}`.trimEnd(),

@@ -11,7 +11,7 @@ export function given(layers: Layers): EffectiveDefinition {
   if ('faults' in definition) throw new Error(JSON.stringify(definition.faults))
   return definition
 }
-/** Returns the fields of the faults; empty if there are none. */
+/** Returns the fields in which the layers have faults. */
 export function faults(layers: Layers): string[] {
   const definition = effectiveDefinition(layers)
   return 'faults' in definition ? definition.faults.map(({ field }) => field) : []

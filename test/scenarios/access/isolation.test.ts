@@ -312,8 +312,8 @@ const environment = await s.ok('environment.create', { project, name: MARK })
 const project_id = String((await s.ok('project.get', { project }))['id'])
 
 /**
- * Ids of the other project that are suitable for the `:id` slot of an operation. The best match
- * comes first.
+ * Returns ids of the other project that are suitable for the `:id` slot of an operation, the best
+ * match first.
  */
 const idsFor = (name: string): unknown[] =>
   name.startsWith('run.')

@@ -16,7 +16,7 @@ const run = (await s.ok('run.start', { spec: sleeping() }))['id']
 const session = (await s.ok('session.create', { agent_id }))['id']
 const channel = (await s.ok('channel.create', { name: 'leaving' }))['id']
 const events: CallOptions = { headers: { accept: 'text/event-stream' } }
-/** The path parameters that an operation needs to be routed. */
+/** Returns the path parameters that a request to an operation needs. */
 const inputOf = (name: string): Record<string, unknown> => ({
   ...(name.startsWith('run.') && name !== 'run.feed' && { id: run }),
   ...(name.startsWith('channel.') && { id: channel }),

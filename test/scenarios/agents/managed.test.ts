@@ -21,7 +21,7 @@ t.teardown(() => there.close())
 
 type Open = Record<string, unknown>
 let plays = 0
-/** A user message that makes the stub return these answers in order. */
+/** Returns a user message that makes the stub return these answers in order. */
 const play = (...answers: Open[]): string => JSON.stringify({ play: answers, id: `p${++plays}` })
 const agentOf = (name: string, more: Open = {}): Promise<Found> =>
   s.ok('agent.create', {

@@ -15,7 +15,9 @@ import { artifactOf, chunksOf, connectTo, storedChunks, storedFiles } from './st
 
 const UPLOADS = 260
 const CONCURRENT = 16
-/** Returns the size of upload `n` in bytes. A chunk has 262,144 bytes. Some uploads have two. */
+/**
+ * Returns the size of upload `n` in bytes. A chunk has 262,144 bytes. Some uploads have two chunks.
+ */
 const sizeOf = (n: number): number => 1 + ((n * 7919) % (n % 4 === 0 ? 300_000 : 60_000))
 /** Number of artifacts in the project that is deleted. */
 const DOOMED = 30
@@ -38,7 +40,7 @@ const client = clients[0] as (typeof clients)[0]
 
 /**
  * Polls until the value satisfies the condition, for a minute at most.
- * @param every milliseconds between two looks.
+ * @param every milliseconds between two polls.
  */
 async function until<T>(
   look: () => Promise<T>,

@@ -17,7 +17,7 @@ export const sha256 = (bytes: Uint8Array): string =>
   createHash('sha256').update(bytes).digest('hex')
 export const codeOf = ({ body }: Pick<Got, 'body'>): unknown =>
   (body['error'] as Open | undefined)?.['code']
-/** The names of the invalid fields. */
+/** Returns the names of the invalid fields. */
 export const faultsOf = ({ body }: Pick<Got, 'body'>): unknown[] =>
   (
     (((body['error'] as Open | undefined)?.['details'] as Open | undefined)?.['fields'] ??

@@ -16,12 +16,12 @@ const subjectsOf = async (nats: Nats, kind: 'C' | 'M'): Promise<Readonly<Record<
       subjects_filter: `$O.${names.blobs}.${kind}.*`,
     })
   ).state.subjects ?? {}
-/** The names of all stored files of artifacts. */
+/** Returns the names of all stored files of artifacts. */
 export const storedFiles = async (nats: Nats): Promise<string[]> =>
   Object.keys(await subjectsOf(nats, 'M'))
     .map((subject) => Buffer.from(String(subject.split('.').at(-1)), 'base64url').toString())
     .filter((name) => name.startsWith('artifacts/'))
-/** The number of stored chunks, of artifacts and of all other values. */
+/** Counts all stored chunks, those of artifacts and those of all other values. */
 export const storedChunks = async (nats: Nats): Promise<number> =>
   Object.values(await subjectsOf(nats, 'C')).reduce((sum, count) => sum + count, 0)
 export const chunksOf = (size: number): number => Math.ceil(size / CHUNK_BYTES)

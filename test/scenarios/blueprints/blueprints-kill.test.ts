@@ -21,7 +21,7 @@ interface Answer {
   readonly status: number
   readonly body: Found
 }
-/** Sends a request once; undefined when the connection breaks. */
+/** Sends a request once. Returns undefined if the connection breaks. */
 const once =
   (it: Processes) => (port: number, method: string, path: string, body?: object, key?: string) =>
     fetch(`http://127.0.0.1:${port}/v1/projects/default${path}`, {
@@ -39,7 +39,7 @@ const once =
       }),
       () => undefined,
     )
-/** The time between two reads of the bindings. */
+/** Waits between two reads of the bindings. */
 const pause = () => new Promise((next) => setTimeout(next, 15))
 /** Repeats a request until it is answered with anything but a temporary failure. */
 async function patiently(send: () => Promise<Answer | undefined>): Promise<Answer> {
@@ -55,7 +55,7 @@ async function patiently(send: () => Promise<Answer | undefined>): Promise<Answe
   }
 }
 
-/** A hundred resources, each with the revision in one of its fields. */
+/** Returns a hundred resources, each with the revision in one of its fields. */
 const hundred = (revision: string): Open => ({
   tables: Array.from({ length: 10 }, (_, n) => ({
     key: `t${n}`,

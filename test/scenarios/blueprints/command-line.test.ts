@@ -187,7 +187,7 @@ t.test('the schemas are served without a credential and can be cached', async (t
   t.equal((await fetch(`${s.url}/schemas/none.json`)).status, 404)
 })
 
-/** A proxy to the service that refuses the first applies with these codes. */
+/** Starts a proxy to the service, which refuses the first applies with these codes. */
 async function refusing(t: { teardown(run: () => void): void }, codes: string[]): Promise<string> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []

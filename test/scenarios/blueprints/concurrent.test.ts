@@ -21,7 +21,7 @@ const schema = {
   columns: [{ name: 'n', type: 'string', required: true }],
   identity_column: 'n',
 }
-/** A blueprint with resources of several tiers. */
+/** Returns the resources of a blueprint, which belong to several tiers. */
 const several = (prefix: string, count = 8): Open => ({
   tables: [
     {

@@ -49,7 +49,7 @@ const apply = async (secret: string, more: object = {}) =>
   )
 const outcomes = (result: object) => listOf(result, 'changes').map(({ action }) => String(action))
 
-/** The values of `token` in the requests to a path. */
+/** Returns the values of `token` in the requests to a path. */
 const tokensAt = (path: string) =>
   there.deliveries
     .filter((one) => one.path.startsWith(path))

@@ -27,7 +27,7 @@ async function deleteStates(): Promise<void> {
   await connection.close()
   t.ok(names.length > 0, 'there were snapshots')
 }
-/** The subjects of the stored snapshots and checkpoints. */
+/** Returns the subjects of the stored snapshots and checkpoints. */
 async function snapshotKeys(): Promise<string[]> {
   const { connection } = await connectNats({
     access: s.server.access,

@@ -67,7 +67,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await untilTrue(page, 'true')
     t.match(asked, /not saved/)
     t.match(page.url(), /agt_/)
-    // The buttons of the browser and other tabs of the page ask as well.
+    // The button Back of the browser and the other tabs of the page also ask for confirmation.
     const dialogs: string[] = []
     const answers = [false, false, true]
     page.on('dialog', (dialog) => {

@@ -168,7 +168,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByLabel('Type of column 2').selectOption('number')
     await page.getByRole('button', { name: 'Save the columns' }).click()
     await page.getByText('Saved.').waitFor()
-    // An untouched form follows the changes of others. A touched one keeps its own.
+    // A form without edits shows the changes of other clients. A form with edits keeps its values.
     const { id, schema } = await s.ok('table.get', {
       id: new URL(page.url()).pathname.split('/').at(-1) ?? '',
     })
@@ -249,7 +249,8 @@ async function tryOut(browser: Browser): Promise<void> {
     for (const inner of page.frames())
       t.equal(await inner.evaluate('document.querySelector("h1")?.textContent === "Hello"'), false)
     t.notMatch(await page.title(), /hacked/)
-    // The file itself, as a link leads to it. A browser without a viewer for PDF downloads it.
+    // Opens the URL of the file, as a link would. A browser without a viewer for PDF downloads the
+    // file.
     const id = page.url().split('/').at(-1)?.split('?')[0]
     const direct = await context.newPage()
     await direct.goto(`${s.url}/v1/projects/default/artifacts/${id}/content`).catch(() => {})

@@ -91,7 +91,7 @@ async function tryOut(browser: Browser): Promise<void> {
         asked.push(dialog.type())
         void (answers.shift() ? dialog.accept() : dialog.dismiss())
       })
-      /** Makes a change of the page that asks, and waits for the question. */
+      /** Performs a change that asks for confirmation, and checks the type of the dialog. */
       const asks = async (type: string, change: () => Promise<unknown>): Promise<void> => {
         const question = page.waitForEvent('dialog')
         await change()

@@ -145,7 +145,7 @@ await inBrowser(t, async (browser) => {
     await page.getByText('The settings were saved.').waitFor()
     const saved = await s.ok('project.get', { project: 'second', include: 'separate_approver' })
     t.match(saved, { separate_approver: true })
-    // Another person changes the same field, and later a save replaces the change knowingly.
+    // Another person changes the same field. The second save replaces that change deliberately.
     const conflict = page.getByText('Somebody else has changed this')
     await page.getByLabel('Description').fill('Mine')
     await s.ok('project.update', { project: 'second', description: 'Theirs' })

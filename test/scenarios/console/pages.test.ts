@@ -1,7 +1,7 @@
 /**
  * Every page of the console, with records of each kind: wide and light, narrow and dark. axe finds
- * nothing, the page does not scroll sideways, no error is logged, and the layout is the recorded
- * one. Skipped without Chromium.
+ * nothing, the page does not scroll sideways, no error is logged, and the layout matches the
+ * recorded layout. Skipped without Chromium.
  *
  * PICTURES=accept records the layouts. PICTURES=docs takes the pictures of docs/console/pages/
  * again. BATON_SCREENSHOT names a folder that receives every page in three widths and both themes.
@@ -29,8 +29,8 @@ const views = [
   { name: 'dark', dark: true, width: 390, height: 844 },
 ]
 /**
- * Takes a picture of the visible part of a page, as PNG. It is compressed little and without
- * filters, which takes less processor time here and in the browser.
+ * Takes a picture of the visible part of a page, as PNG. The weak compression without filters saves
+ * processor time here and in the browser.
  */
 async function pictureOf(cdp: CDPSession): Promise<Buffer> {
   const options = { format: 'png', optimizeForSpeed: true } as const

@@ -119,7 +119,8 @@ await inBrowser(t, async (browser) => {
       page.evaluate(`document.querySelector('.virtual').scrollTop = ${to}`)
     await scroll('1e6')
     await line(page, 'Scroll 0.').waitFor()
-    // A long step renders the visible lines only. The lines around them follow when it has ended.
+    // During a long scroll step, only the visible lines are rendered. The adjacent lines are
+    // rendered after the step.
     await untilTrue(
       page,
       `(() => {
@@ -302,6 +303,23 @@ await inBrowser(t, async (browser) => {
     t.strictSame(unexpected(dark.faults), [])
     await s.ok('run.cancel', { id: run['id'] })
     await dark.context.close()
+  })
+
+  t.test('the values of a chart are a live table while it is open', async (t) => {
+    const page = await mouse.open('/p/default')
+    const chart = page.locator('.chart').first()
+    await chart.locator('canvas').waitFor()
+    t.equal(await chart.locator('tr').count(), 0, 'a closed table has no elements')
+    await chart.getByText('Show as a table').click()
+    await chart.getByRole('columnheader', { name: 'Started' }).waitFor()
+    const started = `[...document.querySelectorAll('.chart td:nth-child(2)')]
+      .reduce((sum, cell) => sum + Number(cell.textContent.replace(/\\D/g, '')), 0)`
+    const before = Number(await page.evaluate(started))
+    t.ok(before > 0)
+    await start('One more', sleeping('0s'))
+    await untilTrue(page, `${started} > ${before}`)
+    t.strictSame(await faultsOf(page), [])
+    await page.close()
   })
 
   t.test('no page has a fault of its own', async (t) => {

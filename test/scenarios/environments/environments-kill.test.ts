@@ -30,7 +30,7 @@ const it = await processes({
   BATON_SHARDS: '2',
   BATON_GATEWAY_URL: String(url[0]),
   BATON_UNSAFE_LOCAL: 'on',
-  // Restarting processes takes long while other tests run.
+  // Processes restart slowly while other tests run.
   BATON_ENVIRONMENT_WAKE: '2m',
 })
 t.teardown(() => it.stop())
@@ -43,7 +43,11 @@ const [, other, ...hosts] = await Promise.all([
 ])
 const at = client({ url, key: it.key, project: 'default', tries: 30 })
 
-/** @param every milliseconds between two looks. */
+/**
+ * Polls with `look` until the value satisfies `holds`, and returns the value.
+ * @param every milliseconds between two polls.
+ * @throws {Error} after two minutes.
+ */
 async function until<T>(
   look: () => Promise<T>,
   holds: (seen: T) => boolean,

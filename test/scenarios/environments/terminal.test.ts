@@ -58,7 +58,7 @@ class Program implements WorkerTerminal {
 }
 
 let count = 0
-/** A worker of the second gateway that has attached an environment. */
+/** Connects a worker to the second gateway and attaches an environment for the worker. */
 async function attached(t: Test, capabilities: readonly string[] = ['terminal']) {
   const instance = `worker-${++count}`
   const programs: Program[] = []

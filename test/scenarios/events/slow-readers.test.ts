@@ -39,7 +39,7 @@ async function opened(name: RowName, input: Record<string, unknown>, cursor?: st
   response.on('end', () => {
     ended = true
   })
-  /** Reads the complete lines at once, because the text of a whole stream is long. */
+  /** Parses complete lines as they arrive, because a whole stream is too long to buffer. */
   const received = (piece: Buffer): void => {
     bytes += piece.length
     const text = piece.toString('latin1')
@@ -58,7 +58,7 @@ async function opened(name: RowName, input: Record<string, unknown>, cursor?: st
     get bytes() {
       return bytes
     },
-    /** The last 500 characters. */
+    /** The last 500 characters that were received. */
     get tail() {
       return tail
     },

@@ -85,10 +85,10 @@ const steps: readonly Step[] = [
   },
 ]
 
-/** The words of a command. Quoted words may contain spaces. */
+/** Splits a command into words. Quoted words may contain spaces. */
 const wordsOf = (command: string): string[] =>
   [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
-/** The beginning and the end of a long record. */
+/** Returns the first 12 and the last 2 lines of a long JSON object, and other texts unchanged. */
 function shortened(text: string): string {
   const lines = text.split('\n')
   return lines[0] === '{' && lines.length > 16

@@ -67,7 +67,7 @@ const healthy = (port: number): Promise<boolean> =>
     () => false,
   )
 const ready = (port: number) => until(() => healthy(port), Boolean)
-/** Process ids of the Baton server that uses a data folder, and of its NATS server. */
+/** Returns the process ids of the Baton server that uses a data folder, and of its NATS server. */
 const owners = (data: string): { owner: number; server: number } => {
   const { owner, server } = JSON.parse(readFileSync(join(data, 'nats', 'owner.json'), 'utf8')) as {
     owner: { pid: number }
@@ -107,7 +107,7 @@ t.test('an invalid start is reported in one sentence', async (t) => {
   t.match(wrong.output(), /BATON_REPLICAS is "2": it must be 1, 3 or 5/)
 })
 
-/** The server of the next two tests. */
+/** The data folder of the server that the next two tests share. */
 const data = join(folder, 'first')
 const port = await freePort()
 let first: Started

@@ -25,7 +25,7 @@ interface Answered {
   }[]
   readonly runs: Readonly<Record<string, { readonly record: Run; readonly events: object }>>
 }
-/** The answer to a repeated start of a run that has ended. */
+/** Returns the answer to a repeated start of a run that has ended. */
 const conflict = (run_id: string): object => ({
   error: { code: 'idempotency_key_conflict', details: { run_id, status: 'completed' } },
 })

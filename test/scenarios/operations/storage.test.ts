@@ -131,7 +131,7 @@ async function onSmallDisk() {
     fill,
     free: () => rmSync(join(disk, 'others')),
     left: () => statfsSync(disk).bavail * statfsSync(disk).bsize,
-    /** The acknowledged runs that cannot be read, each with the response. */
+    /** Returns the runs that cannot be read, each with the response. */
     lost: async (ids: readonly string[]): Promise<string[]> => {
       const lost: string[] = []
       for (const id of ids) {
@@ -142,7 +142,7 @@ async function onSmallDisk() {
     },
   }
 }
-/** Process ids of the NATS servers whose configuration is stored on the given disk. */
+/** Returns the process ids of the NATS servers whose configuration is stored on the given disk. */
 function serversOf(disk: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -201,8 +201,8 @@ t.test('the service stops writes before its own load fills the disk', { skip }, 
   let warned = ''
   const client = async () => {
     while (!refusal) {
-      // The load is so slow that it cannot fill the disk between two measurements of disk usage.
-      // This includes the data that the server writes in the seconds after an entry.
+      // The load is so slow that it cannot fill the disk between two measurements of disk usage,
+      // even with the data that the server writes in the seconds after an entry.
       const answer = await it.write(12_000)
       if (isRun(answer)) ids.push(String(answer.body['id']))
       else refusal = answer

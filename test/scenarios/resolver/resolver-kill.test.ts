@@ -73,7 +73,7 @@ const invoke = (name: string, more: object = {}, port = front) =>
     { agent_ref: { name }, session: { mode: 'new' }, ...text('Go'), ...more },
     port,
   )
-/** The answer of the agent in a run of one step, or the error type of the step. */
+/** Starts a run of one step, and returns the answer of the agent or the error type of the step. */
 async function saidIn(agent_id: string): Promise<string> {
   const step = { id: 'ask', kind: 'agent', config: { agent_id, instructions: 'Go' } }
   const { id } = await ok('run.start', { spec: { steps: [step] } })

@@ -20,8 +20,8 @@ const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(do
 const SLOW = 'script:\n  - delay: 60s\n    say: At last.\n'
 
 /**
- * Calls a gateway that may be unavailable for a while. A failed request or a server error is
- * retried every 50 ms, about 400 times.
+ * Returns a function that calls a gateway, which may be unavailable for a while. A failed request
+ * or a server error is retried every 50 ms, about 400 times.
  */
 const callerOf =
   (it: Processes, port: number) =>

@@ -38,7 +38,7 @@ async function speak(model: TestWorker, pieces: readonly Open[]): Promise<Found>
     })
   return job
 }
-/** The parts of a folded transcript that are compared, with turns ordered by id. */
+/** Returns the parts of a folded transcript that are compared, with turns ordered by id. */
 const kept = (transcript: Transcript): object => ({
   rows: transcript.messages(),
   turns: [...transcript.turns.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),

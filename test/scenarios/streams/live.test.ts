@@ -17,8 +17,8 @@ t.teardown(() => s.stop())
 const credential = { url: s.url, headers: { authorization: `Bearer ${s.key}` }, identity: '' }
 
 /**
- * Ports whose connections the test can break, and whose timers run 10 times as fast, or 100 times
- * as fast for delays of 10 s or more.
+ * Returns ports whose connections the test can break. Their timers run 10 times as fast, or 100
+ * times as fast for delays of 10 s or more.
  */
 function fragile() {
   const open = new Set<AbortController>()
@@ -60,7 +60,7 @@ interface Seen {
   readonly statuses: LiveStatus[]
   stop(): void
 }
-/** A tab whose port can stop without a closing message, as when its process is killed. */
+/** Returns a tab whose port can stop without a closing message, as if its process were killed. */
 function tabOf(registry: () => Registry, ports: LivePorts) {
   let deaf = false
   const live = new PageLive(

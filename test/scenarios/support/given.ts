@@ -32,7 +32,8 @@ export const instant = (output: Open = { done: true }): Open => ({
   output,
 })
 /**
- * A workflow whose only step fails, even on a retry: the value of its condition is not a boolean.
+ * Returns a workflow whose only step fails, even on a retry: the value of its condition is not a
+ * boolean.
  */
 export const failing = (more: Open = {}): Open => ({
   steps: [{ id: 'odd', kind: 'sleep', config: { duration: '0' }, if: 'meta.run_id' }],
@@ -43,7 +44,7 @@ export async function ended(s: Service, id: unknown): Promise<Found> {
   await s.follow('run.events', { id }, () => false)
   return s.ok('run.get', { id })
 }
-/** The types of the first 200 events of a run's timeline. */
+/** Returns the types of the first 200 events of a run's timeline. */
 export const timelineOf = async (s: Service, id: unknown): Promise<string[]> =>
   listOf(await s.ok('run.events', { id, limit: 200 })).map((event) => String(event['event_type']))
 

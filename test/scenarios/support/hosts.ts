@@ -78,7 +78,7 @@ export async function startOwner(access: Access, log: Log = silentLog) {
 }
 
 /**
- * The gateway's ports over a bus.
+ * Returns the gateway's ports over a bus.
  * @param shards number of shards of the installation.
  */
 export function worldOn(bus: Bus, node: string, clock: Clock, shards = 2): World {

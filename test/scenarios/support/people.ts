@@ -35,5 +35,5 @@ export const people = (s: Service, ...names: string[]): Promise<Person[]> =>
   Promise.all(names.map((name) => person(s, name)))
 /** Creates an editor, who may post in channels. */
 export const editor = (s: Service, name: string): Promise<Person> => person(s, name, 'role_editor')
-/** The options of a call with the principal's key. */
+/** Returns the options of a call with the principal's key. */
 export const as = ({ key }: Pick<Person, 'key'>): { key: string } => ({ key })

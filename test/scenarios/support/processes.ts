@@ -102,8 +102,8 @@ export async function processes(settings: Record<string, string>): Promise<Proce
 type Answer = { readonly status: number; readonly body: Record<string, never> }
 /**
  * Returns a function that repeats a request to a gateway until the answer is not a server error.
- * The request fails after the time of `until`.
- * @param base what the paths begin with.
+ * The request fails after the time limit of `until`.
+ * @param base prefix of all paths.
  */
 export const persistent =
   ({ key }: Pick<Processes, 'key'>, port: number, base = '/v1') =>

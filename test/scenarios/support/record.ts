@@ -326,7 +326,7 @@ export async function everything(
         ...(/^(principal|user)\.list$/.test(name) && { include_disabled: true }),
       })
       const { status, text } = await s.raw(method, path, body === undefined ? {} : { body })
-      // An overview ends with the current minute. Minutes without runs are left out.
+      // An overview ends with the current minute. Its times, and minutes without runs, are removed.
       const lasting = text
         .replace(/"(generated_at|period_start)":"[^"]*"/g, '')
         .replace(/,?\{"at":"[^"]*","started":0,"completed":0,"failed":0,"cancelled":0\}/g, '')

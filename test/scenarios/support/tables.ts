@@ -32,7 +32,7 @@ export const insertAll = async (
   rows: readonly object[],
 ): Promise<Found[]> => listOf(await s.ok('row.bulk', { id, rows }))
 export const dataOf = (row: object | undefined): Open => (row as { data: Open }).data
-/** The identities of rows, in order. */
+/** Returns the values of the identity column `number` of a page's rows, in order. */
 export const numbersOf = (page: object): string[] =>
   listOf(page).map((row) => String(dataOf(row)['number']))
 export const tableStep = (verb: string, parameters: Open): Open => ({

@@ -35,7 +35,7 @@ export const modelOf = (
   })
 
 let answers = 0
-/** The result of a completed generation, as a worker reports it. */
+/** Returns the result of a completed generation, as a worker reports it. */
 export const answer = (content: readonly Open[], more: Open = {}): Open => ({
   result: {
     llm_response: {
@@ -60,7 +60,7 @@ export async function says(
   await worker.report(job, { status: 'completed', ...answer(content, more) })
   return job
 }
-/** The messages of a generation request, as `role: text`. */
+/** Returns the messages of a generation request, as `role: text`. */
 export const shown = (job: Found): string[] =>
   (
     job['spec'] as unknown as { request: { messages: { role: string; content: Open[] }[] } }
@@ -91,7 +91,7 @@ export const turnIn = (s: Service, ack: Found, ...statuses: string[]): Promise<F
     () => s.ok('session.turn', placeOf(ack)),
     (turn) => statuses.includes(String(turn['status'])),
   )
-/** The first 200 messages of a session, as `role: text`. */
+/** Returns the first 200 messages of a session, as `role: text`. */
 export async function said(
   s: Service,
   ack: Found,

@@ -1,9 +1,9 @@
 /**
- * Calls every read operation with every id that fits its path. A path parameter takes the ids of
- * the items in the list that precedes it in the path, or their names if they have no ids. If that
- * list was not read, the parameter takes the values of the field with its name in earlier
- * responses. Required query parameters take their values from such fields, too. New operations are
- * therefore covered automatically.
+ * Calls every read operation with every id that fits its path. The values of a path parameter are
+ * the ids of the items in the list that precedes the parameter in the path, or the names of items
+ * without ids. If that list was not read, the values come from the fields with the parameter's name
+ * in earlier responses, like those of required query parameters. New operations are therefore
+ * covered automatically.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { type Row, routeOf } from '../../../protocol/contract.ts'
@@ -37,7 +37,7 @@ interface Schema {
   readonly required?: readonly string[]
 }
 /**
- * Query parameters that make an operation return as much as possible.
+ * Returns query parameters that make an operation return as much as possible.
  * @param search the value of search parameters.
  */
 function widest({ properties = {} }: Schema, search: string): Input {

@@ -15,7 +15,7 @@ const loopOn = (event_type: string, condition: string): Promise<Found> =>
     steps: [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }],
     output: { event: '${{ event }}' },
   }) as Promise<Found>
-/** The results of a loop's runs, oldest first, once `count` runs have completed. */
+/** Returns the results of a loop's runs, oldest first, once `count` runs have completed. */
 async function resultsOf(loop: Found, count: number): Promise<Found[]> {
   const page = await until(
     () => s.ok('run.list', { loop_id: loop['id'], limit: 200 }),

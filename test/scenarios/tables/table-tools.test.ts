@@ -24,7 +24,7 @@ type Open = Record<string, unknown>
 const agentWith = (script: string, groups: readonly string[]) => agentWithTables(s, script, groups)
 const ranWith = async (steps: readonly Open[], more: Open = {}): Promise<Found> =>
   ended(s, (await s.ok('run.start', { spec: { steps, ...more } }))['id'])
-/** The results of the tool calls of a turn, as texts. */
+/** Returns the results of the tool calls of a turn, as texts. */
 const resultsOf = async (ack: Found): Promise<string[]> =>
   listOf(await s.ok('session.turn_messages', { turn_id: placeOf(ack).turn_id }))
     .flatMap(({ content }) => content as unknown as Open[])

@@ -11,7 +11,7 @@ const s = await service()
 t.teardown(() => s.stop())
 let count = 0
 
-/** A worker that has attached an environment, and a person who has opened a terminal there. */
+/** Connects a worker, attaches an environment for it, and opens a terminal there as a person. */
 async function opened(t: Pick<Test, 'teardown'>) {
   const instance = `box-${++count}`
   const worker = await s.worker({ worker_instance_id: instance, capabilities: ['terminal'] })

@@ -31,9 +31,9 @@ export async function checkAll(sim: Simulation): Promise<void> {
 }
 
 /**
- * Checks that every acknowledged command is in the journal with the returned reply, unless it had
- * nothing to change. Repeats must receive the same reply. If a reply is recomputed, a later record
- * is also accepted.
+ * Checks that every acknowledged command is in the journal with the returned reply, unless the
+ * command had nothing to change. Repeats must receive the same reply. If a reply is recomputed, a
+ * later record is also accepted.
  */
 function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
   const key = actorKey(command)
@@ -69,8 +69,8 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
               place.cursor >= cursor && then <= at ? [record] : [],
             )
           : [text(reply)]
-      // An attempt that found nothing to cancel appended no entry. Its answer may arrive after that
-      // of a later attempt that appended one.
+      // An attempt that found nothing to cancel appended no entry. Its answer may arrive after the
+      // answer to a later attempt that appended an entry.
       const idle = command.name.startsWith('session.cancel') && from < stored.at
       if (!said.includes(text(outcome.reply)) && !idle)
         say(`was answered ${text(outcome.reply)}, but the journal says ${said.join(' or ')}`)
@@ -160,7 +160,8 @@ function checkReads(sim: Simulation): void {
   }
 }
 /**
- * The number of an actor's entries, up to the last entry that was acknowledged before a read began.
+ * Returns the number of an actor's entries up to the last entry that was acknowledged before a read
+ * began.
  */
 function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): number {
   let least = 0
@@ -243,8 +244,8 @@ function checkLedgers(sim: Simulation): void {
 }
 
 /**
- * The query to the owner of an actor, and the answer that follows from the actor's state in the
- * journal; undefined for kinds that are not queried.
+ * Returns the query to the owner of an actor, and the answer that follows from the actor's state in
+ * the journal; undefined for kinds that are not queried.
  */
 function question(
   sim: Simulation,

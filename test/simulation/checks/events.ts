@@ -1,9 +1,9 @@
 /**
  * Invariants of source events, in journal order. An event resumes exactly the matching waits that
  * the matcher stores when the event is published. It fires exactly the matching triggers that are
- * stored then. Beyond a limit, it only reports them. Events with the same deduplication key are
- * published only once. No wait is shown as open before the matcher stores it. At rest, no matched
- * wait remains.
+ * stored then. Triggers beyond a limit do not fire, but the event lists them. Events with the same
+ * deduplication key are published only once. No wait is shown as open before the matcher stores it.
+ * At rest, no matched wait remains.
  */
 
 import type { SourcesState } from '../../../actors/events/state.ts'
@@ -27,7 +27,7 @@ function isFor(wait: Awaited | Watch, event: Parameters<typeof fits>[1]): boolea
     throw error
   }
 }
-/** Ids of a run's waits for source events, open or not. */
+/** Returns the ids of a run's waits for source events, open or not. */
 const waitsOf = (state: RunState): string[] =>
   terminal.has(state.record.status)
     ? []
@@ -106,7 +106,7 @@ export class EventRules {
       }
     }
   }
-  /** The reason why the waits of a run are not at rest; undefined if they are at rest. */
+  /** Returns why the waits of a run are not at rest; undefined if they are at rest. */
   unsettledRun({ address, state }: Past): string | undefined {
     const missed = waitsOf(state as RunState).find((id) => this.#fitted.has(id))
     return missed === undefined
@@ -114,7 +114,7 @@ export class EventRules {
       : `run ${address.id} still has ${missed}, which an event was for`
   }
   /**
-   * The reason why the matcher of a project is not at rest; undefined if it stores exactly the
+   * Returns why the matcher of a project is not at rest; undefined if it stores exactly the
    * existing waits.
    */
   unsettled({ address, state }: Past): string | undefined {

@@ -50,7 +50,7 @@ export class InteractionRules {
 }
 
 /**
- * The reason why an interaction is not at rest; undefined if it is at rest.
+ * Returns why an interaction is not at rest; undefined if it is at rest.
  * @param until Unix milliseconds. Everything that is due before this time must have happened.
  */
 export function unsettledInteraction(

@@ -138,8 +138,8 @@ export class LoopRules {
   }
 
   /**
-   * Describes a firing that is not settled although its loop has always been active; undefined if
-   * there is none.
+   * Returns the description of a firing that is not settled although its loop has always been
+   * active; undefined if there is no such firing.
    */
   unfired(): string | undefined {
     const missed = [...this.#wanted].find(
@@ -155,10 +155,10 @@ export class LoopRules {
     )
   }
   /**
-   * The reason why a loop is not at rest; undefined if it is at rest. A loop that was never created
-   * is at rest. Otherwise, the loop must be deleted, and its project must have recorded the
-   * deletion. The loop must store exactly those of its runs that have not ended. None of these runs
-   * may be displaced or waiting to start.
+   * Returns why a loop is not at rest; undefined if it is at rest. A loop that was never created is
+   * at rest. Otherwise, the loop must be deleted, and its project must have recorded the deletion.
+   * The loop must store exactly those of its runs that have not ended. None of these runs may be
+   * displaced or waiting to start.
    */
   unsettled({ address, state }: Past): string | undefined {
     const { id, project } = address
@@ -185,9 +185,7 @@ export class LoopRules {
       ? undefined
       : `project ${project} knows ${JSON.stringify(told)} of loop ${id}, which told ${standing.version}`
   }
-  /**
-   * The reason why the slots of the organization are not at rest; undefined if they are at rest.
-   */
+  /** Returns why the slots of the organization are not at rest; undefined if they are at rest. */
   unsettledPlaces({ state }: Past): string | undefined {
     const { given, line } = state as {
       given: Record<string, Omit<SlotRequest, 'run_id'>>
@@ -206,8 +204,8 @@ export class LoopRules {
       : undefined
   }
   /**
-   * The reason why the matcher of a project is not at rest: it still stores triggers although all
-   * loops are deleted. Undefined if it stores none.
+   * Returns why the matcher of a project is not at rest, namely that it still stores triggers
+   * although all loops are deleted; undefined if it stores no triggers.
    */
   unsettledMatcher({ address, state }: Past): string | undefined {
     const [watched] = Object.entries((state as SourcesState).loops).filter(

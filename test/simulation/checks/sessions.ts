@@ -139,7 +139,7 @@ export class SessionRules {
   }
 
   /**
-   * The reason why a session is not at rest. Undefined if it has counted its frames and rows
+   * Returns why a session is not at rest; undefined if it has counted its frames and rows
    * correctly, and is waiting only for answers from people.
    */
   unsettled({ address: { id, project }, state }: Past): string | undefined {

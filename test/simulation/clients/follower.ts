@@ -24,7 +24,7 @@ export class Follower {
     this.run = run
     this.kind = kind
   }
-  /** Starts following, through a random machine that is up. Tries again later if there is none. */
+  /** Starts following, through a random machine that is up. Tries again later if none is up. */
   begin(): void {
     const machine = this.#sim.dice.pick(this.#sim.up())
     if (!machine) return void this.#sim.timeline.after(200, () => this.begin())

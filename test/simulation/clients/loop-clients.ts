@@ -95,7 +95,7 @@ export class LoopClients {
     else
       this.#send(address, 'loop.update', { status: 'active', organization: this.#sim.organization })
   }
-  /** A workflow step that starts a run of a loop; undefined if there are no loops. */
+  /** Returns a workflow step that starts a run of a loop; undefined if there are no loops. */
   step(id: string): Step | undefined {
     const loop = this.#dice.pick(this.#loops)
     return loop && { id, kind: 'loop', config: { loop_id: loop.address.id } }

@@ -14,7 +14,7 @@ const tools: readonly GrantedTool[] = [
 ]
 const ASK = 'sim_ask_person'
 
-/** The definition of a turn, sometimes with a short timeout, sometimes with early compaction. */
+/** Returns the definition of a turn, sometimes with a short timeout or with early compaction. */
 export const definitionOf = (dice: Dice): TurnDefinition => ({
   agent_id: 'agt_1',
   agent_name: 'Bot',

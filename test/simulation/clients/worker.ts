@@ -71,8 +71,8 @@ export class Worker {
   }
 
   /**
-   * Connects through a machine that is up. After a failure, it tries again, possibly through a
-   * different one.
+   * Connects through a machine that is up. After a failure, tries again, possibly through a
+   * different machine.
    */
   connect(): void {
     if (!this.alive) return

@@ -11,21 +11,21 @@ export class Dice {
   constructor(seed: number) {
     this.#state = seed >>> 0
   }
-  /** A 32-bit unsigned integer. */
+  /** Returns a 32-bit unsigned integer. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let x = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
     x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x
     return (x ^ (x >>> 14)) >>> 0
   }
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   unit(): number {
     return this.next() / 0x1_0000_0000
   }
   between(low: number, high: number): number {
     return low + this.unit() * (high - low)
   }
-  /** An integer in [0, n). */
+  /** Returns an integer in [0, n). */
   below(n: number): number {
     return Math.floor(this.unit() * n)
   }
@@ -40,5 +40,5 @@ export class Dice {
   }
 }
 
-/** A separate stream for one purpose, independent of all other streams of the seed. */
+/** Returns a stream for one purpose, independent of all other streams of the seed. */
 export const fork = (seed: number, use: string): Dice => new Dice(hashOf(`${seed}/${use}`))

@@ -5,7 +5,7 @@ import type { Plant } from '../simulation.ts'
 import { type Arm, deciding } from './planted.ts'
 
 type SessionArm = Arm<SessionState, { readonly job_id: string }>
-/** A fault that replaces one command of sessions. */
+/** Returns a fault that replaces the handling of one command of sessions. */
 const planted = (
   name: string,
   seed: number,

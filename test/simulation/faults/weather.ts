@@ -27,6 +27,7 @@ const faultKinds = [
   'socket',
 ] as const
 /**
+ * A kind of fault.
  * - kill: processes die during any external call or stop gracefully, and are started again.
  * - pause: processes are suspended for up to 6 s, which is longer than a lease.
  * - cut: machines lose their connection to the servers and to each other.
@@ -67,13 +68,13 @@ export class Weather {
   strikes(kind: FaultKind, chance: number): boolean {
     return !this.calm && this.kinds.has(kind) && this.dice(kind).chance(chance)
   }
-  /** Milliseconds that a message takes between machines, or between a machine and the servers. */
+  /** Returns the travel time of a message to another machine or to the servers, in milliseconds. */
   travel(): number {
     const dice = this.#usual
     const usual = dice.chance(0.05) ? dice.between(3, 25) : dice.between(0.1, 1.5)
     return this.strikes('delay', 0.03) ? usual + this.dice('delay').between(50, 900) : usual
   }
-  /** Milliseconds until an append is on disk. */
+  /** Returns the number of milliseconds until an append is on disk. */
   sync(): number {
     return this.strikes('disk', 0.1)
       ? this.dice('disk').between(100, 2500)

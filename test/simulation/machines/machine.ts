@@ -44,7 +44,7 @@ export class Machine {
    */
   readonly apart: boolean
   /**
-   * The number of external calls until the machine dies. The last one may or may not take effect.
+   * The number of external calls until the machine dies. The last call may or may not take effect.
    */
   fuse = Number.POSITIVE_INFINITY
   /** The simulated time at which the machine's latest call arrives at the servers. */

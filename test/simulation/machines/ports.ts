@@ -48,7 +48,7 @@ function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<
   })
 }
 
-/** The content of an envelope, for a trace. */
+/** Returns a description of an envelope's content, for a trace. */
 function stored({ name, sim: { journal } }: Machine, sequence: number): string {
   const message = journal.messages[sequence - 1]
   if (!message) return `${sequence} is missing`
@@ -136,7 +136,10 @@ export function journalPort(machine: Machine): Journal {
 export function statePort(machine: Machine): Snapshots {
   const { weather, state, timeline } = machine.sim
   let idle = 0
-  /** The stream performs one operation at a time, so a slow one delays later ones. */
+  /**
+   * Returns the delay and the fault of the next operation. The stream performs one operation at a
+   * time, so a slow operation delays later ones.
+   */
   const way = (): Way => {
     idle = Math.max(idle, timeline.now)
     if (!weather.strikes('state', 0.08)) return { slow: idle - timeline.now }

@@ -10,7 +10,7 @@ interface Happening {
 }
 const before = (a: Happening, b: Happening): boolean =>
   a.at < b.at || (a.at === b.at && a.order < b.order)
-/** The number of immediates that are queued at once. Node.js drains microtasks between them. */
+/** Number of immediates that are queued together. Node.js drains microtasks between them. */
 const STRIDE = 64
 
 export class Timeline {

@@ -51,7 +51,7 @@ function namesInFile(file: string, text: string): Name[] {
   return names
 }
 
-/** The kind of the texts that a function receives; undefined if they are not names. */
+/** Returns the kind of the texts that a function receives; undefined if they are not names. */
 function kindOf(callee: ts.Expression): 'log' | 'metric' | undefined {
   if (ts.isIdentifier(callee)) return METRIC.test(callee.text) ? 'metric' : undefined
   if (!ts.isPropertyAccessExpression(callee) || !LEVEL.test(callee.name.text)) return undefined
@@ -64,7 +64,7 @@ const METRIC = /^(counter|gauge|histogram)$/
 
 type NameNode = ts.Identifier | ts.PrivateIdentifier | ts.StringLiteral
 
-/** The names that a node declares, without those of its children. */
+/** Returns the names that a node declares, without those of its children. */
 function declaredBy(node: ts.Node): NameNode[] {
   if (ts.isVariableDeclaration(node)) {
     const statement = node.parent.parent
@@ -97,8 +97,8 @@ function namesOf(name: ts.BindingName | ts.PropertyName): NameNode[] {
 }
 
 /**
- * The literal texts of an expression: a string, the parts of a template, or those of both
- * alternatives of a conditional.
+ * Returns the literal texts of an expression: a string, the parts of a template, or the texts of
+ * both branches of a conditional expression.
  */
 function textsOf(node: ts.Expression): string[] {
   if (ts.isStringLiteralLike(node)) return [node.text]

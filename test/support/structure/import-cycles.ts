@@ -16,7 +16,7 @@ import type { Sources } from './sources.ts'
 const uptoLastImport = (text: string): string =>
   /^[\s\S]*^(?:import\b.*|.*\bfrom *['"].*)$/m.exec(text)?.[0] ?? ''
 
-/** The modules that a file imports or re-exports values from, as paths relative to the root. */
+/** Returns the modules from which a file imports or re-exports values, relative to the root. */
 function valueImports(path: string, text: string): string[] {
   const file = ts.createSourceFile(path, uptoLastImport(text), ts.ScriptTarget.Latest)
   return file.statements.flatMap((statement) => {
@@ -82,7 +82,7 @@ export function importCyclesOf(sources: Sources): ImportCycle[] {
     .filter(({ edges }) => edges.length > 0)
 }
 
-/** The strongly connected components, by Tarjan's algorithm. */
+/** Returns the strongly connected components, by Tarjan's algorithm. */
 function componentsOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   const components: string[][] = []
   const index = new Map<string, number>()

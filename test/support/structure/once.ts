@@ -48,11 +48,11 @@ export function hashOf(folder: string): string {
 
 /**
  * Runs a check, unless it passed with the same files.
- * @param name of the check, unique in the project
- * @param check returns what it found; empty for a pass
- * @param files returns the hash of the files on which the check depends
- * @param folder where passes are recorded
- * @returns what the check found; empty for a pass
+ * @param name unique in the project.
+ * @param check returns its findings as text; an empty text means a pass.
+ * @param files returns the hash of the files on which the check depends.
+ * @param folder contains the recorded passes.
+ * @returns the findings of the check; empty for a pass.
  */
 export async function once(
   name: string,

@@ -45,7 +45,7 @@ export function retiredTermsIn(text: string): RetiredTerm[] {
 export const retiredTerms = (): RetiredTerm[] =>
   retiredTermsIn(readFileSync(join(root, 'docs/glossary.md'), 'utf8'))
 
-/** The words of a name or text in lower case: `readChunkOf` has the words read, chunk and of. */
+/** Splits a name or text into lower-case words: `readChunkOf` becomes read, chunk and of. */
 const wordsOf = (text: string): string[] =>
   text
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
@@ -53,9 +53,9 @@ const wordsOf = (text: string): string[] =>
     .split(/[^a-z0-9]+/)
     .filter(Boolean)
 
-/** The words of a text with a space before and after each, to search for words of another text. */
+/** Joins the words of a text with single spaces around them, so that whole words can be found. */
 const spaced = (text: string): string => ` ${wordsOf(text).join(' ')} `
-/** The terms in their spaced form, without extensions. */
+/** Returns the terms in their spaced form, without extensions. */
 const spacedTerms = (terms: readonly RetiredTerm[]): string[] =>
   terms.map(({ term }) => spaced(term.replace(/\..*/, '')))
 
@@ -71,14 +71,14 @@ const isAllowed = ({ text, file }: Name, { allowed }: RetiredTerm): boolean =>
     one.includes('/') ? file === one || (one.endsWith('/') && file.startsWith(one)) : text === one,
   )
 
-/** The files that contain a retired term anywhere. Only these need to be parsed. */
+/** Returns the files that contain a retired term anywhere. Only these need to be parsed. */
 export function mentioning(sources: Sources, terms: readonly RetiredTerm[]): Sources {
   const words = terms.map(({ term }) => wordsOf(term.replace(/\..*/, '')).join('[^a-z0-9]*'))
   const any = new RegExp(words.join('|'), 'i')
   return new Map([...sources].filter(([file, text]) => any.test(file) || any.test(text)))
 }
 
-/** Names that contain a retired term, each with its place and the term to use instead. */
+/** Describes the names that contain a retired term, each with its place and the replacement. */
 export function retiredNames(names: readonly Name[], terms: readonly RetiredTerm[]): string[] {
   const searched = spacedTerms(terms)
   return names.flatMap((name) => {

@@ -35,7 +35,7 @@ export const rowListsIn = (sources: Sources, isRow: (name: string) => boolean): 
       return lists
     })
 
-/** The texts of an array, or the names of an object's properties with constant values. */
+/** Returns the texts of an array, or the names of an object's properties with constant values. */
 function namesIn(node: ts.Node): string[] {
   if (ts.isArrayLiteralExpression(node))
     return node.elements.filter(ts.isStringLiteralLike).map(({ text }) => text)

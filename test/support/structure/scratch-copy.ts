@@ -94,7 +94,7 @@ const covers = (place: string, file: string): boolean => {
 export const unnamedFiles = (edits: readonly Edit[], places: readonly string[]): string[] =>
   edits.map(({ file }) => file).filter((file) => !places.some((place) => covers(place, file)))
 
-/** The number of edited lines in files outside of the addition's own folders. */
+/** Returns the number of edited lines in files outside of the addition's own folders. */
 export const linesOutside = (edits: readonly Edit[], places: readonly string[]): number =>
   edits
     .filter(({ file }) => !places.some((place) => isOwn(place) && covers(place, file)))

@@ -114,7 +114,7 @@ export const run = (id: string, events: readonly RunEvent[], more: Partial<Draft
   events,
   ...more,
 })
-/** The initial record of a run. `seconds`: its time of creation, in seconds after T0. */
+/** Returns the initial record of a run. `seconds`: its time of creation, in seconds after T0. */
 export const born = (
   id: string,
   seconds: number,
@@ -140,7 +140,7 @@ export const started = (
     at: seconds,
     ...more,
   })
-/** An entry that changes a run's status. */
+/** Returns an entry that changes a run's status. */
 export const moved = (
   id: string,
   status: WorkflowRun['status'],
@@ -309,6 +309,6 @@ export function viewOf(...drafts: readonly Draft[]): View {
   view.apply(journal.messages)
   return view
 }
-/** Ids of the runs that a list returns. */
+/** Returns the ids of the runs in a list. */
 export const runIds = (view: View, input: object, project?: string): unknown[] =>
   each(ask(view, 'run.list', { ...input }, project), 'id')

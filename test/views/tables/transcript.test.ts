@@ -35,7 +35,7 @@ const entry = (events: readonly SessionEvent[]): Draft => ({
   events,
 })
 
-/** A session with `count` messages of `length` characters each. */
+/** Returns a function that queries a session of `count` messages of `length` characters each. */
 function session(count: number, length: number): (question: object) => TranscriptPage {
   const journal = new Journal()
   const view = View.open(':memory:')

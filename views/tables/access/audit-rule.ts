@@ -19,7 +19,7 @@ export interface Rule {
   readonly action: AuditEntry['action']
   /**
    * Returns the audited facts of an event; undefined for an event that is not audited. By default,
-   * the changed record is the one with the event's `id` or, without an `id`, the actor itself.
+   * the changed record is the record with the event's `id` or, without an `id`, the actor itself.
    */
   readonly read: (event: Event, entry: Entry) => Reading | undefined
 }

@@ -32,8 +32,8 @@ function auditId(at: number, cursor: number, project: string): string {
 /** Maximum number of cached names. It exceeds the default, because names are short. */
 const MAX_CACHED_NAMES = 65_536
 /**
- * The latest name of each resource, by the resource's id. Events after the resource's creation may
- * lack the name.
+ * Returns the cache of the latest name of each resource, by the resource's id. Events after the
+ * resource's creation may lack the name.
  */
 const keptNames = (store: Store): Kept<string> =>
   store.kept(

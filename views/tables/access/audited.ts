@@ -101,7 +101,7 @@ const named = ({ name }: { readonly name: string }) => ({ name })
 /** Omits the name of a session's artifact, because the session may be private. */
 const ofSession = (artifact: { readonly name: string }, session_id: string | undefined) =>
   session_id === undefined ? named(artifact) : {}
-/** Only the id distinguishes a personal token from a key. */
+/** Returns the type of a credential. Only the id distinguishes a personal token from a key. */
 const key = ({ id }: { readonly id: string }) => (isPersonal({ id }) ? 'personal_token' : 'api_key')
 const given = ({ principal_id, role_id, role_name }: RoleAssignment) => ({
   name: role_name,

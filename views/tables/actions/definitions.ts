@@ -25,8 +25,8 @@ import type { Watch } from '../runs/waiting.ts'
 type Definition = Action | OrganizationAction
 
 /**
- * The ids of definitions by project and name, cached for frequent lookups. The id is an empty
- * string when there is no such definition.
+ * Returns the cache of the ids of definitions by project and name, which are looked up often. The
+ * id is an empty string when there is no such definition.
  */
 const idsByName = (store: Store): Kept<string> =>
   store.kept(
@@ -106,7 +106,7 @@ export const actionList = <T extends Definition>(
   project: number,
   input: Paging,
 ): Page<T> => newest(store, 'actions', project, [], input)
-/** Returns an action by id or by name, or `not_found` if there is none. */
+/** Returns an action by id or by name, or `not_found` if there is no such action. */
 export function actionGet<T extends Definition>(
   store: Store,
   project: number,

@@ -54,7 +54,7 @@ export function agentHome(store: Store, id: string): { project?: string } {
   )
   return row ? { project: row.project } : {}
 }
-/** Returns an agent of a project, or `not_found` if there is none with this id. */
+/** Returns an agent of a project, or `not_found` if the project has no such agent. */
 export const agentGet = (
   store: Store,
   project: number,

@@ -16,7 +16,7 @@ const textOf = (identity: Identity): string => {
   return `${namespace}\n${blueprint_key}`
 }
 
-/** Destroying an environment also removes its binding. */
+/** The event of a destroyed environment. It also removes the environment's binding. */
 type EnvironmentDestroyed = Extract<EnvironmentEvent, { type: 'environment.destroyed' }>
 /** Stores and deletes bindings according to an entry of an actor that owns resources. */
 export function applyBindings(store: Store, { entry }: Placed): void {

@@ -114,7 +114,7 @@ export function eventList(
 }
 /**
  * Returns, for each deduplication key, the id of the latest event published under the key; null if
- * there was none after `since` (Unix milliseconds).
+ * no such event was published after `since` (Unix milliseconds).
  */
 export function publishedKeys(
   store: Store,

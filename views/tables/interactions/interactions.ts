@@ -85,8 +85,8 @@ const find = (store: Store, project: number, id: string): Interaction | undefine
   recordWith(store, 'interactions', project, id)
 
 /**
- * Returns an interaction of a project, or `not_found` if there is none with this id. The caller
- * must check who may read it.
+ * Returns an interaction of a project, or `not_found` if the project has no such interaction. The
+ * caller must check who may read it.
  */
 export const interactionGet = (
   store: Store,

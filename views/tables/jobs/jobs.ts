@@ -182,12 +182,12 @@ export function applyQueue(store: Store, place: Placed): void {
 }
 
 /**
- * Returns the header of a new job. Views receive it only if the job is unlisted, or only workers or
- * an environment may perform it.
+ * Returns the header of a new job, or an empty object. Views receive headers only of unlisted jobs,
+ * and of jobs that only workers or an environment may perform.
  */
 const headerOf = (event: QueueEvent): Partial<JobHeader> =>
   (event.type === 'job.queued' && (event.header as JobHeader | undefined)) || {}
-/** The fields with which the record of a new job begins. */
+/** Returns the fields with which the record of a new job begins. */
 function begunBy(event: QueueEvent & { readonly id: string }): Partial<KeptJob> {
   const { id } = event
   const { workers_only, environment } = headerOf(event)

@@ -83,7 +83,7 @@ export function loopNamed(store: Store, project: number, name: string): { readon
   return only ? { id: only.id } : {}
 }
 
-/** Returns a loop by id or by unique name, or `not_found` if there is none. */
+/** Returns a loop by id or by unique name, or `not_found` if there is no such loop. */
 export function loopGet(
   store: Store,
   project: number,

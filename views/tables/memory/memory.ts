@@ -179,7 +179,7 @@ export function memoryEntries(
 }
 
 /**
- * Returns the changes after a position, oldest first. Without a position, all retained changes. The
+ * Returns the changes after a position, oldest first; without a position, all retained changes. The
  * next page begins after `last`. Refuses if changes after the position have expired.
  * @param now Unix milliseconds.
  */

@@ -7,7 +7,7 @@
 export type Durations = number[]
 /** Number of buckets between a duration and its double. */
 const PER_DOUBLING = 4
-/** The last bucket has all durations of more than about 25 years. */
+/** Number of buckets. The last bucket counts all durations of more than about 25 years. */
 const BUCKETS = 160
 
 export const noDurations = (): Durations => new Array<number>(BUCKETS).fill(0)
@@ -16,7 +16,7 @@ export function addDuration(durations: Durations, ms: number): void {
   const bucket = ms <= 1 ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log2(ms) * PER_DOUBLING))
   durations[bucket] = (durations[bucket] ?? 0) + 1
 }
-/** Adds a packed histogram to another one. */
+/** Adds a packed histogram to another histogram. */
 export function addPacked(durations: Durations, text: string): void {
   if (text === '') return
   for (const pair of text.split(' ')) {
@@ -35,7 +35,7 @@ export function unpacked(text: string): Durations {
 }
 /**
  * Returns the duration in milliseconds that a share of the durations does not exceed; undefined if
- * there are none.
+ * the histogram is empty.
  * @param share from 0 to 1.
  */
 export function quantile(durations: Durations, share: number): number | undefined {

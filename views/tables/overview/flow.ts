@@ -123,7 +123,7 @@ class RunFlow implements Buffered {
   add(project: number, at: number, kind: number, took: number): void {
     this.#facts.push(project, at, kind, took)
   }
-  /** Describes the failure that was just added. */
+  /** Adds the description of the failure that was just added as a fact. */
   describe(key: string, count: FailureCount): void {
     this.#failed.push({ index: this.#facts.length - WIDTH, key, count })
   }
@@ -240,7 +240,7 @@ const ends: { readonly [T in RunEvent['type']]?: number } = {
   'run.failed': 2,
   'run.cancelled': 3,
 }
-/** The time in Unix milliseconds at which a run started; undefined if it never started. */
+/** Returns the time in Unix milliseconds at which a run started; undefined if it never started. */
 function startOf(row: RunRow): number | undefined {
   const { started_at, created_at } = row.record
   if (started_at === undefined) return undefined

@@ -37,8 +37,8 @@ interface Planned {
   readonly values: readonly Value[]
 }
 /**
- * Returns the index scans whose rows match the filters, and the conditions of each. Only for
- * filters that `isSearch` does not report.
+ * Returns the index scans whose rows match the filters, and the conditions of each. The filters
+ * must not need a search (`isSearch`).
  */
 function scansOf(project: number, input: RunFilters): (Planned & { readonly index: string })[] {
   const wanted = statusesOf(input)

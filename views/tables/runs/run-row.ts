@@ -167,7 +167,7 @@ function load(store: Store, id: string): RunRow | undefined {
   return { n, project, created_at, spec, last, fed, record, stored: indexed(record) }
 }
 
-/** The cache of runs by id. Applying entries fills it. Queries add nothing to it. */
+/** Returns the cache of runs by id. Applied entries add runs to the cache; queries do not. */
 export const keptRuns = (store: Store): Kept<RunRow> =>
   store.kept(
     'runs',

@@ -172,7 +172,7 @@ export function runDetail(
 
 /**
  * Returns the id of the project's run that was started under an idempotency key; empty if there is
- * none. `stem` is the part of the id that is derived from the key.
+ * no such run. `stem` is the part of the id that is derived from the key.
  */
 export const runOfKey = (store: Store, project: number, stem: string): { id?: string } =>
   store.one<{ id: string }>(

@@ -237,8 +237,8 @@ class Lane {
 }
 
 /**
- * Passes the matching runs to `take`, in order, until it returns false. Returns the position of the
- * last row that was read when the search ended after `most` rows; otherwise undefined.
+ * Passes the matching runs to `take`, in order, until `take` returns false. If the search ends
+ * after `most` rows, returns the position of the last row that was read; otherwise undefined.
  */
 function* find(
   store: Store,

@@ -18,7 +18,7 @@ const known = (run: { readonly id: string; readonly created_at: number }, step: 
   texts: [run.id, `${run.id}:${step}`, step],
   at: run.created_at,
 })
-/** The record of a stored step; undefined if the run has no such step. */
+/** Returns the record of a stored step; undefined if the run has no such step. */
 export function stepOf(
   store: Store,
   run: { readonly n: number; readonly id: string; readonly created_at: number },

@@ -1,7 +1,7 @@
 /**
  * Keeps the frames that wait to be stored, and the newest frames of the feed, in memory. A follower
  * at the end of the feed is therefore answered without reading a table. The frames are divided into
- * two generations. When the younger one is full, the older one is dropped.
+ * two generations. When the younger generation is full, the older generation is dropped.
  */
 import { type Frame, packFrames } from './frames.ts'
 
@@ -23,12 +23,13 @@ function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void
 }
 
 /**
- * Maximum number of frames in a generation. Its last batch may exceed it. A generation covers about
- * ten seconds of a busy project. A reader that falls further behind is answered from the table.
- * That costs several times as much, so the reader falls even further behind.
+ * Maximum number of frames in a generation. The last batch of a generation may exceed this number.
+ * A generation covers about ten seconds of a busy project. A reader that falls further behind is
+ * answered from the table. That costs several times as much, so the reader falls even further
+ * behind.
  */
 const MAX_FRAMES = 16_000
-/** Maximum number of characters in the payloads of a generation. Its last batch may exceed it. */
+/** Maximum number of payload characters in a generation. The last batch may exceed this number. */
 const MAX_CHARACTERS = 16_000_000
 /**
  * Maximum number of frames in a stored row. Frames of one event are never split, so a row may
@@ -113,7 +114,7 @@ export class FeedTail {
 }
 /**
  * Returns at most `limit` frames after a cursor. Frames are in cursor order, so a binary search
- * finds the first one.
+ * finds the first of these frames.
  */
 function beyond(frames: readonly Frame[] | undefined, after: number, limit: number): Frame[] {
   if (!frames) return []

@@ -95,8 +95,8 @@ function isSame(a: JsonObject, b: JsonObject): boolean {
   return i === names.length
 }
 /**
- * Adds the ids of a payload to the texts that later payloads of the entry may equal. The newest are
- * first, so that the payloads of all steps refer to the ids of their step by the same shape.
+ * Adds the ids of a payload to the texts that later payloads of the entry may equal. The newest ids
+ * are first, so that the payloads of all steps refer to the ids of their step by the same shape.
  */
 function learn(texts: string[], payload: JsonObject): void {
   for (const name in payload) {

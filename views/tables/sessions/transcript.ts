@@ -86,7 +86,7 @@ const pendingQuestions = (store: Store, { n }: SessionRow): Interaction[] =>
 
 /**
  * Returns the revision of the last message up to a sequence number, from which a reader of these
- * messages continues; 0 if there is none.
+ * messages continues; 0 if there is no such message.
  */
 function revisionAt(store: Store, { n }: SessionRow, sequence: number): number {
   const row = store.one<{ revision: number }>(

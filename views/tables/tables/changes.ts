@@ -133,7 +133,10 @@ const sourceOf = (schema: TableSchema, row: StoredRow, { created_at }: RowTimes)
   read: readerOfSeen(schema, row),
   creation: creationKey(created_at, row.id),
 })
-/** @param times the times of the row, if the caller has already computed them. */
+/**
+ * Inserts a row and its keys, and adds the row to the counts in `grown`.
+ * @param times the times of the row, if the caller has already computed them.
+ */
 function insert(
   store: Store,
   { n: table, table: { schema } }: Defined,

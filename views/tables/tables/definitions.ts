@@ -13,7 +13,7 @@ export interface Definition {
   /** The number of the table in the view's file. It is not reused after a deletion. */
   readonly n: number
   readonly project: number
-  /** Undefined after the deletion of the table. */
+  /** The record of the table; undefined after the table was deleted. */
   readonly table: Table | undefined
   /**
    * True if an earlier schema may have shown other values, so that the stored data may contain
@@ -85,7 +85,7 @@ export interface Counts {
   readonly bytes: number
   readonly change: number
 }
-/** The counts by table number. */
+/** Returns the cache of the counts by table number. */
 export const counts = (store: Store): Kept<Counts> =>
   store.kept(
     'table_counts',

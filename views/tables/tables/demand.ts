@@ -5,7 +5,7 @@
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 
-/** An order that would have let queries read fewer rows. */
+/** An order with which queries would have read fewer rows. */
 export interface MissingOrder {
   /** The number of the table. */
   readonly table: number
@@ -26,8 +26,8 @@ export class OrderDemand {
   #due = 0
 
   /**
-   * Records that a query read `read` rows. With an index in the order `fields`, it would not have
-   * read most of them.
+   * Records that a query read `read` rows. With an index in the order `fields`, the query would not
+   * have read most of these rows.
    * @param size the number of rows of the table.
    */
   note(table: number, fields: readonly SortField[], read: number, size: number): void {

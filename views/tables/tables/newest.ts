@@ -89,7 +89,7 @@ export function* readNewest(
   }
 }
 
-/** Returns rows that are sorted by descending key with the rows of each time in ascending order. */
+/** Reverses the rows with the same time, in a list of rows that is sorted by descending key. */
 function sameTimesForward(rows: readonly KeyedRow[]): readonly KeyedRow[] {
   const sorted: KeyedRow[] = []
   for (let from = 0; from < rows.length; ) {

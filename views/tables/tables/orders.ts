@@ -56,7 +56,7 @@ interface OrderRow {
   readonly fixed: number
   readonly reached: Buffer | null
 }
-/** The orders by table, as the file contains them. */
+/** Returns the cache of the orders by table number, as the file contains them. */
 const known = (store: Store): Kept<readonly Order[]> =>
   store.kept(
     'table_orders',

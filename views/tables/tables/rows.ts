@@ -1,6 +1,6 @@
 /**
- * The rows of tables and their words. One SQLite table holds the rows of all tables, and one
- * full-text index their tokens.
+ * The rows of tables and their words. One SQLite table contains the rows of all tables, and one
+ * full-text index contains their tokens.
  *
  * R1. The tokens of a row are the tokens that the protocol defines (`rowTokens`). Each token is
  *     preceded by the code of its table, so that a search reads no entries of other tables. The
@@ -98,8 +98,8 @@ const STAMP = `(${FIRST_STAMP} + CAST(? AS INTEGER))`
 type Stamp = readonly [at: number, index: number]
 
 /**
- * The number of the next change in each millisecond. The tables contain all stamps, so only the
- * latest milliseconds are cached.
+ * Returns the cache of the number of the next change in each millisecond. The tables contain all
+ * stamps, so only the latest milliseconds are cached.
  */
 const nextIndexes = (store: Store): Kept<number> =>
   store.kept('stamps', () => {

@@ -6,10 +6,12 @@
  * (`orders.ts`) only reduce the number of rows that are read. They never exclude a row that
  * `satisfiesCondition` would accept. There are four strategies, from cheap to expensive:
  * 1. Rows that a condition identifies by id or identity are looked up.
- * 2. If conditions on the first fields of an order leave few rows, these rows are read and sorted.
+ * 2. If conditions on the first fields of an order leave few rows, these rows are read and sorted,
+ *    unless strategy 3 would read only matching rows.
  * 3. If an order has the rows in the order of the sort, or the newest rows at its end, rows are
  *    read until the page is full.
- * 4. Otherwise, all rows are read, and the first ones are kept.
+ * 4. Otherwise, all rows that such conditions leave, or else all rows of the table, are read, and
+ *    the first rows in the order of the sort are kept.
  */
 import type { Condition, RowQueryPlan, SortField } from '../../../protocol/tables/query.ts'
 import type { InParts } from '../../define-view.ts'
@@ -184,7 +186,7 @@ class Best {
     if (this.rows.length > count) this.rows.pop()
   }
 }
-/** Reads all rows of a range, and keeps the first ones in the order of the sort. */
+/** Reads all rows of a range, and keeps the first rows in the order of the sort. */
 function* scan(selection: Selection, order: Order, range: KeyRange): InParts<readonly Selected[]> {
   const { store } = selection
   const best = new Best(selection)
@@ -260,7 +262,7 @@ function* stream(selection: Selection, order: Order, fixed: number): InParts<rea
 
 const ascending = ({ field }: Condition): SortField => ({ field, descending: false })
 const byName = (a: Condition, b: Condition) => (a.field.name < b.field.name ? -1 : 1)
-/** Records the order with which a query would have read far fewer rows. */
+/** Records the missing order, if any, with which a query would have read far fewer rows. */
 function wish({ store, defined, conditions, sort, count }: Selection, read: number): void {
   if (read <= MAX_SORTED || read < 10 * count) return
   const equal = [...equalities(conditions).values()].sort(byName)

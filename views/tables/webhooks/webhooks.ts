@@ -52,7 +52,7 @@ const missing: Refusal = refuse(
   'There is no such webhook in this project.',
 )
 
-/** Returns a webhook of a project, or `not_found` if there is none with this id. */
+/** Returns a webhook of a project, or `not_found` if the project has no such webhook. */
 export const webhookGet = (
   store: Store,
   project: number,
@@ -76,7 +76,7 @@ export const webhookList = (
 
 interface DeliveryRow {
   readonly project: number
-  /** Id of the private session that the delivered event belongs to; null if there is none. */
+  /** Id of the private session to which the delivered event belongs; null for other events. */
   readonly session: string | null
   readonly record: DeliveryRecord
   stored: boolean

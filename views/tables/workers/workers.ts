@@ -86,8 +86,8 @@ interface WorkerRow {
 }
 
 /**
- * A worker that was draining and then closed its connection without holding a lease has ended. Any
- * other worker that is gone is stale.
+ * Returns the state of a worker. A worker that was draining and then closed its connection without
+ * holding a lease has ended. Any other worker that is gone is stale.
  */
 const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['state'] =>
   gone_at === null

@@ -25,15 +25,14 @@ import {
 } from './access.ts'
 
 const LIST = 'actions.execute.environment.files.list'
-/** Time after which the object URL of a downloaded file is revoked. */
+/** Milliseconds until the object URL of a download is revoked. The browser has read it by then. */
 const RELEASE_MS = 60_000
 const nameOf = (path: string): string => path.split('/').at(-1) ?? path
 const folderOf = (path: string): string => path.split('/').slice(0, -1).join('/')
 
 /**
- * Shows the files. While the worker is not connected, they are loaded only on request.
- * @param props.connected whether the worker is connected, so that loading does not have to start
- * it.
+ * Shows the files. While the worker is not connected, the files are loaded only on request.
+ * @param props.connected whether the worker is connected. If it is not, loading starts it.
  */
 export function FilesPart({
   project,

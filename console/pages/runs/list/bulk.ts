@@ -13,7 +13,7 @@ export const applicableStatuses: Readonly<Record<BulkAction, readonly string[]>>
 /** The runs to act on, by id or by filter. */
 export type BulkObject = { readonly ids: readonly string[] } | { readonly filter: RunFilter }
 
-/** Maximum number of runs per request. */
+/** Maximum number of runs per request, as in the service. */
 const MAX_BATCH = 200
 
 /**

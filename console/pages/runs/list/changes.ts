@@ -1,5 +1,5 @@
 /**
- * Follows the runs of a project for a list: listed runs are updated at once, and the list is
+ * Follows the runs of a project for a list: listed runs are updated immediately, and the list is
  * reloaded when runs appear or end.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
@@ -13,9 +13,9 @@ export interface RunChange {
 }
 /** The changes of runs since the list was loaded. */
 export interface RunChanges {
-  /** The newest status of a run, or undefined when it has not changed. */
+  /** Returns the newest status of a run; undefined if the status has not changed. */
   of(id: string): RunChange | undefined
-  /** Increases with each change. */
+  /** Increases after changes, at most once per `RENDER_MS`. */
   readonly version: ReadonlySignal<number>
   /** Number of runs that the list does not show yet, at most `MAX_NEWS`. */
   readonly news: ReadonlySignal<number>
@@ -25,7 +25,7 @@ export interface RunChanges {
 
 /** Maximum number of unseen runs that are counted. It limits the memory that an open list uses. */
 export const MAX_NEWS = 1000
-/** Minimum time between two renderings. */
+/** Minimum time between two renderings of the list. */
 const RENDER_MS = 250
 /** Minimum time between two reloads of the list. */
 const RELOAD_MS = 1000

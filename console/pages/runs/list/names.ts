@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks'
 import { useList, useQuery } from '../../../api/query.ts'
 
-/** Loads names by id, of the first 200 workflows and the first 200 principals. */
+/** Loads the names of the first 200 workflows and the first 200 principals, by id. */
 export function useNames(project: string): ReadonlyMap<string, string> {
   const workflows = useList('workflow.list', { project, limit: 200 }, { kinds: ['workflow'] }).state
     .value.items

@@ -223,7 +223,7 @@ export function FilterDialog({
     const query = Object.fromEntries(
       Object.keys(labels).map((name) => {
         const value = values[name]?.trim() ?? ''
-        // An unchanged time keeps its seconds.
+        // The field shows no seconds, so an unchanged time is kept as it was.
         const before = filter[name as 'created_after']
         return [
           name,

@@ -46,7 +46,7 @@ export function Composer(props: ComposerProps) {
   const [asking, setAsking] = useState(false)
   const asked = useRef(false)
   useEffect(() => {
-    // An open dialog keeps the focus, so the field receives it afterwards.
+    // An open dialog keeps the focus, so the field receives the focus after the dialog has closed.
     if (asked.current && !asking) field.current?.focus()
     asked.current = asking
   }, [asking])

@@ -21,7 +21,7 @@ const MAX_TURNS = 100
  * the transcript, it is also the delay before the next attempt.
  */
 const PAUSE_MS = 300
-/** Maximum number of reads of a turn whose record, or whose end, the list does not contain yet. */
+/** Maximum number of reads of a turn while the list of turns lacks its record or its end. */
 const MAX_READS = 4
 
 const isOver = ({ status }: Pick<TranscriptTurn, 'status'>): boolean => settledTurns.has(status)

@@ -19,7 +19,7 @@ import { Time } from '../../../design/time.tsx'
 import { formatBytes } from '../../../text/format.ts'
 import { sessionsText as text } from '../text.ts'
 
-/** Time after which the object URL of a saved file is revoked. */
+/** Milliseconds until the object URL of a file is revoked. The browser has read it by then. */
 const RELEASE_MS = 60_000
 
 /**

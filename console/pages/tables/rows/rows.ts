@@ -74,7 +74,7 @@ export function joinRows(known: readonly TableRow[], again: readonly TableRow[])
   return at < 0 ? [...again] : [...again, ...known.slice(at + 1).filter(({ id }) => !seen.has(id))]
 }
 
-/** Loads and holds the rows of one query. */
+/** Loads and stores the rows of one query. */
 export class RowStore {
   readonly #state = signal<Rows>({ rows: [], next: undefined, loading: true, known: false })
   readonly #project: string
@@ -91,7 +91,7 @@ export class RowStore {
   get state(): ReadonlySignal<Rows> {
     return this.#state
   }
-  /** Loads the known rows again, up to about `MAX_REFRESHED`. If none is known, loads a page. */
+  /** Loads the known rows again, up to about `MAX_REFRESHED`. If no row is known, loads a page. */
   reload = (): Promise<void> =>
     this.#run(async (signal) => {
       const { rows: known, next: before } = this.#state.peek()

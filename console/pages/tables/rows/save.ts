@@ -10,7 +10,7 @@ export interface Conflict {
 }
 
 /**
- * Changes members of a row. Null removes one.
+ * Changes members of a row. The value null removes a member.
  * @param row the row as the person has seen it.
  * @throws ApiError if a request fails for any reason other than a conflict with the stored row.
  */

@@ -37,7 +37,10 @@ const opened = (steps: readonly Step[], spec: Partial<Spec> = {}, more: object =
   })
 const jobIn = ({ tells }: Pick<Outcome<RunState>, 'tells'>): JobHeader | undefined =>
   (tells.find(({ name }) => name === 'queue.enqueue')?.input as { job: JobHeader } | undefined)?.job
-/** The reports of the run's end to environments, each as the environment's id and the status. */
+/**
+ * Returns the reports of the run's end to environments, each as the id of the environment and the
+ * status of the run.
+ */
 const ends = ({ effects }: Pick<Outcome<RunState>, 'effects'>): unknown[] =>
   effects.flatMap((effect) =>
     'tell' in effect && effect.tell.name === 'environment.run_ended'

@@ -9,8 +9,8 @@ import { folderFor, read } from './support.ts'
 
 const SURROGATES = { first: 0xd800, count: 0x800 }
 /**
- * Any character but a half of a surrogate pair, as the unit `binary` of `fc.string`, which takes 1 s
- * to list its characters.
+ * Any character except halves of surrogate pairs. It replaces the unit `binary` of `fc.string`,
+ * which needs 1 s to list its characters.
  */
 const unit = fc.nat(0x10_ffff - SURROGATES.count).map(
   (n) => String.fromCodePoint(n < SURROGATES.first ? n : n + SURROGATES.count),
@@ -20,7 +20,7 @@ const unit = fc.nat(0x10_ffff - SURROGATES.count).map(
     return point < SURROGATES.first ? point : point - SURROGATES.count
   },
 )
-/** Texts that YAML, variable expansion or files could misread. */
+/** Generates texts that YAML, variable expansion or files could misread. */
 const text = (maxLength: number) =>
   fc.oneof(
     fc.string({ unit, maxLength }),
@@ -133,7 +133,7 @@ const sorted = ({ resources, ...header }: { resources: object }) => ({
       .map(([name, list]) => [name, [...list].sort((a, b) => (a.key < b.key ? -1 : 1))]),
   ),
 })
-/** The value as a service receives it: plain objects, and no negative zero. */
+/** Returns a value as a service receives it: plain objects, and no negative zero. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 for (const format of ['yaml', 'json'] as const)

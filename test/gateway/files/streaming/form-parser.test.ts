@@ -4,7 +4,9 @@ import t from 'tap'
 import { type Part, type PartHead, partsOf } from '../../../../gateway/files/multipart.ts'
 import { FormParser } from '../../../../gateway/files/streaming/form-parser.ts'
 
-/** The parts of a body that arrives in chunks split at `cuts`, or the error. */
+/**
+ * Returns the parts of a body that arrives in chunks split at `cuts`, or the error of the parser.
+ */
 function streamed(
   body: Buffer,
   boundary: string,

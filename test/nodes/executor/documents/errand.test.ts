@@ -7,7 +7,11 @@ import { type Handler, NOT_OURS } from '../../../../nodes/executor/handler.ts'
 
 type Work = Parameters<Handler['perform']>[0]
 
-/** @param state the state of the artifact after its text was stored. */
+/**
+ * Creates an errand that converts a file with a scripted converter.
+ * @param state the state of the artifact after its text was stored; null if the artifact does not
+ *   exist.
+ */
 function executorWith({
   outcome = { markdown: '# Plan' } as Conversion,
   state = 'ready' as string | null,

@@ -18,11 +18,11 @@ const later = (ms: number, run: () => void) => {
   return () => clearTimeout(timer)
 }
 const MIB = 1_048_576
-/** 65 MiB, which is more than all parts of a file may have together. */
+/** 65 MiB, which exceeds the maximum size of all parts of a file together. */
 const bomb = Buffer.alloc(65 * MIB)
 const document = (part: string | Uint8Array, how = {}) =>
   zip({ ...contentTypes, 'word/document.xml': part }, how)
-/** The message with which a conversion in this thread fails, or `converted`. */
+/** Returns the message with which a conversion in this thread fails, or `converted`. */
 const faultOf = (bytes: Uint8Array): Promise<string> =>
   markdownOf(bytes).then(
     () => 'converted',

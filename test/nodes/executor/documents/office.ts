@@ -79,7 +79,10 @@ export const docx = (body: string): Buffer =>
 export const paragraph = (text: string, style = ''): string =>
   `<w:p>${style === '' ? '' : `<w:pPr>${style}</w:pPr>`}` +
   `<w:r><w:t xml:space="preserve">${text}</w:t></w:r></w:p>`
-/** Relationships of a part: each with its id, the last segment of its type, and its target. */
+/**
+ * Returns the relationships of a part as XML. Each has an id, the last segment of its type, and a
+ * target.
+ */
 export const relationships = (...all: readonly (readonly [string, string, string])[]): string =>
   `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">${all
     .map(

@@ -232,7 +232,7 @@ t.test('the end of a worker is reported once, also after an interruption', async
   const first = next()
   streams[0]?.destroy()
   await reopened
-  // The events include one of another container, and one that is split.
+  // One event is of another container, and one arrives in two chunks.
   const events = `{"id":"c0","time":1}\n{"id":"c1","time":2}\n{"id":"c1","time":2}\n`
   state = { Running: false, ExitCode: 137, OOMKilled: true }
   streams.at(-1)?.write(events.slice(0, 30))
@@ -248,7 +248,8 @@ t.test('the end of a worker is reported once, also after an interruption', async
       error: 'The worker exceeded its memory limit.',
     },
   ])
-  // Without an event, a comparison with the engine's list finds the end.
+  // If no event arrives, a comparison with the engine's list of containers detects the end of the
+  // worker.
   state = { Running: true, ExitCode: 0, OOMKilled: false }
   await provider.startWorker(task, { ...launch, generation: 3 }, signal)
   await provider.inspect()

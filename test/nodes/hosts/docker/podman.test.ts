@@ -1,4 +1,6 @@
-/** The provider `docker` on a real engine: Podman, with images built from programs of this machine. */
+/**
+ * The provider `docker` on a real engine: Podman, with images built from programs of this machine.
+ */
 import t, { type Test } from 'tap'
 import { createDockerProvider, type DockerOptions } from '../../../../nodes/hosts/docker/docker.ts'
 import type { Provider, WorkerExit, WorkerLaunch } from '../../../../nodes/hosts/provider.ts'

@@ -76,7 +76,10 @@ export function dataFolder(t: Test): string {
   t.teardown(() => rmSync(data, { recursive: true, force: true, maxRetries: 3 }))
   return data
 }
-/** A server in place of the gateway. It answers with the method, the path and `Host`. */
+/**
+ * Starts a server in place of the gateway, which answers with the method, the path and `Host`.
+ * Returns its URL.
+ */
 async function gateway(t: Test): Promise<string> {
   const server = createServer((request, response) =>
     response.end(`gateway: ${request.method} ${request.url} for ${request.headers.host}`),

@@ -66,7 +66,7 @@ export const isClosed = (row: RowName, path: string): boolean =>
 /** All exceptions, so that a test can find obsolete ones. */
 export const exceptions = { names, places }
 
-/** The marks of the fields that are filled here begin after this number. */
+/** The mark of the first field that is filled here. `fillAll` uses much smaller marks. */
 const FIRST = 800_000
 
 /**

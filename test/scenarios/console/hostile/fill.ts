@@ -13,7 +13,7 @@ import { type Place, placedPath, queryFor } from '../../../hostile/support/rows.
 import type { Service } from '../../../support/service.ts'
 import { choicesFor } from './texts.ts'
 
-/** A field, its mark, the values to try, and the number of values tried. */
+/** A field, its mark, the values to try, and the number of values tried so far. */
 interface Field {
   readonly site: TextPlace
   readonly mark: number
@@ -30,7 +30,7 @@ export interface Filled {
   /** Fields that have a hostile value, by mark: the row and the path. */
   readonly accepted: ReadonlyMap<number, string>
   readonly refused: readonly Refused[]
-  /** Ids of the records that were made, by the row that made them. */
+  /** Ids of the created records, by the row that created them. */
   readonly made: ReadonlyMap<RowName, readonly string[]>
   readonly requests: number
 }
@@ -62,7 +62,7 @@ function template(row: RowName, fields: readonly Field[], place: Place): object 
   )
   return Object.fromEntries(Object.entries(body).filter(([name]) => !added.includes(name)))
 }
-/** Groups the fields that one body can hold. */
+/** Groups the fields so that one body can contain all fields of a group. */
 function groupsOf(row: RowName, fields: readonly Field[], place: Place): Field[][] {
   const groups: { fields: Field[]; body: object }[] = []
   for (const field of fields) {

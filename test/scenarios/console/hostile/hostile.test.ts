@@ -25,7 +25,7 @@ import { hostileReceiver, signInHostile, signInSettings } from './outside.ts'
 import { hostileJson, hostileText } from './texts.ts'
 import { watched } from './watch.ts'
 
-/** The pages must show more than this number of fields. */
+/** The pages together must show more than this number of hostile fields. */
 const MIN_SHOWN = 120
 /**
  * Each page with a file, or with a text of up to a megabyte, must use less than this number of

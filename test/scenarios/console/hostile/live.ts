@@ -15,7 +15,10 @@ export const ESCAPES = [
   '\u001b]1337;File=inline=1:PHN2Zz4=\u0007\u001bP1$r0m\u001b\\',
 ].join('')
 
-/** A terminal that prints hostile output and echoes its input. */
+/**
+ * Returns a terminal that prints hostile output and echoes its input.
+ * @param heard receives the inputs.
+ */
 export function hostileTerminal(heard: string[]): OpenTerminal {
   return async () => {
     let data: (bytes: Uint8Array) => void = () => {}

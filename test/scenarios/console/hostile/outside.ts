@@ -6,7 +6,7 @@ import type { Service } from '../../../support/service.ts'
 import type { OpenIdProvider } from '../../support/servers/openid-provider.ts'
 import { BIDI, HTML, hostileText } from './texts.ts'
 
-/** A receiver that refuses every request with hostile texts in all parts of its response. */
+/** Starts a receiver that refuses every request with hostile texts in all parts of the response. */
 export async function hostileReceiver(mark: number) {
   const answer = [
     `HTTP/1.1 500 ${HTML} ${BIDI}`,
@@ -28,7 +28,7 @@ export async function hostileReceiver(mark: number) {
   }
 }
 
-/** The settings of a service whose people may sign in with a provider. */
+/** Returns the settings of a service in which people can sign in with an OpenID provider. */
 export const signInSettings = (issuer: string, port: number, secret: string) => ({
   BATON_PORT: String(port),
   BATON_OIDC_ISSUER: issuer,
@@ -36,7 +36,10 @@ export const signInSettings = (issuer: string, port: number, secret: string) => 
   BATON_OIDC_CLIENT_SECRET: secret,
   BATON_OIDC_ROLES: JSON.stringify({ '*': { '*': 'Viewer' } }),
 })
-/** Signs in a person with a hostile name, address, id and group. @returns the status at the end. */
+/**
+ * Signs in a person with a hostile name, address, id and group. Returns the HTTP status of the last
+ * response.
+ */
 export async function signInHostile(
   s: Service,
   provider: OpenIdProvider,

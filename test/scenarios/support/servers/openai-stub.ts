@@ -46,7 +46,7 @@ const textOf = (content: unknown): string =>
     : Array.isArray(content)
       ? content.map((part) => String((part as Open)['text'] ?? '')).join('')
       : ''
-/** The next answer of the newest play in the messages. */
+/** Returns the next answer of the newest play in the messages. */
 function playOf(messages: readonly Open[]): Answer {
   for (const message of [...messages].reverse()) {
     // The service merges consecutive messages of one role, so a play may follow other text.

@@ -23,7 +23,7 @@ export interface TestResolver {
   answer(how: Receiver['answer']): void
 }
 
-/** An entry whose agent answers every message with the digest. */
+/** Returns an entry with an agent that answers every message with the entry's digest. */
 export const saying = (digest: string, more: object = {}) => ({
   digest,
   value: { agent: { instructions: `script:\n  - say: ${digest}`, ...more } },

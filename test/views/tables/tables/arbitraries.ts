@@ -64,7 +64,7 @@ export const schemas: fc.Arbitrary<TableSchema> = fc
     ...(secondary && { secondary_key_column: 'second' }),
     open,
   }))
-/** A schema that the given schema may evolve into. */
+/** Generates schemas into which the given schema may evolve. */
 export const evolved = (schema: TableSchema): fc.Arbitrary<TableSchema> =>
   fc.record({ shown: fc.subarray([...columns]), open: fc.boolean() }).map(({ shown, open }) => ({
     ...schema,

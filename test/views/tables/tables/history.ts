@@ -38,7 +38,7 @@ const PROJECT = 'prj_1'
 export const TABLE = 'tbl_1'
 export const START = Date.UTC(2031, 0, 1)
 
-/** The result of a query, read to its end. `between` runs between two parts. */
+/** Runs a query to its end and returns its result. `between` runs between two parts. */
 export function whole<R>(parts: InParts<R>, between: () => void = () => undefined): R {
   for (;;) {
     const { done, value } = parts.next()
@@ -188,7 +188,8 @@ export class History {
     }
   }
   /**
-   * The rows that a query finds, by the rules of the protocol; undefined if the query is not valid.
+   * Returns the rows that a query finds by the rules of the protocol; undefined if the query is not
+   * valid.
    */
   expected(query: QueryRows): StoredRow[] | undefined {
     const plan = planQuery(this.schema, query)
@@ -206,8 +207,8 @@ export class History {
       .sort((a, b) => compareRows(this.schema, plan.sort, shortened(a), shortened(b)))
   }
   /**
-   * The rows that a search finds, by the rules of the protocol; undefined if the search is not
-   * valid.
+   * Returns the rows that a search finds by the rules of the protocol; undefined if the search is
+   * not valid.
    */
   expectedSearch({ query, filter }: SearchRows): StoredRow[] | undefined {
     const tokens = tokensOf(query)
@@ -247,7 +248,7 @@ export function tidy(store: Store, steps = 1000): void {
   for (let i = 0; i < steps && needsMaintenance(store); i++) maintain(store)
 }
 
-/** All pages of a list. `between` runs after each page, with the number of rows so far. */
+/** Reads all pages of a list. `between` runs before each further page, with the rows so far. */
 export function pages(
   ask: (after: Partial<After>) => Page<TableRow> | Refusal,
   between: (read: number) => void = () => undefined,

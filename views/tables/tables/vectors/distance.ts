@@ -1,8 +1,8 @@
 /**
  * The SQL function `vec_distance_cosine(a, b)` of a view's database: the cosine distance (0 to 2)
- * of two vectors of 32-bit floating-point numbers. The extension `sqlite-vec` provides it. If the
- * extension cannot be loaded, a JavaScript function replaces it, which takes about three times as
- * long.
+ * of two vectors of 32-bit floating-point numbers. The extension `sqlite-vec` provides the
+ * function. If the extension cannot be loaded, a JavaScript implementation is used, which takes
+ * about three times as long.
  */
 import type { Database } from 'better-sqlite3'
 import { load } from 'sqlite-vec'

@@ -53,12 +53,12 @@ export interface VectorIndex {
   readonly reached: string | null
   /** The time of a search in Unix milliseconds, at most `USED_STEP_MS` before the last search. */
   readonly used_at: number
-  /** The reason why the last attempt to embed rows failed; null if it succeeded. */
+  /** The reason for the latest failure to embed rows; null once all rows can be embedded again. */
   readonly fault: string | null
 }
 const COLUMNS = 'tbl, model, dimensions, reached, used_at, fault'
 
-/** Returns the index of a table; undefined if there is none, or if it is dropped. */
+/** Returns the index of a table; undefined if the table has no index, or if it is dropped. */
 export const indexOf = (store: Store, table: number): VectorIndex | undefined =>
   store.one<VectorIndex>(
     `SELECT ${COLUMNS} FROM vector_indexes WHERE tbl = ? AND dropped = 0`,

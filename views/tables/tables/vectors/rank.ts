@@ -36,7 +36,10 @@ const compare = (a: Place, b: Place): number =>
 const PART = 500
 /** Maximum number of rows matching the filter whose vectors are looked up one by one. */
 const MAX_LOOKED_UP = 500
-/** A zero vector, which a model may return for a text without meaning, ranks as unrelated. */
+/**
+ * The distance in SQL. A zero vector, which a model may return for a text without meaning, ranks as
+ * unrelated.
+ */
 const DISTANCE = 'ifnull(vec_distance_cosine(v.vector, ?), 1.0)'
 
 /** Returns the first `count` rows after `beyond`. Rows without a vector are not ranked. */

@@ -19,7 +19,7 @@ export function readObject(typed: string): Typed {
     ? { value: value as Readonly<Record<string, unknown>> }
     : { fault: text.notObject }
 }
-/** Returns an object as text with indentation. An absent one is `{}`. */
+/** Returns an object as indented text; `{}` for an absent object. */
 export const writeObject = (value: unknown): string => JSON.stringify(value ?? {}, undefined, 2)
 
 /**

@@ -4,7 +4,8 @@
  *
  * Invariant: records may arrive before or after events, and both may arrive repeatedly. Events
  * arrive in the order of their sequences. An event that is older than the record of its step adds
- * spans of time and the ids of related records, but never changes the state of the step.
+ * spans of time, ended branches and the ids of related records, but never changes the state of the
+ * step.
  */
 import type { RunEventRecord, RunStep } from '../../../../../protocol/runs/schema.ts'
 import type { WaitingOn } from '../../../../../protocol/runs/waiting.ts'

@@ -35,7 +35,10 @@ export interface LiveRun {
 const RENDER_MS = 100
 /** Minimum time between two requests for the record. */
 const RELOAD_MS = 2000
-/** Maximum number of steps of a run whose steps are loaded again after events. */
+/**
+ * Maximum number of steps with which a run's steps are loaded again after events. The steps of a
+ * larger run are loaded again only at its end and by `refresh`.
+ */
 const MAX_RELOADED_STEPS = 300
 
 /**

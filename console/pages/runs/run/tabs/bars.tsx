@@ -8,8 +8,8 @@ import type { Row } from '../data/tree.ts'
 /** Kinds of waits during which other work is in progress. They have a different colour. */
 const elsewhere: ReadonlySet<string> = new Set(['run', 'agent', 'branches'])
 /**
- * Returns the style of a wait. A wait for a worker includes the work of the job, so it is not
- * marked.
+ * Returns the style of a wait. A wait for a worker has no style, because it includes the time in
+ * which the job is executed.
  */
 const looks = ({ kind }: WaitSpan): string | undefined =>
   kind === 'worker' ? undefined : elsewhere.has(kind) ? 'elsewhere' : 'idle'

@@ -22,7 +22,7 @@ export function numbersOf(text: string): readonly number[] {
 export const encode = (numbers: readonly number[]): string =>
   Buffer.from(new Float32Array(numbers).buffer).toString('base64')
 export const vectorOf = (text: string): string => encode(numbersOf(text))
-/** The cosine distance by its definition. */
+/** Returns the cosine distance of two vectors, computed by its definition. */
 export function distance(a: readonly number[], b: readonly number[]): number {
   const dot = (x: readonly number[], y: readonly number[]) =>
     x.reduce((sum, value, i) => sum + value * (y[i] as number), 0)
@@ -85,7 +85,7 @@ export class Indexing {
     this.now = end
   }
 }
-/** Lets pending promises and immediate callbacks run. */
+/** Resolves after pending promises and immediate callbacks have run. */
 async function settled(): Promise<void> {
   for (let i = 0; i < 60; i++) await new Promise<void>((resolve) => setImmediate(resolve))
 }

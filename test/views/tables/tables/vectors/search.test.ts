@@ -30,7 +30,7 @@ const withoutExtension = (): never => {
   throw new Error('there is no extension')
 }
 
-/** The ids that the rules select, best first; undefined if the search is not valid. */
+/** Returns the ids that the rules select, best first; undefined if the search is not valid. */
 function expected(history: History, { query, mode, filter }: Asked): string[] | undefined {
   const rows = history.expected(filter ? { filter } : {})
   if (!rows) return undefined
