@@ -35,7 +35,7 @@ export const additions = <const N extends string>(table: Additions<N>) => ({
   ),
 })
 
-/** The parts of a row whose query has no parameter but `include`. */
+/** Returns the parts of a row whose only query parameter is `include`. */
 export const onlyIncluding = <T extends Additions, I extends TSchema>({
   additions: table,
   include,

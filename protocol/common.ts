@@ -41,7 +41,7 @@ const spelled = (at: number): string => {
 const RFC3339 =
   /^\d{4}-(\d\d)-(\d\d)[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 /**
- * Parses an RFC 3339 text to Unix milliseconds. Returns undefined when the text is not valid. Days
+ * Parses an RFC 3339 time. Returns Unix milliseconds, or undefined when the text is not valid. Days
  * that the month does not have, the hour 24 and leap seconds are not valid.
  */
 export function parseTimestamp(text: string): number | undefined {
@@ -68,9 +68,8 @@ const UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 }
 /**
- * Parses a Go duration (`90s`, `1h30m`, `1.5h`; https://pkg.go.dev/time#ParseDuration) to
- * milliseconds, which may have a fraction. Returns undefined when the text is not valid or has a
- * sign.
+ * Parses a Go duration (`90s`, `1h30m`, `1.5h`; https://pkg.go.dev/time#ParseDuration). Returns
+ * milliseconds, possibly with a fraction, or undefined when the text is not valid or has a sign.
  */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0

@@ -51,18 +51,21 @@ function conditionalRows(table: Table): Conditional {
   return { commands, rows: all }
 }
 const { commands, rows } = conditionalRows(api)
-/** The names of the commands that can have the header `If-Match`. */
+/** The names of the commands that accept the header `If-Match`. */
 export const conditionalCommands: readonly string[] = Object.keys(commands)
 
 const routesOf = (names: object): ReadonlySet<string> =>
   new Set(Object.keys(names).map((name) => api[name as RowName].route))
 const [conditional, tagged] = [routesOf(commands), routesOf(rows)]
-/** Whether requests of a row can have the header `If-Match`. */
+/** Whether a row accepts the header `If-Match`. */
 export const isConditional = ({ route }: Pick<Row, 'route'>): boolean => conditional.has(route)
 /** Whether the reply of a row has the header `ETag`. */
 export const isTagged = ({ route }: Pick<Row, 'route'>): boolean => tagged.has(route)
 
-/** A hash of 64 bits (FNV-1a with two different primes) as text. It is not cryptographic. */
+/**
+ * Returns a non-cryptographic 64-bit hash as text: two 32-bit hashes that are computed like FNV-1a,
+ * with different offsets and multipliers.
+ */
 function hash(text: string): string {
   let [a, b] = [0x811c9dc5, 0x9dc5811c]
   for (let i = 0; i < text.length; i++) {
@@ -74,9 +77,9 @@ function hash(text: string): string {
 }
 
 /**
- * Returns the entity tag of a record with its quotation marks, or undefined if the row has none.
- * The tag consists of the time of the last change, and of a hash of the fields, because changes
- * within a millisecond have the same time.
+ * Returns the entity tag of a record with its quotation marks, or undefined if the row is not
+ * tagged. The tag consists of the time of the last change, and of a hash of the fields, because
+ * changes within a millisecond have the same time.
  * @param name name of a row that replies with the record.
  */
 export function entityTagOf(name: string, record: unknown): string | undefined {

@@ -21,7 +21,8 @@ import type { Prefix } from './ids.ts'
 export type Verb = 'command' | 'query' | 'stream' | 'blob'
 
 /**
- * One endpoint of the API. `route` has the form `METHOD /path/:slot`, and the path is below `/v1`.
+ * One endpoint of the API. `route` has the form `METHOD /path/:parameter`, and the path is below
+ * `/v1`.
  */
 export interface Row<V extends Verb = Verb, R extends string = string, S extends Shape = Shape> {
   readonly verb: V
@@ -76,14 +77,14 @@ export interface Shape {
   readonly to?: To
   /**
    * Commands to several actors: the command named by `command` is sent once for each id in the body
-   * field named by `over`. An id without the prefix `prefix` is not found. The reply contains the
-   * outcome of each command.
+   * field named by `over`. An id without the prefix `prefix` counts as not found. The reply
+   * contains the outcome of each command.
    */
   readonly each?: { readonly over: string; readonly command: string; readonly prefix: Prefix }
   /**
    * No actor handles this row. The gateway relays each operation in the body to one of these rows,
-   * with the permission and the checks of that row; or performs the command of one of them for each
-   * record that matches a filter.
+   * with the permission and the checks of that row, or performs the command of one of these rows
+   * for each record that matches a filter.
    */
   readonly relays?: readonly string[]
   /** A further success status, for replies without a body. */
@@ -112,22 +113,23 @@ export interface Shape {
   /** The answer depends on what the caller may read. The view receives the caller as `viewer`. */
   readonly viewer?: true
   /**
-   * The kind of record that the slot `id` identifies, if this record determines the project or the
-   * session of the request.
+   * The kind of record that the path parameter `id` identifies, if this record determines the
+   * project or the session of the request.
    */
   readonly locateBy?: 'run' | 'interaction'
   /** An agent may call the row for itself without the permission. */
   readonly selfAccess?: true
   /**
    * The worker of an environment may call the row with its own credential, without the permission.
-   * If the row has the slot `environment_id`, the slot must contain the worker's own environment.
+   * If the row has the path parameter `environment_id`, the parameter must identify the worker's
+   * own environment.
    */
   readonly environment?: true
   /** The command can grant permissions. Callers may grant only permissions that they hold. */
   readonly grantsPermissions?: true
   /**
-   * The principal that the slot `id` identifies leaves its channels: always, or when the command
-   * disables the principal.
+   * The principal that the path parameter `id` identifies leaves its channels: always, or when the
+   * command disables the principal.
    */
   readonly leavesChannels?: 'always' | 'when_disabled'
   /**
@@ -137,8 +139,8 @@ export interface Shape {
    */
   readonly keyScope?: 'run' | 'actor'
   /**
-   * Updates: the record changes without commands of clients, such as a session with each turn, so
-   * it has no entity tag (`conditional.ts`).
+   * Updates: the record also changes without commands from clients, as a session does with each
+   * turn, so it has no entity tag (`conditional.ts`).
    */
   readonly untagged?: true
   /** Arguments of the example for the command line. By default, the example is derived. */
@@ -156,8 +158,8 @@ export interface Shape {
  * The actor that handles a command: its kind, and the source of its id.
  * - `mint`: a new id is generated. With `near`, the id has the slot of an id in the body, so that
  *   both actors can change in one commit.
- * - `slot`: the id is in a path slot.
- * - `derive`: the id is derived from a name in a path slot.
+ * - `slot`: the id is a path parameter.
+ * - `derive`: the id is derived from a name, which is a path parameter.
  * - `found`: the id depends on the body, and the gateway looks it up.
  * - Otherwise, the id is that of the organization or of the project.
  */
@@ -171,7 +173,7 @@ type To =
       readonly kind: Kind
       readonly slot: string
       readonly prefix: Prefix
-      /** The slot may also contain a name, from which the gateway looks up the id. */
+      /** The path parameter may also be a name, by which the gateway looks up the id. */
       readonly named?: true
     }
   | { readonly kind: Kind; readonly derive: string; readonly prefix: Prefix }
@@ -204,7 +206,7 @@ type Slots<P extends string> = P extends `${string}:${infer N}/${infer Rest}`
 type Field<S, K extends string> = S extends { readonly [_ in K]: infer T extends TSchema }
   ? Static<T>
   : unknown
-/** The input that a caller passes: path slots, query parameters and body in one object. */
+/** The input that a caller passes: path parameters, query parameters and body in one object. */
 export type Input<R extends Row> = { readonly [K in Slots<R['route']>]: string } & Field<
   R['shape'],
   'body'
@@ -229,7 +231,7 @@ export type CommandsOf<T extends Table, K extends Kind> = {
       : never]: T[N]
 }
 
-/** Splits the route of a row into method, path and slot names. */
+/** Splits the route of a row into the method, the path and the names of the path parameters. */
 export function routeOf(row: Pick<Row, 'route'>): {
   method: string
   path: string
@@ -238,5 +240,5 @@ export function routeOf(row: Pick<Row, 'route'>): {
   const [method = '', path = ''] = row.route.split(' ')
   return { method, path, slots: [...path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '') }
 }
-/** Returns a path without the names of its slots, so that paths of the same form are equal. */
+/** Returns a path without the names of its parameters, so that paths of the same form are equal. */
 export const pathShape = (path: string): string => path.replaceAll(/:\w+/g, ':')

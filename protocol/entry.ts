@@ -7,13 +7,13 @@
 
 interface KindFacts {
   /**
-   * Prefix of the ids of these actors. Absent for kinds whose id is a name or the id of another
+   * Prefix of the ids of actors of this kind. Absent if the id is a name or the id of another
    * record.
    */
   readonly prefix?: string
-  /** The entries of these actors are published live to their followers. */
+  /** The entries of actors of this kind are published live to their followers. */
   readonly followed?: true
-  /** The feed of the project contains the events of these actors. */
+  /** The feed of the project contains the events of actors of this kind. */
   readonly fed?: true
 }
 const facts = {
@@ -132,7 +132,8 @@ export interface Command extends Address {
   readonly fingerprint?: string
   /**
    * The condition of a conditional command: a list of entity tags, one of which the record must
-   * have (`conditional.ts`). Owners of releases without conditions ignore this field.
+   * have (`conditional.ts`). An owner that runs a release without conditional commands ignores this
+   * field.
    */
   readonly if_match?: readonly string[]
   /**
@@ -145,9 +146,9 @@ export interface Command extends Address {
 
 /**
  * The result of one command on one actor. `prev` is the cursor of the previous event of this actor,
- * or 0 when there is none. When the previous event is in the same envelope, whose sequence is not
- * known before the append, `prev` is −1 − the index of that event; `placed` converts it to a
- * cursor.
+ * or 0 if the actor has no previous event. When the previous event is in the same envelope, whose
+ * sequence is not known before the append, `prev` is −1 − the index of that event; `placed`
+ * converts this value to a cursor.
  */
 export interface Entry extends Address {
   readonly command: { readonly id: string; readonly name: string; readonly fingerprint?: string }

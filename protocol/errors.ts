@@ -1,6 +1,6 @@
 /**
  * The table of all refusals. Clients branch on the code. The status, the default message and the
- * retryability of a code are defined only here. Bugs are not refusals but exceptions.
+ * retryability of a code are defined only here. Bugs cause exceptions, not refusals.
  */
 interface ErrorFacts {
   readonly status: number

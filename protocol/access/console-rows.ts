@@ -1,5 +1,5 @@
 /**
- * Console sessions, with which browsers sign in, and one-time links that sign in an administrator.
+ * Console sessions, which authenticate browsers, and one-time links that sign in an administrator.
  * A session has the rights of credentials (its grants), of the users of an account, or of both. A
  * person who signs in with OpenID Connect has an account. The organization stores each session with
  * the hash of its cookie, never with the cookie itself.
@@ -79,8 +79,8 @@ export const consoleRows = {
 } as const
 
 /**
- * A right of a session: to act as an organization key, or, with `project_id`, as a project key or
- * personal token. It is valid as long as the key is.
+ * A right of a session: to act as an organization key or, with `project_id`, as a project key or
+ * personal token. The right is valid while that key or token is valid.
  */
 export interface ConsoleGrant {
   readonly principal_id: string
@@ -113,7 +113,9 @@ export interface FoundConsoleSession {
   readonly session: KeptConsoleSession
   readonly users: AccountUsers
 }
-/** The time, in Unix milliseconds, at which a session ends unless it is used. */
+/**
+ * Returns the time, in Unix milliseconds, at which a session ends if no further request uses it.
+ */
 export const consoleEnd = ({
   seen_at,
   idle,

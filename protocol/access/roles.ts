@@ -1,6 +1,6 @@
 /**
- * Computation of the permissions that roles grant. A role holds permissions. A principal has the
- * union of the permissions of its roles. The scope role of a key may cap that union.
+ * Computation of the permissions that roles grant. A role is a set of permissions. A principal has
+ * the union of the permissions of its roles. The scope role of a key may cap that union.
  *
  * Wildcards exist only for actions: `actions.execute.*` covers every action, and
  * `actions.execute.crm.*` covers the actions whose names begin with `crm.`. Ids have no brand here
@@ -67,8 +67,8 @@ export const hasRole = (roles: Roles, id: string): boolean =>
   systemRoleById(id) !== undefined || Object.hasOwn(roles, id)
 
 /**
- * Converts branded permission ids of a client to stored ids. Returns a fault for each id that a
- * custom role cannot hold.
+ * Converts branded permission ids from a client to stored ids. Returns a fault for each id that a
+ * custom role cannot contain.
  * @param brand header brand in any letter case.
  */
 export function readPermissions(

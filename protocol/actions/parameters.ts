@@ -9,7 +9,7 @@ export const object = (properties: JsonObject, required: readonly string[] = [])
   additionalProperties: false,
 })
 /**
- * Returns the schema of a text that is not empty.
+ * Returns the schema of a non-empty string.
  * @param maxLength maximum number of characters.
  * @param more further keywords of the schema.
  */

@@ -19,7 +19,7 @@ export type Groups = Readonly<Record<string, readonly string[]>>
 
 /**
  * Whether a text matches a pattern in which `*` matches any sequence of characters, including dots.
- * The match does not backtrack.
+ * Matching does not backtrack.
  */
 export function globMatches(pattern: string, text: string): boolean {
   const parts = pattern.split('*')

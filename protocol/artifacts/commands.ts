@@ -228,6 +228,6 @@ export type QuotaCommands = {
   }
 }
 
-/** Returns the name under which the object store contains the bytes of an upload attempt. */
+/** Returns the name of the object that contains the bytes of an upload attempt. */
 export const blobName = (project: string, artifact_id: string, attempt: string): string =>
   `artifacts/${project}/${artifact_id}/${attempt}`

@@ -6,7 +6,9 @@
 import { type Static, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'
 
-/** Limits of artifacts. Lengths are in characters and times in milliseconds unless stated. */
+/**
+ * Limits of artifacts. Lengths are in characters and times in milliseconds unless stated otherwise.
+ */
 export const limits = {
   name: 256,
   /** Bytes of the metadata as JSON. */

@@ -38,7 +38,9 @@ const sorted = (value: unknown): unknown =>
 /** Returns the value as JSON with sorted members, so that equal values yield equal texts. */
 export const canonical = (value: unknown): string => JSON.stringify(sorted(value)) ?? ''
 
-/** Returns the canonical form of a value; undefined if it means the same as an absent field. */
+/**
+ * Returns the canonical form of a value; undefined if the value is equivalent to an absent field.
+ */
 export function formOf({ form, empty }: FieldFacts, value: unknown): unknown {
   const made = value === null || value === undefined || !form ? value : form(value)
   return made === null || made === undefined || isBlank(made) || made === empty ? undefined : made
@@ -46,7 +48,7 @@ export function formOf({ form, empty }: FieldFacts, value: unknown): unknown {
 const masked = ({ mask }: FieldFacts, value: unknown): unknown =>
   mask && value !== undefined ? mask(value) : value
 
-/** Returns the current value of an input field; undefined if it has none. */
+/** Returns the current value of an input field; undefined if the resource has no such value. */
 export function presentValue(known: KnownResource, field: string): unknown {
   const facts = resourceFacts[known.type]
   const { kept, refers } = facts.fields[field] ?? {}
@@ -54,7 +56,7 @@ export function presentValue(known: KnownResource, field: string): unknown {
   return known.record[refers?.list ? field : memberOf(facts, field)]
 }
 
-/** Returns the key under which `applied` contains the hash of a field's unmasked value. */
+/** Returns the key under which `applied` stores the hash of a field's unmasked value. */
 const secretName = (field: string): string => `${field}!`
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Conflicts that the owner of a resource would refuse, found before anything is written: changes of
- * immutable fields, and names that are taken.
+ * Detection, before anything is written, of changes that the owner of a resource would refuse:
+ * changes of immutable fields, and names that are taken.
  */
 import { type Refusal, refuse } from '../errors.ts'
 import { type KnownResource, presentValue } from './compare.ts'

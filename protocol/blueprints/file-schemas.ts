@@ -39,7 +39,10 @@ export const FileHeader = Closed({
 type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Minimum `maxLength` of the texts that can be in a separate file. */
+/**
+ * Minimum `maxLength`, in characters, of a text that can be in a separate file. A text without a
+ * `maxLength` can also be in a separate file.
+ */
 const LONG = 1000
 const isLongText = ({ type, maxLength, pattern, enum: choices }: Json): boolean =>
   type === 'string' &&

@@ -16,7 +16,7 @@ interface Identifiable {
   readonly bindings: readonly StoredBinding[]
   readonly resources: readonly KnownResource[]
 }
-/** The match of a requested resource; `known` is absent if there is none. */
+/** The match of a requested resource; `known` is absent if no existing resource matches. */
 export interface Found {
   readonly known?: KnownResource
   /** The resource has no binding yet. */

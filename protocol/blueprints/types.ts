@@ -17,7 +17,7 @@ import type { ArrayName, ResourceTypeName } from './resources.ts'
 export interface FieldFacts {
   /** Name of the field in the record and in the bodies of its rows; the same name by default. */
   readonly as?: string
-  /** A value that means the same as an absent field. */
+  /** A value that is equivalent to an absent field. */
   readonly empty?: unknown
   /** The field cannot change once the resource has been created. */
   readonly immutable?: true
@@ -69,7 +69,7 @@ export interface TypeFacts {
   readonly checkedByPreparation?: true
   /** The row `change` replaces the whole record. */
   readonly replaces?: true
-  /** The path slot of the rows, and the member of the record that contains its value. */
+  /** The path parameter of the rows, and the member of the record that contains its value. */
   readonly slot: { readonly name: string; readonly from: 'id' | 'name' }
   readonly fields: Readonly<Record<string, FieldFacts>>
   /** Default members of the body of the row `create`. */

@@ -14,8 +14,8 @@
  *     commit. The id of the turn is fixed when the exchange starts, so a repeat starts no second
  *     turn.
  * E3. An agent never wakes itself. An agent wakes another agent only by mentioning it, and only
- *     while the thread has fewer than `MAX_STREAK` consecutive messages of agents. Pending answers
- *     are included in this count, and a message of a person resets it.
+ *     while the thread has fewer than `MAX_STREAK` consecutive messages from agents. Pending
+ *     answers are included in this count, and a message from a person resets it.
  */
 import { type Static, Type } from 'typebox'
 import { Timestamp } from '../common.ts'
@@ -27,12 +27,13 @@ import type { Block } from '../sessions/turns/blocks.ts'
 import type { TurnDefinition } from '../sessions/turns/definition.ts'
 
 /**
- * Number of consecutive messages of agents in a thread at which agents stop waking each other (E3).
+ * Number of consecutive messages from agents in a thread at which agents stop waking each other
+ * (E3).
  */
 export const MAX_STREAK = 8
 /**
  * The maximum number of entries of each kind that a channel stores about threads: read positions of
- * agents, and counts of consecutive messages of agents. Beyond this number, the least recently
+ * agents, and counts of consecutive messages from agents. Beyond this number, the least recently
  * changed entry is dropped.
  */
 export const MAX_THREAD_ENTRIES = 500

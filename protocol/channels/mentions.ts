@@ -1,4 +1,7 @@
-/** Mentions of agents in the text of a message: `@` and the name or id of an agent, in any case. */
+/**
+ * Mentions of agents in the text of a message: `@`, followed by the name or id of an agent. Letter
+ * case is ignored.
+ */
 
 const isWord = (text: string | undefined): boolean =>
   text !== undefined && /[\p{L}\p{N}_]/u.test(text)

@@ -1,11 +1,13 @@
-/** The part of a growing text that is new, for readers that see only its end. */
+/**
+ * Detection of the new part of a growing text, for readers that receive only the end of the text.
+ */
 
 /** Maximum number of characters at the end of the previous text that `addedTo` uses. */
 export const MAX_CONTEXT_CHARACTERS = 2000
 
 /**
  * Returns the part of `after` that follows the end of `before`, or undefined if `after` does not
- * contain the end of `before`. Everything follows an empty text.
+ * contain the end of `before`. If `before` is empty, returns all of `after`.
  */
 export function addedTo(before: string, after: string): string | undefined {
   if (before === '') return after

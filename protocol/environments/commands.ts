@@ -91,9 +91,9 @@ export interface HostTask {
 /** Internal commands of an environment. Late, repeated and unrelated commands change nothing. */
 export type EnvironmentCommands = {
   /**
-   * Requests the admission of a job that is pinned to this environment. Sent by a queue. An
-   * environment that does not exist or was destroyed is created from the binding. Without a
-   * binding, the job fails.
+   * Requests the admission of a job that is pinned to this environment. Sent by a queue. If the
+   * environment does not exist or was destroyed, it is created from the binding; without a binding,
+   * the job fails.
    */
   'environment.use': {
     input: JobEnvironment & {
@@ -334,7 +334,7 @@ export interface EnvironmentCredential {
 
 /**
  * Whether an id belongs to an environment that this service manages. Any other text is a label that
- * a worker chose, and there is no actor with such an id.
+ * a worker chose, and no actor has such an id.
  */
 export const isManagedEnvironment = (id: string): boolean => isId(id, 'environment')
 /**

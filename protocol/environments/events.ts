@@ -155,7 +155,7 @@ type EnvironmentPrivateEvent =
   | (Event & { readonly type: 'environment.lease_settled' })
   /** Soft event: the place reported that the environment is present. */
   | (Event & { readonly type: 'environment.heard'; readonly at: number })
-  /** A teardown has failed. The next one is due at `until`. */
+  /** A teardown has failed. The next attempt is due at `until`, in Unix milliseconds. */
   | (Event & { readonly type: 'environment.teardown_delayed'; readonly until: number })
 /** The ids of a pinned job and of its queue actor. */
 export interface PinnedJob {

@@ -1,7 +1,7 @@
 /**
  * The rows of environments. The published contract leaves these points open, and this service
  * decides them as follows:
- * - Creating, changing, leasing and destroying an environment requires `project.edit`. Attaching an
+ * - Creating, changing, leasing and destroying an environment require `project.edit`. Attaching an
  *   environment and requesting a credential for a repository require `work.execute`.
  * - An environment of a run, an agent or a loop has an id derived from its owner. A destroyed
  *   environment of an agent or a loop is created again, empty and under the same id, at its next

@@ -8,7 +8,10 @@ import { additions } from '../additions.ts'
 import { Closed, Tags, Timestamp } from '../common.ts'
 import { REPOSITORY_NAME, REPOSITORY_NAME_LENGTH } from '../repositories/name.ts'
 
-/** Limits of environments. Lengths are in characters and times in milliseconds unless stated. */
+/**
+ * Limits of environments. `repositories` and `capabilities` are numbers of entries. Lengths are in
+ * characters and times in milliseconds unless stated otherwise.
+ */
 export const environmentLimits = {
   name: 63,
   path: 4096,

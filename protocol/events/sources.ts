@@ -223,7 +223,7 @@ export type SourcesEvent =
         readonly fires?: Readonly<Record<string, readonly string[]>>
         /**
          * Ids of the triggers that do not fire because their loop exceeds the limits and is paused,
-         * by loop, with the reason of the pause.
+         * by loop, with the reason for the pause.
          */
         readonly overruns?: Readonly<Record<string, Pick<Overrun, 'trigger_ids' | 'reason'>>>
         /** Ids of the waits that the event matches, by run. */

@@ -20,8 +20,9 @@ export function withMaskedCallback(interaction: Interaction): Interaction {
 }
 
 /**
- * Returns the callback URL of an interaction with its sealed values, which the event contains as
- * `parts`; undefined without an HTTP subscriber.
+ * Returns the callback URL of an interaction with its sealed values; undefined without an HTTP
+ * subscriber.
+ * @param parts the sealed values, as the event that created the interaction contains them.
  */
 export function callbackOf({ consumer }: Interaction, parts: UrlParts): KeptUrl | undefined {
   const { http_subscriber } = consumer

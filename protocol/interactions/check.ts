@@ -29,7 +29,7 @@ const belongs = {
  * Returns the faults of a question.
  * @param path path of the question in the request, such as `spec`.
  * @param open returns whether a text may still change before the interaction is opened, because it
- *   is a template. Such a text is not compared.
+ *   is a template. Templates are not compared with other values.
  */
 export function checkQuestion(
   question: Question,

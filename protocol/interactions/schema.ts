@@ -51,8 +51,8 @@ export const Question = Closed({
 export type Question = Static<typeof Question>
 
 /**
- * A target: the id of a principal, or `role:<name>` for every principal that holds this role when
- * it responds.
+ * A target: the id of a principal, or `role:<name>` for every principal that has this role when it
+ * responds.
  */
 export const Target = Type.String({
   minLength: 1,

@@ -35,7 +35,7 @@ const Level = Type.Enum([...logLevels])
 
 /** The name of the frame, which `worker.register` and `worker.registered` list in `frames`. */
 export const LOG_FRAME = 'job.log'
-/** The frame of the worker socket with log lines. It is not acknowledged. */
+/** The frame that carries log lines on the worker socket. It is not acknowledged. */
 export const logUp = {
   [LOG_FRAME]: Type.Object({
     type: Type.Literal(LOG_FRAME),
@@ -137,7 +137,7 @@ export const LogFilter = {
     }),
   ),
 }
-/** The filters of log lines. A line must match all that are given. */
+/** The filters of log lines. A line must match every given filter. */
 export interface LogFilters {
   readonly step_key?: string
   readonly job_id?: string

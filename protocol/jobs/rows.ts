@@ -98,8 +98,7 @@ export const ownerOf = ({
 /**
  * Kinds of jobs that only the service itself performs and that no list of jobs shows. `delivery`:
  * an attempt of a signed delivery. `opening`: the lookup of the definition for an agent turn that a
- * run requested.
- * `errand`: see `protocol/errand.ts`.
+ * run requested. `errand`: see `protocol/errand.ts`.
  */
 export type Unlisted = 'delivery' | 'opening' | 'errand'
 const unlisted: ReadonlySet<string> = new Set<Unlisted>(['delivery', 'opening', 'errand'])

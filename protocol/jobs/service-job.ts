@@ -2,7 +2,7 @@
 import { timestamp } from '../common.ts'
 import type { Job, JobHeader } from './rows.ts'
 
-/** What the service's jobs differ in. */
+/** The fields of the header that differ between the kinds of service jobs. */
 type Own = Pick<JobHeader, 'kind'> & Partial<Pick<JobHeader, 'owner' | 'delivery_id'>>
 /** The input of `queue.enqueue`. */
 interface Enqueued {
@@ -13,7 +13,7 @@ interface Enqueued {
 /**
  * Returns the input of `queue.enqueue` for a job of the service.
  * @param at time of enqueueing in Unix milliseconds.
- * @param own properties of the header alone, which the executor needs.
+ * @param own the fields of the header that depend on the kind of the job. The executor reads them.
  * @param step the step of a run that requires the job.
  */
 export function serviceJob(

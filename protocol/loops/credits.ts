@@ -15,8 +15,7 @@ export interface Budget {
 const MILLI_PER_USD = 100_000
 
 /**
- * Converts a budget to thousandths of a credit. Returns undefined when no budget is set, or when it
- * is 0.
+ * Converts a budget to thousandths of a credit. Returns undefined when the budget is absent or 0.
  */
 export function milliOf({ budget_usd, credit_budget }: Budget): number | undefined {
   const milli =

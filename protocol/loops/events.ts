@@ -1,6 +1,6 @@
 /**
- * Events of loops, internal commands of loops and of the handles of HTTP triggers, and the data in
- * both.
+ * Events of loops, internal commands of loops and of the handles of HTTP triggers, and the data
+ * that these events and commands contain.
  */
 
 import type { Definition } from '../access/directory.ts'

@@ -131,8 +131,8 @@ export const TriggerStanding = Type.Object({
 const P = '/projects/:project/loops'
 const tag = 'loops'
 /**
- * The path slot `id` accepts the name of a loop instead of its id, if only one loop of the project
- * has this name.
+ * The path parameter `id` accepts the name of a loop instead of its id, if only one loop of the
+ * project has this name.
  */
 const self = { kind: 'loop', slot: 'id', prefix: 'loop', named: true } as const
 /** Maximum size in bytes of the body of a request that defines or starts a loop. */

@@ -1,4 +1,7 @@
-/** The row for the times at which a schedule would fire, to check it before it is saved. */
+/**
+ * The row that returns the times at which a schedule would fire, so that clients can check a
+ * schedule before they save it.
+ */
 import { Type } from 'typebox'
 import { Closed, Timestamp } from '../common.ts'
 import { query } from '../contract.ts'

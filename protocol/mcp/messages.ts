@@ -31,7 +31,7 @@ const RpcId = Type.Union([Type.Integer(), Name])
 export type RpcId = Static<typeof RpcId>
 
 /**
- * A message of a client: a request, a notification or a response. Responses are accepted and
+ * A message from a client: a request, a notification or a response. Responses are accepted and
  * ignored, because the service sends no requests.
  */
 export const McpMessage = Closed({
@@ -135,7 +135,7 @@ export const faulty = (
   error: { code: faults[fault], message, ...(data && { data }) },
 })
 /**
- * Returns a notification of the service.
+ * Returns a notification from the service.
  * @param method name without the prefix `notifications/`.
  */
 export const notice = (method: string, params?: JsonObject): Static<typeof McpNotice> => ({

@@ -4,7 +4,7 @@
  * the examples, which are stored in `examples.json`.
  */
 export interface Example {
-  /** Values of the path slots. */
+  /** Values of the path parameters. */
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
   readonly body?: unknown

@@ -14,7 +14,10 @@ import type { Changes } from '../workflows/rows.ts'
 /** Limits of preferences: bytes as JSON, and levels of nesting. The object itself is level 1. */
 export const preferenceLimits = { bytes: 32_768, levels: 8 } as const
 
-/** Limits of saved views. `bytes`: size of one view as JSON. `project`: all views together. */
+/**
+ * Limits of saved views. `bytes`: size of one view as JSON. The others are numbers of views;
+ * `project` counts all views of a project.
+ */
 export const savedViewLimits = {
   bytes: 3072,
   shared: 200,

@@ -1,4 +1,4 @@
-/** Maximum numbers of resources, and the refusal of a further one. */
+/** Maximum numbers of resources, and the refusal to exceed them. */
 import { agentLimits } from '../agents/schema.ts'
 import { type Refusal, refuse } from '../errors.ts'
 import { skillLimits } from '../skills/schema.ts'

@@ -58,9 +58,9 @@ interface InternalCommands {
   saved_views: SavedViewCommands
 }
 /**
- * A row of the API as a command. Path slots may be absent from the input, because the address of a
- * command identifies the actor. The actor declares the fields that the gateway adds. This type does
- * not check them.
+ * A row of the API as a command. Path parameters may be absent from the input, because the address
+ * of a command identifies the actor. The actor declares the fields that the gateway adds. This type
+ * does not check them.
  */
 type RowCommand<N extends keyof Api> = {
   readonly input: Partial<Input<Api[N]>> & Readonly<Record<string, unknown>>

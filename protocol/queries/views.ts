@@ -119,7 +119,7 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
   /**
    * For each deduplication key, in the order of the keys, the id of the latest source event that
-   * was published under the key after `since` (Unix milliseconds); null if there is none.
+   * was published under the key after `since` (Unix milliseconds); null if no such event exists.
    */
   published_keys: {
     input: { keys: readonly string[]; since: number }
@@ -138,7 +138,9 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
     input: { type: 'loop' | 'table' | 'channel' | 'environment'; names?: readonly string[] }
     reply: { ids: readonly string[] }
   }
-  /** The id of the loop with this id, or of the only loop with this name; absent if none. */
+  /**
+   * The id of the loop with this id, or of the only loop with this name; absent if no loop matches.
+   */
   loop_named: { input: { name: string }; reply: { id?: string } }
   /** The projects of this partition whose agents have a skill, with the number of these agents. */
   skill_usage: {
@@ -307,7 +309,7 @@ interface CompletedQueries {
     reply: LiveRowsOfTurn
   }
 }
-/** The validated input of a row, with its cursor opened, before the gateway adds fields. */
+/** The validated input of a row, with its cursor unsealed, before the gateway adds fields. */
 export type RowQuestion<N extends ViewRowName> = ViewInput<Input<Api[N]>, unknown>
 interface RowQuery<N extends ViewRowName> {
   readonly input: ViewInput<Input<Api[N]>, Api[N]['shape']> &

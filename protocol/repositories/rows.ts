@@ -15,7 +15,10 @@ import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
 
-/** Limits of repository hosts. Lengths are in characters. */
+/**
+ * Limits of repository hosts. `hosts`: number of hosts of one project. The others are lengths in
+ * characters.
+ */
 export const repositoryHostLimits = {
   hosts: 50,
   name: 64,

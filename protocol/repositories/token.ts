@@ -1,7 +1,7 @@
 /** Token requests from a gateway to the code that calls repository hosts, and the results. */
 import type { HostSecrets, RepositoryHost } from './rows.ts'
 
-/** A request for a token of one repository. */
+/** A request for a token for one repository. */
 export interface TokenRequest {
   /** Id of the project. */
   readonly project: string

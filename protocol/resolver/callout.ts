@@ -51,7 +51,7 @@ export interface Callout {
   readonly project: { readonly id: string; readonly external_ref?: string }
   readonly trigger: TriggerKind
   readonly selector: string
-  /** The digest of the stored definition; absent when there is none. */
+  /** The digest of the stored definition; absent when no definition is stored. */
   readonly known_digest?: string
 }
 /** Returns the body of a request. */
@@ -173,7 +173,7 @@ export type CalloutOutcome = Entry | { readonly kind: 'unreachable'; readonly re
 /** The error types of turns that fail before they start. */
 type ResolverFailure = 'unknown_agent' | 'definition_resolver_unavailable'
 
-/** The definition of an agent, or the reason why it has none. */
+/** The definition of an agent, or the reason why no definition can be used. */
 export type Resolution =
   /** `stale`: the definition is the last known one, because the resolver is unavailable. */
   | { readonly use: KnownDefinition; readonly stale?: true }

@@ -12,12 +12,15 @@ import { Closed, Timestamp, timestamp } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 import { maskUrl, queryFault, type UrlParts } from '../masked-url.ts'
 
-/** Limits of the configuration. Lengths are in characters. */
+/**
+ * Limits of the configuration. Lengths are in characters. `origins`: maximum number of stored
+ * origins.
+ */
 export const resolverLimits = {
   url: 2048,
   token: 4096,
   timeout_ms: 30_000,
-  /** Ten years, in seconds. */
+  /** Maximum of both ages in seconds: ten years. */
   age_s: 315_360_000,
   origins: 20,
   /** Number of origins in a request, before duplicates are removed. */

@@ -75,7 +75,7 @@ function isZone(name: string): boolean {
 }
 
 /**
- * Returns the first firing after a time, or undefined if there is none.
+ * Returns the first firing after a time, or undefined if the schedule never fires again.
  * @param anchor the time from which intervals are counted.
  */
 export function nextFire(schedule: Schedule, after: number, anchor: number): number | undefined {

@@ -14,7 +14,10 @@ interface Holder<V> {
   value: V | undefined
 }
 
-/** A map with the semantics of `Map`, including changes during an iteration. */
+/**
+ * A map with the semantics of `Map`, including additions and removals during an iteration. No
+ * iteration may be in progress when `clear` is called.
+ */
 export class TransientMap<K, V> {
   #holders = new Map<K, Holder<V>>()
 

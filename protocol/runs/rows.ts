@@ -156,7 +156,7 @@ const self = { kind: 'run', slot: 'id', prefix: 'run' } as const
 const P = '/projects/:project/runs'
 const tag = 'runs'
 
-/** What the two ways to continue a failed run have in common. */
+/** The common properties of the two rows that continue a failed run. */
 const recovering = {
   check: checkRecover,
   bodyOptional: true,

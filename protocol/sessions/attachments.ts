@@ -60,19 +60,19 @@ export interface KeptAttachment {
   readonly counted?: true
 }
 
-/** Returns the name under which the object store contains the bytes of a file. */
+/** Returns the name of the object that contains the bytes of a file. */
 export const fileName = (project: string, artifact_id: string): string =>
   `file/${project}/${artifact_id}`
 
 /**
- * Returns the name under which the object store contains the Markdown text of an Office file.
- * @param place name under which the object store contains the file itself.
+ * Returns the name of the object that contains the Markdown text of an Office file.
+ * @param place name of the object that contains the file itself.
  */
 export const textName = (place: string): string => `${place}.md`
 /**
  * Returns the names of all objects that may be stored for a file: the file itself and its Markdown
  * text.
- * @param place name under which the object store contains the file itself.
+ * @param place name of the object that contains the file itself.
  */
 export const objectNames = (place: string): readonly string[] => [place, textName(place)]
 /** Whether a MIME type is the type of an Office file. */
@@ -96,7 +96,7 @@ export const blockOf = ({
   size_bytes,
   ...(as === 'document' && page_count !== undefined && { page_count }),
 })
-/** Returns the id of the file that a block refers to; undefined if it refers to none. */
+/** Returns the id of the file that a block refers to; undefined if the block refers to no file. */
 export function fileOf(block: JsonObject): string | undefined {
   const { type, source } = block
   if ((type !== 'image' && type !== 'document') || typeof source !== 'object' || source === null)

@@ -32,8 +32,8 @@ export interface Call {
   readonly interaction_id?: string
   readonly expires_at?: string
   /**
-   * The effect of a person's answer. `person`: it becomes the result of the tool. `approval`: it
-   * decides whether the action may be dispatched.
+   * The effect of a person's answer. `person`: the answer becomes the result of the tool.
+   * `approval`: the answer decides whether the action may be dispatched.
    */
   readonly asks?: 'person' | 'approval'
   readonly result?: ToolResultBlock

@@ -40,9 +40,9 @@ export type SessionCommands = {
    */
   'turn.stop': { input: { turn_id: string }; reply: undefined }
   /**
-   * Starts the turn of an exchange, and creates the session if there is none. Sent by the executor
-   * that has looked up the data. Refused when the session has ended in the meantime, or has too
-   * many unfinished turns and nudges.
+   * Starts the turn of an exchange, and creates the session if it does not exist. Sent by the
+   * executor that has looked up the data. Refused when the session has ended in the meantime, or
+   * has too many unfinished turns and nudges.
    */
   'exchange.open': { input: ExchangeOpening; reply: { readonly session_id: string } }
   /**

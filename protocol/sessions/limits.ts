@@ -22,7 +22,7 @@ export const limits = {
   /** Blocks of one message. */
   blocks: 200,
   metadata: 16_384,
-  /** Equal tool calls of one turn. */
+  /** Equal tool calls of one turn, unless the definition of the turn sets another limit. */
   repeats: 3,
   /** Generations of one turn. */
   generations: 100,
@@ -59,10 +59,10 @@ export const limits = {
    */
   preview: 1_200_000,
   /**
-   * Files: `name` and `key`: characters of a name and of an idempotency key. `text`: bytes of a
-   * text file. `bytes`: bytes of any other file. `body`: bytes of an upload with its encoding.
-   * `pages`: pages of a PDF. `most`: files of one session. `erased`: erased files that a session
-   * stores. `awaited`: milliseconds until an unfinished upload is abandoned.
+   * Limits of files. `name` and `key`: characters of a name and of an idempotency key. `text`:
+   * bytes of a text file. `bytes`: bytes of any other file. `body`: bytes of an upload with its
+   * encoding. `pages`: pages of a PDF. `most`: files of one session. `erased`: erased files that a
+   * session stores. `awaited`: milliseconds until an unfinished upload is abandoned.
    */
   file: {
     name: 256,

@@ -49,8 +49,8 @@ export const truthValue = (value: unknown): boolean =>
       : fail(`expected true or false, got ${typeName(value)}`)
 
 /**
- * `a in b`: whether a is an element of a list, a property name of an object, or part of a string.
- * Null contains nothing.
+ * Implements `item in container`: whether `item` is an element of a list, a property name of an
+ * object, or part of a string. Null contains nothing.
  */
 export function isIn(item: unknown, container: unknown, budget: Budget): boolean {
   if ((container ?? null) === null) return false
@@ -61,7 +61,9 @@ export function isIn(item: unknown, container: unknown, budget: Budget): boolean
     : fail(`cannot access a member of ${typeName(container)}`)
 }
 
-/** `a contains b`: whether b is part of the string a, or an element of the list a. */
+/**
+ * Implements `a contains b`: whether `b` is part of the string `a`, or an element of the list `a`.
+ */
 function contains(whole: unknown, part: unknown, budget: Budget): boolean {
   if (Array.isArray(whole)) return isIn(part, whole, budget)
   return texts('contains', whole, part, budget, (a, b) => a.includes(b))
@@ -81,7 +83,7 @@ function texts(
 }
 
 /**
- * `a matches b`: whether the pattern b matches anywhere in the text a.
+ * Implements `a matches b`: whether the pattern `b` matches anywhere in the text `a`.
  * @param compiled the pattern, if it is a literal and was compiled in advance.
  */
 export const matchesPattern = (

@@ -184,7 +184,7 @@ function faultsIn(
 
 const lookUp = (document: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>(member, document)
-/** Returns the value in an event at a path of a `match`; null if there is none. */
+/** Returns the value in an event at a path of a `match`; null if the path leads to no value. */
 export function valueAt(document: unknown, path: string): unknown {
   const prefix = path.startsWith('event.') ? 'event' : path.startsWith('meta.') ? 'meta' : undefined
   if (prefix) return lookUp(member(document, prefix), path.slice(prefix.length + 1))

@@ -68,7 +68,8 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
 
 /**
  * Returns the property of an object with this name, or the element of a list with this index; null
- * if there is none. An index may also be a numeric string, as in dotted paths.
+ * if the value has no such property or element. An index may also be a numeric string, as in dotted
+ * paths.
  */
 export function member(value: unknown, key: unknown): unknown {
   if (typeof value !== 'object' || value === null) return null

@@ -114,5 +114,8 @@ function canonical(value: unknown, budget: Budget, depth: number): string {
   spend(budget, 4 * names.length)
   return `{${parts(names.map((name) => `${JSON.stringify(name)}:${canonical(value[name], budget, depth + 1)}`))}}`
 }
-/** Maximum nesting of items that `uniqueItems` compares. */
+/**
+ * Maximum nesting, in levels, of the items that `uniqueItems` compares. A deeper item exhausts the
+ * budget.
+ */
 const MAX_NESTING = 64

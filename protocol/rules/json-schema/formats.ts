@@ -1,7 +1,7 @@
 /**
  * The formats of JSON Schema that are enforced. All other formats are only annotations, as the
  * standard allows. `regex` is not enforced, because the JavaScript engine must not compile patterns
- * of users.
+ * from users.
  *
  * Invariant: each test takes time linear in the length of the text. The patterns run on the
  * automaton, or are JavaScript patterns in which no repetition is ambiguous.

@@ -45,8 +45,8 @@ const consumes = (instruction: Instruction, code: number, ignoreCase: boolean): 
   )
 }
 /**
- * Returns the steps charged for one instruction. A Unicode property costs more than a comparison of
- * ranges.
+ * Returns the number of units that one instruction charges to the budget. A Unicode property costs
+ * more than a comparison of ranges.
  */
 const costOf = (instruction: Instruction): number =>
   instruction.op === 'one' ? 1 + 4 * instruction.properties.length : 1

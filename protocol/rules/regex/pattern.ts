@@ -128,7 +128,9 @@ function merged(ranges: Ranges): Ranges {
   }
   return result
 }
-/** Returns the property with a name such as `L` or `Script=Greek`; undefined if there is none. */
+/**
+ * Returns the property with a name such as `L` or `Script=Greek`; undefined for an unknown name.
+ */
 function propertyOf(name: string, negated: boolean): Property | undefined {
   if (!/^[A-Za-z_]{1,40}(=[A-Za-z_]{1,40})?$/.test(name)) return undefined
   try {

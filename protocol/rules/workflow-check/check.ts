@@ -17,7 +17,7 @@ import { below } from './path.ts'
 
 /** Maximum number of reported faults of a workflow. */
 const MAX_FAULTS = 50
-/** Ids of steps must not begin with this text. */
+/** Prefix of the ids of system steps. Ids of authored steps must not begin with this text. */
 const RESERVED = 'prepare_repository'
 
 /**
@@ -132,7 +132,7 @@ function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldEr
  * @param path path of the spec in the request, such as `spec`.
  * @param input name of the field that declares the inputs.
  * @param loop facts about the loop, for the spec of a loop. Its agent is the default for steps.
- * @returns the faults, at most 50. None means that the spec is valid.
+ * @returns the faults, at most 50. The list is empty when the spec is valid.
  */
 export function checkSpec(
   spec: Spec,
