@@ -18,8 +18,8 @@ import type { Cause, Decision, Tell } from '../actor.ts'
 import type { ChannelState } from './state.ts'
 
 /**
- * Returns the command that enqueues the job that confirms new members, and the event that records
- * the job.
+ * Returns the command that enqueues a confirmation job for new members, and the event that records
+ * this job.
  */
 export function confirm(
   channel_id: string,

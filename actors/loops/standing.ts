@@ -19,7 +19,8 @@ function actionsOf(state: LoopState): readonly string[] {
 }
 
 /**
- * Returns the event that reports a change in the summary to the project, if there is a change.
+ * Returns the event that reports the loop's new summary to its project, or an empty list if the
+ * summary has not changed.
  * @param organization the id of the organization if the command contains it, otherwise empty.
  */
 export function standingEvents(

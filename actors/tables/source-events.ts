@@ -44,7 +44,7 @@ export function groupsOf(lengths: readonly number[]): number[] {
 /**
  * Returns the publication for a changed row.
  * @param shown the data as readers see it.
- * @param more further members of the payload.
+ * @param more additional members of the payload.
  */
 function publicationOf(
   verb: Verb,

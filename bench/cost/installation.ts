@@ -89,7 +89,7 @@ async function streamsOf(nats: Nats): Promise<Omit<Stored, 'views'>> {
   }
   return sums
 }
-/** Returns the bytes of used pages of all files of views in a folder. */
+/** Returns the total size in bytes of the used pages of all view files in a folder. */
 function viewBytes(folder: string): number {
   let bytes = 0
   for (const name of readdirSync(folder).filter((file) => file.endsWith('.sqlite'))) {

@@ -5,7 +5,7 @@ import { resolve, sep } from 'node:path'
 import { byPath } from './files.ts'
 
 /**
- * The measurements of a part, or of all files. `sums` has a line `<sha256>  <path>` for each file.
+ * The measurements of some or all of the files. `sums` has a line `<sha256>  <path>` for each file.
  */
 export interface Measured {
   readonly files: number

@@ -17,7 +17,7 @@ import {
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Cancel, Clock } from './ports.ts'
 
-/** Additional values of a line, which must be expressible as JSON. */
+/** Additional fields of a log line. Their values must be JSON-serializable. */
 export type LogFields = Readonly<Record<string, unknown>>
 /** Writes a line to the log of the job's run. */
 export type WriteLine = (level: LogLevel, text: string, fields?: LogFields) => void

@@ -64,7 +64,7 @@ interface LiveChange {
   /** Id of the record. Absent: any record of the kind may have changed or disappeared. */
   readonly id?: string
 }
-/** The data of a frame `changes`. */
+/** The data of a `changes` frame. */
 export interface LiveChanges {
   readonly changes: readonly LiveChange[]
 }

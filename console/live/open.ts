@@ -53,7 +53,7 @@ export function openLive({ url, headers = {}, identity = '', worker }: LiveOptio
   let attach = local
   if (worker !== undefined && typeof SharedWorker !== 'undefined')
     attach = inWorker(worker, () => {
-      // The script of the worker could not be loaded, or failed. This page then connects itself.
+      // The script of the worker could not be loaded, or failed. The page uses a hub of its own.
       attach = local
       live.attach()
     })

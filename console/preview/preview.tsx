@@ -4,7 +4,7 @@
  * else is rendered from its text. A PDF file that has a URL on the service is shown from that URL,
  * because the response is sandboxed.
  *
- * Invariant: no more than the limit of the kind is loaded.
+ * Invariant: no more of a file is loaded than the limit for its kind.
  */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'

@@ -129,8 +129,7 @@ export function setQuery(
 }
 
 /**
- * Handles the browser's history buttons, clicks on links of the console, and the unloading of the
- * page.
+ * Handles the browser's history buttons, clicks on links within the console, and page unloads.
  * @param isOurs returns whether a path belongs to the console.
  */
 export function startRouter(isOurs: (path: string) => boolean): void {

@@ -25,7 +25,10 @@ export const projects = computed(() => identity.value?.projects ?? [])
 export const project = computed(
   () => /^\/p\/([^/]+)/.exec(place.value.path)?.[1]?.replace(/.+/, decodeURIComponent) ?? '',
 )
-/** The current project in the session, with the person's principal and permissions. */
+/**
+ * The current project as the session lists it, with the person's principal and permissions.
+ * Undefined if the session does not list it.
+ */
 export const current = computed(() =>
   projects.value.find(({ handle, id }) => project.value === handle || project.value === id),
 )

@@ -36,7 +36,7 @@ interface Asked {
   readonly authorization: string
   readonly protocols: string
   /**
-   * The headers with which the cookie of a console session is checked. The cookie is accepted only
+   * The headers that are used to check the cookie of a console session. The cookie is accepted only
    * from the service's own origin.
    */
   readonly cookie: CookieHeaders

@@ -142,7 +142,7 @@ export class Session {
   flushing: (() => void) | undefined
   /** Stops offering terminals; undefined while the worker offers none. */
   unserve: (() => void) | undefined
-  /** The task of the session's periodic beat (`presence.ts`). */
+  /** The timer of the session's periodic beat (`presence.ts`). */
   beating: Task | undefined
   #held: Map<string, Held> | undefined
   #reported: Set<string> | undefined

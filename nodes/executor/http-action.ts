@@ -61,9 +61,9 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
   const envelope = `application/vnd.${word}.action+json`
 
   /**
-   * Looks up the action with the given name. Returns undefined when there is no such action, or
-   * workers perform it. Returns a failed outcome when the action cannot be called, and a refusal
-   * when the lookup is refused.
+   * Looks up the action with the given name. Returns undefined when there is no such action or
+   * when workers perform it. Returns a failed outcome when the action cannot be called, and a
+   * refusal when the lookup is refused.
    */
   async function find(
     project: string,

@@ -182,8 +182,8 @@ export function createPresence({
           environment_id,
           ...(how.generation !== undefined && { generation: how.generation }),
         })
-      // The next inspection finds the remains of a failed operation. The object is replaced to mark
-      // a change (S2).
+      // The operation failed. The next inspection finds what it left behind. Replacing the object
+      // marks a change (S2).
       else {
         const one = known.get(environment_id)
         if (one) known.set(environment_id, { ...one })

@@ -86,7 +86,7 @@ export const hasDigest = ({ digest }: ObjectInfo, hash: Hash): boolean =>
 
 /**
  * Regroups bytes into chunks of `CHUNK_BYTES`. The last chunk may be shorter. Each chunk is the
- * beginning of a buffer of the pool, to which the caller returns it.
+ * beginning of a pooled buffer. The caller must return the buffer to the pool.
  */
 async function* regrouped(
   source: AsyncIterable<Uint8Array>,

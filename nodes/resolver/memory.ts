@@ -17,7 +17,7 @@ interface DefinitionMemory {
 
 /**
  * Creates a cache of definitions.
- * @param limit maximum number of characters of all definitions.
+ * @param limit maximum total number of characters of the cached definitions.
  */
 export function createMemory(limit: number): DefinitionMemory {
   const all = new Map<string, Kept>()

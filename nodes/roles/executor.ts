@@ -77,8 +77,8 @@ export function startExecutorRole(role: Role): () => Promise<void> {
   const mailbox = subjects.executor(world.node)
   const post = createPost(guard)
   const shown = openPreviews(world)
-  // Chunks are retained for a while after the end. Late followers of a quick answer still receive
-  // its chunks while its message is not stored yet.
+  // Chunks are retained for a while after the end, so that followers who join late still receive
+  // the chunks of a quick answer whose message is not stored yet.
   const publisher = {
     publish: shown.publish,
     end: (job_id: string, attempt?: string) =>

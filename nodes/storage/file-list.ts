@@ -8,10 +8,10 @@ export interface StoredFile {
 /** A store of files that can be listed. */
 export interface FileList {
   /**
-   * Lists files whose names begin with a prefix, in a fixed order. A file that is stored during the
-   * list may be missing.
+   * Lists files whose names begin with a prefix, in a fixed order. A file that is stored while the
+   * listing is in progress may be missing.
    * @param after `next` of the previous page; undefined for the first page.
-   * @param limit maximum number of files of the page.
+   * @param limit maximum number of files per page.
    * @returns `next` is the position after which the list continues; absent at its end.
    * @throws Error when the store does not answer.
    */

@@ -96,7 +96,7 @@ export interface PrincipalSummary {
   readonly name: string
 }
 /**
- * An active person with an email address who is included in the targets of an interaction. `target`
+ * An active person with an e-mail address who is included in the targets of an interaction. `target`
  * is the target that includes the person: the person's own id, or a role.
  */
 export interface ReachablePerson {

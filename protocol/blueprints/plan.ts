@@ -201,7 +201,7 @@ export function changeOfBound(
 const isDeleted = ({ delete_on_destroy, resource_type }: StoredBinding): boolean =>
   delete_on_destroy && resourceFacts[resource_type].rows !== undefined
 /**
- * Returns the deletion or the release of a bound resource.
+ * Plans the deletion or release of a bound resource.
  * @param deletes whether to delete the resource, if its type has a row for deletion.
  */
 export function planRemoval(

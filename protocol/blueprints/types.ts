@@ -64,7 +64,8 @@ export interface TypeFacts {
     readonly remove: RowName
   }
   /**
-   * The preparation of the rows checks destinations and reserves nothing, so a preview runs it too.
+   * The gateway's preparation of these rows (`gateway/prepare.ts`) only checks the URLs of
+   * destinations and reserves nothing, so a preview runs it too.
    */
   readonly checkedByPreparation?: true
   /** The row `change` replaces the whole record. */

@@ -122,7 +122,10 @@ type EnvironmentPrivateEvent =
       readonly number: number
       readonly outcome: 'done' | 'failed'
       readonly at: number
-      /** The host was silent while it prepared the workspace, so another place may prepare it. */
+      /**
+       * The host stopped reporting while it prepared the workspace, so another place may prepare
+       * the workspace.
+       */
       readonly displaced?: true
     })
   /** The worker was requested. `launch`: the settings for this start and later starts. */

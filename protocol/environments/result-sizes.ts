@@ -5,7 +5,7 @@
 
 /** Maximum sizes in bytes. */
 export const resultSizes = {
-  /** The default maximum of each stream or file in a result. */
+  /** The default maximum size of each stream or file in a result. */
   usual: 64_000,
   /** The largest maximum that a request can set. */
   most: 128_000,

@@ -250,6 +250,6 @@ export type TableReplies = {
   'row.update': Updated | StaleReply
   'row.delete': StaleReply | undefined
 }
-/** Whether a reply requests later facts. */
+/** Whether a reply says that the facts were stale, so that the command needs newer ones. */
 export const isStale = (reply: unknown): reply is StaleReply =>
   typeof reply === 'object' && reply !== null && 'stale' in reply

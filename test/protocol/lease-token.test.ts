@@ -1,4 +1,4 @@
-/** Lease tokens: they contain the name of their queue, and other texts contain none. */
+/** A lease token contains the name of its queue. No queue name is read from any other text. */
 import t from 'tap'
 import { leaseToken, queueOfLease } from '../../protocol/jobs/lease-token.ts'
 

@@ -32,7 +32,7 @@ import {
 
 const projects = ['prj_a', 'prj_b'] as const
 /**
- * A random change of one of nine runs, or of a job, interaction, worker or workflow that belongs to
+ * A random change to one of nine runs, or to a job, interaction, worker or workflow that belongs to
  * one of them. `together`: the change waits for the next change in its shard, and the two are
  * committed together.
  */

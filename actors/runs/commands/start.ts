@@ -1,7 +1,7 @@
 /**
- * Starts of runs. The gateway derives the run's id from the idempotency key, so two starts with the
- * same key reach the same actor. Without a key, a second start with the same id can only be a
- * redelivery of the first start.
+ * The command that starts a run. The gateway derives the run's id from the idempotency key, so two
+ * starts with the same key reach the same actor. Without a key, a second start with the same id can
+ * only be a redelivery of the first start.
  */
 
 import type { StartExtra } from '../../../protocol/access/directory.ts'

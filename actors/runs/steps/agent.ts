@@ -43,8 +43,8 @@ interface Asked extends Pick<TurnWanted, 'agent' | 'session'> {
   readonly instructions: string
 }
 /**
- * Maximum number of attempts of a lookup, and of lost leases. It is high, because a part of the
- * definition may be temporarily unavailable.
+ * Maximum number of attempts, and of lost leases, of a job that looks up the definition of a turn.
+ * It is high, because a part of the definition may be temporarily unavailable.
  */
 const MAX_ATTEMPTS = 10
 

@@ -6,7 +6,7 @@
  * Invariant: a line keeps its element, and with it the focus, while it is rendered.
  */
 
-/** The number of the element of each rendered line, by the key of its item, in display order. */
+/** Maps the item key of each rendered line to the number of its element, in display order. */
 export type Slots = ReadonlyMap<string, number>
 
 /**

@@ -24,7 +24,7 @@ interface Asked {
   readonly of: PrincipalRecord
 }
 
-/** Returns whether a text occurs in the name, email address or id of a principal. */
+/** Returns whether a text occurs in the name, e-mail address or id of a principal. */
 const matches = ({ name, email = '', id }: PrincipalRecord, typed: string): boolean =>
   `${name}\n${email}\n${id}`.toLowerCase().includes(typed.trim().toLowerCase())
 

@@ -26,7 +26,7 @@ interface Props {
 
 /** Milliseconds before a deadline from which it is highlighted. */
 const NEAR_DEADLINE_MS = 3_600_000
-/** Shows the remaining time in which a question can be answered. */
+/** Shows how much time is left to answer a question. */
 export function Deadline({ at }: { readonly at: string }) {
   const left = Date.parse(at) - now.value
   return (

@@ -32,7 +32,7 @@ interface Generation {
   readonly worker_id?: string
   readonly model?: string
 }
-/** The publishers of a process. */
+/** Publishes the previews of all generations in this process. */
 export interface Previews {
   /**
    * Publishes a chunk.

@@ -112,7 +112,7 @@ async function follow(
   }
 }
 
-/** A session whose first page was read, and that one client may join. */
+/** A session whose first page has been read. One client may join it. */
 interface OpenedTranscript {
   readonly follower: SessionFollower
   /** Sends the transcript to a client, until its sink closes. */

@@ -1,6 +1,6 @@
 /**
  * Entries of the index of ended actors (`ended-index.ts`): a hash of the actor's key and the cursor
- * of its last event. They are stored as 16 bytes: two IEEE 754 doubles in little-endian order,
+ * of its last event. Each entry is stored as 16 bytes: two IEEE 754 doubles in little-endian order,
  * which represent both integers exactly. Two actors may have the same hash.
  */
 

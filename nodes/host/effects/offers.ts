@@ -29,7 +29,7 @@ import type { ActorRequests, ShardContext } from '../shard-context.ts'
 
 /** Maximum number of jobs in one offer. */
 const MAX_JOBS = 64
-/** Maximum number of requests for the same jobs in one round. */
+/** Maximum number of requests that offer a group of jobs before the queue is read again. */
 const MAX_REQUESTS = 16
 /** Milliseconds between two offers of work that was not accepted. */
 const OFFER_INTERVAL_MS = 2000

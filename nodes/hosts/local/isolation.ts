@@ -40,7 +40,7 @@ export interface IsolationParts {
   readonly groups?: Groups | undefined
 }
 
-/** Maximum size of each file system in memory, in bytes. */
+/** Maximum size of each in-memory file system, in bytes. */
 const TMPFS_BYTES = 512 * 2 ** 20
 export const memoryFiles = ({ memory_bytes, disk_bytes }: ResourceLimits): number =>
   Math.min(TMPFS_BYTES, Math.floor(memory_bytes / 4), disk_bytes)

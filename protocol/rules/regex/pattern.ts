@@ -100,8 +100,8 @@ type Emit = (out: Output) => void
 interface Output {
   readonly program: Instruction[]
   /**
-   * Number of instructions and repetitions so far, which limits the work of nested repetitions,
-   * including empty ones.
+   * Number of instructions and repetitions so far. It is limited, and with it the work of nested
+   * repetitions, including empty ones.
    */
   work: number
 }

@@ -1,4 +1,4 @@
-/** The email addresses of targets that are named directly or through a role. */
+/** The e-mail addresses of targets that are named directly or through a role. */
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
 import type { ReachablePerson } from '../../../protocol/access/directory.ts'

@@ -1,6 +1,6 @@
 /**
- * Files of a session as artifacts: the artifact changes in the commit of the session, and the
- * session in the commit of the artifact. Files of earlier versions have no artifact.
+ * Files of a session as artifacts: a change to a file or to its artifact is applied to both in one
+ * commit. Files that an earlier release stored have no artifact.
  */
 import t from 'tap'
 import { type AnyActor, defineActor, fold } from '../../../actors/actor.ts'

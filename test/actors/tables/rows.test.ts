@@ -1,4 +1,4 @@
-/** Commands about rows: their events, replies and refusals, and the check of facts. */
+/** Commands on rows: their events, replies and refusals, and how facts are checked. */
 import t from 'tap'
 import type { Cause } from '../../../actors/actor.ts'
 import type { Refusal } from '../../../protocol/errors.ts'

@@ -28,7 +28,7 @@ t.teardown(async () => {
   await there.close()
   await s.stop()
 })
-/** Waits for requests whose path starts with `path`. Returns their paths with queries. */
+/** Waits for requests whose path starts with `path`. Returns their paths with the query strings. */
 const called = (path: string) =>
   until(
     async () => there.deliveries.filter((one) => one.path.startsWith(path)).map((one) => one.path),

@@ -138,7 +138,7 @@ t.test('an agent authenticates with its own key and acts under its own name', as
   )
 })
 
-t.test('an agent gets its email address once', async (t) => {
+t.test('an agent gets its e-mail address once', async (t) => {
   const agent = await s.ok('agent.create', { name: 'Postmaster' })
   const first = await s.call('agent.inbox', { id: agent['id'] })
   t.strictSame([first.status, first.body['email_address']], [200, `${agent['id']}@agents.test`])

@@ -108,7 +108,10 @@ const changing: Partial<Record<RowName, Open>> = {
   'channel.delete': { id: ids.channel },
 }
 
-/** Rows that the actors of resources decide, but that change only records without bindings. */
+/**
+ * Rows that are decided by the actors of resources, but change no existing resource that can have a
+ * binding.
+ */
 const apart: readonly RowName[] = [
   'key.create',
   'key.revoke',

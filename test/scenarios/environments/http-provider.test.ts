@@ -1,6 +1,6 @@
 /**
- * A provider over HTTP with the adapter of the documentation and the stock worker: the whole cycle
- * of an environment, and an adapter that is restarted, unavailable or refuses requests.
+ * An HTTP provider with the adapter from the documentation and the stock worker: the life cycle of
+ * an environment, and an adapter that is restarted, is unavailable, or refuses requests.
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

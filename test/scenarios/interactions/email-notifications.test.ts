@@ -66,7 +66,7 @@ const ask = (more: Record<string, unknown>) =>
   })
 
 t.test(
-  'every target with an email address gets a message and can answer by its link',
+  'every target with an e-mail address gets a message and can answer by its link',
   async (t) => {
     const made = await ask({
       title: 'Grüße:\r\nBcc: evil@example.org',

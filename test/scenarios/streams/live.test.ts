@@ -1,6 +1,6 @@
 /**
- * Property: each subscription of several tabs receives every event after its cursor once and in
- * order, whenever connections, tabs or the hub end.
+ * Property: with several tabs, each subscription receives every event after its cursor exactly once
+ * and in order, regardless of when connections, tabs or the hub end.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -39,7 +39,7 @@ export const satisfiesAll = (conditions: readonly Condition[], reader: Reader): 
 
 /**
  * Returns the range of the keys that begin with `prefix` and whose next field, `sorted`, can
- * satisfy its conditions.
+ * satisfy the conditions on that field.
  */
 export function rangeOf(
   prefix: Buffer,

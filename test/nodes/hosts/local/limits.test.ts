@@ -62,7 +62,7 @@ t.test('controllers of version 2 are enabled, and limits have their names', asyn
       { file: 'cpu.max', value: '150000 100000' },
     ],
   )
-  // Ordinary files replace the kernel's files, so the test checks what is written, not its effect.
+  // Ordinary files stand in for the kernel's control files. The test checks only what is written.
   const folder = dataFolder(t)
   const make = (path: string) => {
     mkdirSync(path, { recursive: true })
