@@ -96,8 +96,8 @@ export interface PrincipalSummary {
   readonly name: string
 }
 /**
- * An active person with an e-mail address who is included in the targets of an interaction. `target`
- * is the target that includes the person: the person's own id, or a role.
+ * An active person with an e-mail address, included in the targets of an interaction. `target` is
+ * the target that includes the person: the person's own id, or a role.
  */
 export interface ReachablePerson {
   readonly target: string

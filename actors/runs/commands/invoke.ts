@@ -92,8 +92,8 @@ export function invoked(state: RunState | null): Reply<Row> | null {
 }
 
 /**
- * Returns the data that an executor needs to perform the action call of a job, or null if the run no
- * longer waits for the job.
+ * Returns the data that an executor needs to perform the action call of a job, or null if the run
+ * no longer waits for the job.
  */
 export function actionCall(
   state: RunState | null,
