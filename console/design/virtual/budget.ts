@@ -11,7 +11,7 @@ import type { Range } from './visible-range.ts'
  * Milliseconds of a frame for rendering lines. A frame should have at most 8 ms of scripts, which
  * also prepare the list and add its pages.
  */
-const RENDER_MS = 3
+const RENDER_MS = 2
 
 /** A change of a line. */
 interface LineChange {
