@@ -1,6 +1,6 @@
 /**
- * Measures turns of agents with the scripted model: complete turns per second, and the time until
- * the first chunk of an answer arrives. Each turn is followed to its end over the stream of its
+ * Measures agent turns with the scripted model: complete turns per second, and the time until the
+ * first chunk of an answer arrives. Each turn is followed to its end through the stream of its
  * invocation.
  */
 
@@ -83,7 +83,7 @@ function turn({ port, key }: Baton, agent: string): Promise<Seen> {
 }
 /**
  * Creates an agent, by default with the scripted model, and returns its id.
- * @param more further fields of the request.
+ * @param more additional fields of the request.
  */
 export async function agentOf(http: Http, name: string, more: object): Promise<string> {
   const { status, body } = await http.post(

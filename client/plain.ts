@@ -7,7 +7,7 @@
 /**
  * Control sequences (ECMA-48) with 7-bit and 8-bit introducers: strings such as titles, links and
  * clipboard contents, up to their terminator or the end of the line; and codes for colours and
- * movements.
+ * cursor movements.
  */
 const SEQUENCES = new RegExp(
   [

@@ -190,8 +190,8 @@ export class Transport {
   }
 
   /**
-   * Returns the run of the earlier start if a start was rejected because an earlier start has used
-   * its idempotency key.
+   * If a start was rejected because its idempotency key belongs to an earlier start, returns the
+   * run of the earlier start.
    * @throws the given error in all other cases.
    */
   #startedRun(path: string, error: unknown): Promise<Exchanged> {

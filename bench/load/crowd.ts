@@ -38,7 +38,7 @@ function shareOf(counts: readonly number[], share: number): number {
 }
 
 /**
- * Starts a process of followers.
+ * Starts the process of the followers.
  * @param file module in this folder.
  */
 export function startCrowd(file: string, args: readonly string[]): Crowd {

@@ -1,6 +1,6 @@
 /**
- * The process of followers for `deltas.ts`: follows each session whose id it receives. Arguments:
- * port, key.
+ * The process that runs the followers of `deltas.ts`: it follows each session whose id it receives.
+ * Arguments: port, key.
  */
 
 import { inFlight } from '../support/measure.ts'

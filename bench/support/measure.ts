@@ -155,8 +155,8 @@ export async function atRate(
 /**
  * Does the work and measures its cost. Returns the result, the duration in seconds, and a function
  * that returns the CPU seconds used by the processes of a role (NaN for a role without processes).
- * @param parties called before and after the work, because servers may start further processes in
- * between.
+ * @param parties called before and after the work, because servers may start additional processes
+ * in between.
  */
 export async function costOf<T>(
   parties: () => Parties,

@@ -14,7 +14,7 @@ interface Asked {
   readonly amount: Amount
   readonly steps: number
 }
-/** Parses the arguments of this process: the measurement, and further arguments (`rest`). */
+/** Parses the arguments of this process: the measurement, and the remaining ones (`rest`). */
 export function asked(): Asked & { readonly rest: readonly string[] } {
   endOnSignals()
   const [first = '{}', ...rest] = process.argv.slice(2)

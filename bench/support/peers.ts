@@ -42,8 +42,8 @@ const postgres = (): string | undefined => {
 }
 /**
  * Returns a function that runs a peer's script.
- * @param node path of the Node.js program: the current one, or the later version in the folder
- * `peers` for a peer that needs it. The later version runs TypeScript without flags.
+ * @param node path of the Node.js program: the current one, or the newer version in the folder
+ * `peers` for a peer that needs it. The newer version runs TypeScript without flags.
  */
 const measured =
   (script: string, node: string, ...args: readonly string[]) =>

@@ -23,7 +23,7 @@ export interface Split extends Target {
 export interface SplitOptions {
   /** When the NATS server syncs to disk: `always`, or an interval. */
   readonly sync: string
-  /** Further settings of all nodes. */
+  /** Additional settings of all nodes, by name. */
   readonly settings?: Readonly<Record<string, string>>
   /** The roles of each node except the gateway. By default, one node has all of them. */
   readonly roles?: readonly string[]

@@ -54,7 +54,7 @@ export function service({ key, project }: Account) {
   /**
    * Sends a request, with retries.
    * @param body JSON, or a form with a file.
-   * @throws Refused if the request fails; the reason of the signal if the signal aborts.
+   * @throws Refused if the request fails; the abort reason if the signal aborts.
    */
   const request = async (
     method: string,

@@ -1,5 +1,5 @@
 /**
- * The fields of an API row as command-line options, and the parsing of their arguments. Pure
+ * Represents the fields of an API row as command-line options, and parses their arguments. Pure
  * functions.
  */
 import { type Row, routeOf } from '../../protocol/contract.ts'

@@ -22,7 +22,7 @@ interface Flags {
   readonly tail?: number
   readonly json?: true
 }
-/** Number of lines of a page. */
+/** Number of lines per page. */
 const PAGE = 200
 
 /** Adds `baton logs` to a program. */

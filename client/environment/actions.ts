@@ -12,7 +12,7 @@ import type { Fence } from './fence.ts'
 import { gitClone } from './git/clone.ts'
 import { type GitWorld, gitDiff, gitFetch, gitStatus } from './git/git.ts'
 
-/** Action names of earlier workers, which remain valid as aliases. */
+/** Action names of earlier worker releases, which remain valid as aliases. */
 const aliases = {
   'environment.artifacts.publish': 'environment.artifact.publish',
   'environment.artifacts.download': 'environment.artifact.download',

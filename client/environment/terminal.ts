@@ -18,7 +18,7 @@ export interface Terminal {
   /** Sends input as a keyboard does. Ctrl-C is the byte 3. */
   write(data: Uint8Array | string): void
   resize(columns: number, rows: number): void
-  /** Stops reading the output, which applies backpressure to the program, until `resume`. */
+  /** Stops reading output until `resume` is called, which applies backpressure to the program. */
   pause(): void
   resume(): void
   /**
@@ -84,14 +84,14 @@ export async function openTerminal({
     encoding: null,
   }) as IPty & BytePty
   let open = true
-  // The worker keeps the terminal device open. Otherwise the end of the program would end the
-  // output, and node-pty would drop output that it has read but not delivered.
+  // The worker keeps the terminal device open. Otherwise the output would end with the program, and
+  // node-pty would drop output that it has read but not delivered.
   const own = openSync(pty.ptsName, constants.O_RDWR | constants.O_NOCTTY)
   let isRunning = true
   let isQuiet = false
   /**
-   * After the program has ended, delivers the remaining output, which is at most the kernel's
-   * buffer. Otherwise, node-pty drops output that remains 200 ms after the end.
+   * After the program has ended, delivers the remaining output, which is at most what the kernel
+   * has buffered. Otherwise, node-pty drops output that remains 200 ms after the end.
    */
   const watch = setInterval(() => {
     if (isRunning) {

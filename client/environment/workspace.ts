@@ -83,7 +83,7 @@ export class Workspace {
   }
   /**
    * Opens the folder of an entry, and calls `run` with the entry.
-   * @throws ActionFault with the type `outside_workspace`, `not_found` or another type of
+   * @throws ActionFault with the type `outside_workspace`, `not_found` or another type from
    * `explanations`.
    */
   async use<T>(

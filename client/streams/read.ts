@@ -33,7 +33,7 @@ export const streamRequest = (
 })
 
 /**
- * Reads the frames of a body, in arrays of the frames that arrived together. The body is cancelled
+ * Yields the frames of a body, in arrays of frames that arrived together. The body is cancelled
  * when the iteration stops. Rejects when the connection is lost.
  * @param alive called when data arrives.
  * @param retry called with the pause in milliseconds that the service requests before a reconnect.

@@ -27,7 +27,7 @@ export interface Unequal {
  * Follows a run to its end.
  * @param received called once with every event. Repeats of an event are dropped.
  * @param interrupted called with the reason for every interruption of the stream.
- * @throws BatonError if the service refuses the request; the reason of `signal` if it aborts.
+ * @throws BatonError if the service refuses the request; the abort reason if `signal` aborts.
  */
 export async function watch(
   client: Client,

@@ -12,7 +12,7 @@ import { ByteWindow, terminalLimits } from '../../protocol/workers/terminals.ts'
 export interface WorkerTerminal {
   write(data: Uint8Array): void
   resize(columns: number, rows: number): void
-  /** Stops reading the output, which applies backpressure to the program, until `resume`. */
+  /** Stops reading output until `resume` is called, which applies backpressure to the program. */
   pause(): void
   resume(): void
   close(): void

@@ -62,7 +62,10 @@ export class ApiError extends Error {
 /** Options of a call. */
 export interface CallOptions {
   readonly signal?: AbortSignal
-  /** Idempotency key of a POST; by default that of the same unanswered request, or a new one. */
+  /**
+   * Idempotency key of a POST; by default the key of an identical request that was not answered, or
+   * a new key.
+   */
   readonly key?: string
   /** Condition of an update, as the header `If-Match`. */
   readonly ifMatch?: string
@@ -179,8 +182,8 @@ export function callEarly<N extends CallName>(name: N, input: CallInput<N>): voi
 
 /**
  * Calls an operation, with retries after temporary failures.
- * @throws ApiError if the service refuses the request or does not respond; the reason of the signal
- * if it is aborted.
+ * @throws ApiError if the service refuses the request or does not respond; the abort reason if the
+ * signal aborts.
  */
 export async function call<N extends CallName>(
   name: N,

@@ -13,7 +13,7 @@ export type Sequence<T> = Pick<readonly T[], 'length' | 'at' | 'slice'>
 
 /**
  * Maximum number of ids in a map of the index. A map doubles its capacity when it is full and moves
- * all of its entries: 2 ms with 32,768 entries and 11 ms with 65,536 on a machine of 2026.
+ * all of its entries: 2 ms with 32,768 entries and 11 ms with 65,536 on a 2026 machine.
  */
 const MAX_IDS = 4096
 
@@ -75,7 +75,7 @@ export class Growing<T> implements Sequence<T> {
   static of<T>(items: readonly T[], packing?: Packing<T>): Growing<T> {
     return new Growing(items.length, packing, { all: items })
   }
-  /** Returns a list of other items whose extensions have the same packing. */
+  /** Returns a list of other items, with the same packing for its extensions. */
   replacedBy(items: readonly T[]): Growing<T> {
     return Growing.of(items, this.#packing)
   }
@@ -100,7 +100,7 @@ export class Growing<T> implements Sequence<T> {
     const place = id === undefined ? undefined : this.#own().at.get(id)
     return place !== undefined && place < this.length ? place : -1
   }
-  /** Returns the list with further items. Items whose id the list already has are omitted. */
+  /** Returns the list with additional items, except those whose id the list already has. */
   append(items: readonly T[]): Growing<T> {
     const own = this.#own()
     const store = own.items.length === this.length ? own : storeOf(this.all, this.#packing)

@@ -19,7 +19,7 @@ export interface Known<T> {
   readonly next: string | undefined
   readonly loading: boolean
   readonly error?: ApiError
-  /** Number of requested items. Beyond it, items are kept only up to the next end of a page. */
+  /** Number of requested items. Beyond it, items are kept only up to the next page end. */
   readonly wanted: number
   /** The known ends of pages, in the order of the items. */
   readonly ends: readonly PageEnd[]

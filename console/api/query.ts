@@ -203,7 +203,7 @@ export interface Listing<T> {
 export interface ListOptions<R, T> extends QueryOptions {
   /** Returns the part of an item that the list stores; by default the item itself. */
   readonly keep?: (item: R) => T
-  /** If set, a long list stores its items as text, so that collections are short (`packed.ts`). */
+  /** If set, a long list stores its items as text, which shortens garbage collections. */
   readonly packing?: Packing<T>
 }
 

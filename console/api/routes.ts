@@ -15,9 +15,9 @@ export interface EmbeddedRoute {
 }
 
 declare global {
-  /** The routes by the name of the operation. The build replaces this name with the value. */
+  /** The routes by operation name. The build replaces this identifier with the value. */
   const BATON_ROUTES: Readonly<Record<string, EmbeddedRoute>>
-  /** The version of the program. The build replaces this name with the value. */
+  /** The version of the program. The build replaces this identifier with the value. */
   const BATON_VERSION: string
 }
 

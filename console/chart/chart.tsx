@@ -114,7 +114,7 @@ export function Chart({ title, times, series, format }: Data & { readonly title:
         axes: [
           {
             ...axis,
-            // Minimum distance between marks in pixels, so that the longest times fit.
+            // Minimum distance between tick marks in pixels, so that the longest times fit.
             space: 80,
             values: (_, marks, __, ___, step) => marks.map((at) => formatMark(at, step)),
           },

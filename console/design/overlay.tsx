@@ -8,9 +8,9 @@ import { showError } from './notify.ts'
 import { designText as text } from './text.ts'
 
 /**
- * A modal dialog, open while it is rendered. After input in its form, the person is asked for
- * confirmation before a link, the command palette, the browser history or closing the tab leaves
- * the page.
+ * A modal dialog, open while it is rendered. After input in its form, leaving the page requires
+ * confirmation, whether by a link, the command palette or the browser history, or by closing the
+ * tab.
  */
 export function Dialog({
   title,
@@ -68,7 +68,7 @@ export function Dialog({
 
 /**
  * The buttons at the end of a dialog: `children`, a button that cancels, and the primary button
- * with the text `action`. All other properties belong to the primary button.
+ * with the text `action`. All other properties apply to the primary button.
  */
 export const DialogActions = ({
   action,

@@ -1,4 +1,4 @@
-/** Components that are rendered again only after a change of their properties. */
+/** Components that are rendered again only if their properties have changed. */
 import { Component } from 'preact'
 
 const isSame = (a: unknown, b: unknown): boolean =>
@@ -15,8 +15,8 @@ export function differ<P extends object>(next: P, before: P): boolean {
 }
 
 /**
- * A component that is rendered again only after a change of a property, as `differ` defines it.
- * Use it instead of caching elements with `useMemo`. A cached element refers to the elements that
+ * A component that is rendered again only if `differ` finds a difference in its properties. Use it
+ * instead of caching elements with `useMemo`. A cached element refers to the elements that
  * surrounded it when it was created, and these refer to other cached elements. The elements of all
  * earlier renderings would therefore stay in memory.
  */

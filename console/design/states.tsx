@@ -101,7 +101,7 @@ export function Show<T>({
   )
 }
 
-/** An error boundary that limits an exception of the console to one part of the page. */
+/** An error boundary that confines the effect of an exception to one part of the page. */
 export class Boundary extends Component<
   { readonly children: ComponentChildren },
   { readonly error?: unknown }

@@ -88,7 +88,7 @@ export interface CodeEditor {
 
 /** Marks changes by `setText`, which `onText` does not report. */
 const external = Annotation.define<boolean>()
-/** Marks a request to check a text again that has not changed. */
+/** Marks a request to check an unchanged text again. */
 const again = Annotation.define<boolean>()
 
 const completions =

@@ -1,6 +1,6 @@
 /**
- * The faults of a structured text: of its syntax, of its value, and those that the service
- * reported.
+ * The faults of a structured text: syntax errors, faults of the parsed value, and faults that the
+ * service has reported.
  */
 import type { FieldFault } from '../api/client.ts'
 import { type Language, locate, type TextFault } from './located.ts'

@@ -8,7 +8,7 @@ import { formatYaml, readYaml } from './yaml.ts'
 
 /** The languages of structured texts. */
 export type Language = 'json' | 'yaml'
-/** A part of a text: offsets in UTF-16 units. */
+/** A part of a text: offsets in UTF-16 code units. */
 export interface Range {
   readonly from: number
   readonly to: number
@@ -131,8 +131,8 @@ export const write = (value: unknown, language: Language): string =>
   language === 'json' ? JSON.stringify(value, undefined, 2) : formatYaml(value)
 
 /**
- * Converts a text to the other language; undefined if it cannot be parsed. Comments of YAML are
- * lost.
+ * Converts a text to the other language. Returns undefined if it cannot be parsed. YAML comments
+ * are lost.
  */
 export function converted(text: string, from: Language, to: Language): string | undefined {
   if (from === to) return text

@@ -1,4 +1,4 @@
-/** Suggests names of members and values from a JSON Schema. */
+/** Suggests member names and values based on a JSON Schema. */
 import type { Context, Level } from './context.ts'
 
 /** The keywords of JSON Schema that suggestions use. */

@@ -4,7 +4,7 @@
  * replaces the focused element, or a button is disabled after saving.
  *
  * Invariants:
- * K1. The focus moves only after such a change, and only if the code of the page has not placed it.
+ * K1. The focus moves only after such a change, and only if no other code has set it since.
  * K2. An element that a person left by pointer does not regain the focus.
  */
 interface Focused {
@@ -25,8 +25,8 @@ const isGone = ({ element }: Focused): boolean =>
 const FOCUSABLE = ':is(a[href], button, input, select, textarea, [tabindex]):not(:disabled)'
 
 /**
- * Returns the element that receives a lost focus. After `element` was disabled, this is the
- * focusable element before it. After `element` was removed, this is the first control of an open
+ * Returns the element to focus after the focus was lost. If `element` was disabled, this is the
+ * focusable element before it. If `element` was removed, this is the first control of an open
  * dialog, otherwise a grid, list or region around the element, otherwise the heading or the content
  * of the page.
  */

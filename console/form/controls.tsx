@@ -1,4 +1,4 @@
-/** The controls of a form from a JSON Schema, one per kind of value. */
+/** The controls of a form that is derived from a JSON Schema, one per kind of value. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { getOwn } from '../../protocol/lookup.ts'

@@ -1,6 +1,6 @@
 /**
- * A form from a JSON Schema, which can also be edited as JSON. `useForm` in `state.ts` creates its
- * state.
+ * A form that is derived from a JSON Schema. Its value can also be edited as JSON. `useForm` in
+ * `state.ts` creates its state.
  */
 import { useEffect, useRef } from 'preact/hooks'
 import { Notice } from '../design/states.tsx'

@@ -1,5 +1,6 @@
 /**
- * The state of a form from a JSON Schema: its value, whether it is edited as JSON, and its faults.
+ * The state of a form that is derived from a JSON Schema: its value, whether the value is edited as
+ * JSON, and its faults.
  */
 import { useMemo, useState } from 'preact/hooks'
 import { checkValue } from '../../protocol/rules/json-schema/validate.ts'

@@ -1,4 +1,4 @@
-/** Changes of a form that are not saved yet. */
+/** Unsaved changes to a form. */
 import { createContext } from 'preact'
 import { useContext, useLayoutEffect, useState } from 'preact/hooks'
 import { designText } from '../design/text.ts'
@@ -27,7 +27,7 @@ interface Unsaved {
 /**
  * Compares the values of a form with its initial values. Used for forms in dialogs, because a
  * dialog guards its input itself.
- * @param values everything that saving would send. It must be expressible as JSON.
+ * @param values everything that saving would send. It must be JSON-serializable.
  */
 export function useChanged(values: unknown): Unsaved {
   const now = JSON.stringify(values)

@@ -1,4 +1,4 @@
-/** Values of forms: changes of members, faults by path, and conversions of dates and numbers. */
+/** Form values: changes to members, faults by path, and conversions of dates and numbers. */
 
 import { getOwn } from '../../protocol/lookup.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'

@@ -92,8 +92,8 @@ export function WorkflowGraph({
 }
 
 /**
- * Returns the node at which a graph opens: the chosen one, or the first that is in progress, or the
- * first.
+ * Returns the node at which a graph opens: the chosen one, otherwise the first that is in progress,
+ * otherwise the first.
  */
 function firstShown(
   { nodes }: PlacedGraph,

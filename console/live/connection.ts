@@ -92,7 +92,7 @@ function faultOf(status: number, text: string): LiveFault {
     const { error } = JSON.parse(text) as { readonly error: LiveFault }
     if (typeof error.code === 'string') return error
   } catch {
-    // The body is not an error of the service, for example because a proxy has answered.
+    // The body is not in the service's error format, for example because a proxy has answered.
   }
   return { code: status === 401 ? 'unauthorized' : 'internal', message: `Status ${status}` }
 }

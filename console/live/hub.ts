@@ -3,7 +3,7 @@
  * subscriptions the connection has and when it is reopened.
  *
  * Invariants:
- * H1. A change of the set of subscriptions results in a new connection, which resumes from the
+ * H1. A change to the set of subscriptions results in a new connection, which resumes from the
  *     current cursors. Model output is not interrupted, because the earlier connection stays open
  *     until `OVERLAP_MS` after the new connection has settled. A connection has settled when a
  *     frame of each of its subscriptions has arrived, or `MAX_OVERLAP_MS` after the service
@@ -20,7 +20,7 @@ import { Flow, type Listener, sequenceOf } from './flow.ts'
 import type { LiveConnection, LiveFault, LiveSubscription } from './live.ts'
 import type { LiveCredential, LivePorts } from './messages.ts'
 
-/** Milliseconds for which changes of the set of subscriptions are collected. */
+/** Milliseconds for which changes to the set of subscriptions are collected. */
 const DEBOUNCE_MS = 50
 /** Milliseconds for which an earlier connection stays open after a new one has settled. */
 const OVERLAP_MS = 300

@@ -19,7 +19,7 @@ import type { StreamSubscription, StreamTopic } from '../../protocol/streams/row
  * - `channel`: the events of the channel `target`.
  * - `changes`: the kinds and ids of changed records of the project, or of the organization if there
  *   is no project, so that a page loads them again.
- * - `logs`: the lines that workers print for the run `target`, from the first or after a cursor.
+ * - `logs`: the lines that workers print for the run `target`, from the start or after a cursor.
  * - `environment_log`: a log of the worker of the environment `target`: its newest lines, and the
  *   lines added later.
  */
@@ -101,7 +101,7 @@ export interface LiveConnection {
 /** The callbacks of a page for one subscription. They are called asynchronously. */
 export interface LiveListener {
   frame(frame: LiveFrame): void
-  /** Called with the present state of the subscription, and then with each new state. */
+  /** Called with the current state of the subscription, and then with each new state. */
   state?(status: LiveStatus): void
 }
 

@@ -1,6 +1,6 @@
 /**
  * Opens the live data of a page: through the SharedWorker of the origin, so that all tabs share one
- * connection, or with a hub in the page when there is no worker.
+ * connection, or through a hub in the page if no worker is available.
  */
 import type { Live, LiveOptions } from './live.ts'
 import type { LiveCredential, MessageFromHub } from './messages.ts'

@@ -4,7 +4,7 @@
  *
  * Invariant: a tab that has not sent anything for `MAX_MISSED` checks is dropped with its
  * subscriptions. Browsers run the timers of hidden pages at least once a minute. A page that was
- * frozen for longer receives `gone` for its next ping, and sends `hello` again.
+ * frozen for longer receives `gone` in reply to its next ping, and sends `hello` again.
  */
 import type { Listener } from './flow.ts'
 import { Hub } from './hub.ts'

@@ -1,6 +1,6 @@
 /**
- * Reads the files of a workspace through direct calls of the actions of its environment. Each call
- * is a job of the environment, so it may have to wait until the worker has started.
+ * Reads the files of a workspace by calling the actions of its environment directly. Each call is a
+ * job of the environment, so it may have to wait until the worker has started.
  */
 import type { Invoke, InvokeResult } from '../../../protocol/actions/rows.ts'
 import type { JsonObject } from '../../../protocol/common.ts'

@@ -1,4 +1,4 @@
-/** `baton export` writes a project to files, `baton schemas` the JSON Schemas for editors. */
+/** `baton export` writes a project to files. `baton schemas` writes JSON Schemas for editors. */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, extname, join } from 'node:path'
 import { type Command, Option } from 'commander'

@@ -1,4 +1,4 @@
-/** Reads the blueprints of files: finds the files, parses, merges and checks their documents. */
+/** Reads blueprints: finds their files, and parses, merges and checks the documents. */
 import { readFileSync } from 'node:fs'
 import { type Environment, Mistake } from '../mistake.ts'
 import { blueprintFaults } from './check.ts'

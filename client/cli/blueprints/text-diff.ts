@@ -1,9 +1,9 @@
 /**
- * Line-by-line differences of texts in the unified format. Uses the algorithm of Myers ("An O(ND)
+ * Line-by-line differences between texts in the unified format. Uses Myers' algorithm ("An O(ND)
  * Difference Algorithm") with a bound: texts that differ in too many lines are shown as replaced.
  */
 
-/** Maximum number of added and removed lines of an edit script. */
+/** Maximum number of added and removed lines in an edit script. */
 const MAX_EDITS = 1000
 /** Number of unchanged lines shown around each change. */
 const CONTEXT = 3

@@ -130,7 +130,7 @@ export function readDocuments(text: string, reading: Reading): Documents {
   return { documents, faults }
 }
 
-/** Thrown when a document expands to more than the limits. The fault has been reported. */
+/** Thrown when a document expands beyond the limits. The fault has already been reported. */
 class Expanded extends Error {}
 
 class Reader {

@@ -68,7 +68,7 @@ const show = (shell: Shell, text: string): void => {
   if (text !== '') shell.print(plainText(text.replace(/\n$/, '')))
 }
 
-/** The data of a frame `log.text`. */
+/** The data of a `log.text` frame. */
 interface LogText {
   readonly text: string
   readonly reset?: true

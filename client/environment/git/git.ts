@@ -1,4 +1,4 @@
-/** Runs git for the actions of the worker, and defines the actions on an existing clone. */
+/** Runs git for the worker's actions, and defines the actions that use an existing clone. */
 import type { Action, ActionContext, Parameters } from '../../worker/options.ts'
 import { refusable } from '../actions/artifacts.ts'
 import { type CommandWorld, outputLimits } from '../actions/bash.ts'

@@ -45,8 +45,8 @@ export interface Ended {
 
 /**
  * Runs a program until it ends, reaches its timeout or is aborted.
- * @throws ActionFault `not_started` if the program cannot be started; the reason of the signal if
- * it was aborted.
+ * @throws ActionFault `not_started` if the program cannot be started; the abort reason if the
+ * signal has aborted.
  */
 export async function runProgram(
   program: string,

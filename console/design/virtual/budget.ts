@@ -1,6 +1,6 @@
 /**
- * Limits the time in which a frame renders lines of a virtual list. A line for which no time is
- * left keeps its content and is rendered in a later frame. This module needs no browser.
+ * Limits the time that each frame spends on rendering lines of a virtual list. A line for which no
+ * time is left keeps its content and is rendered in a later frame. This module needs no browser.
  *
  * Invariant: each frame renders at least one of the lines that must change, so all of them are
  * rendered eventually.
@@ -8,12 +8,12 @@
 import type { Range } from './visible-range.ts'
 
 /**
- * Milliseconds of a frame for rendering lines. A frame should have at most 8 ms of scripts, which
- * also prepare the list and add its pages.
+ * Milliseconds per frame for rendering lines. Scripts should take at most 8 ms of each frame, which
+ * also includes preparing the list and adding its pages.
  */
 const RENDER_MS = 2
 
-/** A change of a line. */
+/** The change of a line from one item to another. */
 interface LineChange {
   /** The key of the item that the line shows. */
   readonly shown: string
@@ -23,7 +23,7 @@ interface LineChange {
   readonly index: number
 }
 
-/** The time of the current frame for rendering lines. */
+/** Decides which lines there is time to render in the current frame. */
 export class RenderBudget {
   #end = 0
   #needed: Range = { first: 0, end: 0 }
@@ -32,7 +32,7 @@ export class RenderBudget {
   #incomplete = false
 
   /**
-   * The keys of the items that are still shown, by the keys of the items that will replace them.
+   * Maps the key of each item that is not shown yet to the key of the item still shown in its line.
    */
   get postponed(): ReadonlyMap<string, string> {
     return this.#postponed
@@ -42,7 +42,7 @@ export class RenderBudget {
     return this.#incomplete
   }
   /**
-   * Starts the time of a frame.
+   * Starts a frame.
    * @param now time in milliseconds.
    * @param needed the lines that must be rendered. The others are postponed.
    */
@@ -53,7 +53,7 @@ export class RenderBudget {
     this.#postponed = new Map()
     this.#incomplete = false
   }
-  /** Returns whether a line may be rendered now. Otherwise the line is postponed. */
+  /** Returns whether a line may be rendered now, and postpones it otherwise. */
   allows({ shown, next, index }: LineChange, now: number): boolean {
     const isNeeded = index >= this.#needed.first && index < this.#needed.end
     if (isNeeded && (this.#rendered === 0 || now < this.#end)) {

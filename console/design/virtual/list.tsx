@@ -47,9 +47,9 @@ export function VirtualList<T>({
   readonly head?: readonly ComponentChildren[]
   readonly keyOf: (item: T) => string
   /**
-   * Returns the content of a line. It is not called again while the item and this function are the
-   * same. The cells of a line are used again for other items, so their components must have no
-   * state of their own.
+   * Returns the content of a line. It is not called again while the item and this function stay the
+   * same. The cells of a line are reused for other items, so their components must have no state of
+   * their own.
    */
   readonly render: (item: T) => LineContent
   /** Called when the last item is rendered, to load more. */

@@ -1,6 +1,6 @@
 /**
  * Assigns the elements of a virtual list to its lines. An element that a line no longer needs is
- * used for another line, because creating and removing elements costs several times as much as
+ * reused for another line, because creating and removing elements costs several times as much as
  * changing their texts. This module needs no browser.
  *
  * Invariant: a line keeps its element, and with it the focus, while it is rendered.
@@ -34,10 +34,10 @@ export function slotsOf(keys: readonly string[], before: Slots): Slots {
 }
 
 /**
- * Returns the slots by the keys of the items that they still show.
+ * Returns the slots by the keys of the items that they currently show.
  * @param slots the slots by the keys of the items that they should show.
- * @param postponed for slots that still show an earlier item: the key of the earlier item, by the
- * key of the item that the slot should show.
+ * @param postponed maps the key of an item that is not shown yet to the key of the earlier item
+ * that its slot still shows.
  */
 export const shownSlots = (slots: Slots, postponed: ReadonlyMap<string, string>): Slots =>
   postponed.size === 0

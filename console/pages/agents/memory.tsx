@@ -140,7 +140,7 @@ export function Memory({ project, id }: { readonly project: string; readonly id:
   )
 }
 
-/** Shows the changes of the memory, newest first. The service lists the oldest first. */
+/** Shows the changes to the memory, newest first. The service lists the oldest first. */
 function History({
   project,
   id,

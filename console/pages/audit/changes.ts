@@ -26,7 +26,7 @@ export function changeRows(changes: AuditEntry['changes']): readonly ChangeRow[]
   return rows
 }
 
-/** Maximum number of shown characters of a value. */
+/** Maximum number of characters of a value that are shown. */
 const MAX_CHARACTERS = 60
 const textOf = (value: unknown): string => {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '–')
