@@ -29,7 +29,7 @@ const CONCURRENCY = 64
 /** The number of rows per bulk request, and the number of bulk requests in flight. */
 const BULK = { rows: 1000, inFlight: 2 } as const
 const QUERIES_PER_SECOND = 50
-/** Milliseconds before a query that was answered with 503 is repeated. */
+/** Milliseconds before a query is retried after a 503 response. */
 const RETRY_MS = 500
 const WORDS = ['invoice', 'refund', 'order', 'payment', 'shipment', 'return', 'quote', 'reminder']
 const STATES = ['open', 'paid', 'late', 'void']

@@ -1,6 +1,6 @@
 /**
- * Templates of journal entries: entries that a server wrote for runs of every kind, as texts in
- * which ids, times and positions can be replaced.
+ * Templates of journal entries: entries that a server wrote for runs of every kind, as texts whose
+ * ids, times and positions can be replaced.
  */
 import type { Entry, Event } from '../../protocol/entry.ts'
 import type { Baton } from '../support/baton.ts'
@@ -98,8 +98,8 @@ const speaksOf = (entry: Entry, id: string): boolean =>
   (entry.kind === 'queue' && JSON.stringify(entry.events).includes(id))
 
 /**
- * Returns the number of frames of an event in the project's stream, as `views/tables/runs/feed.ts`
- * creates them.
+ * Returns the number of frames that `views/tables/runs/feed.ts` creates for an event in the
+ * project's stream.
  */
 const framesOf = (
   entry: Entry,

@@ -40,7 +40,7 @@ export interface BatonOptions {
   readonly profile?: string | undefined
   /** Maximum time until the server is ready, in milliseconds; a minute by default. */
   readonly within?: number
-  /** Arguments with which Node.js starts the program; by default, that of this working tree. */
+  /** Node.js arguments that start the program; by default, the program of this working tree. */
   readonly program?: readonly string[]
   /** Additional flags for Node.js. */
   readonly node?: readonly string[]

@@ -14,7 +14,7 @@ export interface Terms {
   readonly size?: number
   /** Folder for CPU profiles of the server. Without it, none are written. */
   readonly profile?: string
-  /** Commit with which this tree is compared, in benchmarks that compare trees. */
+  /** Commit to compare this tree with, in benchmarks that compare trees. */
   readonly against?: string
   /** Name of the load. */
   readonly scenario?: string
@@ -221,7 +221,7 @@ export async function load(
   }
 }
 
-/** The settings for syncing to disk with which Baton is measured, each after its name in tables. */
+/** The disk sync settings with which Baton is measured, each preceded by its name in tables. */
 export const SYNCS = [
   ['fsync always', 'always'],
   ['lazy sync (2m)', '2m'],

@@ -22,7 +22,7 @@ export function asked(): Asked & { readonly rest: readonly string[] } {
 }
 
 /**
- * Creates a temporary folder, owned by the given user if there is one. It is deleted when this
+ * Creates a temporary folder, owned by the given user if one is given. It is deleted when this
  * process exits.
  */
 export function folderFor(user?: { readonly uid: number; readonly gid: number }): string {

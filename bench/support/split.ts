@@ -15,7 +15,7 @@ export interface Split extends Target {
   readonly gateway: number
   /** Process id of the NATS server. */
   readonly nats: number
-  /** Process ids of all nodes by name: the first role of each. */
+  /** Process ids of all nodes, by the name of the node, which is its first role. */
   readonly nodes: ReadonlyMap<string, number>
   readonly data: string
   stop(): Promise<void>
@@ -27,7 +27,7 @@ export interface SplitOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** The roles of each node except the gateway. By default, one node has all of them. */
   readonly roles?: readonly string[]
-  /** Arguments with which Node.js starts the program; by default, that of this working tree. */
+  /** Node.js arguments that start the program; by default, the program of this working tree. */
   readonly program?: readonly string[]
   /** Additional flags for Node.js. */
   readonly node?: readonly string[]

@@ -55,7 +55,7 @@ export function addClientCommands(
   addCompletion(program, shell)
 }
 
-/** Adds the commands that transfer files to and from tables. */
+/** Adds the commands that transfer rows between tables and files. */
 function addFiles(program: Command, shell: Shell): void {
   const table = program.commands.find((command) => command.name() === 'table')
   if (!table) throw new Error('The group of tables has no command.')

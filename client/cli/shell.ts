@@ -32,7 +32,7 @@ export interface Shell {
 }
 
 interface Progress {
-  /** Shows the completed part, 0 to 1, and the number of items that are done. */
+  /** Shows the completed fraction, from 0 to 1, and the number of items that are done. */
   update(part: number, count: number): void
   stop(): void
 }

@@ -21,9 +21,9 @@ export interface FollowStreamsOptions {
 }
 
 /**
- * Follows subscriptions until all of them were refused or have ended, or `signal` aborts. Refusals
- * and ends are frames (`subscription.refused`, `subscription.ended`). A subscription of a session
- * receives its records again after a reconnection, as the fold of `client/transcript.ts` expects.
+ * Follows subscriptions until all of them have been refused or have ended, or `signal` aborts.
+ * Refusals and ends are frames (`subscription.refused`, `subscription.ended`). A subscription to a
+ * session receives its records again after a reconnection, as `client/transcript/fold.ts` expects.
  * To change the set, start a new iteration with the cursors received so far, and then end the old
  * iteration.
  * @param subscriptions a subscription without `project` belongs to the client's project, except for

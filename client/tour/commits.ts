@@ -110,8 +110,8 @@ export async function tourOfCommits(tour: Commits): Promise<boolean> {
 }
 
 /**
- * Determines the brand, which the name of the signature header contains, from the prefix of the
- * permission names.
+ * Determines the brand from the prefix of the permission names. The name of the signature header
+ * contains the brand.
  */
 export async function brandOf(at: Client): Promise<string> {
   const { permissions } = await at.me.get()
@@ -154,7 +154,7 @@ async function show(
 }
 
 /**
- * The runs of the loop. Each new run is found by polling and followed. The commit of a run is
+ * The runs of the loop. New runs are found by polling, and each is followed. The commit of a run is
  * reviewed when the run waits for its review.
  */
 class Runs {

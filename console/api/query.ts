@@ -23,7 +23,7 @@ import { Growing } from './growing.ts'
 import type { Packing } from './packed.ts'
 import { addPage, type Known, mergeFirst, nothingKnown, type PageOf } from './pages.ts'
 
-/** The state of a query. `data` is the last response, also while a newer one is loaded. */
+/** The state of a query. `data` is the last response, even while a newer one is being loaded. */
 export interface Loaded<T> {
   readonly data?: T
   readonly error?: ApiError
@@ -42,7 +42,7 @@ export interface QueryOptions {
    * response is loaded again.
    */
   readonly kinds?: readonly string[]
-  /** Only changes of the record with this id, and changes that name no record, affect the query. */
+  /** The query is affected only by changes to this record, and by changes that name no record. */
   readonly id?: string | undefined
 }
 

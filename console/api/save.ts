@@ -84,5 +84,5 @@ export function saverOf(loaded: object): Save {
     return reply
   }
 }
-/** Provides the function that saves a form. `loaded` is the record when the form was opened. */
+/** Provides the function that saves a form. `loaded`: the record as it was when the form opened. */
 export const useSave = (loaded: object = {}): Save => useState(() => saverOf(loaded))[0]

@@ -69,7 +69,7 @@ export function Button(props: ButtonProps) {
       onClick={run}
     >
       {icon && <Icon name={icon} />}
-      {/* The text may be wider than the page, such as the name of a record, so it is clipped. */}
+      {/* The text, such as the name of a record, may be wider than the page, so it is clipped. */}
       {typeof children === 'string' ? <span class="clip">{children}</span> : children}
     </button>
   )

@@ -38,7 +38,7 @@ export const TableFrame = ({
   readonly headings: readonly (string | Heading)[]
   readonly children: ComponentChildren
 }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be focusable
   <section class="table-frame" aria-label={label} tabIndex={0}>
     <table class="table">
       <Headings of={headings.map((one) => (typeof one === 'string' ? { name: one } : one))} />
@@ -72,7 +72,7 @@ export function DataTable<T>({
       ref={frame}
       class="table-frame"
       aria-label={label}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be focusable
       tabIndex={0}
       onFocusIn={() => {
         hasFocus.current = true

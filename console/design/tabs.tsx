@@ -1,4 +1,4 @@
-/** Tabs. The selected tab is a query parameter of the URL, so that a link can select it. */
+/** Tabs. A query parameter of the URL contains the selected tab, so that a link can select it. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId } from 'preact/hooks'
 import { place, setQuery } from '../router/router.ts'

@@ -14,8 +14,8 @@ interface Faults {
 }
 
 /**
- * Returns the faults of the fields of a form, whose button shows the message of a refusal. A form
- * that shows the message itself uses `useRefusal`.
+ * Returns the faults of a form's fields, for a form whose button shows the message of a refusal. A
+ * form that shows the message itself uses `useRefusal`.
  */
 export function useFaults(): Faults {
   const [faults, setFaults] = useState<readonly FieldFault[]>([])

@@ -167,7 +167,7 @@ function Canvas({
         ref={frame}
         class="graph-frame"
         style={{ height }}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard moves the picture
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move the graph
         tabIndex={0}
         role="group"
         aria-label={`${text.label}. ${text.help}`}

@@ -32,7 +32,7 @@ function referenceFaults(type: ResourceTypeName, input: Input): FieldError[] {
     )
   })
 }
-/** Checks the rules of the row that creates the resource. Faults have paths in the input. */
+/** Checks the rules of the row that creates the resource. Paths of faults refer to the input. */
 function ruleFaults(type: ResourceTypeName, input: Input): FieldError[] {
   const facts = resourceFacts[type]
   const wanted = Object.fromEntries(

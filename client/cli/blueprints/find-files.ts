@@ -2,7 +2,8 @@
  * Finds and reads the files of a blueprint. Invariants:
  * F1. Documents and the texts that they reference are inside the folder given with `-f`, or inside
  *     the folder of the given file. Symbolic links are resolved before the check.
- * F2. Files are UTF-8 and of bounded size and number. They are read in the order of their names.
+ * F2. Files are encoded in UTF-8, and their size and number are bounded. They are read in the order
+ *     of their names.
  */
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, extname, isAbsolute, join, resolve, sep } from 'node:path'

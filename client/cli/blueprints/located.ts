@@ -39,7 +39,10 @@ export function placeText({ source, offset }: Place): string {
 }
 export const faultText = ({ place, message }: Fault): string => `${placeText(place)}: ${message}`
 
-/** Faults of files. The message lists up to `MAX_SHOWN` of them as `file:line:column: message`. */
+/**
+ * Reports the faults of files. The message lists up to `MAX_SHOWN` faults, each in the form
+ * `file:line:column: message`.
+ */
 export class FileFaults extends Mistake {
   readonly faults: readonly Fault[]
   constructor(faults: readonly Fault[]) {

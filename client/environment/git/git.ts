@@ -55,7 +55,7 @@ export async function runGit(
   return { stdout: secrets.redact(stdout), stderr: secrets.redact(stderr), exit_code }
 }
 /**
- * Returns the result of git.
+ * Returns the result of a git command that succeeded.
  * @throws ActionFault `git_failed` if the exit code is not 0.
  */
 export function succeeded(ended: Ended, doing: string): Ended {

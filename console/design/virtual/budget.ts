@@ -13,7 +13,7 @@ import type { Range } from './visible-range.ts'
  */
 const RENDER_MS = 2
 
-/** The change of a line from one item to another. */
+/** A pending change to a line. */
 interface LineChange {
   /** The key of the item that the line shows. */
   readonly shown: string
@@ -32,7 +32,8 @@ export class RenderBudget {
   #incomplete = false
 
   /**
-   * Maps the key of each item that is not shown yet to the key of the item still shown in its line.
+   * For each postponed line: maps the key of the item that it should show to the key of the item
+   * that it still shows.
    */
   get postponed(): ReadonlyMap<string, string> {
     return this.#postponed

@@ -123,7 +123,7 @@ export function VirtualList<T>({
       role="table"
       aria-label={label}
       aria-rowcount={items.length}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be focusable
       tabIndex={0}
     >
       <div class="virtual-inside" role="presentation">

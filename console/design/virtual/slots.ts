@@ -11,8 +11,8 @@ export type Slots = ReadonlyMap<string, number>
 
 /**
  * Returns the slots for the lines with these keys. Lines of `before` keep their slots. The other
- * lines receive the slots of lines that are no longer rendered, in display order, so that a
- * complete change of the lines moves no element.
+ * lines receive the slots of lines that are no longer rendered, in display order, so that no
+ * element is moved if all lines change.
  */
 export function slotsOf(keys: readonly string[], before: Slots): Slots {
   const wanted = new Set(keys)
@@ -36,8 +36,8 @@ export function slotsOf(keys: readonly string[], before: Slots): Slots {
 /**
  * Returns the slots by the keys of the items that they currently show.
  * @param slots the slots by the keys of the items that they should show.
- * @param postponed maps the key of an item that is not shown yet to the key of the earlier item
- * that its slot still shows.
+ * @param postponed for each postponed line: maps the key of the item that it should show to the key
+ * of the item that it still shows.
  */
 export const shownSlots = (slots: Slots, postponed: ReadonlyMap<string, string>): Slots =>
   postponed.size === 0

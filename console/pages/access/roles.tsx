@@ -46,7 +46,7 @@ function Matrix({
   const single = (role: Role) =>
     role.permissions.filter((one) => isAction(one) && !items.some(({ id }) => id === one))
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be focusable
     <section class="table-frame" aria-label={text.matrix} tabIndex={0}>
       <table class="table matrix">
         <thead>

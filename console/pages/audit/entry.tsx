@@ -36,7 +36,7 @@ function Changes({ of }: { readonly of: AuditEntry['changes'] }) {
   if (of === undefined || Object.keys(of).length === 0) return <p class="soft">{text.noChanges}</p>
   if (!rows) return <Tree value={of} open={2} />
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be focusable
     <section class="table-frame" aria-label={text.changes} tabIndex={0}>
       <table class="table">
         <thead>
