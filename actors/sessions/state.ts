@@ -45,7 +45,7 @@ interface PendingNudge {
   readonly nudge: SessionNudge
   readonly kept: NudgeWork
 }
-/** The data from which a repeat of a nudge is answered. */
+/** The data used to answer a repeat of a nudge. */
 export interface KeyedNudge
   extends Pick<NudgeWork, 'turn_id' | 'delivery' | 'after_sequence' | 'woke'> {
   readonly nudge_id: string

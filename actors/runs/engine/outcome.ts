@@ -137,8 +137,8 @@ const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
 const seqOf = ({ state: { engine, spec } }: Draft): number =>
   engine.ending ? spec.steps.length + engine.position : engine.position
 /**
- * Returns the change of a queued run to `running`. A recovered run is `queued` until its next step
- * begins.
+ * Returns the patch that changes a queued run to `running`. A recovered run is `queued` until its
+ * next step begins.
  */
 const moving = (on: Draft) =>
   on.state.record.status === 'queued' && { run: { status: 'running' as const } }

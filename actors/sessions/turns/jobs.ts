@@ -78,7 +78,7 @@ export function enqueue(
 }
 
 /**
- * Returns the use of an environment by a job, or undefined if the job has no environment that the
+ * Returns how a job uses its environment, or undefined if the job has no environment that the
  * service manages.
  */
 function environmentOf(
