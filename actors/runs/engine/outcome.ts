@@ -175,7 +175,7 @@ function counting(on: Draft, key: string, size: number, { place }: Parts): Parts
 
 /**
  * Completes the current step. The step fails if the run cannot retain its output (retained.ts).
- * @param row further changes to the step's record.
+ * @param row additional changes to the step's record.
  */
 export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void {
   const key = current(on)?.key ?? ''
@@ -205,7 +205,7 @@ export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> 
  * after the delay. Otherwise the step fails, with the consequences of O2.
  * @param final whether to refuse a retry, because the policy was applied elsewhere or another
  * attempt cannot succeed.
- * @param row further changes to the step's record if the step fails.
+ * @param row additional changes to the step's record if the step fails.
  * @param stop the stop reason of the run if it ends; by default `step_failed`.
  */
 export function failStep(
