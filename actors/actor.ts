@@ -155,8 +155,8 @@ export interface Actor<
     ) => Decision<E, I[N]['reply']>
   }
   /**
-   * For each conditional command, a function that returns the record that the command changes, in
-   * the form of the row that reads the record, or undefined if the record does not exist.
+   * For each conditional command, a function that returns the record that the command changes, as
+   * the row that reads it returns it, or undefined if the record does not exist.
    */
   readonly records?: {
     readonly [N in keyof CommandsOf<T, K>]?: (
@@ -180,7 +180,7 @@ export interface Actor<
     : never
   /**
    * Unix milliseconds at which the actor next needs the internal command `wake`. The time may be
-   * too early, but not too late.
+   * earlier than necessary, but never later.
    */
   readonly deadline?: (state: S) => number | undefined
   /**

@@ -108,7 +108,7 @@ export interface Change<T> {
   readonly next: T
 }
 /**
- * Computes the change of a record that results from the requested values (`wish`). Undefined fields
+ * Computes the change to a record that results from the requested values (`wish`). Undefined fields
  * and equal values are ignored. Empty strings, maps and lists remove the field. Returns undefined
  * if nothing would change, so a repeated PATCH appends nothing.
  */
@@ -152,8 +152,8 @@ export function differences(before: object, after: object): Changes {
 }
 
 /**
- * Returns the expiry of a new key in its stored form, or a refusal if it is not a timestamp or has
- * passed.
+ * Returns the expiry of a new key in its stored form, or a refusal if it is not a timestamp or is
+ * in the past.
  * @param now Unix milliseconds.
  */
 export function expiryOf(
@@ -172,7 +172,7 @@ export function expiryOf(
     ? { expires_at: timestamp(at) }
     : refuseFields({ field: 'expires_at', message: 'must be in the future', actual: expires_at })
 }
-/** Whether a key has not expired at a time in Unix milliseconds. */
+/** Whether a key has not expired at the given time in Unix milliseconds. */
 export const unexpired = (key: ApiKey, at: number): boolean =>
   key.expires_at === undefined || (parseTimestamp(key.expires_at) ?? 0) > at
 /** Whether a key with this name exists among the keys for which `counts` returns true. */

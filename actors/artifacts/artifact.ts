@@ -13,10 +13,10 @@
  *     is current. For an attachment, the session sends it.
  * U2. When an upload ends in any other way, its bytes are erased and its reservation is released.
  *     An upload that is neither completed nor renewed ends at its deadline.
- * U3. An id is used for one upload. An id that was abandoned before its upload began stays
+ * U3. An id is used for at most one upload. An id that was abandoned before its upload began stays
  *     unusable.
- * U4. The upload of an attachment is ended at a deadline by the session, not by the artifact. The
- *     session and the artifact change in the same commit, so they agree on the state of the file.
+ * U4. The session, not the artifact, ends the upload of an attachment at a deadline. The session
+ *     and the artifact change in the same commit, so they agree on the state of the file.
  */
 
 import { brandedPermission } from '../../protocol/access/schema.ts'
@@ -190,7 +190,7 @@ const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
       }
 /**
  * Returns the effects of a completed upload: the quota is settled, and the run is informed or the
- * artifact is published. A run in the same shard was already informed by a tell of `complete`.
+ * artifact is published. A run in the same shard was already informed by a tell from `complete`.
  */
 function sayCompleted(event: Completed, { project }: Address): Effect[] {
   const { id, artifact, organization, session_id, attachment } = event
@@ -300,8 +300,8 @@ const toQuota = (
 
 /**
  * Creates the artifact actor.
- * @param options the brand, which is part of the names of permissions, and the milliseconds after
- * which an upload without a renewal is abandoned.
+ * @param options the brand, which is part of the names of permissions, and the time in milliseconds
+ * after which an upload that is not renewed is abandoned.
  */
 export const artifactActor = ({
   brand,

@@ -4,8 +4,8 @@ import type { SessionCommands } from '../../protocol/sessions/commands.ts'
 import type { Tell } from '../actor.ts'
 
 /**
- * Returns the command that informs the session of an attachment in the same commit, as a list. The
- * list is empty for any other artifact.
+ * Returns a list with the command that informs an attachment's session in the same commit. The list
+ * is empty for any other artifact.
  */
 export const toSession = <N extends 'attachment.converted' | 'attachment.removed'>(
   { attachment, session_id }: Exclude<KeptArtifact, { readonly state: 'abandoned' }>,

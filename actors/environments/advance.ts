@@ -96,7 +96,7 @@ export function request(on: Draft, kind: OperationKind): void {
   })
 }
 /**
- * Ends the current operation, if there is one.
+ * Ends the current operation, if any.
  * @param displaced whether the environment also loses its place.
  */
 export function endOperation(on: Draft, outcome: 'done' | 'failed', displaced = false): void {
@@ -129,7 +129,7 @@ export function endWorker(on: Draft, failed: boolean): void {
     change(on, { current_worker_session_id: null, worker_state: 'stopped' })
 }
 
-/** Ends the current lease, if there is one. */
+/** Ends the current lease, if any. */
 export function endLease(on: Draft, expired: boolean): void {
   const { record, lease_until } = on.state
   if (lease_until === undefined) return

@@ -36,14 +36,14 @@ type Rows = Pick<
   | 'environment.release'
 >
 interface Extra {
-  /** `as_of`: `updated_at` of the record for which the gateway took the name. */
+  /** `as_of`: the record's `updated_at` when the gateway took the name. */
   readonly 'environment.update': { readonly as_of?: string }
   readonly 'environment.acquire': AddedLeaseInput
   readonly 'environment.release': AddedLeaseInput
 }
 type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
 
-/** Returns one command for each queue that contains some of the jobs. */
+/** Returns one command for each queue that contains at least one of the jobs. */
 function toQueues(
   jobs: readonly PinnedJob[],
   name: string,

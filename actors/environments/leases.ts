@@ -25,7 +25,10 @@ export interface AddedLeaseInput {
 const missing = () => refuse('not_found', { resource: 'environment' })
 const taken = (holder: Holder, expires_at?: string) =>
   refuse('environment_leased', { holder, ...(expires_at !== undefined && { expires_at }) })
-/** Returns the other holder whose job is using the environment, if there is one. */
+/**
+ * Returns another holder whose job is using the environment, or undefined if only this holder uses
+ * it.
+ */
 const occupant = ({ jobs }: KeptEnvironment, holder: Holder): Holder | undefined =>
   Object.values(jobs).find((job) => job.admitted && !sameHolder(job.holder, holder))?.holder
 

@@ -33,7 +33,9 @@ type Rows = Pick<
   typeof environments,
   'environment.create' | 'environment.attach' | 'environment.acquire_matching'
 >
-/** Data that the gateway adds to `environment.attach`: the data of a creation, and the worker. */
+/**
+ * Data that the gateway adds to `environment.attach`: what it adds to a creation, and the worker.
+ */
 interface Attachment extends EnvironmentFacts {
   readonly worker: { readonly session: string; readonly instance: string }
 }

@@ -72,7 +72,7 @@ function guardOf({
 class Audience {
   size = 0
   readonly #all = new Map<string, Listener>()
-  /** Listeners that require a source, by its id. */
+  /** Listeners that require a certain source, by the source's id. */
   readonly #sourced = new Map<string, Map<string, Listener>>()
   /** Listeners that require a value at a path, by path, then by value. */
   readonly #guarded = new Map<string, Map<unknown, Map<string, Listener>>>()

@@ -30,7 +30,7 @@ const DAY_MS = 24 * 3_600_000
  * the previous one (`old`).
  */
 interface Keys {
-  /** The number of the current generation. */
+  /** Ordinal number of the current generation, counted from 0. */
   generation: number
   /** Time since which all used keys are stored, in Unix milliseconds. */
   from: number

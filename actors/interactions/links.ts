@@ -1,6 +1,6 @@
 /**
- * Links with which targets can answer without signing in. The gateway seals the links and adds them
- * to the reply. The actor only decides, and records in the journal, which targets get a link.
+ * Links that let targets answer without signing in. The gateway seals the links and adds them to
+ * the reply. The actor only decides, and records in the journal, which targets get a link.
  */
 
 import type { Api } from '../../protocol/api.ts'

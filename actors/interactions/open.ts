@@ -19,8 +19,8 @@ import type { InteractionState } from './state.ts'
 type Create = Input<Api['interaction.create']>
 
 /**
- * Creates an interaction for a client. The run that receives the answer, if there is one, is in the
- * same shard and is notified in the same commit.
+ * Creates an interaction for a client. The run that receives the answer, if any, is in the same
+ * shard and is notified in the same commit.
  */
 export const create =
   (brand: string) =>

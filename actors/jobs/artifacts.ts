@@ -30,7 +30,8 @@ export function publishArtifact(
 
 /**
  * Returns the facts about the current lease with this token, or null if there is no such lease.
- * @param job_id the only job that is examined. By default, all jobs are.
+ * @param job_id the only job that is examined. By default, all leased and resting jobs are
+ * examined.
  */
 export function leaseOf(
   state: QueueState,

@@ -59,7 +59,7 @@ const tellOwner = (
   input: Readonly<Record<string, unknown>>,
 ): readonly Tell[] => {
   const to = ownerOf(held.header)
-  // Owners of the service's internal jobs are only notified of the end of the job.
+  // The owner of an internal job of the service is notified only of the end of the job.
   return to && !(isUnlisted(held.header.kind) && name === 'job.retried')
     ? [{ to, name, input }]
     : []

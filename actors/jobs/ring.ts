@@ -15,7 +15,7 @@ export interface Ring<T> {
 
 export const emptyRing = <T>(): Ring<T> => ({ first: '', last: '', members: {} })
 export const isEmpty = (ring: Ring<unknown>): boolean => ring.first === ''
-/** Returns the value of a member, or undefined when there is no such member. */
+/** Returns the value of a member, or undefined if there is no such member. */
 export const member = <T>(ring: Ring<T>, name: string): T | undefined =>
   Object.hasOwn(ring.members, name) ? ring.members[name]?.value : undefined
 

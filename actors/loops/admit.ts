@@ -82,8 +82,8 @@ function capacityOf(state: LoopState): Capacity {
 const waitingOf = ({ line }: LoopState, trigger: string): number =>
   line.filter(({ trigger_id = '' }) => trigger_id === trigger).length
 /**
- * Returns the reason why one more run of a trigger would have to wait, or undefined. With an empty
- * trigger, only the rule of the loop is checked.
+ * Returns the reason why one more run of a trigger would have to wait, or undefined if both rules
+ * allow the run. With an empty trigger, only the rule of the loop is checked.
  */
 function obstacle(state: LoopState, capacity: Capacity, trigger: string): QueueReason | undefined {
   if (

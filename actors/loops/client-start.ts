@@ -100,7 +100,7 @@ const defaultEvent = ({ key, trigger }: KnownTrigger, at: number): JsonObject =>
   trigger.kind === 'schedule' ? { scheduled_at: timestamp(at), trigger_key: key } : {}
 const labelOf = ({ credential, principal }: Cause): string | undefined =>
   (principal.type === 'user' ? principal.name : undefined) ?? credential?.name ?? principal.name
-/** Returns the decision on a client's request to start a run, from the outcome of the start. */
+/** Returns the decision on a client's request to start a run, based on the outcome of the start. */
 function answered(on: Draft, outcome: Outcome, reply: Run): Decision<LoopEvent, Run> {
   if ('refused' in outcome) return outcome
   if ('left_out' in outcome)

@@ -257,7 +257,7 @@ export function loopActor(options: LoopOptions): AnyActor {
       ],
     },
     ask: {
-      /** The version that a new start uses, or null when there is no such loop. */
+      /** The version that a new start uses, or null if there is no such loop. */
       version: (state) => (isExisting(state) ? state.version : null),
       trigger: factsOf,
       triggers: standingsOf,

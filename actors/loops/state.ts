@@ -56,7 +56,10 @@ export interface LoopState {
   clocks: Record<string, Clock>
   /** Keys of the most recently settled firings, to detect repeats. */
   fired: string[]
-  /** Starts that were skipped since the loop's latest version, by trigger id; absent: none. */
+  /**
+   * Starts that were skipped since the loop's latest version was created, by trigger id; absent:
+   * none.
+   */
   skips?: Readonly<
     Record<
       string,

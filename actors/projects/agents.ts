@@ -30,8 +30,8 @@ export interface Domain {
 type Wish = { readonly [K in keyof Agent]?: Agent[K] | undefined }
 
 /**
- * The requested settings in the form that `changeOf` expects: values that mean the default become
- * empty, which removes the field.
+ * Returns the requested settings in the form that `changeOf` expects: values that mean the default
+ * become empty, which removes the field.
  */
 function wishOf(input: Omit<Input<Rows['agent.update']>, 'project' | 'id'>): Wish {
   const {
@@ -69,7 +69,10 @@ function wishOf(input: Omit<Input<Rows['agent.update']>, 'project' | 'id'>): Wis
       : thinking_effort) as Agent['thinking_effort'],
   }
 }
-/** Returns another agent with this name or external reference, if there is one. */
+/**
+ * Returns another agent with this name or external reference, or undefined if no other agent has
+ * it.
+ */
 const another = (
   { agents }: ProjectState,
   field: 'name' | 'external_ref',
@@ -80,8 +83,8 @@ const another = (
     ? undefined
     : Object.values(agents).find((agent) => agent.id !== self && agent[field] === value)
 /**
- * Returns the id of the deleted agent that had this external reference, or undefined if there is
- * none.
+ * Returns the id of the deleted agent that had this external reference, or undefined if no deleted
+ * agent had it.
  */
 const formerly = ({ retired }: ProjectState, external_ref: string): string | undefined =>
   Object.entries(retired).find(([, ref]) => ref === external_ref)?.[0]
@@ -136,7 +139,7 @@ function adopt(
   return { events: [], reply: adopted }
 }
 
-/** Creates or adopts an agent. The reply of an adoption has `status_code: 200`. */
+/** Creates or adopts an agent. The reply to an adoption has `status_code: 200`. */
 export function createAgent(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -168,7 +171,10 @@ export function createAgent(
   return { events: [{ type: 'agent.created', id, agent }, event], reply: agent }
 }
 
-/** The changes for the audit log, with the lengths of the system prompt instead of its text. */
+/**
+ * Returns the changes for the audit log, with the lengths of the system prompts instead of their
+ * texts.
+ */
 function audited({ changes }: Change<Agent>): Change<Agent>['changes'] {
   const { system_prompt, ...rest } = changes
   const length = (text: unknown) => ({ characters: String(text ?? '').length })

@@ -163,7 +163,7 @@ interface OfId {
 }
 /**
  * Returns, for each conditional command, the function that returns the record that the command
- * changes, in the form of the row that reads the record.
+ * changes, as the row that reads it returns it.
  */
 export const recordsOf = ({ brand }: ProjectOptions) => ({
   'workflow.update': ({ workflows }: ProjectState, { id }: OfId) => {

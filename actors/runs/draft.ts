@@ -146,8 +146,8 @@ export const tellInteraction = (
   on.tells.push({ to: { kind: 'interaction', id }, name, input })
 }
 /**
- * Withdraws the interaction, or stops the turn of an agent, that the current step waits for. Call
- * this before ending the wait.
+ * Withdraws the interaction or stops the agent turn that the current step waits for. Call this
+ * before ending the wait.
  */
 export function withdraw(on: Draft, reason: string): void {
   const { wait } = placeOf(on)

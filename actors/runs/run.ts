@@ -171,12 +171,12 @@ export const run: Actor<
   },
   ask: {
     /**
-     * The content of a job for its worker, or the turn that a lookup job resolves. Null when the
-     * run no longer waits for the job.
+     * The content of a job for its worker, or the turn that a lookup job resolves. Null if the run
+     * no longer waits for the job.
      */
     job_spec: (state, input) => jobSpec(state, input) ?? turnWanted(state, input),
     /**
-     * The facts that an executor needs to make the call of a job. Null when the run no longer waits
+     * The facts that an executor needs to make the call of a job. Null if the run no longer waits
      * for the job.
      */
     action_call: actionCall,

@@ -363,7 +363,7 @@ export function apply(state: RunState | null, event: RunEvent): RunState {
     applyBranches(next, state, event, note)
   return next
 }
-/** Returns the key of a step: its id, else its index as a string. */
+/** Returns the key of a step: its id or, if it has none, its index as a string. */
 export const keyOf = (step: Step, index: number): string => step.id ?? String(index)
 /** Returns an active branch by its key. */
 export const branchAt = ({ branches = [] }: RunState, at: string): Branch | undefined =>

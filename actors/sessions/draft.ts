@@ -91,7 +91,7 @@ export const tellQueue = (
   input: unknown,
 ): void => tell(on, 'queue', `${on.cause.shard}.${queue}`, name, input)
 
-/** Collects further changes to the session's record. */
+/** Adds to the collected changes to the session's record. */
 export const change = (on: Draft, session: Patch<Session>): void =>
   void (on.change = { ...on.change, ...session })
 /** Adds to the totals in the session's record. */

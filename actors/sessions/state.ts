@@ -4,8 +4,8 @@
  * alone.
  *
  * Invariants:
- * S1. `window` contains the last summary, if there is one, and the final rows that it does not
- *     cover, within the bounds of history/window.ts. Views store the older rows.
+ * S1. `window` contains the last summary, if any, and the final rows that it does not cover, within
+ *     the bounds of history/window.ts. Views store the older rows.
  * S2. Only unfinished turns and pending nudges are stored in full. Of the idempotency keys
  *     (`limits.keys`, `limits.nudge_keys`) and the ids of tool uses, only the newest are stored.
  *     The state therefore does not grow with the conversation.
@@ -45,7 +45,7 @@ interface PendingNudge {
   readonly nudge: SessionNudge
   readonly kept: NudgeWork
 }
-/** The data from which a repeat of a nudge is answered. */
+/** The data used to answer a repeat of a nudge. */
 export interface KeyedNudge
   extends Pick<NudgeWork, 'turn_id' | 'delivery' | 'after_sequence' | 'woke'> {
   readonly nudge_id: string
@@ -150,7 +150,7 @@ export const turnsOf = ({ turns }: SessionState): Turn[] =>
 /** Returns the running turn. At most one turn of a session runs at a time. */
 export const runningTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ record }) => record.status === 'running')
-/** Returns the direct turn that has not ended, or undefined if there is none. */
+/** Returns the direct turn that has not ended, or undefined if all direct turns have ended. */
 export const directTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ work }) => work.owner === 'direct')
 /**

@@ -19,7 +19,7 @@ export interface TableState {
    */
   denied: Record<string, number>
   rows: number
-  /** Number of changes of rows so far. */
+  /** Number of row changes so far. */
   change: number
   window: RowWindow
   deleted?: true

@@ -4,7 +4,7 @@
  *
  * Invariants:
  * T1. The identities of rows are unique, and the version of a row grows by one with every update.
- * T2. Every change of rows has a number, 1, 2, 3 …. The rows of a bulk insert are one change.
+ * T2. Row changes are numbered 1, 2, 3, … A bulk insert is one change.
  * T3. The state does not grow with the rows: it contains the definition, counters, and a bounded
  *     window of changes. Rows are in the journal and in views. A command is decided on the current
  *     rows, or not at all: the facts that it contains are checked against the window.

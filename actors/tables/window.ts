@@ -15,7 +15,7 @@ import type { RowFact, StaleReply, StoredRow, TableFacts } from '../../protocol/
 
 /** Bounds of a window, in characters. */
 export interface WindowBounds {
-  /** Keys of a generation, with `ENTRY_LENGTH` for each. */
+  /** Keys of a generation, counting `ENTRY_LENGTH` additional characters for each. */
   readonly generation: number
   /** Data of one cached row as JSON. */
   readonly cachedRow: number

@@ -248,9 +248,9 @@ const actor: Actor<
     'delivery.failed': ended,
   },
   ask: {
-    /** The content and the destination of the delivery; null when there is no such delivery. */
+    /** The content and the destination of the delivery; null if there is no such delivery. */
     content: (state) => state?.opening ?? null,
-    /** The outcome so far; null when there is no such delivery. */
+    /** The outcome so far; null if there is no such delivery. */
     outcome: (state): DeliveryOutcome | null => {
       if (!state) return null
       const {

@@ -73,7 +73,10 @@ function isWindow(pid: number): boolean {
     return true
   }
 }
-/** Returns the ids of a browser's processes: those of pages and workers, and all others. */
+/**
+ * Returns the ids of a browser's processes in two groups: those of pages and workers, and all
+ * others.
+ */
 export async function processesOf(
   session: CDPSession,
 ): Promise<{ readonly renderers: number[]; readonly others: number[] }> {

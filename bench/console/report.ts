@@ -23,7 +23,7 @@ export interface Loads {
   readonly name: string
   readonly times: readonly Usable[]
 }
-/** Returns the table of first usable views. */
+/** Returns the table of the times until pages are usable. */
 export function viewsTable(all: readonly Loads[], runs: number): string {
   const lines = all.map(({ name, times }) => {
     const reacted = times.map((one) => one.reacted)
@@ -57,8 +57,9 @@ export function viewsTable(all: readonly Loads[], runs: number): string {
 const spreadOf = (values: readonly number[]): string =>
   cell(ms(percentile(values, 0.5)), ms(percentile(values, 0.99)), ms(worst(values)))
 /**
- * Returns the table of scrolling through the list several times. The machine delays single frames
- * at random, so the pass with the smallest maximum decides whether a goal is met.
+ * Returns the table of the frames in several passes of scrolling through the list. The machine
+ * delays single frames at random, so the pass with the smallest maximum decides whether a goal is
+ * met.
  */
 export function scrollTable(passes: readonly Scrolled[]): string {
   const line = (
@@ -131,7 +132,7 @@ export interface LiveLine {
   /** Costs by the setting of the journal, such as `fsync always`. */
   readonly costs: ReadonlyMap<string, LiveCost>
 }
-/** Returns the table of live pages. */
+/** Returns the table of the costs of live pages. */
 export function liveTable(lines: readonly LiveLine[], seconds: number): string {
   const settings = [...(lines[0]?.costs.keys() ?? [])]
   return (
@@ -167,7 +168,7 @@ export function liveTable(lines: readonly LiveLine[], seconds: number): string {
   )
 }
 
-/** Returns the table of opening a run. */
+/** Returns the table of the times to open a run. */
 export function runTable(
   steps: number,
   loads: readonly Loads[],

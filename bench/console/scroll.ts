@@ -1,6 +1,7 @@
 /**
  * Scrolling through all runs of a project: by the wheel from the first to the last and back, and by
- * dragging the scroll bar. The list loads its pages on the way. Frames of fixed work follow.
+ * dragging the scroll bar. The list loads its pages on the way. Afterwards, frames with a fixed
+ * amount of work are measured for comparison.
  */
 import type { CDPSession, Page } from 'playwright-core'
 import { pause } from '../support/measure.ts'
@@ -22,13 +23,13 @@ const MOVE_MS = 16
 const GRAB_PX = 22
 const MARK = 'bench-scroll'
 
-/** Number of multiplications in a frame of the fixed work: about 1 ms in 2026. */
+/** Number of multiplications in each frame of the fixed work, which took about 1 ms in 2026. */
 const FIXED_WORK = 1_500_000
 const FIXED_FRAMES = 3000
 /** Number of frames until V8 has compiled the fixed work. */
 const WARM_UP_FRAMES = 200
 
-/** The measurements of one pass: by the wheel, by the scroll bar, and of the fixed work. */
+/** The measurements of one pass: with the wheel, with the scroll bar, and during the fixed work. */
 export interface Scrolled {
   readonly wheel: Frames
   readonly bar: Frames
@@ -62,8 +63,8 @@ const positionOf = (page: Page): Promise<Position> =>
   })()`) as Promise<Position>
 
 /**
- * Turns the wheel until the list is at its end, with at least `runs` runs, or, if `by` is negative,
- * at its start.
+ * Turns the wheel until the list is at its end and contains at least `runs` runs or, if `by` is
+ * negative, until it is at its start.
  * @throws Error if the list does not move for a minute.
  */
 async function turn(page: Page, cdp: CDPSession, box: Box, by: number, runs: number) {

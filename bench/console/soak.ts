@@ -25,8 +25,8 @@ const VISITED = ['/runs', '/workflows', '/inbox', '/runs', '/workers', '/tables'
 const MIN_INTERVAL_S = 4
 
 /**
- * Maximum duration in seconds for which the pages are open before the measurements, so that caches
- * are full. The duration is not longer than the soak.
+ * Maximum duration of the warm-up in seconds: the pages are open before the measurements, so that
+ * caches are full. The warm-up is never longer than the soak.
  */
 const MAX_WARM_UP_S = 60
 

@@ -37,7 +37,7 @@ export interface Frames {
   readonly collections: readonly number[]
   /** Style, layout and paint in each frame, except those that scripts force. */
   readonly rendering: readonly number[]
-  /** The durations of the tasks of more than `LONG` ms. */
+  /** The durations of the tasks that took more than `LONG` ms. */
   readonly longTasks: readonly number[]
   /** The number of tasks that took more than `LONG` ms of processor time. */
   readonly busyTasks: number
@@ -78,7 +78,7 @@ const renderings: ReadonlySet<string> = new Set([
   'UpdateLayerTree',
   'UpdateLayoutTree',
 ])
-/** Returns whether an event matters for `framesOf` or `threadOf`. */
+/** Whether an event matters for `framesOf` or `threadOf`. */
 export const isRelevant = ({ name }: Pick<TraceEvent, 'name'>, mark: string): boolean =>
   [BEGIN, TASK, mark].includes(name) ||
   [scripts, collections, renderings].some((names) => names.has(name))
@@ -100,7 +100,7 @@ interface Part {
   readonly dur: number
   /**
    * Processor time in microseconds, at most `dur`. In a virtual machine, the clock of a thread may
-   * run ahead of the time by several milliseconds.
+   * run ahead of real time by several milliseconds.
    */
   readonly tdur: number
 }

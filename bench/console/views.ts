@@ -115,8 +115,8 @@ async function firstView(context: BrowserContext, url: string, view: View): Prom
 }
 
 /**
- * Loads a view `count` times and returns the times. Cold loads each have a new context with an
- * empty cache. Warm loads share a context whose cache was filled before.
+ * Loads a view `count` times and returns the times. Each cold load has a new context with an empty
+ * cache. Warm loads share a context whose cache was filled beforehand.
  */
 export async function loads(
   signed: Signed,

@@ -37,7 +37,7 @@ interface HeapNode {
   readonly children: readonly HeapNode[]
 }
 
-/** Returns the call tree of a CPU profile, weighted with time. */
+/** Returns the call tree of a CPU profile, weighted by time. */
 export function callsOf({ nodes, samples, timeDeltas }: CpuProfile): CallNode {
   const weights = new Map<number, number>()
   samples.forEach((id, i) => {
@@ -56,7 +56,7 @@ export function callsOf({ nodes, samples, timeDeltas }: CpuProfile): CallNode {
   }
   return at(nodes[0]?.id ?? 0)
 }
-/** Returns the call tree of an allocation profile, weighted with bytes. */
+/** Returns the call tree of an allocation profile, weighted by bytes. */
 export const allocationsOf = ({ head }: HeapProfile): CallNode => {
   const at = ({ callFrame, selfSize, children }: HeapNode): CallNode => ({
     frame: callFrame,

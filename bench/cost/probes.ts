@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Timeout of an answer in milliseconds. A thread that does not answer may have ended, and is
+ * Timeout for an answer in milliseconds. A thread that does not answer may have ended, and is
  * omitted.
  */
 const ANSWER_WITHIN_MS = 30_000
@@ -23,7 +23,7 @@ interface Answer<R> {
   readonly thread: string
   readonly result: R
 }
-/** Result of `counted`: allocated bytes of the heap, and pauses for garbage collection in µs. */
+/** Result of `counted`: bytes allocated on the heap, and pauses for garbage collection in µs. */
 export interface Counted {
   readonly allocated: number
   readonly pause: number

@@ -16,7 +16,10 @@ const KINDS: Readonly<Record<string, readonly [string, (value: number) => string
   'state keys': ['snapshots that remain', (value) => short(value)],
   rate: ['per second', (value) => short(value)],
 }
-/** Formats a number: from 100 as a whole number, below 1 with two decimals, otherwise with one. */
+/**
+ * Formats a number: as a whole number from 100 upward, with two decimals below 1, otherwise with
+ * one decimal.
+ */
 const short = (value: number): string =>
   Number.isNaN(value)
     ? '–'
@@ -85,8 +88,8 @@ const total = (sums: ReadonlyMap<string, number>): number =>
   [...sums.values()].reduce((all, value) => all + value, 0)
 
 /**
- * Returns a table of processor time and allocation by module, compared with another tree if there
- * is one, and a table of the most expensive functions.
+ * Returns a table of processor time and allocation by module, compared with another tree if one is
+ * given, and a table of the most expensive functions.
  */
 export function profileTables(
   unit: string,

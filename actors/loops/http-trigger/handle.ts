@@ -1,7 +1,7 @@
 /**
- * The actor of the handle of an HTTP trigger, which stores the owner of the handle. Handles are
- * unique in the whole installation. The handle is reserved for a loop before the loop is saved.
- * After the commit that saves the loop, an effect binds the handle.
+ * The actor of an HTTP trigger's handle. It stores which loop owns the handle. Handles are unique
+ * in the whole installation. The handle is reserved for a loop before the loop is saved. After the
+ * commit that saves the loop, an effect binds the handle.
  *
  * Invariants:
  * H1. A handle belongs to one loop at a time.

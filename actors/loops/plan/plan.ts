@@ -1,6 +1,6 @@
 /**
- * The actor of the organization's concurrency slots: the single writer of the number of active runs
- * of loops across all projects. Loops request slots only while the operator has set a limit
+ * The actor of the organization's concurrency slots: the single writer of the count of active loop
+ * runs across all projects. Loops request slots only while the operator has set a limit
  * (actors/loops/places.ts).
  *
  * Invariants:

@@ -39,9 +39,9 @@ type Create = Input<Rows['key.create']> & KeyMaterial & Holds
 type Created = Reply<Rows['key.create']>
 
 /**
- * Returns the principal that the key acts as: the principal of the request, the service principal
- * with the key's name, or a new principal. Refuses a person, and a principal without roles unless
- * the request allows it.
+ * Returns the principal that the key acts as: the principal that the request names, the service
+ * principal with the key's name, or a new principal. Refuses a person, and a principal without
+ * roles unless the request allows it.
  */
 function holderOf(
   options: ProjectOptions,

@@ -14,8 +14,8 @@ import type { Cause, Decision, Tell } from '../../actor.ts'
 import type { ProjectState } from '../state.ts'
 
 /**
- * Returns the id of the principal that an event disables or archives, or undefined if there is
- * none.
+ * Returns the id of the principal that an event disables or archives, or undefined if the event
+ * does neither.
  */
 function shutOut(event: Event): string | undefined {
   const { type, id, principal } = event as Event & {

@@ -1,7 +1,7 @@
 /**
  * Principals: the identities that act in the project. Services and agents sign in with keys, people
- * with personal tokens. Names of services are unique and never change. A change of roles also
- * applies to existing keys and tokens.
+ * with personal tokens. Names of services are unique and never change. A change to a principal's
+ * roles also applies to its existing keys and tokens.
  */
 
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
@@ -34,15 +34,15 @@ import { assignmentsOf, lackingForRoles, principalRecord, reassign, roleFaults }
 type Rows = typeof access
 type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>
 
-/** Returns the service principal with this name, if there is one. */
+/** Returns the service principal with this name, or undefined if no service principal has it. */
 export const withName = ({ principals }: ProjectState, name: string): KeptPrincipal | undefined =>
   Object.values(principals).find(
     (principal) => principal.kind === 'service' && principal.name === name,
   )
 
 /**
- * Returns an unused handle such as `svc:<slug>`, with a number appended if necessary. Undefined if
- * the slug of the name is empty.
+ * Returns an unused handle such as `svc:<slug>`, with a number appended if necessary. Returns
+ * undefined if the slug of the name is empty.
  */
 function handleOf(
   { principals }: ProjectState,
@@ -182,7 +182,7 @@ export function changePrincipal(
   if (missing) return missing
   const change = changeOf<KeptPrincipal>(principal, wish, cause.at)
   if (!change && events.length === 0) return { events, reply: principalRecord(principal, role_ids) }
-  // Roles are stored separately but belong to the record, so a change of roles also updates the
+  // Roles are stored separately but belong to the record, so a change to the roles also updates the
   // record.
   const updated_at = timestamp(cause.at)
   const changes = {

@@ -50,7 +50,7 @@ function adopt(
   return { events: [], reply: adopted }
 }
 
-/** Creates or adopts a project. The reply of an adoption has `status_code: 200`. */
+/** Creates or adopts a project. The reply to an adoption has `status_code: 200`. */
 export function createProject(
   options: OrganizationOptions,
   state: OrganizationState,

@@ -39,7 +39,8 @@ type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'> & RecoverExtra
 /**
  * Requests cancellation. Jobs, children and turns receive a stop request. The run ends when the
  * last of them has ended, or immediately if there are none. A job that no worker has claimed ends
- * in the same commit. A run in its cleanup continues, and ends as decided before the cleanup.
+ * in the same commit. A run in its cleanup continues, and ends with the outcome that was decided
+ * before the cleanup.
  */
 export function cancel(
   state: RunState | null,

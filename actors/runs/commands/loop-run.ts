@@ -22,8 +22,8 @@ import { allowances, begin, birth, initiator, nameOf } from './start.ts'
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 
 /**
- * Creates the run, and begins it unless it has to wait. An existing run does not change. If it has
- * ended, it reports the status `known` to its loop.
+ * Creates the run, and begins it unless it has to wait. An existing run does not change, but if it
+ * has ended, it sends its loop a report with the status `known`.
  */
 export function open(
   state: RunState | null,

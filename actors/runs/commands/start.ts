@@ -164,8 +164,8 @@ function recordOf(
 
 /**
  * Returns the name of a run's initiator. For a person, this is the person's name, regardless of the
- * token used. For other principals, it is the name of the key, else the name or id of the
- * principal.
+ * token used. For other principals, it is the name of the key or, without a named key, the name or
+ * id of the principal.
  */
 export const initiator = ({ credential, principal }: Cause): string =>
   (principal.type === 'user' ? principal.name : undefined) ??

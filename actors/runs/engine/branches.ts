@@ -1,6 +1,6 @@
 /**
  * Branches of a `parallel` step and items of a `for_each`, within one run. Each branch executes its
- * own steps in order. Meanwhile the run itself has a wait of the kind `branches`.
+ * own steps in order. Meanwhile, the run itself has a wait of kind `branches`.
  * `../steps/branches.ts` begins the step.
  *
  * Invariants:
@@ -25,7 +25,10 @@ import { endWait, resumeStep } from './resume.ts'
 
 /** The step kinds that have branches. */
 export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
-/** Work in one commit after which branches pause: the number of events, plus 4 for each tell. */
+/**
+ * Amount of work in one commit after which branches pause: the number of events, plus 4 for each
+ * tell.
+ */
 const PAUSE_AFTER = 200
 /** Maximum total number of characters of the outputs of all branches, as JSON. */
 const MAX_OUTPUTS_LENGTH = 786_432
@@ -97,8 +100,8 @@ function move(on: Draft, take: (on: Draft, step: Step) => void): void {
 }
 
 /**
- * Returns the outcome of a branch after its last step: its rendered `output`, else the outputs of
- * its steps by key. An `output` that cannot be rendered fails the branch.
+ * Returns the outcome of a branch after its last step: its rendered `output` or, if it has none,
+ * the outputs of its steps by key. An `output` that cannot be rendered fails the branch.
  */
 function given(on: Draft): Yield {
   const at = on.at ?? ''

@@ -43,7 +43,7 @@ export interface RunFault {
   readonly error: string
 }
 
-/** Begins the cleanup, or ends the run if there is none. */
+/** Begins the cleanup, or ends the run if it has no cleanup. */
 function end(on: Draft, ending: Ending): void {
   on.at = undefined
   const { ending: already, held } = on.state.engine
@@ -57,7 +57,7 @@ function end(on: Draft, ending: Ending): void {
     })
 }
 
-/** Ends the run as decided, after its cleanup. */
+/** Ends the run after its cleanup, with the outcome that was decided before the cleanup. */
 export function concludeCleanup(on: Draft): void {
   const { ending } = on.state.engine
   if (ending) leave(on, ending)
@@ -192,9 +192,9 @@ export function cancelRun(on: Draft): void {
 }
 
 /**
- * Ends the run after its last step. The result is the rendered `output` block, else the outputs of
- * all steps by key. A result that is too large or cannot be rendered fails the run. The steps keep
- * their outputs.
+ * Ends the run after its last step. The result is the rendered `output` block or, if the spec has
+ * none, the outputs of all steps by key. A result that is too large or cannot be rendered fails the
+ * run. The steps keep their outputs.
  */
 export function completeRun(on: Draft): void {
   const { state } = on

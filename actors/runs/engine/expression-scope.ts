@@ -55,7 +55,7 @@ export const runRoot = (
   attempt = 1,
 ): JsonObject => ({ id, loop_id: loop_id ?? null, name: name ?? null, attempt })
 
-/** Returns key, output and index of the completed steps of the run itself, in order. */
+/** Returns the key, output and index of each completed step of the run itself, in order. */
 export const outputs = (state: RunState): [key: string, output: unknown, index: number][] =>
   state.spec.steps.flatMap((step, index) => {
     const key = keyOf(step, index)
@@ -64,7 +64,7 @@ export const outputs = (state: RunState): [key: string, output: unknown, index: 
   })
 
 /**
- * Returns key (without the branch's prefix) and output of the completed steps of a branch, in
+ * Returns the key (without the branch's prefix) and output of each completed step of a branch, in
  * order.
  */
 export const outputsAt = (state: RunState, at: string): [key: string, output: unknown][] =>

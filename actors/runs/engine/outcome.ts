@@ -137,8 +137,8 @@ const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
 const seqOf = ({ state: { engine, spec } }: Draft): number =>
   engine.ending ? spec.steps.length + engine.position : engine.position
 /**
- * Returns the change of a queued run to `running`. A recovered run is `queued` until its next step
- * begins.
+ * Returns the patch that changes a queued run to `running`. A recovered run is `queued` until its
+ * next step begins.
  */
 const moving = (on: Draft) =>
   on.state.record.status === 'queued' && { run: { status: 'running' as const } }
@@ -175,7 +175,7 @@ function counting(on: Draft, key: string, size: number, { place }: Parts): Parts
 
 /**
  * Completes the current step. The step fails if the run cannot retain its output (retained.ts).
- * @param row further changes to the step's record.
+ * @param row additional changes to the step's record.
  */
 export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void {
   const key = current(on)?.key ?? ''
@@ -205,7 +205,7 @@ export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> 
  * after the delay. Otherwise the step fails, with the consequences of O2.
  * @param final whether to refuse a retry, because the policy was applied elsewhere or another
  * attempt cannot succeed.
- * @param row further changes to the step's record if the step fails.
+ * @param row additional changes to the step's record if the step fails.
  * @param stop the stop reason of the run if it ends; by default `step_failed`.
  */
 export function failStep(

@@ -76,8 +76,8 @@ export const specOf = (
   parameters: JsonObject,
 ): { parameters: JsonObject; action_name: string } => ({ parameters, action_name })
 /**
- * Returns the key of the step at an index of its list, prefixed with the key of the branch if there
- * is one.
+ * Returns the key of the step at an index of its list, prefixed with the key of the branch if the
+ * step is in a branch.
  */
 export const keyBelow = (at: string | undefined, step: Step, index: number): string =>
   at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`

@@ -5,8 +5,8 @@ import { current, type Draft, emit, placeOf } from '../draft.ts'
 import { isAsked, unwatching } from '../state.ts'
 
 /**
- * Ends the wait of the current step, if there is one, with the event `how`. A wait that the
- * timeline never showed ends with `wait.closed`.
+ * Ends the wait of the current step, if any, with the event `how`. A wait that the timeline never
+ * showed ends with `wait.closed`.
  * @param take id of the stored signal that the wait consumes.
  */
 export function endWait(

@@ -10,7 +10,7 @@ import type { OpenWait } from '../state.ts'
 
 /**
  * Suspends the current step and, outside of branches, the run.
- * @param details further fields of the timeline events, besides the step, the wait and its
+ * @param details additional fields of the timeline events, besides the step, the wait and its
  * deadline.
  * @param row changes to the step's record.
  */

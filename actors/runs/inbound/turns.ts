@@ -32,7 +32,9 @@ import { judged, VERDICT } from '../steps/check.ts'
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 type Report = Omit<Told<'turn.settled'>, 'turn_id' | 'session_id'>
 
-/** Begins a decision for the step that waits for a turn, if there is one. */
+/**
+ * Begins a decision for the step that waits for a turn. Returns undefined if no step waits for it.
+ */
 function waitingFor(
   state: RunState | null,
   holds: (wait: AgentWait) => boolean,
@@ -53,8 +55,8 @@ const types: Readonly<Record<ActorOf['principal_type'], TurnWork['asker']['type'
   system: 'system',
 }
 /**
- * Returns the asker of the run's turns: the principal on whose behalf the run acts, else the
- * system.
+ * Returns the asker of the run's turns: the principal on whose behalf the run acts, or the system
+ * if there is no such principal.
  */
 const askerOf = ({ engine: { actor } }: RunState): TurnWork['asker'] =>
   actor

@@ -31,8 +31,8 @@ export interface SourceEventFacts {
   /** Fields for the payload and `meta`: the id of the run's definition or loop. */
   readonly of: JsonObject
   /**
-   * Further fields of the payload, only in journals of earlier releases. Otherwise `record`
-   * provides them.
+   * Additional fields of the payload, present only in journals of earlier releases. Otherwise
+   * `record` provides them.
    */
   readonly more?: JsonObject
   /**
@@ -180,7 +180,7 @@ export function publishSignal({ private: note }: RunEvent, self: Address): Effec
     sourceOf(self.id, (note as { readonly store: StoredSignal }).store),
   )
 }
-/** Sends the command that the event contains, if there is one. */
+/** Sends the command that the event contains, if any. */
 export function forwardCommand({ private: content }: RunEvent): Effect[] {
   const tell = (content as Note | undefined)?.tell
   return tell ? [{ tell }] : []

@@ -185,8 +185,7 @@ function jobOf(
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
- * Stops the job or the child run that the current step waits for, if there is one. The caller ends
- * the wait.
+ * Stops the job or the child run that the current step waits for, if any. The caller ends the wait.
  */
 export function abandon(on: Draft, fault: RunFault): void {
   const at = current(on)

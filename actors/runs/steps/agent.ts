@@ -151,8 +151,8 @@ function jobOf(on: Draft, key: string, id: string): ReturnType<typeof serviceJob
 }
 
 /**
- * Returns the id that scopes the session names of a run's agents: the id of the run's loop, else of
- * its workflow, else of the run itself.
+ * Returns the id that scopes the session names of a run's agents: the id of the run's loop, of its
+ * workflow if it has no loop, or of the run itself if it has neither.
  */
 export const scopeOf = ({ record: { id, loop_id, definition_id } }: RunState): string =>
   loop_id ?? (definition_id || id)
@@ -191,8 +191,8 @@ function sessionFor(
   }
 }
 /**
- * Returns the default session name of a run: the conversation that the run came from, else its
- * trigger, else `default`.
+ * Returns the default session name of a run: the conversation that the run came from; without one,
+ * its trigger; without a trigger, `default`.
  */
 function usualName({ record, engine }: RunState): string {
   const { channel_id, thread_id } = record.meta ?? engine.meta

@@ -193,8 +193,8 @@ function openGate(
 }
 
 /**
- * Handles the decision of people on a failed check: `true` completes the step; any other outcome
- * fails it permanently.
+ * Handles people's decision on a failed check: `true` completes the step; any other outcome fails
+ * it permanently.
  */
 export function settleGate(
   on: Draft,

@@ -87,7 +87,7 @@ function render(on: Draft, { name, config }: InteractionStep): InteractionQuesti
 }
 /**
  * Returns the principal ids that result from a list of ids and templates, without duplicates.
- * `whole`: whether every rendered entry is a string that is not empty.
+ * `whole`: whether every rendered entry is a non-empty string.
  */
 function idsOf(
   list: readonly string[],

@@ -18,7 +18,7 @@ const spelled = (key: string): string => `:${key}`
  */
 export const ownKey = (turn_id: string): string => ` turn:${turn_id}`
 
-/** Returns the value of a key; undefined when the key is unknown or was dropped. */
+/** Returns the value of a key, or undefined if the key is unknown or was dropped. */
 export function recall<T>(all: Remembered<T>, key: string): T | undefined {
   const name = spelled(key)
   for (const bucket of all) {

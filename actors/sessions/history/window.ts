@@ -4,7 +4,7 @@
  * the conversation.
  *
  * Invariants:
- * W1. The window begins with the last summary, if there is one, and ends with the last row.
+ * W1. The window begins with the last summary, if any, and ends with the last row.
  * W2. A window that exceeds its bounds is cut to about half of them. Cuts are therefore rare, and
  *     providers can cache the beginning of the window for longer.
  * W3. The window is cut only before the input of a turn or an appended row, so no result loses its

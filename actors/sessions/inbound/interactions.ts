@@ -53,8 +53,8 @@ function opened(on: Draft, id: string, tool_call_id: string): void {
 }
 
 /**
- * Handles a settled question: the call gets its result, or its approved action becomes ready. The
- * last question of a turn that is ending completes the end of the turn.
+ * Handles a settled question: the call gets its result, or its approved action becomes ready. If
+ * the turn is ending, settling its last question completes its end.
  */
 function resolved(
   on: Draft,

@@ -1,6 +1,6 @@
 /**
  * Turns that runs own. The limit of one direct turn does not apply to them. Commands from one run
- * arrive in order, so a turn is opened before it is stopped. Repeats of both commands are harmless.
+ * arrive in order, so a turn is opened before it is stopped. Repeating either command is harmless.
  */
 import { isRefusal } from '../../../protocol/errors.ts'
 import type {

@@ -43,8 +43,8 @@ export function generationRows(
 }
 
 /**
- * Requests the next row of a turn from the model, or returns the end of the turn if no further
- * generation is possible.
+ * Requests the next row of a turn from the model, or returns the `TurnStep` that ends the turn if
+ * no further generation is possible.
  */
 export function generate(on: Draft, id: string): TurnStep {
   const turn = turnOf(on, id)

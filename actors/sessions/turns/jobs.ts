@@ -78,7 +78,7 @@ export function enqueue(
 }
 
 /**
- * Returns the use of an environment by a job, or undefined if the job has no environment that the
+ * Returns how a job uses its environment, or undefined if the job has no environment that the
  * service manages.
  */
 function environmentOf(
@@ -100,7 +100,8 @@ const whoseStep = ({
     : { run_id, ...(step_key !== undefined && { step_id: `${run_id}:${step_key}`, step_key }) }
 
 /**
- * Returns the turn, the call or the compaction that waits for a job, or undefined if there is none.
+ * Returns the turn, the call or the compaction that waits for a job, or undefined if nothing waits
+ * for it.
  */
 export function jobOf(
   state: SessionState,

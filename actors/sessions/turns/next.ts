@@ -15,7 +15,7 @@ export type Wait = NonNullable<TurnUpsert['wait']>
  */
 export type TurnStep = 'advance' | { readonly end: Ending } | { readonly wait: Wait } | undefined
 
-/** Returns the end of a turn with an error. */
+/** Returns the `TurnStep` that ends a turn with an error. */
 export const failed = (error_type: string, error_message: string): TurnStep => ({
   end: { status: 'failed', error_type, error_message },
 })

@@ -22,8 +22,8 @@ type Asked = Pick<Interaction, 'kind' | 'title' | 'target_user_ids' | 'resolutio
   Partial<Pick<Interaction, 'description' | 'spec' | 'context' | 'expires_at'>>
 
 /**
- * Returns the default target of a turn's questions: the principal that requested the turn. If that
- * principal is an agent or the service itself, the targets are administrators and owners.
+ * Returns the default targets of a turn's questions: the principal that requested the turn or, if
+ * that principal is an agent or the service itself, administrators and owners.
  */
 const answerers = ({ work: { asker } }: Turn): string[] =>
   asker.type === 'user' || asker.type === 'service_account'

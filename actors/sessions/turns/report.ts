@@ -17,7 +17,7 @@ import type { Turn } from '../state.ts'
 
 type Of<T extends SessionBookkeeping['type']> = Extract<SessionBookkeeping, { type: T }>
 
-/** Reports the end of a turn to the run that requested the turn, if there is one. */
+/** Reports the end of a turn to the run that requested the turn, if any. */
 export function report(
   on: Draft,
   { record: { id: turn_id, run_id }, work: { output } }: Turn,
@@ -53,7 +53,7 @@ export const tellEnd = (
   { report: { run_id, ...rest } }: Of<'turn.reported'>,
   { id: session_id }: Address,
 ): Effect[] => toRun(run_id, 'turn.settled', { ...rest, session_id })
-/** Sends the usage of an answer to the run that requested the turn, if there is one. */
+/** Sends the usage of an answer to the run that requested the turn, if any. */
 export const tellSpending = ({
   spending: { run_id, usage_id, step_key, tokens, milli, agent_turn_id, provider, model, ends },
 }: Of<'turn.spent'>): Effect[] =>
@@ -72,8 +72,7 @@ export const tellSpending = ({
       })
 
 /**
- * Returns the last text of the agent in a turn, truncated to the maximum length of a channel
- * message.
+ * Returns the agent's last text in a turn, truncated to the maximum length of a channel message.
  */
 function lastWords({ state }: Draft, turn_id: string): string | undefined {
   const text = textOf(

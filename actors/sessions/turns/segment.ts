@@ -85,7 +85,7 @@ function unique(on: Draft, content: readonly Block[]): Block[] {
 /**
  * Resolves the operation that a call requests. Depending on the operation, it settles the call,
  * asks people for an answer or an approval, or leaves the call ready.
- * @returns the end of the turn if the turn repeats the call too often.
+ * @returns the `TurnStep` that ends the turn if the turn repeats the call too often.
  */
 function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): TurnStep {
   const signature = signatureOf(name, input)
