@@ -27,7 +27,7 @@ interface Asked {
   readonly remote: string
 }
 /**
- * The decision: the grant and the sub-protocol (empty: none) of a socket to open, or the status,
+ * The decision: the grant and the sub-protocol (empty for none) of a socket to open, or the status,
  * the body and the `Retry-After` (in seconds) of a refusal.
  */
 export type Answer =

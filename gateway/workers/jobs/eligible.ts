@@ -53,7 +53,7 @@ export function prepareFilters(filters: Filters): PreparedFilters {
   }
 }
 
-/** Maximum number of sets of filters in the cache. */
+/** Maximum number of filter sets in the cache. */
 const MAX_CACHED = 1000
 
 /**
