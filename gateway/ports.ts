@@ -159,8 +159,8 @@ export interface World {
     on: (previews: readonly Preview[]) => void,
   ): () => void
   /**
-   * Requests the preview of a message, as far as it has been generated, from the node that
-   * publishes it. Returns undefined when no node answers.
+   * Requests the preview of a message, as generated so far, from the node that publishes it.
+   * Returns undefined when no node answers.
    */
   previewed(project: string, message: string): Promise<Previewed | undefined>
   /** Answers requests for the preview of a message, until the returned function is called. */
@@ -316,7 +316,8 @@ export interface GatewaySettings {
   /** Time in milliseconds after which a command or query without an answer is refused with 503. */
   readonly deadline: number
   /**
-   * Maximum number of requests of a caller and of the organization per window; 0 disables a limit.
+   * Maximum number of requests per window, for each caller (`key`) and for the organization. 0
+   * disables a limit.
    */
   readonly rate: {
     readonly key: number
@@ -325,7 +326,7 @@ export interface GatewaySettings {
   }
   readonly timing: WorkerTiming
   /**
-   * Limits of the log lines of one attempt of a job: the average number of lines per second, and
+   * Limits on the log lines of one attempt of a job: the average number of lines per second, and
    * the total number of bytes.
    */
   readonly job_logs?: { readonly rate: number; readonly bytes: number }

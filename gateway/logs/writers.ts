@@ -42,7 +42,7 @@ export interface LogWriters {
    * token is absent.
    */
   end(job_id: string, lease_token?: string): void
-  /** Resolves when all lines that arrived are stored, or cannot be stored. */
+  /** Resolves when each line that arrived has been stored, or cannot be stored. */
   stop(): Promise<void>
 }
 type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {

@@ -32,8 +32,8 @@ type Matched = Pick<JobHeader, 'kind' | 'executor_kind'> & {
 }
 
 /**
- * Maximum number of interests of one set of filters. Above this number, the interests match any
- * queue and, if they are still too many, any capability.
+ * Maximum number of interests of one filter set. Above this number, the interests match any queue
+ * and, if there are still too many, any capability.
  */
 const MAX_INTERESTS = 256
 
