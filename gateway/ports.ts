@@ -31,7 +31,7 @@ export type Outcome<R = unknown> = { readonly reply: R } | Refusal
  * files.
  */
 export interface World {
-  /** Id of this gateway, which also addresses its mailbox. */
+  /** Id of this gateway. It is also the address of its mailbox. */
   readonly node: string
   readonly settings: GatewaySettings
   /** Returns the current time in Unix milliseconds. */
@@ -48,8 +48,9 @@ export interface World {
    */
   seal(text: string): Uint8Array
   /**
-   * Returns the reason why a URL is not an allowed destination, as the end of a sentence. Returns
-   * undefined when no reason is found. The method is absent when destinations cannot be checked.
+   * Returns the reason why a URL is not an allowed destination, worded as the end of a sentence.
+   * Returns undefined when no reason is found. The method is absent when destinations cannot be
+   * checked.
    */
   unreachable?(url: string): Promise<string | undefined>
   /** Like `unreachable`, for a repository host that only workers of environments call. */
@@ -158,8 +159,8 @@ export interface World {
     on: (previews: readonly Preview[]) => void,
   ): () => void
   /**
-   * Requests the preview of a message, as far as it has been generated, from the node that
-   * publishes it. Returns undefined when no node answers.
+   * Requests the preview of a message, as generated so far, from the node that publishes it.
+   * Returns undefined when no node answers.
    */
   previewed(project: string, message: string): Promise<Previewed | undefined>
   /** Answers requests for the preview of a message, until the returned function is called. */
@@ -197,9 +198,9 @@ export interface World {
    */
   fresh(): boolean
   /**
-   * Returns the number of times that this node has detected the end of another gateway, including a
-   * restart under the same name. A gateway that ended during a configuration change may not have
-   * announced the change. An implementation without other gateways may omit the method.
+   * Returns how many times this node has detected that another gateway ended or restarted under the
+   * same name. A gateway that ended during a configuration change may not have announced the
+   * change. An implementation without other gateways may omit the method.
    */
   ended?(): number
   /** Returns the reasons why the gateway is not ready, or an empty list when it is ready. */
@@ -258,8 +259,8 @@ export interface Files {
   put(name: string, bytes: Uint8Array): Promise<void>
   get(name: string): Promise<Uint8Array | undefined>
   /**
-   * Stores a file under a new name while its bytes arrive, at the speed of the store. The use of
-   * memory does not depend on the size of the file. A failed write leaves no bytes. A chunk of
+   * Stores a file under a new name while its bytes arrive, at the speed of the store. Memory
+   * usage does not depend on the size of the file. A failed write leaves no bytes. A chunk of
    * `bytes` need be valid only until the next chunk is requested.
    * @throws the error of `bytes`.
    */
@@ -315,7 +316,8 @@ export interface GatewaySettings {
   /** Time in milliseconds after which a command or query without an answer is refused with 503. */
   readonly deadline: number
   /**
-   * Maximum number of requests of a caller and of the organization per window; 0 disables a limit.
+   * Maximum number of requests per window, for each caller (`key`) and for the organization. 0
+   * disables a limit.
    */
   readonly rate: {
     readonly key: number
@@ -324,7 +326,7 @@ export interface GatewaySettings {
   }
   readonly timing: WorkerTiming
   /**
-   * Limits of the log lines of one attempt of a job: the average number of lines per second, and
+   * Limits on the log lines of one attempt of a job: the average number of lines per second, and
    * the total number of bytes.
    */
   readonly job_logs?: { readonly rate: number; readonly bytes: number }

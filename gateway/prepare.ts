@@ -1,8 +1,8 @@
 /**
  * Preparations: the lookups and generated values that command rows need before their command is
- * sent, one function for each row. Rows without such a function send their input unchanged. The
- * preparations of a resource are in `commands/`, `sessions/` and `auth/`. This file has the table
- * of all preparations and the short ones. `command.ts` sends the command.
+ * sent, one function for each row. Rows without such a function send their input unchanged. This
+ * file contains the table of all preparations, and the short preparations. Most others are in
+ * `commands/`, `sessions/` and `auth/`. `command.ts` sends the command.
  */
 
 import type { Definition } from '../protocol/access/directory.ts'

@@ -42,7 +42,7 @@ import { liveTurn, snapshot } from './sessions/transcript/snapshot.ts'
 interface Listed {
   readonly items: readonly unknown[]
   readonly position?: unknown
-  /** Further fields of the response, next to the fields of the page. */
+  /** Fields of the response in addition to those of the page. */
   readonly beside?: Readonly<Record<string, unknown>>
 }
 /** The input of a query: the fields of the call's query string, body and path. */
@@ -103,9 +103,7 @@ export const runQuery = (edge: Edge, call: Call): MaybePromise<Answer | Refusal>
           body: additionsOf(call, cut(call, reply)),
         },
   )
-/**
- * Truncates a list without pages to the `limit` of the query. Pages already have the right length.
- */
+/** Truncates an unpaged list to the `limit` of the query. Pages already have the right length. */
 function cut({ query: { limit } }: Call, reply: unknown): unknown {
   const { items, has_more } = (reply ?? {}) as Partial<Listed> & { readonly has_more?: boolean }
   return typeof limit === 'number' && has_more === undefined && items && items.length > limit
@@ -141,7 +139,7 @@ function read(edge: Edge, call: Call): MaybePromise<unknown> {
 
 /**
  * Runs a query with the position of its cursor, and adds the sealed cursor of the next page to the
- * response. Lists without pages, and records, are returned unchanged.
+ * response. Unpaged lists and records are returned unchanged.
  */
 function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
   const fields =

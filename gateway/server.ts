@@ -1,5 +1,5 @@
 /**
- * The HTTP server of a gateway: a route for every API row, the routes without an API credential,
+ * The HTTP server of a gateway: a route for every API row, the routes that need no API credential,
  * answers to unsupported methods and preflights, and a graceful stop.
  */
 import uWS, {

@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url'
 
 const NEEDED = [20, 19]
 /**
- * Commands that load further source files (benchmarks, simulations, chaos tests) and therefore run
- * from the sources instead of the bundle.
+ * Commands that load additional source files (benchmarks, simulations, chaos tests) and therefore
+ * run from the sources instead of the bundle.
  */
 const FROM_SOURCES = ['bench', 'simulate', 'chaos']
 const usage = `baton: work coordination for humans, systems and AI agents

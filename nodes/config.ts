@@ -71,8 +71,8 @@ export interface Config {
   /** The log lines of jobs. */
   readonly logs: LogConfig
   /**
-   * Newest format in which envelopes are written. An older format is used while a live node cannot
-   * read this one.
+   * Newest format in which envelopes are written. An older format is used while any live node
+   * cannot read this one.
    */
   readonly journal_format: EnvelopeFormat
   readonly rate: {
@@ -159,7 +159,7 @@ export interface Config {
 }
 
 /**
- * Returns the texts of flags, which are given as `--port 8080` or `--port=8080`. A flag without a
+ * Returns the texts that flags specify, as in `--port 8080` or `--port=8080`. A flag without a
  * value, such as `--anonymous-worker`, means `on` if its default is `off`.
  */
 function readFlags(argv: readonly string[], faults: string[]): Map<Name, string> {

@@ -1,7 +1,7 @@
 /**
- * Follows the logs of workers of environments, for all clients of this gateway. Hosts do not
- * announce new log text, so while any client follows a log, the log is read again every
- * `READ_EVERY_MS`, once for all clients, and the clients receive the added text.
+ * Follows the worker logs of environments for all clients of this gateway. Hosts do not announce
+ * new log text, so while any client follows a log, the log is read again every `READ_EVERY_MS`,
+ * once for all clients, and the clients receive the added text.
  *
  * Invariants:
  * E1. The text that a client has received since the last `reset` ends with the content of the last
@@ -51,7 +51,7 @@ class LogFollower {
     this.read = () =>
       readWorkerLogs(world, project, query).catch(() => refuse('service_unavailable'))
   }
-  /** Sends a client the log as it was read, and later the text that is added to the log. */
+  /** Sends a client the text that was read, and later any text that is added to the log. */
   join(sink: Sink, logs: WorkerLogs): void {
     const client: Client = { sink, sent: undefined }
     this.#clients.add(client)

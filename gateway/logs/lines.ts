@@ -62,7 +62,7 @@ function fitting(fields: JsonObject, mask: Mask): JsonObject | undefined {
   const masked = masking(fields, mask) as JsonObject
   return Buffer.byteLength(JSON.stringify(masked)) <= logLimits.fields ? masked : undefined
 }
-/** Masks all texts in a JSON value, including the names of members. */
+/** Masks all strings in a JSON value, including the names of members. */
 const masking = (value: unknown, mask: Mask): unknown => {
   if (typeof value === 'string') return mask(valid(value))
   if (Array.isArray(value)) return value.map((item) => masking(item, mask))

@@ -15,8 +15,8 @@ export interface LogPart {
  */
 export interface LogStore {
   /**
-   * Stores a batch after all batches of the target, and announces it. A batch is sent only once.
-   * Even if the promise rejects, the batch may have been stored.
+   * Appends a batch to the stored batches of the target, and announces it. A batch is sent only
+   * once. Even if the promise rejects, the batch may have been stored.
    */
   append(project: string, target: string, batch: LogBatch): Promise<void>
   /** Returns the first batches whose sequence is at least `sequence`. */

@@ -19,7 +19,10 @@ import type { LogPart, LogStore } from './ports.ts'
 /** Maximum number of reads from the store for one page. */
 const MAX_READS = 8
 
-/** The lines to read. `after` is a position, in the order of the page. */
+/**
+ * The lines to read. Only lines that follow the position `after`, in the order of the page, are
+ * read.
+ */
 export interface LogQuestion extends LogFilters {
   readonly after?: number
   readonly limit: number
@@ -91,7 +94,10 @@ function linesOf(
   if (!ascending) all.reverse()
   return all.filter(({ at }) => place === undefined || (ascending ? at > place : at < place))
 }
-/** Returns the last position of the last batch of a part, both in the order of the page. */
+/**
+ * Returns the position at which a part ends, in the order of the page: the highest position of its
+ * last batch or, in descending order, the lowest position of its first batch.
+ */
 function edgeOf({ batches }: LogPart, ascending: boolean): number | undefined {
   const last = ascending ? batches.at(-1) : batches[0]
   return last && positionOf(last.sequence, ascending ? logLimits.lines - 1 : 0)

@@ -26,7 +26,7 @@ const LATE_LINES_MS = 1000
 /**
  * Returns the source of the log lines of a run. Its queries are refused with `not_found` when the
  * project has no such run.
- * @param given the filters, and other members, which are ignored.
+ * @param given the filters. Other members are ignored.
  */
 export function logSource(world: World, project: string, run: string, given: LogFilters): Source {
   const { step_key, job_id, level, contains } = given
@@ -55,8 +55,8 @@ export function logSource(world: World, project: string, run: string, given: Log
     key: `log ${project} ${run} ${JSON.stringify(filters)}`,
     comment: ': keepalive',
     ask: async (after, fresh, behind) => {
-      // Only a client's first query and `Follower.check` omit `fresh`. Only these need to know whether
-      // the run exists and has ended.
+      // Only a client's first query and `Follower.check` omit `fresh`. Only these need to know
+      // whether the run exists and has ended.
       const standing = fresh === undefined ? await runStanding(world, project, run) : undefined
       if (standing && isRefusal(standing)) return standing
       const limit = behind ? PAGE.long : PAGE.usual

@@ -37,16 +37,19 @@ export interface LogWriters {
    * @param lost called when the lease is no longer current. The lines are then discarded.
    */
   write(lease: LogLease, lines: LogFrame['lines'], lost: () => void): void
-  /** Stores the remaining lines of an attempt that has ended; without a token, of all attempts. */
+  /**
+   * Stores the remaining lines of an attempt that has ended, or of all attempts of the job if the
+   * token is absent.
+   */
   end(job_id: string, lease_token?: string): void
-  /** Resolves when all lines that arrived are stored, or cannot be stored. */
+  /** Resolves when each line that arrived has been stored, or cannot be stored. */
   stop(): Promise<void>
 }
 type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {
   readonly logs?: LogStore
 }
 
-/** Default limits per attempt of a job: `rate` in lines per second, and `bytes` of all lines. */
+/** Default limits per attempt of a job: lines per second (`rate`), and total size (`bytes`). */
 export const jobLogLimits = { rate: 1000, bytes: 16 * 1_048_576 } as const
 /**
  * Maximum burst, in seconds: the lines of this many seconds at the permitted rate may arrive at the

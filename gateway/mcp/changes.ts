@@ -32,7 +32,10 @@ async function digestOf(
         .slice(0, 32)
 }
 
-/** Returns the hash of tools in the id of a frame of this stream, or undefined for any other id. */
+/**
+ * Extracts the hash of tools from the id of a frame of this stream. Returns undefined for any other
+ * id.
+ */
 export function knownTools(edge: Edge, call: Call, frame_id: string): string | undefined {
   const opened = openCursor(edge.world, bindingOf(edge, call, 'tools'), frame_id)
   return isRefusal(opened) ? undefined : String(opened.position)

@@ -56,10 +56,7 @@ export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
 /** Returns whether the client supports frames with empty data. */
 export const reads = ({ incoming }: Call): boolean =>
   (incoming.header('mcp-protocol-version') ?? '') >= EMPTY_EVENTS_SINCE
-/**
- * Returns the binding with which frame ids are sealed: the caller, the project and the kind of
- * stream.
- */
+/** Returns the binding used to seal frame ids: the caller, the project and the kind of stream. */
 export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Binding => ({
   project: scopeId(edge, call),
   route: `mcp.${what}`,

@@ -30,7 +30,7 @@ const withMessage: ReadonlySet<string> = new Set([
 const messageOf = ({ event_type, step_key }: RunEventRecord): string =>
   `${event_type.replace('.', ' ')}${step_key === undefined ? '' : `: ${step_key}`}`
 
-/** The format of the timeline for calls of tools. */
+/** The format of the timeline for tool calls. */
 export const progressSpelling = {
   name: 'mcp',
   spell(record: RunEventRecord): string {
@@ -50,7 +50,7 @@ interface Reading {
    * client should reconnect.
    */
   farewell(frame: string): void
-  /** Called when the run has ended, the gateway stops, or the sink was ended. */
+  /** Called when the run has ended, the gateway stops, or the sink has been ended. */
   over(): void
 }
 /**

@@ -14,7 +14,7 @@ import type { Answer } from '../http/respond.ts'
 import type { World } from '../ports.ts'
 import { escaped } from './answer/page.ts'
 
-/** A file of the console, plain and compressed. */
+/** A file of the console, in plain and in compressed form. */
 export interface ConsoleFile {
   readonly type: string
   readonly plain: Uint8Array

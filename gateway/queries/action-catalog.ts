@@ -214,7 +214,7 @@ export async function entriesOf(
     entries.set(`workflow.${workflow.handle}`, ofWorkflow(workflow))
   return [...entries.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
 }
-/** Returns the catalog entry with the given name. Refused with `not_found` when there is none. */
+/** Returns the catalog entry with the given name. Refused with `not_found` when no entry has it. */
 export async function findEntry(
   world: Asking,
   project: string,
@@ -228,7 +228,7 @@ export async function findEntry(
 }
 
 /**
- * Returns the callers of a built-in action, as text.
+ * Returns a phrase that states who can call a built-in action.
  * @param brand lower-case brand.
  */
 export const callersOf = (name: string, brand: string): string =>

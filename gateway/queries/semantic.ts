@@ -10,7 +10,7 @@ import type { World } from '../ports.ts'
 import { backoffMs, sleep } from '../timing.ts'
 
 /**
- * Maximum time in milliseconds for which a search waits until the rows are embedded. Half of
+ * Maximum time in milliseconds that a search waits for the rows to be embedded. Half of
  * `settings.deadline` applies if it is shorter.
  */
 const WAIT_MS = 5000

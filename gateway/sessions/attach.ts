@@ -185,8 +185,8 @@ async function giveUp(
 }
 
 /**
- * Prepares a detachment: the bytes of the file are deleted and refunded to the quota before the
- * call is answered. Effects repeat both, in case the gateway could not complete them.
+ * Prepares a detachment: before the call is answered, the bytes of the file are deleted, and its
+ * part of the quota is released. Effects repeat both, in case the gateway could not complete them.
  */
 const detach: Prepare = (edge, call, _identity, origin) => {
   const { world } = edge

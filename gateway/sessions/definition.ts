@@ -62,7 +62,7 @@ async function sourceOf(
 
 /**
  * Finds the agent that a reference identifies, whether it is active or not. Refused with
- * `not_found` when there is none.
+ * `not_found` when there is no such agent.
  * @param field path of the reference in the request, for the refusal.
  */
 export async function findAgent(
@@ -93,8 +93,8 @@ export async function findAgent(
 export const requireActive = (agent: Agent): Agent | Refusal =>
   agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: agent.id })
 /**
- * Finds the active agent that a reference identifies. Refused with `not_found` when there is none,
- * and with `agent_inactive` when it is not active.
+ * Finds the active agent that a reference identifies. Refused with `not_found` when there is no
+ * such agent, and with `agent_inactive` when the agent is not active.
  */
 export async function agentOf(
   asking: CapabilityReader,

@@ -26,8 +26,8 @@ interface Showing {
   /** Returns whether the model can read files of the given type. */
   reads(mime_type: string): boolean
   /**
-   * Returns the state of the conversion of an Office file without text. It may wait for the end of
-   * the conversion.
+   * Returns the state of the conversion of an Office file without text. It may wait until the
+   * conversion has ended.
    */
   conversion?(artifact_id: string): Promise<Artifact['conversion']>
 }

@@ -32,7 +32,7 @@ export interface Located {
   readonly born?: true
 }
 /**
- * Finds the session of a request: its id, and the `Place` with which it is created if it does not
+ * Finds the session of a request: its id, and the `Place` used to create the session if it does not
  * exist.
  * @param owned given for a run. `scope_ref_id` is the loop or workflow whose scope contains the
  * key. Without it, the key belongs to the scope of the agent.

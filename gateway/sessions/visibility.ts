@@ -1,9 +1,9 @@
 /**
- * Checks whether a caller may read a session. A session of a channel is readable by the readers of
- * the channel, and a private session as described in protocol/sessions/visibility.ts. Any other
- * session is readable by every caller in the project. A caller that may not read a session receives
- * the same answer as for a session that does not exist. The view decides. This file only caches
- * which sessions every caller may read.
+ * Checks whether a caller may read a session. The readers of a channel may read its sessions, and
+ * protocol/sessions/visibility.ts defines who may read a private session. Any other session is
+ * readable by every caller in the project. A caller that may not read a session receives the same
+ * answer as for a session that does not exist. The view decides. This file only caches which
+ * sessions every caller may read.
  */
 import type { Shape } from '../../protocol/contract.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -20,7 +20,7 @@ export type SessionReference =
   | { readonly interaction_id: string }
 /**
  * Returns the session that a path refers to: by its id, by one of its turns or, for rows whose `id`
- * is an interaction, by an interaction. Returns undefined when the path refers to none.
+ * is an interaction, by an interaction. Returns undefined when the path refers to no session.
  */
 export const sessionReferenceOf = (
   { session_id, turn_id, id }: Readonly<Record<string, string>>,

@@ -116,7 +116,8 @@ export function channelSource(world: World, project: string, id: string): Source
 
 type Access = Exclude<ViewQueries['channel_access']['reply'], Refusal>
 /**
- * Reads the caller's current access to the channel of the path. Refused when the caller has none.
+ * Reads the caller's current access to the channel in the path. Refused when the caller has no
+ * access.
  */
 export const accessTo = async (edge: Edge, call: Call): Promise<Access | Refusal> =>
   await edge.world.view(scopeId(edge, call), 'channel_access', {

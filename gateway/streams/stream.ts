@@ -136,7 +136,7 @@ const ruleOf = (call: Call): Followed => {
   return rule
 }
 
-/** A sequence whose first page was read, and that one client may join. */
+/** A sequence whose first page has been read. One client may join it. */
 export interface OpenedSequence<Cursor = number> {
   /** The comment that is sent as a keepalive. */
   readonly comment: string

@@ -169,7 +169,7 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
   }
 }
 
-/** Copies the headers that the rules for cookies need. */
+/** Copies the headers that are used to check the cookie of a console session. */
 function cookieHeadersOf(req: HttpRequest): CookieHeaders {
   const headers = {
     cookie: req.getHeader('cookie'),

@@ -23,7 +23,7 @@ import type { Task } from './timer-wheel.ts'
 /** The methods of a socket. None is called after the socket has reported that it was closed. */
 export interface Pipe {
   /**
-   * Sends a text, at the latest at the end of this turn of the event loop. Returns whether the
+   * Sends a text no later than at the end of this turn of the event loop. Returns whether the
    * socket accepted it. `Connection.buffered` is called when the text could not be written
    * completely.
    */

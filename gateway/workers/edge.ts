@@ -65,7 +65,7 @@ export const limits = {
   /** Time after which a reserved slot is freed, or an undelivered job returns to its queue. */
   reservation: 5000,
   /**
-   * Time for which the answer to a claim waits for further reserved jobs, and minimum time between
+   * Time for which the answer to a claim waits for other reserved jobs, and minimum time between
    * two announcements of demand.
    */
   batch: 5,

@@ -1,7 +1,7 @@
 /**
- * Parses inbound frames. Every frame is validated against its schema before it is handled. Of an
- * invalid report, only the valid part is handled. A fault contains the frame's `message_id`, so
- * that the worker can match the error to the frame. The schemas are in protocol/workers/socket.ts.
+ * Parses inbound frames. Every frame is validated against its schema before it is handled. Only the
+ * valid part of an invalid report is handled. A fault contains the frame's `message_id`, so that
+ * the worker can match the error to the frame. The schemas are in protocol/workers/socket.ts.
  */
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'

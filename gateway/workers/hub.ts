@@ -153,6 +153,6 @@ function expel(connection: Connection, code: number, reason: string): void {
   connection.close(code, reason)
 }
 
-/** Resolves when the commands in progress have ended, or after `limits.stop` at the latest. */
+/** Resolves when the commands in progress have ended, but no later than after `limits.stop`. */
 const quiet = (world: World, pending: ReadonlySet<Promise<unknown>>): Promise<unknown> =>
   atMost(world, limits.stop, Promise.allSettled([...pending]))

@@ -268,8 +268,8 @@ export function recordReport(
 }
 
 /**
- * Returns the number of further jobs that may be taken for the session: the remaining slots of its
- * latest claim or, after a prompt claim, of the expected claim, but at most the free slots.
+ * Returns how many more jobs may be taken for the session: the remaining slots of its latest claim
+ * or, after a prompt claim, of the expected claim, but at most the free slots.
  */
 export function takeableJobs(session: Session, now: number): number {
   const { next, prompt } = session

@@ -27,7 +27,7 @@ interface Asked {
   readonly remote: string
 }
 /**
- * The decision: the grant and the sub-protocol (empty: none) of a socket to open, or the status,
+ * The decision: the grant and the sub-protocol (empty for none) of a socket to open, or the status,
  * the body and the `Retry-After` (in seconds) of a refusal.
  */
 export type Answer =
@@ -158,9 +158,9 @@ async function anonymousGrant(
 }
 
 /**
- * Checks a grant again. Refuses with `not_found` when the project was deleted, before the
- * credential is checked. The keys of a project are deleted with it, so the refusal would otherwise
- * be `unauthorized`.
+ * Checks a grant again. Before the credential is checked, refuses with `not_found` if the project
+ * was deleted. The keys of a project are deleted with it, so the refusal would otherwise be
+ * `unauthorized`.
  */
 async function still(
   directory: Directory,

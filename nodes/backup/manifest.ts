@@ -21,8 +21,8 @@ export interface Manifest {
   readonly shards: number
   readonly replicas: number
   /**
-   * Prefix of names on the NATS servers; absent when there was none. Stored messages contain the
-   * prefix, so a restore needs the same prefix.
+   * Prefix of names on the NATS servers. Absent when the names had no prefix. Stored messages
+   * contain the prefix, so a restore needs the same prefix.
    */
   readonly prefix?: string
   readonly streams: readonly StreamCopy[]

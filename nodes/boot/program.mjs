@@ -1,6 +1,6 @@
 /**
  * Bundles the program when its sources have changed. nodes/main.ts and its static imports become
- * one JavaScript file, and its dynamic imports become further files. Each worker thread (views,
+ * one JavaScript file, and its dynamic imports become separate files. Each worker thread (views,
  * conversions) gets one file.
  *
  * A process takes 3.5 s of processor time to load the sources one by one, and 0.6 s to load the
@@ -154,10 +154,10 @@ async function build(root, file) {
  * objects of pending commits.
  */
 export const MEMORY = ['--max-semi-space-size=32']
-/** The argument with which node shows sources in the stack traces of a bundle. */
+/** The argument that makes node show source positions in the stack traces of a bundle. */
 const SOURCE_MAPS = `--import=${new URL('source-maps.mjs', import.meta.url).href}`
 /**
- * Returns the arguments with which node runs a TypeScript file without bundling it.
+ * Returns the node arguments that run a TypeScript file without bundling it.
  * @param {string} file
  * @param {string} loader module that loads TypeScript
  * @returns {string[]}
@@ -172,9 +172,9 @@ export const bundleOf = (root) =>
   join(resolve(root), 'node_modules/.cache/baton', `${fingerprint(resolve(root))}.mjs`)
 
 /**
- * Returns the arguments with which node starts the program. The program's own arguments follow
- * them. If the bundle does not exist, a separate process builds it first. If the build fails, the
- * arguments load the sources directly.
+ * Returns the node arguments that start the program. The program's own arguments follow them. If
+ * the bundle does not exist, a separate process builds it first. If the build fails, the arguments
+ * load the sources directly.
  * @param {string} root folder of the project
  * @param {string} loader module that loads TypeScript
  * @returns {string[]}

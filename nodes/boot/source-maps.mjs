@@ -1,8 +1,8 @@
 /**
- * Shows the positions of sources, instead of positions in a bundle, in stack traces. A process of a
- * bundle preloads this module. `node --enable-source-maps` reads the source map of every module
- * that it loads. This module reads a map only when a stack trace needs it, which saves a tenth of
- * the processor time that a node needs to start.
+ * Makes stack traces show positions in the sources instead of positions in a bundle. A process that
+ * runs a bundle preloads this module. `node --enable-source-maps` reads the source map of every
+ * module that it loads. This module reads a map only when a stack trace needs it, which saves a
+ * tenth of the processor time that a node needs to start.
  */
 import { readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'

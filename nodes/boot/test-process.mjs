@@ -1,5 +1,5 @@
 /**
- * A process that runs test files one after the other, with test/together.mjs. Each file has a time
+ * A process that runs test files one after the other, using test/together.mjs. Each file has a time
  * limit. A file ends when the process prints `the end of <file>`, or when the process ends.
  */
 import { spawn } from 'node:child_process'
@@ -10,8 +10,7 @@ export const FILES_ENV = 'BATON_TEST_FILES'
 /** Matches the line that reports the end of a file. */
 const END_LINE = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
- * Seconds between the time limit and the killing of the process, in which it can report what keeps
- * it alive.
+ * Seconds that a process has after its time limit to report what keeps it alive. It is then killed.
  */
 const GRACE_SECONDS = 5
 

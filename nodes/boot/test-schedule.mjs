@@ -147,7 +147,7 @@ const MAX_FILES = 80
  */
 /**
  * A process that runs test files. `run` resolves when the file has ended, with false if the process
- * cannot run another one. `end` resolves when the process has ended.
+ * cannot run another file. `end` resolves when the process has ended.
  * @typedef {{ run(file: string): Promise<boolean>, end(): Promise<void> }} TestProcess
  */
 

@@ -69,7 +69,7 @@ export const describeChanges = (files) => {
 }
 
 /**
- * Returns the folders of documents in docs/, without those of the site generator.
+ * Returns the folders in docs/ that contain documents, without those of the site generator.
  * @param {string} root
  */
 const documentsIn = (root) =>

@@ -8,9 +8,9 @@ import { programOf, sourceOf } from '../boot/program.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const loader = import.meta.resolve('@oxc-node/core/register')
-/** Returns the arguments with which node starts this program. Its own arguments follow them. */
+/** Returns the node arguments that start this program. The program's own arguments follow them. */
 export const program = (): readonly string[] => programOf(root, loader)
-/** Returns the arguments with which node runs a TypeScript file. */
+/** Returns the node arguments that run a TypeScript file. */
 export const source = (file: string): readonly string[] => sourceOf(file, loader)
 
 export interface Child {

@@ -207,7 +207,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   )
   if (greet) {
     // The link is printed only on a terminal, because redirected output may be stored and the link
-    // grants access. The greeting then names the command that creates a link.
+    // grants access. Without a link, the greeting names the command that creates one.
     const link = process.stdout.isTTY ? await node.signInLink?.() : undefined
     process.stdout.write(greeting(node, config, link))
   }

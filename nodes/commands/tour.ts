@@ -28,7 +28,7 @@ const stored = (urls: readonly string[]): string[] =>
 
 /**
  * Returns the first key that the server accepts.
- * @throws StartFault when it accepts none.
+ * @throws StartFault when it accepts none of the keys.
  */
 async function accepted(url: string, keys: readonly string[]): Promise<string> {
   for (const key of keys)

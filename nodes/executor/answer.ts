@@ -70,8 +70,8 @@ function opened({ output, context }: JsonObject): Carried | string {
 }
 
 /**
- * Returns the pause in milliseconds that a receiver requests before the next attempt; 0 when it
- * requests none.
+ * Returns the pause in milliseconds that a receiver requests before the next attempt, or 0 when it
+ * requests no pause.
  * @param after the header Retry-After: seconds or a date.
  * @param now Unix milliseconds.
  * @param longest the longest pause that is granted, in milliseconds.

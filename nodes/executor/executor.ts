@@ -7,7 +7,7 @@
  *     three quarters of the limit (rounded up). At the limit, the executor does not listen, so that
  *     offers go to other executors.
  * X2. Nothing is reported about a job whose lease is known to be lost when its attempt ends. A
- *     report is repeated until the queue decides it, or the duration of a lease has passed.
+ *     report is repeated until the queue decides it, or until one lease duration has passed.
  * X3. A job begins only while the node's own lease is fresh, because handlers trust the cached
  *     configuration. If the lease stays stale, the job returns to its queue, and no attempt is
  *     used.

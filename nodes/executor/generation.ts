@@ -22,8 +22,8 @@ interface Generations {
   readonly preview: Previewing
   readonly files: Files | undefined
   /**
-   * Returns a function that looks up the conversion of a file of the session, and may wait for the
-   * end of the conversion (`conversionsOf`).
+   * Returns a function that looks up the conversion of a file of the session, and may wait until
+   * the conversion has ended (`conversionsOf`).
    */
   conversions(
     project: string,

@@ -1,6 +1,6 @@
 /**
- * The interface of a generation: a request, and an outcome with one message of the assistant.
- * It does not depend on turns. One generation produces one answer. The session that receives the
+ * The interface of a generation: a request, and an outcome with one message from the assistant. It
+ * does not depend on turns. One generation produces one answer. The session that receives the
  * answer executes its tool calls.
  */
 import type { JsonObject } from '../../protocol/common.ts'

@@ -190,9 +190,9 @@ const textOf = (field: string | null | undefined): string | undefined =>
   field?.replaceAll('\r\n', '\n')
 
 /**
- * Returns the value in a form, or undefined when the form has none. The value of a multiple
- * selection is a list, which may be empty. The interaction's actor decides whether the value is a
- * valid answer.
+ * Returns the value of the answer in a form, or undefined when the form contains no value. The
+ * value of a multiple selection is a list, which may be empty. The interaction's actor decides
+ * whether the value is a valid answer.
  */
 function chosen(record: Interaction, fields: URLSearchParams): unknown {
   const given = fields.getAll('value')

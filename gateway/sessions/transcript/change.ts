@@ -9,7 +9,7 @@ import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
 import type { Appended, Preview } from '../../../protocol/sessions/transcript/previews.ts'
 
-/** A change of a session, as it is passed to a stream format. */
+/** A change to a session, as it is passed to a stream format. */
 export type Change =
   /**
    * A stored frame as it was committed.

@@ -21,10 +21,7 @@ export interface Ports {
     question: Omit<TranscriptQuestion, 'session_id'>,
     fresh?: number,
   ): Promise<TranscriptPage | Refusal>
-  /**
-   * Returns the preview of a row, as far as it has been generated, or undefined when no node
-   * publishes it.
-   */
+  /** Returns the preview of a row, as generated so far, or undefined when no node publishes it. */
   shown(message_id: string): Promise<Previewed | undefined>
   now(): number
   later(ms: number, run: () => void): () => void

@@ -44,7 +44,7 @@ export class SessionFollower {
   readonly #all = new Set<Client>()
   /** The clients that have joined. */
   readonly #clients = new Set<Client>()
-  /** The queries in progress for previews, by row. */
+  /** The preview queries in progress, by row. */
   readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()
   readonly #active = new Set<string>()
   #compacting = false

@@ -15,7 +15,8 @@ export interface OlderEvent {
 }
 
 /**
- * Returns the event of the older stream for a stored event, or undefined when there is none.
+ * Converts a stored event to an event of the older stream. Returns undefined when the older stream
+ * has no corresponding event.
  * @param at time of the event in Unix milliseconds.
  * @param row the message to which the event refers.
  */

@@ -42,7 +42,10 @@ export interface Previews {
    * is dropped.
    */
   publish(generation: Generation, delta: JsonObject, sequence?: number): void
-  /** Discards the output of an attempt that has ended; without `attempt`, of all attempts. */
+  /**
+   * Discards the output of an attempt that has ended, or of all attempts of the job if `attempt` is
+   * absent.
+   */
   end(job_id: string, attempt?: string): void
   /** Discards the output of all generations. */
   stop(): void

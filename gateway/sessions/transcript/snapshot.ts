@@ -1,6 +1,6 @@
 /**
- * Answers the queries of transcripts: pages of a transcript, and the streaming content of a turn.
- * The content of the view is combined with previews of model output. Streams are in `stream.ts`.
+ * Answers transcript queries: pages of a transcript, and the streaming content of a turn. The
+ * content of the view is combined with previews of model output. Streams are in `stream.ts`.
  */
 
 import { timestamp } from '../../../protocol/common.ts'
@@ -109,8 +109,8 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
   }
 }
 /**
- * Returns the turns that have changed, and further active turns: all active turns when the request
- * has no cursor, otherwise only the turns of streaming rows.
+ * Returns the turns that have changed, and additional active turns: all active turns when the
+ * request has no cursor, otherwise only the turns of streaming rows.
  */
 function turnsOf(
   { after, turns, active }: TranscriptPage,

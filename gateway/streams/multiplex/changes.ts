@@ -1,5 +1,5 @@
 /**
- * Notifies the clients of this gateway of changed records of a project.
+ * Notifies the clients of this gateway when records of a project have changed.
  *
  * The source is the view of the project's partition. While gateways query for changes, the view
  * keeps a list of changed records in memory. A query waits until the view has applied a new event.

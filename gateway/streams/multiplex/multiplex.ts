@@ -22,7 +22,7 @@ import { openStream } from '../sse.ts'
 import { openChanges } from './changes.ts'
 import { OpenSubscription } from './subscription.ts'
 
-/** Maximum number of sequences of a connection that are opened at the same time. */
+/** Maximum number of sequences that are opened concurrently for one connection. */
 const MAX_CONCURRENT = 8
 
 export interface Multiplex {

@@ -42,7 +42,7 @@ export interface Sequences {
   readonly environmentLogs: OpenEnvironmentLog
 }
 
-/** The row of the single stream of each topic, and the slot of its target. */
+/** The row of each topic's single stream, and the path slot for the target of the subscription. */
 const topics: { readonly [T in StreamTopic]: { readonly row: string; readonly slot?: string } } = {
   run: { row: 'run.events', slot: 'id' },
   runs: { row: 'run.feed' },

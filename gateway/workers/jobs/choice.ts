@@ -46,7 +46,7 @@ export function matchingSubscriptions({ interests }: Candidates, { keys }: JobGr
 
 /**
  * Returns the earliest `since` of the interests that match a group and have claimants, or Infinity
- * when there are none.
+ * when there is no such interest.
  */
 export function openSince(candidates: Candidates, group: JobGroup): number {
   let first = Number.POSITIVE_INFINITY

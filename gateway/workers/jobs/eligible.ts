@@ -32,8 +32,8 @@ type Matched = Pick<JobHeader, 'kind' | 'executor_kind'> & {
 }
 
 /**
- * Maximum number of interests of one set of filters. Above this number, the interests match any
- * queue and, if they are still too many, any capability.
+ * Maximum number of interests of one filter set. Above this number, the interests match any queue
+ * and, if there are still too many, any capability.
  */
 const MAX_INTERESTS = 256
 
@@ -53,7 +53,7 @@ export function prepareFilters(filters: Filters): PreparedFilters {
   }
 }
 
-/** Maximum number of sets of filters in the cache. */
+/** Maximum number of filter sets in the cache. */
 const MAX_CACHED = 1000
 
 /**

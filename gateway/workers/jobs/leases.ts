@@ -5,8 +5,8 @@
  * Invariants:
  * L1. A resumed session receives no job until its leases are counted.
  * L2. A job of an earlier connection is returned to its queue only if the worker sent a list of its
- *     leases without the lease of the job. It is returned only under the lease that is current in
- *     the queue. The queue ignores the return if it has received a heartbeat under the lease.
+ *     leases that lacks the job's lease. It is returned only under the lease that is current in the
+ *     queue. The queue ignores the return if it has received a heartbeat under the lease.
  */
 
 import { isRefusal } from '../../../protocol/errors.ts'

@@ -50,7 +50,7 @@ export interface OfferSubscription extends Candidates {
 
 /**
  * Updates the subscriptions of a session, and its membership in `claimants`, to match its state.
- * Must be called after every change of the session's slots, claims or filters.
+ * Must be called after every change to the session's slots, claims or filters.
  */
 export function settle(edge: Edge, session: Session): void {
   const now = edge.world.now()

@@ -38,7 +38,7 @@ export async function act<K extends Kind, N extends CommandName<K>>(
 }
 
 /**
- * Returns whether a step rendered the parameters. Such parameters may contain texts instead of
+ * Returns whether a step rendered the parameters. Such parameters may contain strings instead of
  * other values.
  */
 export const hasTexts = ({ origin }: Pick<ActionCall, 'origin'>): boolean =>

@@ -50,8 +50,8 @@ export interface Called {
   readonly job: ClaimedJob
   readonly call: ActionCall
   /**
-   * Name of the principal on whose behalf the action is called, as records of the principal's
-   * actions show it. Undefined when the name is unknown, for example for the system.
+   * Name of the principal on whose behalf the action is called. It is stored in the origin of the
+   * commands that the action sends. Undefined when the name is unknown, for example for the system.
    */
   readonly name: string | undefined
   readonly signal: AbortSignal

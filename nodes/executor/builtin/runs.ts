@@ -1,6 +1,6 @@
 /**
- * Built-in actions with which an agent starts and reads runs, and calls published workflows. The id
- * of a run is derived from the job, so a job that is performed twice starts one run.
+ * Built-in actions that let an agent start and read runs, and call published workflows. The id of a
+ * run is derived from the job, so a job that is performed twice starts one run.
  */
 import { workflowNamed } from '../../../gateway/prepare.ts'
 import type { JsonObject } from '../../../protocol/common.ts'

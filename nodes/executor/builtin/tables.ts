@@ -47,7 +47,7 @@ async function tableIn({ world }: Service, { project, call }: Called): Promise<T
 }
 
 /**
- * Converts the texts of a parameter to values if a step rendered them.
+ * Converts the strings in a parameter to other values if a step rendered the parameter.
  * @param convert the conversion, which depends on the columns of the table.
  */
 async function withValues<P extends JsonObject | undefined>(

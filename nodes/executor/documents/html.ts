@@ -1,7 +1,7 @@
 /**
  * Converts the HTML that `mammoth` produces from a text document to Markdown: headings, paragraphs,
- * lists, tables, links, emphasis, deleted text and notes. A nested table becomes text of the cell
- * that contains it.
+ * lists, tables, links, emphasis, deleted text and notes. A nested table becomes part of the text
+ * of the cell that contains it.
  */
 import { Parser } from 'htmlparser2'
 import { allRows, MAX_MARKDOWN, tableOf } from './markdown.ts'

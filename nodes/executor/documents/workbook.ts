@@ -36,7 +36,7 @@ export function workbookMarkdown(bytes: Uint8Array): string {
 /** Returns the names of sheets by part, in the order of the workbook. Each part occurs once. */
 function sheetsOf(parts: Parts): ReadonlyMap<string, string> {
   const files = numbered(parts, /^xl\/worksheets\/sheet(\d+)\.xml$/)
-  // After sheets were moved or deleted, only relationships show which part contains a sheet.
+  // After sheets have been moved or deleted, only relationships show which part contains a sheet.
   const related = new Map(relationshipsOf(parts, MAIN).map(({ id, part }) => [id, part]))
   const named = new Map<string, string>()
   let index = 0
@@ -80,8 +80,8 @@ function sharedStrings(parts: Parts): readonly string[] {
 }
 
 /**
- * Returns the rows with content, up to the limits of a table, and the numbers of all such rows and
- * of their columns.
+ * Returns the rows with content, up to the limits of a table. Also returns how many rows have
+ * content, and how many columns these rows have.
  */
 function rowsOf(bytes: Uint8Array, part: string, shared: readonly string[]): Rows {
   const rows: string[][] = []

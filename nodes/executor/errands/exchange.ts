@@ -24,8 +24,8 @@ type Errand = Parameters<Runs<'exchange'>>[2]
 /** Number of messages per read. */
 const PAGE = 100
 /**
- * Limits of the newest messages that an agent is shown: their number and, approximately, their total
- * number of characters.
+ * Limits on the newest messages that an agent is shown: their number and, approximately, their
+ * total length in characters.
  */
 const SHOWN = { messages: 50, characters: 60_000 } as const
 

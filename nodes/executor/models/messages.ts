@@ -1,5 +1,5 @@
 /**
- * Converts the messages of a request to the form of the `ai` library. A file whose content is not
+ * Converts the messages of a request to the format of the `ai` library. A file whose content is not
  * available is replaced by a short text. Thinking is sent only to the provider that generated it,
  * because other providers reject its signature.
  */

@@ -69,7 +69,7 @@ async function speak(
       providerOptions: optionsOf(access, request.reasoning_effort),
       // The stream also reports the error. This handler keeps the library from printing it.
       onError: () => {},
-      // The service never fetches a URL of a message. The provider receives the URL, or the attempt
+      // The service never fetches a URL in a message. The provider receives the URL, or the attempt
       // fails.
       experimental_download: async (wanted) =>
         wanted.map(({ url, isUrlSupportedByModel }) => {

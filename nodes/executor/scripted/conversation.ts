@@ -1,7 +1,7 @@
 /**
- * The facts about a conversation that a script can test: the last text of a person, the position in
- * the turn, and the tool results. They depend only on the request, so a repeated attempt reads the
- * same facts.
+ * The facts about a conversation that a script can test: the last text from a person, the position
+ * in the turn, and the tool results. They depend only on the request, so a repeated attempt reads
+ * the same facts.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
@@ -11,7 +11,7 @@ export interface Result {
   /** The tool name that the model used. */
   readonly tool: string
   /**
-   * The argument `command` of the call, if it is a text. In a call to the router of a tool group,
+   * The argument `command` of the call, if it is a string. In a call to the router of a tool group,
    * `command` names the tool.
    */
   readonly command?: string
@@ -19,7 +19,7 @@ export interface Result {
   readonly error: boolean
 }
 export interface Facts {
-  /** The last text of a person. */
+  /** The last text from a person. */
   readonly text: string
   /** The number of messages from people so far. */
   readonly turn: number
@@ -33,8 +33,8 @@ export interface Facts {
 
 const string = (value: unknown): string => (typeof value === 'string' ? value : '')
 /**
- * Matches a reminder that the service added for the model. A reminder does not count as text of a
- * person, unless it contains a person's direction (`user-direction`).
+ * Matches a reminder that the service added for the model. A reminder does not count as text
+ * from a person, unless it contains a person's direction (`user-direction`).
  */
 const reminder = /^<reminder name="([^"]*)"[^>]*>\n([\s\S]*)\n<\/reminder>$/
 const contentOf = ({ content }: { readonly content?: unknown }): string =>

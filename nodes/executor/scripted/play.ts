@@ -1,6 +1,6 @@
 /**
  * Computes the answer of a script to a request. The computation is pure: the same request, attempt
- * and id give the same answer in any executor.
+ * and id yield the same answer in any executor.
  */
 import { type JsonObject, parseDuration } from '../../../protocol/common.ts'
 import type { ShownTool } from '../../../protocol/sessions/turns/tools.ts'

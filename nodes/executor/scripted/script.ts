@@ -1,6 +1,6 @@
 /**
  * The language of the scripted model, documented in docs/scripted-model.md: rules in YAML. The
- * first rule that matches gives the answer.
+ * first rule that matches determines the answer.
  */
 import { type Static, Type } from 'typebox'
 
