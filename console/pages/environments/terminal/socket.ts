@@ -9,7 +9,7 @@ import {
   terminalLimits,
 } from '../../../../protocol/workers/terminals.ts'
 
-/** Callbacks that a terminal calls. */
+/** Callbacks for the events of a terminal. */
 export interface TerminalEvents {
   opened(): void
   /** Shows output. The promise resolves when the output has been shown. */
