@@ -1,4 +1,6 @@
-/** Actions of operators and administrators on a question: answer links, withdrawal and deletion. */
+/**
+ * What operators and administrators can do with a question: answer links, withdrawal and deletion.
+ */
 import { useState } from 'preact/hooks'
 import { linkable } from '../../../protocol/interactions/resolve.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'

@@ -1,12 +1,13 @@
 /**
  * Manages an upload in progress: the pending artifact, and the storage that it reserves.
  *
- * Invariants: R1. Bytes are stored only under a name that a pending artifact contains, so if this
- * gateway dies, the artifact abandons the upload at its deadline and erases the bytes. R2. The
- * gateway deletes bytes only after the artifact was abandoned. When it is unknown whether the
- * artifact was abandoned, the artifact decides at its deadline whether to erase them. R3. The
- * reservation never lags behind the received bytes by more than `EXTENSION_BYTES`, and it covers
- * all bytes before the artifact is published.
+ * Invariants:
+ * R1. Bytes are stored only under a name that a pending artifact contains, so if this gateway dies,
+ *     the artifact abandons the upload at its deadline and erases the bytes.
+ * R2. The gateway deletes bytes only after the artifact was abandoned. When it is unknown whether
+ *     the artifact was abandoned, the artifact decides at its deadline whether to erase them.
+ * R3. The reservation never lags behind the received bytes by more than `EXTENSION_BYTES`, and it
+ *     covers all bytes before the artifact is published.
  */
 import {
   blobName,
