@@ -51,8 +51,8 @@ export function runCommand(edge: Edge, call: Call): MaybePromise<Answer | Refusa
 /**
  * Performs the command of a call and passes the actor's reply to `finish`. The reply is undefined
  * when `prepare` supplied the response.
- * @param more further input of the command. It is not part of the request's fingerprint, so it may
- * differ in a repeat under the same idempotency key.
+ * @param more additional input of the command. It is not part of the request's fingerprint, so it
+ * may differ in a repeat under the same idempotency key.
  */
 export function perform<T>(
   edge: Edge,
@@ -139,7 +139,7 @@ async function publish(
 }
 
 /**
- * Returns the response of a decided command. If the response requires a further read or wait, the
+ * Returns the response of a decided command. If the response requires another read or a wait, the
  * caller's admission is checked again afterwards.
  */
 function replied(

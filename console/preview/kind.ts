@@ -85,7 +85,7 @@ const imageTypes: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
   ico: 'image/x-icon',
 }
-/** Returns the media type of the blob with which a browser shows a file. */
+/** Returns the media type of the blob from which the browser shows a file. */
 export function mediaTypeOf(kind: PreviewKind, mime: string, name: string): string {
   if (mime.startsWith(`${kind}/`)) return mime
   if (kind === 'pdf') return 'application/pdf'

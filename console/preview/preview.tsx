@@ -142,8 +142,8 @@ function Media({
 
 /**
  * Shows a PDF file in the browser's own viewer, which does not work in a frame with `sandbox`. Both
- * the blob and the response of the service have the media type of PDF, so the file is never parsed
- * as HTML. The response also has a policy with `sandbox` (`gateway/files/content.ts`).
+ * the blob and the response of the service have the PDF media type, so the file is never parsed as
+ * HTML. The response also has a policy with `sandbox` (`gateway/files/content.ts`).
  */
 const PdfFrame = ({ address, label }: { readonly address: string; readonly label: string }) =>
   navigator.pdfViewerEnabled ? (

@@ -23,16 +23,18 @@ export const place = signal<Place>(current())
 type Question = () => string | undefined
 /** Kinds of navigation for which a guard prompts, in addition to those that the browser starts. */
 interface Ways {
-  /** Calls of `go` by the program, such as those of a dialog after its input was sent. */
+  /** Calls to `go` by the program, such as those of a dialog after its input was sent. */
   readonly calls?: boolean
-  /** Other tabs of the page. Input that is kept while another tab is shown needs no question. */
+  /**
+   * Other tabs of the page. Input that is kept while another tab is shown needs no confirmation.
+   */
   readonly tabs?: boolean
 }
 /** The active guards: their questions, with the kinds of navigation for which they prompt. */
 const guards = new Map<Question, Ways>()
 /**
  * Asks for confirmation before the user leaves the page or its current tab, if something would be
- * lost, such as changes of a form. This applies to links, to `go`, to the history buttons, and to
+ * lost, such as changes to a form. This applies to links, to `go`, to the history buttons, and to
  * closing or reloading the browser's tab. Drafts that are kept need no guard.
  * @param question returns the question for the user, or undefined if the page may be left.
  * @param ways all by default.
@@ -44,7 +46,7 @@ export function guardLeaving(question: Question, ways: Ways = {}): () => void {
 }
 /**
  * Lets the browser ask for confirmation before the tab is closed or reloaded. Navigation within the
- * console does not ask.
+ * console needs no confirmation.
  * @param isNeeded returns whether something would be lost.
  * @returns a function that removes the guard.
  */

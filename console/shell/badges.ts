@@ -1,4 +1,4 @@
-/** Numbers beside entries of the navigation, such as the number of waiting questions. */
+/** Numbers beside navigation entries, such as the number of waiting questions. */
 import { signal } from '@preact/signals'
 
 /** Numbers by the pattern of the page, such as `/p/:project/inbox`. 0 is not shown. */

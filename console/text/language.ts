@@ -1,7 +1,7 @@
 /**
- * The language of the console, and the locale of its numbers and times. Both are fixed while the
- * page is open: by the person's choice, which is stored in the browser, otherwise by the browser's
- * languages.
+ * The language of the console, and the locale of its numbers and times. The person's choice, which
+ * is stored in the browser, determines both, or else the browser's languages do. Neither changes
+ * while the page is open.
  */
 import { store, stored } from '../shell/theme.ts'
 

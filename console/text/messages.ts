@@ -3,8 +3,8 @@
  * language has a folder with translations of the same texts. The folder of the user's language
  * (`language.ts`) is loaded before the first page.
  *
- * Invariant: a text of a user does not affect the direction of the sentence around it, because
- * every text value of a sentence is isolated here.
+ * Invariant: a user's text does not affect the direction of the sentence around it, because every
+ * text value of a sentence is isolated here.
  */
 import { isolate } from './isolate.ts'
 import { type Language, language } from './language.ts'

@@ -85,8 +85,8 @@ export function parseAuthorization(header: string | undefined): Presented | unde
 }
 
 /**
- * Maximum length of a cached header, in characters. It bounds the memory of headers with invalid
- * keys.
+ * Maximum length of a cached header, in characters. It bounds the memory that headers with invalid
+ * keys can occupy.
  */
 const MAX_HEADER_LENGTH = 200
 /** Maximum number of cached headers. */

@@ -188,8 +188,8 @@ async function bindKey(
 }
 
 /**
- * If the request repeats an earlier request under its idempotency key, returns the answer to the
- * earlier request; otherwise undefined.
+ * Returns the answer to the earlier request that this request repeats under its idempotency key, or
+ * undefined if there was no such request.
  */
 async function firstAnswer(
   edge: Edge,

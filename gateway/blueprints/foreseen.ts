@@ -30,7 +30,7 @@ const permissionsOf = (role: Readonly<Record<string, unknown>> | undefined, bran
     ? undefined
     : readPermissions(role['permissions'] as string[], brand)
 
-/** Returns the refusal with which the actor of a resource would answer a command of the plan. */
+/** Returns the refusal that a resource's actor would return for a command of the plan. */
 export function foreseenRefusal(
   { resource_type: type, known }: PlannedChange,
   { row, body }: Step,

@@ -200,7 +200,7 @@ function waiting(over: () => void): Sink {
 const addressOf = ({ body }: Call): string | undefined =>
   typeof body['endpoint_url'] === 'string' ? body['endpoint_url'] : undefined
 /**
- * Refuses a change of an action's endpoint by a caller without `project.admin`, because the
+ * Refuses a change to an action's endpoint by a caller without `project.admin`, because the
  * endpoint receives the signed requests of all callers.
  */
 const movedEndpoint = ({ world }: Edge, call: Call): Refusal | undefined =>

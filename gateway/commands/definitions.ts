@@ -97,7 +97,7 @@ async function usageOf(
 const total = (usage: Usage): number => usage.reduce((sum, { agent_count }) => sum + agent_count, 0)
 
 /**
- * Reads the input with which the organization decides whether a skill may be deleted: first the
+ * Reads the input from which the organization decides whether a skill may be deleted: first the
  * number of holds granted so far, then the number of assignments (S2 of
  * protocol/agents/capabilities.ts).
  */

@@ -1,6 +1,6 @@
 /**
- * Preparations of the loop rows and of retries of runs: lookups, reservations of trigger handles,
- * and sealed secrets. The loop's actor decides which runs start.
+ * Preparations of the loop rows and of run retries: lookups, reservations of trigger handles, and
+ * sealed secrets. The loop's actor decides which runs start.
  */
 
 import type { RecoverExtra } from '../../protocol/access/directory.ts'

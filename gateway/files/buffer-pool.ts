@@ -23,7 +23,7 @@ export interface BufferPool {
 
 /**
  * Creates a pool.
- * @param size bytes of each buffer.
+ * @param size size of each buffer in bytes.
  * @param keep maximum total size in bytes of the unused buffers that the pool keeps.
  */
 export function createBufferPool(size: number, keep: number): BufferPool {

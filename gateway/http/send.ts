@@ -11,7 +11,7 @@ import { hexOf } from './hex.ts'
 /** Returns a random command id. */
 export const newCommandId = (world: Pick<World, 'random'>): string => hexOf(world.random(16))
 
-/** The address of the organization's actor. */
+/** Returns the address of the organization's actor. */
 export function organizationAt(world: Pick<World, 'organization'>): AddressOf<'organization'> {
   const id = world.organization()
   return { project: id, kind: 'organization', id }

@@ -100,7 +100,7 @@ export function readQuery(row: Row, query: string): Values | Refusal {
 }
 
 /**
- * Parses a body as JSON and checks it against the schema and the further check of the row.
+ * Parses a body as JSON and checks it against the row's schema and its additional check.
  * @param text the body; undefined when it is not UTF-8.
  * @param type the Content-Type header.
  */

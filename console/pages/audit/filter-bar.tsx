@@ -6,7 +6,7 @@ import { projects } from '../../shell/session.ts'
 import { type FilterName, filterNames, resourceTypes } from './filters.ts'
 import { auditText as text } from './text.ts'
 
-/** Shows the filters. `everywhere` adds the filter by project, for the log of the organization. */
+/** Shows the filters. `everywhere` adds a project filter, for the log of the organization. */
 export function FilterBar({ everywhere }: { readonly everywhere: boolean }) {
   const { query } = place.value
   const bound = (name: FilterName) => ({

@@ -24,8 +24,8 @@ const periods: Readonly<Record<string, number>> = {
 
 /**
  * Returns the filters of a request.
- * @param now Unix milliseconds. It is rounded down to a minute, so equal filters within a minute
- * give equal requests.
+ * @param now Unix milliseconds. It is rounded down to a minute, so the same filters give the same
+ * request within a minute.
  */
 export function filtersOf(
   query: URLSearchParams,

@@ -127,7 +127,7 @@ export function AuditLog({ project }: { readonly project?: string }) {
   const openId = query.get('entry')
   const at = items.findIndex(({ id }) => id === openId)
   const opened = items[at]
-  // No project lists the principals of organization keys, so the keys are loaded for their names.
+  // No project lists the principals of organization keys, so their names come from the keys.
   const keys =
     useQuery(
       'key.list_organization',

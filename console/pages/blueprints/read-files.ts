@@ -31,7 +31,10 @@ const folderOf = (path: string): string => {
   const end = path.lastIndexOf('/')
   return end < 0 ? '' : `/${path.slice(0, end)}`
 }
-/** Resolves a reference relative to a folder; undefined if it leads outside the uploaded files. */
+/**
+ * Resolves a reference relative to a folder. Returns undefined if it leads outside the uploaded
+ * files.
+ */
 function resolved(folder: string, name: string): string | undefined {
   const parts = folder.split('/').filter((part) => part !== '')
   for (const part of name.split('/')) {

@@ -1,4 +1,7 @@
-/** The checks of definitions, shared with the service, and the schemas for completion. */
+/**
+ * The checks of definitions, which the service shares, and the schemas for completion in the
+ * editor.
+ */
 
 import { Closed } from '../../../protocol/common.ts'
 import { checkLoop } from '../../../protocol/loops/check.ts'

@@ -1,4 +1,4 @@
-/** The search of a list of definitions, whose text is the query parameter `q`. */
+/** The search in a list of definitions. The search text is the query parameter `q`. */
 import { Button } from '../../design/button.tsx'
 import { SearchField } from '../../design/field.tsx'
 import { Empty } from '../../design/states.tsx'

@@ -1,4 +1,4 @@
-/** The list of channels and direct messages, with the numbers of unread messages. */
+/** The list of channels and direct messages, with their counts of unread messages. */
 import { useState } from 'preact/hooks'
 import type { Channel } from '../../../protocol/channels/schema.ts'
 import { type Listing, useQuery } from '../../api/query.ts'

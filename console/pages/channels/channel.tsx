@@ -175,7 +175,7 @@ export function ChannelView({
   readonly project: string
   readonly channel: Channel
   readonly onChanged: () => void
-  /** Returns the name of a channel, for results of a search. */
+  /** Returns the name of a channel, for search results. */
   readonly nameOf: (id: string) => string | undefined
 }) {
   const { id } = channel

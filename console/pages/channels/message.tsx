@@ -50,7 +50,9 @@ export function Portrait({ name, agent }: { readonly name: string; readonly agen
   )
 }
 
-/** Files that a message references. Access to them is checked when they are downloaded. */
+/**
+ * Lists the files that a message references. Access to them is checked when they are downloaded.
+ */
 function Files({
   project,
   files,

@@ -1,4 +1,4 @@
-/** The page of one environment: its facts, its files, a terminal in it, and its logs. */
+/** The page of one environment: its details, its files, a terminal in it, and its logs. */
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'

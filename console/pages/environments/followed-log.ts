@@ -15,7 +15,7 @@ export interface LogText {
   readonly content: string
   readonly truncated: boolean
 }
-/** The data of a frame `log.text`. */
+/** The data of a `log.text` frame. */
 interface Added {
   readonly text: string
   readonly reset?: true
@@ -26,8 +26,9 @@ interface Added {
 const MAX_CHARACTERS = 2_000_000
 
 /**
- * Returns a log after a frame, without control sequences such as colours. If it is longer than
- * `MAX_CHARACTERS`, the oldest lines are dropped.
+ * Returns a log to which the text of a frame was appended, or the text alone if the frame resets
+ * the log. Control sequences, such as those for colours, are removed from the text. If the log
+ * becomes longer than `MAX_CHARACTERS`, the oldest lines are dropped.
  */
 export function withFrame(
   { content, truncated }: LogText,

@@ -1,4 +1,4 @@
-/** The facts of an environment: its owner, its worker, its exclusive use and its repositories. */
+/** The details of an environment: its owner, its worker, its exclusive use and its repositories. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { CallReply } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-/** Texts of the pages of events. */
+/** Texts of the event pages. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const eventsText = messages('events', {

@@ -1,4 +1,6 @@
-/** Actions of operators and administrators on a question: answer links, withdrawal and deletion. */
+/**
+ * What operators and administrators can do with a question: answer links, withdrawal and deletion.
+ */
 import { useState } from 'preact/hooks'
 import { linkable } from '../../../protocol/interactions/resolve.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
@@ -30,7 +32,7 @@ function Links({ project, interaction, onClose }: Props & { readonly onClose: ()
       <ul class="stack close">
         {(made ?? targets.map((id) => ({ target_user_id: id, url: '' }))).map(
           ({ target_user_id: id, url }) => {
-            // A service without a public address returns relative links, which this resolves.
+            // A service without a public address returns relative links, which are resolved here.
             const address = url === '' ? '' : new URL(url, location.href).href
             return (
               <li key={id} class="row apart">
@@ -88,7 +90,7 @@ function Withdraw({
   )
 }
 
-/** The menu of a question; nothing for people who may only answer. */
+/** Shows the menu of a question, or nothing to people who may only answer. */
 export function QuestionActions({
   project,
   interaction,

@@ -108,7 +108,8 @@ function Values({ interaction }: { readonly interaction: Interaction }) {
 
 /**
  * Shows a question, updated live.
- * @param props.onBack returns to the list, on narrow screens and by Escape.
+ * @param props.onBack returns to the list; called when Escape is pressed, and by the back button on
+ * narrow screens.
  */
 export function Detail({
   project,

@@ -24,7 +24,7 @@ interface Props {
   readonly interaction: Interaction
 }
 
-/** Milliseconds before a deadline from which it is highlighted. */
+/** How long before a deadline it is highlighted, in milliseconds. */
 const NEAR_DEADLINE_MS = 3_600_000
 /** Shows how much time is left to answer a question. */
 export function Deadline({ at }: { readonly at: string }) {

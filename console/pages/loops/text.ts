@@ -1,4 +1,4 @@
-/** Texts of the pages of loops. */
+/** Texts of the loop pages. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const loopsText = messages('loops', {

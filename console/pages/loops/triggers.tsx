@@ -176,7 +176,9 @@ function TriggerLine({
   )
 }
 
-/** Delay from a scheduled time to the loading of the next time, in which the trigger fires. */
+/**
+ * Delay after a scheduled time before the next one is loaded, so that the trigger can fire first.
+ */
 const FIRED_MS = 2000
 
 /** Shows the triggers. Each change creates a new version of the loop. */

@@ -1,4 +1,4 @@
-/** Follows changes of the organization's records, which belong to no project. */
+/** Follows changes to the organization's records, which belong to no project. */
 import { useEffect, useRef } from 'preact/hooks'
 import { live } from '../../api/live.ts'
 import type { LiveChanges } from '../../live/live.ts'
@@ -25,7 +25,7 @@ export function useOrganizationChanges(kinds: readonly string[], reload: () => v
           const { changes } = data as LiveChanges
           if (changes.some(({ kind }) => kind === '*' || kinds.includes(kind))) reloadSoon()
         },
-        // Changes from before the subscription are not delivered, so everything is loaded again.
+        // Changes made before the subscription are not delivered, so everything is loaded again.
         state: ({ state }) => {
           if (state === 'live') reloadSoon()
         },

@@ -12,7 +12,7 @@ import { organizationText as text } from './text.ts'
 
 type Cluster = CallReply<'cluster.get'>
 
-/** Refresh interval. The page polls, because no stream reports changes of the installation. */
+/** Refresh interval. The page polls, because no stream reports changes to the installation. */
 const REFRESH_MS = 5000
 
 const nodeColumns: readonly Column<Cluster['nodes'][number]>[] = [

@@ -1,4 +1,4 @@
-/** The hosts of git repositories of a project. */
+/** The repository hosts of a project. */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'

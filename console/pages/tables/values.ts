@@ -1,4 +1,4 @@
-/** Values of columns as texts that people read and edit. The functions are pure. */
+/** Column values as texts that people read and edit. The functions are pure. */
 import { textOf, valueIn } from '../../../client/cli/tables/columns.ts'
 import type { Column, ColumnType } from '../../../protocol/tables/schema.ts'
 import { tablesText } from './text.ts'

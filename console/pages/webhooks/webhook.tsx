@@ -1,4 +1,4 @@
-/** One webhook: its settings, tests, the secret, and its deliveries. */
+/** One webhook: its settings, its secret, its tests and its deliveries. */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'

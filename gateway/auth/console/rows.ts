@@ -48,8 +48,8 @@ export const codeHash = (world: Pick<World, 'hash'>, code: string): string =>
   world.hash(`sign-in link\n${code}`)
 /**
  * Returns the address of a link. The code is in the fragment, which browsers do not send, so it
- * does not appear in proxy logs. If the gateway listens on all addresses, `localhost` replaces the
- * host.
+ * does not appear in proxy logs. If the gateway listens on all addresses, the host in the link is
+ * `localhost`.
  */
 export function linkUrl(base: string, code: string): string {
   const reached = base.replace(/^http:\/\/(0\.0\.0\.0|\[::\])(?=:|$)/, 'http://localhost')

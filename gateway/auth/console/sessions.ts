@@ -79,7 +79,7 @@ export interface ConsoleSessions {
   endOf(caller: Caller): number | undefined
 }
 
-/** Maximum number of cached sessions. A further session replaces the oldest entry. */
+/** Maximum number of cached sessions. Another session replaces the oldest entry. */
 const REMEMBERED = 10_000
 const nameOf = ({ project = '', people }: Preference): string =>
   `${people ? 'people' : ''} ${project}`

@@ -138,8 +138,8 @@ const DOWNLOAD = 'artifact download'
 const DOWNLOADS = '/v1/artifact-downloads'
 
 /**
- * Returns a URL with which the bytes of an artifact can be read without a credential for a short
- * time.
+ * Returns a URL from which the bytes of an artifact can be read for a short time without a
+ * credential.
  */
 export async function signArtifact(edge: Edge, call: Call): Promise<SignedUrl | Refusal> {
   const { world } = edge
@@ -171,7 +171,7 @@ export const downloadArtifact =
     return isRefusal(artifact) ? artifact : send(world, artifact, incoming, false)
   }
 
-/** Handlers of the queries of artifacts, by operation name. */
+/** Handlers of the artifact queries, by operation name. */
 export const artifactQueries: Readonly<Record<string, LocalQuery>> = {
   'artifact.quota': answer<'artifact.quota'>(async ({ world }) => {
     const id = world.organization()

@@ -46,5 +46,5 @@ const remove: Prepare = async (edge, call, _identity, origin) => {
   }
 }
 
-/** Preparations of the commands of artifacts, by operation name. */
+/** Preparations of the artifact commands, by operation name. */
 export const artifactPreparations: Readonly<Record<string, Prepare>> = { 'artifact.delete': remove }

@@ -5,7 +5,7 @@
  * R1. Bytes are stored only under a name that a pending artifact contains, so if this gateway dies,
  *     the artifact abandons the upload at its deadline and erases the bytes.
  * R2. The gateway deletes bytes only after the artifact was abandoned. When it is unknown whether
- *     the artifact was abandoned, the artifact decides about the bytes at its deadline.
+ *     the artifact was abandoned, the artifact decides at its deadline whether to erase them.
  * R3. The reservation never lags behind the received bytes by more than `EXTENSION_BYTES`, and it
  *     covers all bytes before the artifact is published.
  */
@@ -47,7 +47,7 @@ export interface Reservation {
    * Extends the reservation to `size`, the number of bytes received so far, if `size` exceeds it by
    * at least `EXTENSION_BYTES`, or by any amount if `whole`. Returns a refusal if the upload
    * exceeds the quota or was abandoned.
-   * @param whole whether no further bytes follow.
+   * @param whole whether no more bytes follow.
    */
   grow(size: number, whole: boolean): Promise<Refusal | undefined>
   /** Makes the artifact visible. Returns its record, or a refusal if the upload has ended. */

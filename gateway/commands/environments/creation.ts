@@ -16,7 +16,7 @@ import { type Binding, bindingFault, bindingFields, bindingOf } from './binding.
 import { resolveProvider } from './providers.ts'
 
 const GENERATED = /^env-[0-9A-HJKMNP-TV-Z]{10}([0-9A-HJKMNP-TV-Z]{16})?$/
-/** Returns the default name of an environment, which contains a part of a generated id. */
+/** Returns the default name of an environment, which contains part of a generated id. */
 const generatedName = ({ world }: Edge, { seed }: Identity): string =>
   `env-${world.id('environment', seed).slice(-12, -2)}`
 /** Returns the faults of names and tags that are reserved for the service. */

@@ -1,5 +1,5 @@
 /**
- * The endpoints of a project for webhooks of GitHub and GitLab. A request is authenticated by the
+ * The endpoints of a project for webhooks from GitHub and GitLab. A request is authenticated by the
  * provider's signature or token, with the secret that the project stores for the provider
  * (`signature.ts`). An accepted request is stored as a source event before it is answered.
  *

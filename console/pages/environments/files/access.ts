@@ -13,7 +13,7 @@ export interface Workspace {
   readonly project: string
   readonly id: string
 }
-/** A file or folder. `path` is relative to the workspace, `size` in bytes. */
+/** A file or folder. `path` is relative to the workspace. `size` is in bytes. */
 export interface Entry {
   readonly path: string
   readonly dir: boolean

@@ -1,6 +1,6 @@
 /**
- * The browser's end of a terminal. Output is acknowledged after it was shown, and input waits while
- * its window is full, as `protocol/workers/terminals.ts` describes.
+ * The browser's end of a terminal. Output is acknowledged after it has been shown, and input waits
+ * while its window is full, as `protocol/workers/terminals.ts` describes.
  */
 import {
   ByteWindow,
@@ -9,7 +9,7 @@ import {
   terminalLimits,
 } from '../../../../protocol/workers/terminals.ts'
 
-/** Callbacks that a terminal calls. */
+/** Callbacks for the events of a terminal. */
 export interface TerminalEvents {
   opened(): void
   /** Shows output. The promise resolves when the output has been shown. */

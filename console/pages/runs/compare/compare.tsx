@@ -1,4 +1,7 @@
-/** Two runs side by side: facts, differences of input and output, and their steps. */
+/**
+ * Two runs side by side: their facts, the differences between their inputs and outputs, and their
+ * steps.
+ */
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { CallReply } from '../../../api/client.ts'

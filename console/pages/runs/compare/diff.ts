@@ -4,7 +4,7 @@
  */
 import type { RunStep } from '../../../../protocol/runs/schema.ts'
 
-/** A difference between two values. `undefined` means that this value lacks the member. */
+/** A difference between the values `a` and `b`. A side is undefined if it lacks the member. */
 export interface Difference {
   /** Names and indices, separated by dots; '' for the whole value. */
   readonly path: string

@@ -12,7 +12,7 @@ export interface BulkResult {
   readonly error?: { readonly code: string; readonly message: string }
 }
 
-/** Adds results to a progress. */
+/** Adds the results of actions to the progress so far. */
 export function addResults(
   { done, ok, refused }: BulkProgress,
   results: readonly BulkResult[],

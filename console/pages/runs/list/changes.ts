@@ -11,7 +11,7 @@ export interface RunChange {
   readonly status: string
   readonly at: string
 }
-/** The changes of runs since the list was loaded. */
+/** The changes to runs since the list was loaded. */
 export interface RunChanges {
   /** Returns the newest status of a run; undefined if the status has not changed. */
   of(id: string): RunChange | undefined
@@ -38,7 +38,7 @@ interface Frame {
 }
 
 /**
- * Follows the changes of runs for a list.
+ * Follows the changes to runs for a list.
  * @param knows returns whether the list shows a run.
  * @param reloads returns whether the list may be loaded again.
  * @param reload loads the list again; called at most once per second.

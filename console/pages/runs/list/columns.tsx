@@ -109,7 +109,7 @@ export const columns: readonly Column[] = [
   },
 ]
 const byDefault = ['workflow', 'started', 'duration', 'queue', 'initiator', 'error']
-/** Returns the names of the stored columns, or else of `byDefault`, in display order. */
+/** Returns the stored column names, or `byDefault` if none were stored, in display order. */
 export const chosenColumns = (stored: readonly string[] | undefined): readonly string[] =>
   columns.map(({ name }) => name).filter((name) => (stored ?? byDefault).includes(name))
 

@@ -1,4 +1,4 @@
-/** The fields of runs that the list of runs keeps. This module needs no browser. */
+/** The fields of runs that the list of runs keeps in memory. This module needs no browser. */
 import type { Run } from '../../../../protocol/runs/schema.ts'
 import { packingOf } from '../../../api/packed.ts'
 

@@ -250,7 +250,7 @@ export default function RunsPage({ params }: PageProps) {
 }
 
 /**
- * Returns the part of the state of the list that the page shows. It stays the same when a further
+ * Returns the part of the state of the list that the page shows. It stays the same when another
  * page begins to load, so the page is not rendered again.
  */
 function useShown<T>({ state }: Listing<T>): Pages<T> {

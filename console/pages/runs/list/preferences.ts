@@ -10,8 +10,9 @@ const CONFLICT = 409
 const MAX_ATTEMPTS = 3
 
 /**
- * Loads the chosen columns; undefined while the default ones apply.
- * @returns the names of the columns, and a function that stores a new choice.
+ * Loads the chosen columns.
+ * @returns the names of the columns, or undefined while the defaults apply, and a function that
+ * stores a new choice.
  */
 export function useColumns(
   project: string,

@@ -1,4 +1,4 @@
-/** The blocks of a message: text, thinking, calls of tools with their results, files, context. */
+/** The blocks of a message: text, thinking, tool calls with their results, files, context. */
 import { useState } from 'preact/hooks'
 import { resultOf, toolStatus } from '../../../../client/transcript/tools.ts'
 import { artifactReferences } from '../../../../protocol/artifacts/reference.ts'

@@ -1,6 +1,6 @@
 /**
- * The field for messages, with a draft that survives reloads, files, messages that are added to the
- * turn in progress, and cancellation of the turn.
+ * The field for messages. Its draft survives reloads, and files can be attached. A turn in progress
+ * can be given more messages, or be cancelled.
  */
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'

@@ -1,4 +1,4 @@
-/** The files of messages: previews of images, and links that download. */
+/** The files of messages: image previews, and download links. */
 import { describeFile } from '../../../../client/chat/files/describe.ts'
 import type { ArtifactReference } from '../../../../protocol/artifacts/reference.ts'
 import type { Block } from '../../../../protocol/sessions/turns/blocks.ts'

@@ -1,6 +1,6 @@
 /**
- * The rows of a conversation. The content of a message is rendered again only after a change of the
- * message or of its results.
+ * The rows of a conversation. The content of a message is rendered again only when the message or
+ * its results have changed.
  */
 
 import { isShown, type Results } from '../../../../client/chat/entries.ts'
@@ -161,7 +161,7 @@ const reasons: Readonly<Record<string, string>> = {
   storage_error: text.storage_error,
   session_gone: text.session_gone,
 }
-/** Returns the reason for the failure of a turn, as text. */
+/** Returns why a turn failed, as text. */
 function reasonOf({ error_message, error_type }: TranscriptTurn): string {
   const known = error_type === undefined ? undefined : getOwn(reasons, error_type)
   const said = error_message ?? known ?? error_type ?? text.noReason

@@ -17,8 +17,8 @@ export interface TurnFacts {
 /** Maximum number of turns per request. */
 const MAX_TURNS = 100
 /**
- * Delay before turns are read. It collects turns for one request. If the list of turns lags behind
- * the transcript, it is also the delay before the next attempt.
+ * Delay before turns are read, so that one request reads several turns. If the list of turns lags
+ * behind the transcript, it is also the delay before the next attempt.
  */
 const PAUSE_MS = 300
 /** Maximum number of reads of a turn while the list of turns lacks its record or its end. */

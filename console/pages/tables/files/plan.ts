@@ -18,7 +18,7 @@ export interface CsvFile {
 }
 /**
  * Parses a CSV file, and removes the apostrophes that an export adds so that spreadsheets do not
- * evaluate texts as formulas. Undefined if the file has no records.
+ * evaluate texts as formulas. Returns undefined if the file has no records.
  */
 export function readFile(name: string, text: string): CsvFile | undefined {
   const [first, ...records] = readCsv(text)

@@ -1,4 +1,4 @@
-/** Stores changes of a row, unless the row has changed since it was read. */
+/** Stores changes to a row, unless the row has changed since it was read. */
 import { ApiError, call } from '../../../api/client.ts'
 import type { TableRow } from './rows.ts'
 

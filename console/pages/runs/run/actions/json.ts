@@ -23,8 +23,8 @@ export function readObject(typed: string): Typed {
 export const writeObject = (value: unknown): string => JSON.stringify(value ?? {}, undefined, 2)
 
 /**
- * Reads the text of a field as a value of a declared type; undefined for an empty text. A text that
- * is not a valid number or JSON is returned unchanged.
+ * Reads the text of a field as a value of a declared type. An empty text gives undefined. A text
+ * that is not a valid number or JSON is returned unchanged.
  */
 export function readValue(type: string | undefined, typed: string): unknown {
   if (typed === '') return undefined

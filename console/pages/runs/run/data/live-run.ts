@@ -36,13 +36,13 @@ const RENDER_MS = 100
 /** Minimum time between two requests for the record. */
 const RELOAD_MS = 2000
 /**
- * Maximum number of steps with which a run's steps are loaded again after events. The steps of a
- * larger run are loaded again only at its end and by `refresh`.
+ * Maximum number of steps of a run whose steps are loaded again after events. The steps of a larger
+ * run are loaded again only at its end and by `refresh`.
  */
 const MAX_RELOADED_STEPS = 300
 
 /**
- * Limits calls of `run` to one per `periodMs`. `ask` requests a call, and at least one call follows
+ * Limits calls to `run` to one per `periodMs`. `ask` requests a call, and at least one call follows
  * each request. `stop` cancels a requested call.
  */
 function throttled(run: () => void, periodMs: number) {
@@ -122,8 +122,8 @@ export function useLiveRun(project: string, id: string): LiveRun {
       stop()
     }
   }, [parts, round, ready])
-  // The claim of a job by a worker is not an event of the run, but the project's topic `runs`
-  // reports it. It also reports the jobs of other runs, which change the length of the queue.
+  // A worker's claim of a job is not an event of the run, but the project's topic `runs` reports
+  // it. The topic also reports the jobs of other runs, which change the length of the queue.
   const reason = detail.state.value.data?.waiting_on?.kind
   const ofJobs = reason === 'worker' || reason === 'lease'
   useEffect(() => {

@@ -102,7 +102,7 @@ export class StepTree {
       ? branches.sort((a, b) => Number(a.name) - Number(b.name))
       : branches
   }
-  /** The top-level steps, in the order of their starts. */
+  /** The top-level steps, in the order in which they started. */
   get top(): readonly StepView[] {
     return this.#top
   }
