@@ -255,8 +255,8 @@ interface Usage {
   readonly agent_turns?: number
   readonly step_key?: string
   /**
-   * The turn has ended, and the next command reports its end. Even over budget, the run stores the
-   * results of the turn, because they were paid for.
+   * The turn has ended, and the next command reports its end. Even if it is over budget, the run
+   * stores the results of the turn, because they were paid for.
    */
   readonly ends?: boolean
 }

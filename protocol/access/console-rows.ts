@@ -123,11 +123,13 @@ export const consoleEnd = ({
 }: Pick<KeptConsoleSession, 'seen_at' | 'idle' | 'expires_at'>): number =>
   Math.min(seen_at + idle, expires_at)
 
-/** Data that the gateway adds to the rows about sessions: the principals of the caller. */
+/** Data that the gateway adds to commands about sessions: the principals of the caller. */
 export interface ConsoleOwner {
   readonly principals: readonly string[]
 }
-/** Data that the gateway adds to the row about links: the hash of the code in the link. */
+/**
+ * Data that the gateway adds to the command that creates a link: the hash of the code in the link.
+ */
 export interface SignInCode {
   readonly hash: string
 }

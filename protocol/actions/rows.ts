@@ -88,7 +88,7 @@ export const SecretRotated = Type.Object({
 })
 
 /**
- * Returns the faults of an endpoint URL; none for undefined.
+ * Returns the faults of an endpoint URL, or an empty list if the URL is undefined.
  * @param schemes accepted schemes with their colons, such as `https:`.
  */
 export function checkEndpoint(url: string | undefined, schemes: readonly string[]): FieldError[] {

@@ -79,7 +79,7 @@ export interface Equipped extends AgentCapabilities {
 
 /**
  * Events of the holds that prevent the deletion of an organization's skill during its assignment in
- * a project. Only the organization decides on the deletion:
+ * a project. Only the organization decides whether the skill is deleted, as follows:
  * S1. The gateway places a hold before it assigns skills of the organization. The organization
  *     rejects holds on unknown skills and counts the holds that it grants (`grants`). The gateway
  *     releases the hold after the assignment. A hold expires after five minutes, in case its

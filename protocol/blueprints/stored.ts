@@ -78,7 +78,7 @@ const detailsOf = ({ resource_type, key, resource_id, namespace, blueprint_key }
   ...(blueprint_key !== undefined && { blueprint_key }),
 })
 /**
- * Refuses a change of a protected resource, unless the blueprint to which the resource is bound
+ * Refuses a change to a protected resource, unless the blueprint to which the resource is bound
  * requests it.
  */
 export const refusedByProtection = (

@@ -9,7 +9,7 @@
  */
 import { isId } from '../ids.ts'
 
-/** Bytes of randomness in a credential. */
+/** Number of random bytes in a credential. */
 export const CREDENTIAL_BYTES = 20
 /** Length of a project tag: the last characters of the project's id. */
 const TAG_LENGTH = 8

@@ -154,7 +154,7 @@ type EnvironmentPrivateEvent =
       readonly session?: string
       readonly jobs: readonly PinnedJob[]
     })
-  /** The rules of the lifetime `lease` were applied to the last lease. */
+  /** The rules of the `lease` lifetime were applied to the last lease. */
   | (Event & { readonly type: 'environment.lease_settled' })
   /** Soft event: the place reported that the environment is present. */
   | (Event & { readonly type: 'environment.heard'; readonly at: number })
@@ -189,7 +189,7 @@ export interface KeptEnvironment {
   /** Time at which the environment became retained. */
   readonly retained_at?: number
   readonly lease_until?: number
-  /** The last lease has ended, and the rules of the lifetime `lease` have not been applied yet. */
+  /** The last lease has ended, and the rules of the `lease` lifetime have not been applied yet. */
   readonly lease_over?: 'released' | 'expired'
 }
 export interface WorkerOfEnvironment {

@@ -249,7 +249,7 @@ type ViewInput<I, S> = Omit<I, 'cursor' | 'project'> & {
 interface AddedInputs {
   /**
    * `names`: the id of the viewer, and `role:<name>` for each of its roles. `caller`: the same for
-   * the caller, present if the parameter `inbox` is set.
+   * the caller, present if the `inbox` parameter is set.
    */
   'interaction.list': {
     viewer: Viewer & { readonly names: readonly string[] }
