@@ -98,7 +98,7 @@ export interface JobReport {
   readonly invocation?: InvocationFacts
 }
 
-/** The data with which a step of a run starts a child run. */
+/** The data that a step of a run uses to start a child run. */
 export interface ChildStart {
   readonly parent: { readonly run_id: string; readonly step: string; readonly waits: boolean }
   /** The depth of the child run: one more than the depth of the parent. */

@@ -133,8 +133,8 @@ export type ExchangeCommands = {
 }
 
 /**
- * The command with which the executor of the errand starts the turn of an exchange in a session. A
- * repeat changes nothing.
+ * The command that the executor of the errand sends to start the turn of an exchange in a session.
+ * A repeat changes nothing.
  */
 export interface ExchangeOpening {
   readonly place: Place

@@ -77,7 +77,7 @@ export interface HostTask {
   readonly provider: string
   readonly template_id?: string
   readonly runtime_version?: string
-  /** Determines how long the worker waits for further jobs; `explicit` when absent. */
+  /** Determines how long the worker waits for more jobs; `explicit` when absent. */
   readonly lifetime?: Lifetime
   readonly repositories: readonly EnvironmentRepository[]
   /**

@@ -130,7 +130,7 @@ type EnvironmentPrivateEvent =
     })
   /** The worker was requested. `launch`: the settings for this start and later starts. */
   | (Event & { readonly type: 'environment.worker_requested'; readonly launch: StartWorker })
-  /** `since`: time since which a worker is needed; absent when none is needed. */
+  /** `since`: time at which the need for a worker arose; absent when no worker is needed. */
   | (Event & { readonly type: 'environment.worker_wanted'; readonly since?: number })
   | (Event & {
       readonly type: 'environment.worker_connecting'
@@ -198,7 +198,7 @@ export interface WorkerOfEnvironment {
   readonly state: 'stopped' | 'starting' | 'connected'
   /** Time at which the worker entered this state. */
   readonly since: number
-  /** Time since which a worker is needed. */
+  /** Time at which the need for a worker arose. */
   readonly wanted?: number
   /** A client requested the worker, whether or not there are jobs. */
   readonly requested?: true

@@ -197,7 +197,7 @@ export type LoopEvent =
       readonly fault?: { readonly error_type: string; readonly error: string }
     })
 
-/** The data with which a loop opens a run. */
+/** The data that a loop uses to open a run. */
 export interface RunOpening {
   readonly loop: {
     readonly id: string

@@ -148,8 +148,8 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
     reply: { items: readonly { project_id: string; agent_count: number }[] }
   }
   /**
-   * Changes of the memory of an agent after a position, oldest first. `last` is the position from
-   * which the next page continues.
+   * Changes to an agent's memory after a position, oldest first. `last` is the position from which
+   * the next page continues.
    */
   memory_changes: {
     input: { id: string; after?: number; limit: number }

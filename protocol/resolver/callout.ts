@@ -36,7 +36,7 @@ export type TriggerKind =
   | 'signal'
   | 'loop'
 
-/** Returns the selector by which a resolver identifies an agent. */
+/** Returns the selector that a resolver uses to identify an agent. */
 export const selectorOf = ({
   name,
   external_ref,

@@ -1,4 +1,4 @@
-/** The rows of the definition resolver and of the return origins of OAuth, and their events. */
+/** The rows for the definition resolver and for the OAuth return origins, and their events. */
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { ChangedUrlParts } from '../masked-url.ts'
