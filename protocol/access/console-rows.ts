@@ -13,7 +13,7 @@ import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 
 const signInMethods = ['credential', 'link', 'oidc'] as const
-/** How a session was made: from a key or token, from a one-time link, or with OpenID Connect. */
+/** How a session was created: from a key or token, from a one-time link, or with OpenID Connect. */
 export type SignInMethod = (typeof signInMethods)[number]
 
 /** A session in the list of a person's sessions. */
@@ -103,7 +103,7 @@ export interface KeptConsoleSession {
   readonly created_at: number
   readonly seen_at: number
   readonly expires_at: number
-  /** Time without a request after which the session ends. */
+  /** Idle time after which the session ends. */
   readonly idle: number
   readonly address?: string
   readonly client?: string

@@ -24,7 +24,7 @@ export interface OrganizationDirectory {
   readonly keys: Readonly<Record<string, ApiKey>>
   /** Projects by id. Deleted projects are retained, so that history remains readable. */
   readonly projects: Readonly<Record<string, Project & { readonly deleted?: true }>>
-  /** Project ids by handle, without deleted projects. */
+  /** Project ids by handle, excluding deleted projects. */
   readonly handles: Readonly<Record<string, string>>
   /** Names of the organization's skills by id. */
   readonly skills: Readonly<Record<string, string>>

@@ -169,7 +169,7 @@ export const InvokeResult = Type.Object({
 })
 export type InvokeResult = Static<typeof InvokeResult>
 
-/** Why an entry of a catalog cannot be used yet. */
+/** The reason why a catalog entry cannot be used yet. */
 export const UnreadyReason = Type.Enum([
   'not_configured',
   'inactive',

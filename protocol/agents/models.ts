@@ -80,7 +80,7 @@ export interface Models {
   readonly ceiling?: Ceiling
 }
 
-/** The context window in tokens that is assumed for a model that is not in the catalog. */
+/** The assumed context window, in tokens, of a model that is not in the catalog. */
 export const UNKNOWN_WINDOW = 200_000
 /** Returns the name of a model as `provider/model`. */
 export const fullId = ({ provider, id }: Pick<Model, 'provider' | 'id'>): string =>

@@ -11,7 +11,7 @@ import { runStatuses } from '../loops/run.ts'
 const MAX_OVERVIEW_MINUTES = 7 * 24 * 60
 /** Maximum number of different failures in an overview. */
 export const MAX_FAILURES = 20
-/** Waiting interactions are counted up to this number. */
+/** Maximum number of waiting interactions that are counted. */
 export const MAX_WAITING_COUNTED = 1000
 
 /** Step length of a series, by the maximum length of its period; both in minutes. */
