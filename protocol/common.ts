@@ -144,7 +144,7 @@ export const bodyKey = ({
   readonly idempotency_key?: string | undefined
 }): string | undefined => idempotency_key?.trim() || undefined
 
-/** Query parameters of lists that are returned in pages. */
+/** Query parameters of paged lists. */
 export const paging = {
   cursor: Type.Optional(
     Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the previous page' }),

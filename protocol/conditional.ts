@@ -1,14 +1,14 @@
 /**
- * Conditional updates (RFC 9110, sections 8.8.3 and 13.1.1). The reply that contains a record has
- * its entity tag as the header `ETag`. An update with `If-Match` is performed only if the record
- * still has one of the given tags.
+ * Conditional updates (RFC 9110, sections 8.8.3 and 13.1.1). A reply that contains a record has the
+ * entity tag of the record in the `ETag` header. An update with `If-Match` is performed only if the
+ * record still has one of the given tags.
  *
  * Invariants:
  * C1. A command is conditional if a query reads the same path, and both reply with the record and
  *     its `updated_at`. Exceptions are commands that expect a `version` of the record, and rows
  *     that declare `untagged`.
  * C2. Owner and gateway compute a tag with the same function, from the fields that the command can
- *     set, so the owner can evaluate a tag that a client read anywhere.
+ *     set, so the owner can evaluate a tag wherever the client read it.
  */
 import { api, type RowName } from './api.ts'
 import { pathShape, type Row, routeOf, type Table } from './contract.ts'
@@ -51,15 +51,15 @@ function conditionalRows(table: Table): Conditional {
   return { commands, rows: all }
 }
 const { commands, rows } = conditionalRows(api)
-/** The names of the commands that accept the header `If-Match`. */
+/** The names of the commands that accept the `If-Match` header. */
 export const conditionalCommands: readonly string[] = Object.keys(commands)
 
 const routesOf = (names: object): ReadonlySet<string> =>
   new Set(Object.keys(names).map((name) => api[name as RowName].route))
 const [conditional, tagged] = [routesOf(commands), routesOf(rows)]
-/** Whether a row accepts the header `If-Match`. */
+/** Whether a row accepts the `If-Match` header. */
 export const isConditional = ({ route }: Pick<Row, 'route'>): boolean => conditional.has(route)
-/** Whether the reply of a row has the header `ETag`. */
+/** Whether the reply of a row has an `ETag` header. */
 export const isTagged = ({ route }: Pick<Row, 'route'>): boolean => tagged.has(route)
 
 /**
@@ -79,7 +79,7 @@ function hash(text: string): string {
 /**
  * Returns the entity tag of a record with its quotation marks, or undefined if the row is not
  * tagged. The tag consists of the time of the last change, and of a hash of the fields, because
- * changes within a millisecond have the same time.
+ * changes within one millisecond have the same time.
  * @param name name of a row that replies with the record.
  */
 export function entityTagOf(name: string, record: unknown): string | undefined {

@@ -46,8 +46,8 @@ export interface Shape {
    */
   readonly check?: (body: never) => readonly FieldError[]
   /**
-   * Commands: returns the idempotency key in the body. When the body has one, the header
-   * Idempotency-Key is ignored.
+   * Commands: returns the idempotency key in the body. When the body has one, the `Idempotency-Key`
+   * header is ignored.
    */
   readonly key?: (body: never) => string | undefined
   readonly query?: TSchema
@@ -77,7 +77,7 @@ export interface Shape {
   readonly to?: To
   /**
    * Commands to several actors: the command named by `command` is sent once for each id in the body
-   * field named by `over`. An id without the prefix `prefix` counts as not found. The reply
+   * field named by `over`. An id that does not begin with `prefix` counts as not found. The reply
    * contains the outcome of each command.
    */
   readonly each?: { readonly over: string; readonly command: string; readonly prefix: Prefix }
@@ -87,7 +87,7 @@ export interface Shape {
    * for each record that matches a filter.
    */
   readonly relays?: readonly string[]
-  /** A further success status, for replies without a body. */
+  /** An additional success status, for replies without a body. */
   readonly bare?: number
   /** Maximum size of the body in bytes; 1 MiB by default. */
   readonly limit?: number
@@ -99,7 +99,7 @@ export interface Shape {
   readonly upload?: true | 'streamed'
   /**
    * The row is a variant of the named row, for clients that use a different path. It is listed
-   * under the tag `compat`.
+   * under the `compat` tag.
    */
   readonly alias?: string
   /** The row whose handler or query also answers this row. */

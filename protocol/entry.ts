@@ -89,7 +89,7 @@ export interface Principal {
   readonly name?: string
 }
 
-/** The credential with which a principal acts, without the secret text. */
+/** The credential that a principal uses, without its secret text. */
 export interface Credential {
   readonly type: 'api_key' | 'cli_token' | 'console_session' | 'worker_lease' | 'internal'
   readonly id: string

@@ -98,7 +98,7 @@ export interface JobReport {
   readonly invocation?: InvocationFacts
 }
 
-/** The data with which a step of a run starts a child run. */
+/** The data that a step of a run uses to start a child run. */
 export interface ChildStart {
   readonly parent: { readonly run_id: string; readonly step: string; readonly waits: boolean }
   /** The depth of the child run: one more than the depth of the parent. */
@@ -255,8 +255,8 @@ interface Usage {
   readonly agent_turns?: number
   readonly step_key?: string
   /**
-   * The turn has ended, and the next command reports its end. Even over budget, the run stores the
-   * results of the turn, because they were paid for.
+   * The turn has ended, and the next command reports its end. Even if it is over budget, the run
+   * stores the results of the turn, because they were paid for.
    */
   readonly ends?: boolean
 }

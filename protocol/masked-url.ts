@@ -23,8 +23,8 @@ export interface SealedPart {
   readonly digest: string
 }
 /**
- * The sealed values of the URL in a command, in their order. Null: the caller sent the mask instead
- * of a value.
+ * The sealed values of the URL in a command, in their order. A value is null if the caller sent the
+ * mask instead.
  */
 export type SentParts = readonly (SealedPart | null)[]
 /**
@@ -51,8 +51,8 @@ export interface UrlParts {
   readonly url_parts?: readonly SealedPart[]
 }
 /**
- * The sealed values of the URL of a record after a change. Null: the URL no longer has values.
- * Absent: the values are unchanged.
+ * The sealed values of the URL of a record after a change. Null if the URL no longer has values;
+ * absent if the values are unchanged.
  */
 export interface ChangedUrlParts {
   readonly url_parts?: readonly SealedPart[] | null

@@ -74,10 +74,9 @@ export const DEFAULT_BRAND = 'Service'
  */
 export const productName = (brand: string): string => (brand === DEFAULT_BRAND ? 'Baton' : brand)
 /**
- * Returns the reference by which a receiver identifies the secret that signs calls or deliveries.
+ * Returns the reference that a receiver uses to identify the secret that signs calls or deliveries.
  * @param brand header brand in any letter case.
- * @param of name of an action of a project, id of an action of the organization, or id of a
- *   webhook.
+ * @param of the name of a project action, the id of an organization action, or the id of a webhook.
  */
 export const secretRef = (
   brand: string,

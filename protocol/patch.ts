@@ -1,5 +1,5 @@
 /**
- * Changes of records as data. An actor computes a patch once, and both its state and every view
+ * Changes to records as data. An actor computes a patch once, and both its state and every view
  * apply the same patch.
  */
 

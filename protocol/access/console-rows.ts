@@ -13,7 +13,7 @@ import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 
 const signInMethods = ['credential', 'link', 'oidc'] as const
-/** How a session was made: from a key or token, from a one-time link, or with OpenID Connect. */
+/** How a session was created: from a key or token, from a one-time link, or with OpenID Connect. */
 export type SignInMethod = (typeof signInMethods)[number]
 
 /** A session in the list of a person's sessions. */
@@ -103,7 +103,7 @@ export interface KeptConsoleSession {
   readonly created_at: number
   readonly seen_at: number
   readonly expires_at: number
-  /** Time without a request after which the session ends. */
+  /** Idle time after which the session ends. */
   readonly idle: number
   readonly address?: string
   readonly client?: string
@@ -123,11 +123,13 @@ export const consoleEnd = ({
 }: Pick<KeptConsoleSession, 'seen_at' | 'idle' | 'expires_at'>): number =>
   Math.min(seen_at + idle, expires_at)
 
-/** Data that the gateway adds to the rows about sessions: the principals of the caller. */
+/** Data that the gateway adds to commands about sessions: the principals of the caller. */
 export interface ConsoleOwner {
   readonly principals: readonly string[]
 }
-/** Data that the gateway adds to the row about links: the hash of the code in the link. */
+/**
+ * Data that the gateway adds to the command that creates a link: the hash of the code in the link.
+ */
 export interface SignInCode {
   readonly hash: string
 }

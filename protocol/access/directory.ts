@@ -24,15 +24,18 @@ export interface OrganizationDirectory {
   readonly keys: Readonly<Record<string, ApiKey>>
   /** Projects by id. Deleted projects are retained, so that history remains readable. */
   readonly projects: Readonly<Record<string, Project & { readonly deleted?: true }>>
-  /** Project ids by handle, without deleted projects. */
+  /** Project ids by handle, excluding deleted projects. */
   readonly handles: Readonly<Record<string, string>>
   /** Names of the organization's skills by id. */
   readonly skills: Readonly<Record<string, string>>
   /** The organization's actions by name; absent when the actor's owner runs an older release. */
   readonly actions?: Readonly<Record<string, ActionSketch>>
-  /** The configuration of the definition resolver, with its sealed token; absent: none. */
+  /**
+   * The configuration of the definition resolver, with its sealed token; absent if none is
+   * configured.
+   */
   readonly resolver?: KeptResolver
-  /** Origins to which an OAuth flow may return; absent: none. */
+  /** Origins to which an OAuth flow may return; absent if none are configured. */
   readonly oauth_origins?: readonly string[]
 }
 export interface ProjectDirectory {
@@ -77,8 +80,8 @@ export interface ActionSketch {
   readonly repeatable?: true
 }
 /**
- * Returns the action with this name: the project's, otherwise the organization's; undefined when
- * neither defines one.
+ * Returns the project's action with this name, otherwise the organization's; undefined if neither
+ * defines one.
  */
 export const actionNamed = (
   home: ProjectDirectory,

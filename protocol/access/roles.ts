@@ -98,7 +98,7 @@ export function readPermissions(
 }
 
 /**
- * Refuses a caller who lacks one of these permissions. The refusal contains the first missing
+ * Refuses a caller who lacks any of these permissions. The refusal contains the first missing
  * permission.
  * @param brand the configured brand, in any letter case.
  */

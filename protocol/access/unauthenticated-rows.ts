@@ -29,7 +29,7 @@ export interface Unauthenticated extends Pick<Row, 'verb' | 'route'> {
 /** The grant type that RFC 8628 defines. */
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 /**
- * The fields in which a device describes itself. On the wire, the lower-case brand and an
+ * The fields that a device sends to describe itself. On the wire, the lower-case brand and an
  * underscore may precede each name.
  */
 export const deviceFields = [

@@ -11,7 +11,7 @@ export const object = (properties: JsonObject, required: readonly string[] = [])
 /**
  * Returns the schema of a non-empty string.
  * @param maxLength maximum number of characters.
- * @param more further keywords of the schema.
+ * @param more additional keywords of the schema.
  */
 export const text = (maxLength: number, more: JsonObject = {}): JsonObject => ({
   type: 'string',

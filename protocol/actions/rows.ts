@@ -88,7 +88,7 @@ export const SecretRotated = Type.Object({
 })
 
 /**
- * Returns the faults of an endpoint URL; none for undefined.
+ * Returns the faults of an endpoint URL, or an empty list if the URL is undefined.
  * @param schemes accepted schemes with their colons, such as `https:`.
  */
 export function checkEndpoint(url: string | undefined, schemes: readonly string[]): FieldError[] {
@@ -169,7 +169,7 @@ export const InvokeResult = Type.Object({
 })
 export type InvokeResult = Static<typeof InvokeResult>
 
-/** Why an entry of a catalog cannot be used yet. */
+/** The reason why a catalog entry cannot be used yet. */
 export const UnreadyReason = Type.Enum([
   'not_configured',
   'inactive',

@@ -1,8 +1,8 @@
 /**
  * Schemas and events for the assignment of toolkits and skills to agents, and for the holds that
- * prevent the deletion of an organization's skill during its assignment. An agent's assignments are
- * in the order in which the caller listed them. The rows are in `toolkits/rows.ts` and
- * `skills/rows.ts`.
+ * prevent the deletion of an organization's skill while it is being assigned. An agent's
+ * assignments are in the order in which the caller listed them. The rows are in `toolkits/rows.ts`
+ * and `skills/rows.ts`.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, Timestamp } from '../common.ts'
@@ -78,8 +78,8 @@ export interface Equipped extends AgentCapabilities {
 }
 
 /**
- * Events of the holds that prevent the deletion of an organization's skill during its assignment in
- * a project. Only the organization decides on the deletion:
+ * Events of the holds that prevent the deletion of an organization's skill while it is being
+ * assigned in a project. Only the organization decides whether the skill is deleted, as follows:
  * S1. The gateway places a hold before it assigns skills of the organization. The organization
  *     rejects holds on unknown skills and counts the holds that it grants (`grants`). The gateway
  *     releases the hold after the assignment. A hold expires after five minutes, in case its

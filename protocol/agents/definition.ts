@@ -1,8 +1,8 @@
 /**
  * Computation of the effective definition of a turn. It combines the settings of the request, the
- * session, the step and the agent by fixed precedence, within the limits of the installation. The
- * computation is pure, so that the settings of every turn can be explained afterwards. Its callers
- * perform the lookups.
+ * session, the step and the agent in a fixed order of precedence, within the limits of the
+ * installation. The computation is pure, so that the settings of every turn can be explained
+ * afterwards. Its callers perform the lookups.
  */
 
 import type { FieldError } from '../errors.ts'
@@ -51,7 +51,7 @@ export interface Layers {
   readonly source: AgentSource
   readonly models: Models
   readonly config?: InlineConfig
-  /** The definition that the resolver of the organization sent for the agent. */
+  /** The definition that the organization's resolver sent for the agent. */
   readonly bundle?: InlineConfig
   readonly named?: ByName
   readonly operation?: { readonly timeout_seconds?: number }
@@ -81,7 +81,7 @@ export interface EffectiveDefinition {
   readonly route: EffectiveRoute
   /** The size of the model's context window in tokens. */
   readonly window_tokens: number
-  /** Absent: the default of the provider. */
+  /** Absent if the provider's default applies. */
   readonly effort?: Effort
   /** The timeout of the turn in seconds of active execution. */
   readonly timeout_seconds: number
@@ -105,7 +105,7 @@ const DEFAULT_TIMEOUT_S = 600
 const MAX_OPERATION_SECONDS = 86_400
 /** Default maximum size in bytes of the memory in a turn, by mode. */
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
-/** The share of the context window at which a session is summarized, by name of the threshold. */
+/** The share of the context window at which a session is summarized, by threshold name. */
 const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const
 
 /**
@@ -303,7 +303,7 @@ function toolsOf(layers: Layers, faults: FieldError[]): readonly Selector[] {
 /**
  * Returns the tool selectors of an inline config, in order.
  * @param faults receives a fault for each toolkit that does not exist.
- * @param layer prefix of the paths of fields in faults.
+ * @param layer prefix of the field paths in faults.
  */
 export function configuredTools(
   { toolkits = [] }: InlineConfig,

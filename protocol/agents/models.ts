@@ -54,11 +54,11 @@ export interface Price {
 }
 /** A managed model: its catalog entry, and the price and capabilities that turns need. */
 export interface Model extends CatalogModel {
-  /** Absent: the price is unknown, so usage of the model counts against no budget. */
+  /** Absent if the price is unknown. Usage of the model then counts against no budget. */
   readonly price?: Price
-  /** The highest effort that the model accepts; absent: the model has no effort setting. */
+  /** The highest effort that the model accepts; absent if the model has no effort setting. */
   readonly max_effort?: Effort
-  /** The types of files that the model reads in addition to text; absent: images and PDF. */
+  /** The types of files that the model reads in addition to text; images and PDF if absent. */
   readonly reads?: readonly ('image' | 'pdf')[]
 }
 export interface ModelProvider extends Omit<CatalogProvider, 'models'> {
@@ -68,7 +68,7 @@ export interface ModelProvider extends Omit<CatalogProvider, 'models'> {
 interface Ceiling {
   readonly timeout_seconds?: number
   readonly effort?: Effort
-  /** The only managed models that may be used, as `provider/model`; absent: all. */
+  /** The only managed models that may be used, as `provider/model`; all if absent. */
   readonly models?: readonly string[]
 }
 /**
@@ -80,7 +80,7 @@ export interface Models {
   readonly ceiling?: Ceiling
 }
 
-/** The context window in tokens that is assumed for a model that is not in the catalog. */
+/** The assumed context window, in tokens, of a model that is not in the catalog. */
 export const UNKNOWN_WINDOW = 200_000
 /** Returns the name of a model as `provider/model`. */
 export const fullId = ({ provider, id }: Pick<Model, 'provider' | 'id'>): string =>

@@ -208,8 +208,8 @@ export function routeFaults(
       ]
 }
 /**
- * Splits a text `provider/model` at the first slash. The model may contain further slashes. Returns
- * undefined when provider or model is missing.
+ * Splits a text of the form `provider/model` at the first slash. The model may contain further
+ * slashes. Returns undefined when provider or model is missing.
  */
 export function providerOf(
   text: string,
@@ -228,8 +228,8 @@ export const checkCreateAgent = (body: Static<typeof CreateAgent>): FieldError[]
   ...routeFaults(body.model_route, body.model),
 ]
 /**
- * Returns the faults of a change of an agent that schemas cannot detect. The route is not checked
- * here, because it depends on the model of the agent after the change.
+ * Returns the faults of an agent update that schemas cannot detect. The route is not checked here,
+ * because it depends on the model of the agent after the change.
  */
 export const checkUpdateAgent = (body: Static<typeof UpdateAgent>): FieldError[] =>
   compactionFaults(body.compaction_policy as CompactionPolicy | undefined)

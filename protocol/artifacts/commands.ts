@@ -103,8 +103,9 @@ export type ArtifactCommands = {
    */
   'artifact.reserve': { input: ArtifactReservation; reply: { expires_at: number } }
   /**
-   * Extends the deadline of an upload in progress. The gateway sends the command three times per
-   * deadline. Refused with `artifact_conflict` when the upload is not pending, and for attachments.
+   * Extends the deadline of an upload in progress. The gateway sends the command each time a third
+   * of the upload timeout has passed. Refused with `artifact_conflict` when the upload is not
+   * pending, and for attachments.
    */
   'artifact.renew': { input: Readonly<Record<never, never>>; reply: { expires_at: number } }
   /**
@@ -189,8 +190,8 @@ export type ArtifactKeyCommands = {
 /**
  * Commands of the organization about the storage of artifacts. The gateway sends each of them
  * directly, so that the next read of the quota shows the change. The artifact also sends `settle`,
- * `release` and `refund` as effects, in case the gateway crashes. Repeated commands take effect
- * once, in any order.
+ * `release` and `refund` as effects, in case the gateway crashes. Each command takes effect only
+ * once, even if it is repeated, and the commands may arrive in any order.
  */
 export type QuotaCommands = {
   /**

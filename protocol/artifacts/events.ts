@@ -56,7 +56,7 @@ export type ArtifactKeyEvent = Event & {
 }
 
 /**
- * Private events of a deleted project about the errand `remove_artifacts`. `job_id` is the id of
+ * Private events of a deleted project about the `remove_artifacts` errand. `job_id` is the id of
  * the errand.
  */
 export type ArtifactRemovalEvent = Event & {

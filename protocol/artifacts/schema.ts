@@ -11,7 +11,7 @@ import { JsonObject, Timestamp } from '../common.ts'
  */
 export const limits = {
   name: 256,
-  /** Bytes of the metadata as JSON. */
+  /** Maximum size in bytes of the metadata as JSON. */
   metadata: 65_536,
   /** The default time after which an upload is abandoned unless the gateway renews it. */
   upload: 90_000,

@@ -6,7 +6,7 @@ import type { Identity } from './stored.ts'
 /** Duration of a hold in milliseconds, unless its holder renews it. */
 export const HOLD_MS = 30_000
 
-/** The data that the gateway adds to the rows of a blueprint: the holder and the outcome. */
+/** The data that the gateway adds to the commands of a blueprint: the holder and the outcome. */
 export type BlueprintInputs = {
   'blueprint.apply': { readonly holder: string; readonly result: ApplyResult }
   'blueprint.protect': { readonly holder: string; readonly items: readonly Binding[] }
@@ -61,9 +61,9 @@ export type BlueprintCommands = {
     reply: { ids: Readonly<Record<string, string>> }
   }
   /**
-   * Binds an idempotency key to its request. The id of the actor is derived from the key, and the
-   * actor has no blueprint. Without this command, a different request with the same key could reach
-   * another blueprint.
+   * Binds an idempotency key to its request. The receiving actor represents the key, not a
+   * blueprint: its id is derived from the key. Without this command, a different request with the
+   * same key could reach another blueprint.
    */
   'blueprint.key': { input: unknown; reply: undefined }
   /** Releases the hold without a result. */

@@ -50,7 +50,7 @@ const isLongText = ({ type, maxLength, pattern, enum: choices }: Json): boolean 
   choices === undefined &&
   (maxLength === undefined || (typeof maxLength === 'number' && maxLength >= LONG))
 
-/** Extends a schema: each long text can also be an object that refers to a file. */
+/** Extends a schema so that each long text can also be an object that refers to a file. */
 function withFiles(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withFiles)
   if (!isObject(schema)) return schema

@@ -175,7 +175,7 @@ function planOne(
 
 /**
  * Returns a change that requires only the binding of a resource: a deletion, a release, or a change
- * of the binding.
+ * to the binding.
  * @param more members of the binding that change.
  */
 export function changeOfBound(

@@ -14,7 +14,10 @@ export interface Step {
   readonly row: RowName | 'blueprint.bind' | 'blueprint.unbind'
   readonly body: Readonly<Record<string, unknown>>
 }
-/** Returns the body of a row, without fields that the binding stores or a separate row changes. */
+/**
+ * Returns the request body of a row, without the fields that are stored in the binding or changed
+ * by a separate row.
+ */
 const bodyOf = (
   facts: TypeFacts,
   wanted: Readonly<Record<string, unknown>>,
@@ -39,8 +42,8 @@ const assignmentsOf = (
     return assigned ? [{ row: assigned.row, body: { [assigned.body]: wanted[name] } }] : []
   })
 /**
- * Returns the members of a record for a row that replaces the record, so that other fields keep
- * their values.
+ * Returns the present members of a record, which are sent to a row that replaces the record, so
+ * that other fields keep their values.
  */
 const replaced = (facts: TypeFacts, known: KnownResource): Record<string, unknown> =>
   Object.fromEntries(

@@ -1,10 +1,10 @@
 /**
- * Bindings as they are stored, and the claims with which the service changes resources on behalf of
- * a blueprint.
+ * Bindings as they are stored, and the claims that the service adds to commands that change
+ * resources on behalf of a blueprint.
  *
  * Invariants:
  * B1. The actor that owns a resource stores its binding. Resource and binding change in one commit,
- *     and the owner refuses ordinary changes of a protected resource.
+ *     and the owner refuses ordinary changes to a protected resource.
  * B2. A resource is bound to at most one blueprint.
  */
 import type { Event } from '../entry.ts'
@@ -78,7 +78,7 @@ const detailsOf = ({ resource_type, key, resource_id, namespace, blueprint_key }
   ...(blueprint_key !== undefined && { blueprint_key }),
 })
 /**
- * Refuses a change of a protected resource, unless the blueprint to which the resource is bound
+ * Refuses a change to a protected resource, unless the blueprint to which the resource is bound
  * requests it.
  */
 export const refusedByProtection = (

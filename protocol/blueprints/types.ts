@@ -68,12 +68,12 @@ export interface TypeFacts {
    * destinations and reserves nothing, so a preview runs it too.
    */
   readonly checkedByPreparation?: true
-  /** The row `change` replaces the whole record. */
+  /** The `change` row replaces the whole record. */
   readonly replaces?: true
   /** The path parameter of the rows, and the member of the record that contains its value. */
   readonly slot: { readonly name: string; readonly from: 'id' | 'name' }
   readonly fields: Readonly<Record<string, FieldFacts>>
-  /** Default members of the body of the row `create`. */
+  /** Default members of the body of the `create` row. */
   readonly defaults?: Readonly<Record<string, unknown>>
 }
 

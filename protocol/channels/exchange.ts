@@ -126,15 +126,15 @@ export type ExchangeCommands = {
   /** Reports the outcome of a turn. Sent by the session when the turn has ended. */
   'exchange.settled': { input: ExchangeOutcome; reply: undefined }
   /**
-   * Sent by the queue when an errand has ended. A failed errand of an exchange ends the exchange. A
-   * success changes nothing, because the session reports the outcome of the turn.
+   * Sent by the queue when an errand has ended. A failed errand ends its exchange. A successful one
+   * changes nothing, because the session reports the outcome of the turn.
    */
   'job.settled': RunCommands['job.settled']
 }
 
 /**
- * The command with which the executor of the errand starts the turn of an exchange in a session. A
- * repeat changes nothing.
+ * The command that the executor of the errand sends to start the turn of an exchange in a session.
+ * A repeat changes nothing.
  */
 export interface ExchangeOpening {
   readonly place: Place

@@ -17,10 +17,10 @@ import type { ConfirmationEvent } from './confirmation.ts'
 import type { ExchangeCommands, ExchangeEvent } from './exchange.ts'
 
 /**
- * Limits of channels. `content`: characters of a message. `metadata`: bytes as JSON. `members` and
- * `agents`: of one channel. `initial`: members with which a channel can be created. `dm`: members
- * of a direct message. `pinned`: pinned messages. `skew`: milliseconds by which the time of
- * archiving may lie in the future.
+ * Limits of channels. `content`: length of a message in characters. `metadata`: size in bytes as
+ * JSON. `members` and `agents`: numbers in one channel. `initial`: number of members with which a
+ * channel can be created. `dm`: number of members of a direct message. `pinned`: number of pinned
+ * messages. `skew`: milliseconds by which the time of archiving may lie in the future.
  */
 export const limits = {
   content: 40_000,

@@ -77,7 +77,7 @@ export interface HostTask {
   readonly provider: string
   readonly template_id?: string
   readonly runtime_version?: string
-  /** Determines how long the worker waits for further jobs; `explicit` when absent. */
+  /** Determines how long the worker waits for more jobs; `explicit` when absent. */
   readonly lifetime?: Lifetime
   readonly repositories: readonly EnvironmentRepository[]
   /**
@@ -113,8 +113,8 @@ export type EnvironmentCommands = {
   /**
    * Claims the requested operation. Sent by a host. `place`: the location in which the host keeps
    * environments. `token_hash`: for a start, the hash of the credential that the host created for
-   * the worker. Refused with `conflict` when the operation is not current, has another host, or
-   * belongs to another place.
+   * the worker. Refused with `conflict` when the operation is not current, was claimed by another
+   * host, or belongs to another place.
    */
   'environment.claim': {
     input: {
@@ -177,7 +177,7 @@ export type EnvironmentCommands = {
   /**
    * Reserves the environment for a worker. Sent by a gateway before the worker registers.
    * `generation`: the number of a worker that a host started. Other workers have no number, and
-   * only environments of the provider `worker` accept them. Refused with
+   * only environments of the `worker` provider accept them. Refused with
    * `environment_worker_conflict` while another worker is live. Refused with `forbidden` when the
    * worker was superseded, has ended, or is not accepted.
    */
@@ -252,7 +252,7 @@ export interface EnvironmentFacts {
 }
 
 /**
- * Commands of the actor of a name, which is in the shard of the environments with the name. It
+ * Commands of a name's actor, which is in the same shard as the environments with that name. It
  * stores at most one environment for the project and one for each owner (`scopeKey`).
  */
 export type EnvironmentNameCommands = {

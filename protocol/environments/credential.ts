@@ -1,5 +1,5 @@
 /**
- * The text of the credential with which the worker of an environment authenticates:
+ * The text of the credential that the worker of an environment uses to authenticate:
  * `<key prefix><environment id>_<40 hex digits><project tag>`. API keys and personal tokens have an
  * underscore or `c_` after the key prefix, so the two forms cannot be confused.
  *
@@ -9,7 +9,7 @@
  */
 import { isId } from '../ids.ts'
 
-/** Bytes of randomness in a credential. */
+/** Number of random bytes in a credential. */
 export const CREDENTIAL_BYTES = 20
 /** Length of a project tag: the last characters of the project's id. */
 const TAG_LENGTH = 8

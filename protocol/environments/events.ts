@@ -130,7 +130,7 @@ type EnvironmentPrivateEvent =
     })
   /** The worker was requested. `launch`: the settings for this start and later starts. */
   | (Event & { readonly type: 'environment.worker_requested'; readonly launch: StartWorker })
-  /** `since`: time since which a worker is needed; absent when none is needed. */
+  /** `since`: time at which the need for a worker arose; absent when no worker is needed. */
   | (Event & { readonly type: 'environment.worker_wanted'; readonly since?: number })
   | (Event & {
       readonly type: 'environment.worker_connecting'
@@ -154,7 +154,7 @@ type EnvironmentPrivateEvent =
       readonly session?: string
       readonly jobs: readonly PinnedJob[]
     })
-  /** The rules of the lifetime `lease` were applied to the last lease. */
+  /** The rules of the `lease` lifetime were applied to the last lease. */
   | (Event & { readonly type: 'environment.lease_settled' })
   /** Soft event: the place reported that the environment is present. */
   | (Event & { readonly type: 'environment.heard'; readonly at: number })
@@ -189,7 +189,7 @@ export interface KeptEnvironment {
   /** Time at which the environment became retained. */
   readonly retained_at?: number
   readonly lease_until?: number
-  /** The last lease has ended, and the rules of the lifetime `lease` have not been applied yet. */
+  /** The last lease has ended, and the rules of the `lease` lifetime have not been applied yet. */
   readonly lease_over?: 'released' | 'expired'
 }
 export interface WorkerOfEnvironment {
@@ -198,7 +198,7 @@ export interface WorkerOfEnvironment {
   readonly state: 'stopped' | 'starting' | 'connected'
   /** Time at which the worker entered this state. */
   readonly since: number
-  /** Time since which a worker is needed. */
+  /** Time at which the need for a worker arose. */
   readonly wanted?: number
   /** A client requested the worker, whether or not there are jobs. */
   readonly requested?: true

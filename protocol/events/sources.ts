@@ -151,7 +151,7 @@ export interface UnsureReply {
 }
 /**
  * The answer of a view to `unsure`: the ids of the events stored under the keys within a day, in
- * the order of `asked`. Null: no event has the key.
+ * the order of `asked`. An id is null if no event has the key.
  */
 export interface Recalled {
   readonly generation: number

@@ -70,7 +70,7 @@ export const capabilities: Readonly<Record<string, string>> = {
   session: 'Sessions',
   table: 'Tables',
 }
-/** Further prefixes that clients cannot use, including those of signals and internal events. */
+/** Additional prefixes that clients cannot use, including those of signals and internal events. */
 export const reservedPrefixes: Readonly<Record<string, 'capability' | 'utility'>> = {
   signal: 'capability',
   loop_run: 'capability',

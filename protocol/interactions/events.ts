@@ -1,5 +1,5 @@
 /**
- * Stored events of an interaction. The actor computes a change of the record once, and both its
+ * Stored events of an interaction. The actor computes a change to the record once, and both its
  * state and every view apply this change.
  */
 import { type JsonObject, timestamp } from '../common.ts'
@@ -45,7 +45,7 @@ export interface Approval {
   readonly excludes?: readonly string[]
 }
 /**
- * A change of the record. `outcome` is separate from `set`, where null removes a field, because
+ * A change to the record. `outcome` is separate from `set`, where null removes a field, because
  * null is a valid outcome.
  */
 export interface Change {

@@ -26,8 +26,8 @@ export function satisfied(
 
 /**
  * Returns the outcome of responses that satisfy a policy. For `any_of`, the outcome is the value of
- * the first response. Otherwise, in the mode `confirm`, it is true if everyone confirmed. In all
- * other modes, it is the list of responders with their values.
+ * the first response. Otherwise, in `confirm` mode, it is true if everyone confirmed. In all other
+ * modes, it is the list of responders with their values.
  */
 export function outcomeOf(
   { type }: Policy,

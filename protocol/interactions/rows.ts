@@ -357,7 +357,7 @@ export const interactions = {
  */
 export interface CallerRoles {
   readonly roles: readonly string[]
-  /** The caller's permissions to execute actions; absent: none. */
+  /** The caller's permissions to execute actions; absent if the caller has none. */
   readonly executes?: readonly string[]
 }
 /** The review round for which links are issued. */

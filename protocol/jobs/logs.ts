@@ -72,7 +72,7 @@ export interface LogLine {
   readonly fields?: JsonObject
   readonly truncated?: true
 }
-/** A batch of lines of one attempt of a job, as it is stored. */
+/** A batch of log lines from one attempt of a job, as stored. */
 export interface LogBatch {
   readonly job_id: string
   readonly attempt: number

@@ -81,7 +81,7 @@ export type ActionLogEntry = Static<typeof ActionLogEntry>
 
 /**
  * Returns the owner of a job: the actor that requested the job, stores its parameters and is
- * notified of its end. Undefined when the header contains no owner, delivery or run.
+ * notified of its end. Returns undefined when the header contains no owner, delivery or run.
  */
 export const ownerOf = ({
   owner,

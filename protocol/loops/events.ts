@@ -145,8 +145,8 @@ export type LoopEvent =
    */
   | (Event & { readonly type: 'credits.spent'; readonly at: number; readonly milli: number })
   /**
-   * Work that did not fit into one commit continues at `more_at`, in Unix milliseconds. Null: no
-   * work remains.
+   * Work that did not fit into one commit continues at `more_at`, in Unix milliseconds, which is
+   * null if no work remains.
    */
   | (Event & { readonly type: 'loop.busy'; readonly more_at: number | null })
   /** The new list of all triggers that listen to source events. */
@@ -197,7 +197,7 @@ export type LoopEvent =
       readonly fault?: { readonly error_type: string; readonly error: string }
     })
 
-/** The data with which a loop opens a run. */
+/** The data that a loop uses to open a run. */
 export interface RunOpening {
   readonly loop: {
     readonly id: string

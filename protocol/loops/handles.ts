@@ -1,6 +1,6 @@
 /**
- * The id of the actor that makes a handle of HTTP triggers unique. The actor is in the partition of
- * the organization.
+ * The id of the actor that ensures that the handle of an HTTP trigger is unique. The actor is in
+ * the partition of the organization.
  */
 import { makeId } from '../ids.ts'
 import { hashOf } from '../subjects.ts'

@@ -2,7 +2,7 @@
  * The data that a project stores about its loops. Each loop is a separate actor, and stores its own
  * definition and state.
  *
- * R1. A loop notifies its project of its creation, of each change of the actions that it may call,
+ * R1. A loop notifies its project of its creation, of each change to the actions that it may call,
  *     and of its deletion. The notification is an effect of the commit, so it always arrives.
  *     `version` detects outdated notifications.
  * R2. The gateway that saved a loop also notifies the project before it replies, so a later
@@ -42,7 +42,7 @@ export type LoopsCommands = {
   /** Reports the current state of a loop. Sent by the loop, and by the gateway that saved it. */
   'loop.note': { input: LoopStanding; reply: undefined }
   /**
-   * Ends the loops of the deleted project, and starts the errand `remove_artifacts`. Sent by the
+   * Ends the loops of the deleted project, and starts the `remove_artifacts` errand. Sent by the
    * organization, and by the project itself to continue. `after`: loops up to this id have been
    * notified.
    */

@@ -86,7 +86,7 @@ export const CallParams = Type.Object({
   ),
 })
 export type CallParams = Static<typeof CallParams>
-/** The parameters of `initialize`, of the list methods, and of the notification `cancelled`. */
+/** The parameters of `initialize`, of the list methods, and of the `cancelled` notification. */
 export const InitializeParams = Type.Object({ protocolVersion: Type.String() })
 export const ListParams = Type.Object({ cursor: Type.Optional(Type.String()) })
 export const CancelParams = Type.Object({ requestId: RpcId, reason: Type.Optional(Type.String()) })
@@ -136,7 +136,7 @@ export const faulty = (
 })
 /**
  * Returns a notification from the service.
- * @param method name without the prefix `notifications/`.
+ * @param method name without the `notifications/` prefix.
  */
 export const notice = (method: string, params?: JsonObject): Static<typeof McpNotice> => ({
   jsonrpc: '2.0',

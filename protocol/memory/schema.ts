@@ -1,6 +1,6 @@
 /**
  * The memory of an agent: schemas, limits, events and internal commands. A memory consists of
- * entries, each under a key. A feed lists the changes of entries without their content. Saving over
+ * entries, each under a key. A feed lists the changes to entries without their content. Saving over
  * HTTP and saving by the agent itself are the same operation.
  */
 import { type Static, Type } from 'typebox'

@@ -43,7 +43,7 @@ const GenerationDelta = Type.Object({
 const each = <T extends TSchema>(types: Iterable<string>, schema: T) =>
   Object.fromEntries([...types].map((type) => [type, schema]))
 
-/** Schemas of the data of frames, by event name. */
+/** Schemas of frame data, by event name. */
 export type Frames = Readonly<Record<string, TSchema>>
 /** The frames of event streams, by row name. Clients must ignore events with unknown names. */
 export const streamFrames: { readonly [N in RowName]?: Frames } = {

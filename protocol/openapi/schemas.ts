@@ -292,7 +292,8 @@ export interface Names {
 /**
  * Assigns names to the schemas of operations.
  * @param operations by operation name.
- * @param more further schemas, by the names that they get unless their shapes already have names.
+ * @param more additional schemas, by the names that they get unless their shapes already have
+ *   names.
  * @throws Error when two different schemas would get the same name.
  */
 export function nameSchemas(

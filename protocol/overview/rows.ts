@@ -11,17 +11,17 @@ import { runStatuses } from '../loops/run.ts'
 const MAX_OVERVIEW_MINUTES = 7 * 24 * 60
 /** Maximum number of different failures in an overview. */
 export const MAX_FAILURES = 20
-/** Waiting interactions are counted up to this number. */
+/** Maximum number of waiting interactions that are counted. */
 export const MAX_WAITING_COUNTED = 1000
 
-/** Length of the steps of a series, by the maximum length of its period; both in minutes. */
+/** Step length of a series, by the maximum length of its period; both in minutes. */
 const STEPS = [
   { up_to: 180, step: 1 },
   { up_to: 12 * 60, step: 5 },
   { up_to: 48 * 60, step: 15 },
   { up_to: MAX_OVERVIEW_MINUTES, step: 60 },
 ] as const
-/** Returns the length in minutes of the steps of a period's series. */
+/** Returns the step length of the series for a period of this length. Both are in minutes. */
 export const stepOf = (minutes: number): number =>
   STEPS.find(({ up_to }) => minutes <= up_to)?.step ?? 60
 

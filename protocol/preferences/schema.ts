@@ -11,7 +11,10 @@ import type { Patch } from '../patch.ts'
 import { QueryRows, SearchRows } from '../tables/schema.ts'
 import type { Changes } from '../workflows/rows.ts'
 
-/** Limits of preferences: bytes as JSON, and levels of nesting. The object itself is level 1. */
+/**
+ * Limits of preferences: size in bytes as JSON, and levels of nesting. The object itself is level
+ * 1.
+ */
 export const preferenceLimits = { bytes: 32_768, levels: 8 } as const
 
 /**
@@ -88,7 +91,7 @@ export interface PreferencesReplies {
 }
 
 /**
- * The lists for which views can be saved. Each is returned by the row `<resource>.list`. A view can
+ * The lists for which views can be saved. Each is returned by the `<resource>.list` row. A view can
  * also be about the rows of a table (`rows`).
  */
 const viewedResources = {

@@ -215,7 +215,7 @@ export interface OwnerQueries {
   loop: {
     /** The loop as a blueprint resource, or null. */
     resource: { input: NoInput; reply: KnownResource | null }
-    /** The version with which a new run starts, or null when there is no such loop. */
+    /** The version that a new run uses, or null when there is no such loop. */
     version: { input: NoInput; reply: { readonly number: number } | null }
     trigger: { input: { readonly trigger_id: string }; reply: TriggerFacts | null }
     triggers: { input: NoInput; reply: TriggerStanding[] | null }

@@ -148,8 +148,8 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
     reply: { items: readonly { project_id: string; agent_count: number }[] }
   }
   /**
-   * Changes of the memory of an agent after a position, oldest first. `last` is the position from
-   * which the next page continues.
+   * Changes to an agent's memory after a position, oldest first. `last` is the position from which
+   * the next page continues.
    */
   memory_changes: {
     input: { id: string; after?: number; limit: number }
@@ -249,7 +249,7 @@ type ViewInput<I, S> = Omit<I, 'cursor' | 'project'> & {
 interface AddedInputs {
   /**
    * `names`: the id of the viewer, and `role:<name>` for each of its roles. `caller`: the same for
-   * the caller, present if the parameter `inbox` is set.
+   * the caller, present if the `inbox` parameter is set.
    */
   'interaction.list': {
     viewer: Viewer & { readonly names: readonly string[] }

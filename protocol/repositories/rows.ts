@@ -6,7 +6,7 @@
  *
  * Invariants:
  * R1. Keys and tokens are write-only. The journal contains them sealed. No answer contains them.
- * R2. A change of a host contains all keys and tokens of the host. A caller who cannot read them
+ * R2. A change to a host contains all keys and tokens of the host. A caller who cannot read them
  *     therefore cannot redirect them to another URL.
  */
 import { type Static, Type } from 'typebox'

@@ -8,7 +8,7 @@ export interface TokenRequest {
   readonly host: RepositoryHost
   /** The unsealed secrets of the host. */
   readonly secrets: HostSecrets
-  /** A text that differs after every change of the host. */
+  /** A text that differs after every change to the host. */
   readonly revision: string
   /** A name for which `isRepositoryName` is true. */
   readonly full_name: string

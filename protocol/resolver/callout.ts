@@ -36,7 +36,7 @@ export type TriggerKind =
   | 'signal'
   | 'loop'
 
-/** Returns the selector by which a resolver identifies an agent. */
+/** Returns the selector that a resolver uses to identify an agent. */
 export const selectorOf = ({
   name,
   external_ref,
@@ -66,7 +66,7 @@ export const requestOf = ({ org_id, project, trigger, selector, known_digest }: 
   refs: [{ selector, ...(known_digest !== undefined && { known_digest }) }],
 })
 
-// Later versions of resolvers may send further fields, so only the known fields are checked.
+// Later versions of resolvers may send additional fields, so only the known fields are checked.
 const { instructions, model, effort, timeout_seconds } = InlineConfig.properties
 const ResolvedValue = Type.Object({
   agent: Type.Optional(

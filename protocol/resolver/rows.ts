@@ -1,4 +1,4 @@
-/** The rows of the definition resolver and of the return origins of OAuth, and their events. */
+/** The rows for the definition resolver and for the OAuth return origins, and their events. */
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { ChangedUrlParts } from '../masked-url.ts'
@@ -61,7 +61,7 @@ export const resolver = {
 
 /** The data that the gateway adds to `resolver.put`. The body then contains no plain-text token. */
 export interface ResolverExtra {
-  /** Absent: the token is unchanged. Null: the token is removed. */
+  /** Null if the token is removed; absent if it is unchanged. */
   readonly sealed_token?: SealedToken | null
 }
 /** Events of the organization about these settings. */
@@ -70,7 +70,7 @@ export type ResolverEvent =
       ChangedUrlParts & {
         readonly type: 'resolver.configured'
         readonly settings: ResolverSettings
-        /** Null: the token was removed. Absent: the token is unchanged. */
+        /** Null if the token was removed; absent if it is unchanged. */
         readonly token?: SealedToken | null
         readonly changes: Changes
       })

@@ -206,8 +206,8 @@ export const PutOauthOrigins = Closed({
 
 const ORIGIN = /^https:\/\/(?:\[[0-9a-f:.]+\]|[^\s/?#@\\*:[\]]+)(?::\d{1,5})?$/i
 /**
- * Returns the origin in its stored form: lower-case host, without the default port. Undefined when
- * the text is not an exact https origin.
+ * Returns the origin in its stored form: lower-case host, without the default port. Returns
+ * undefined when the text is not an exact https origin.
  */
 function normalOrigin(text: string): string | undefined {
   return ORIGIN.test(text) && URL.canParse(text) ? new URL(text).origin : undefined

@@ -53,8 +53,8 @@ export interface UsageSource {
 
 /**
  * An event of a run. `payload` is the data that the timeline shows. `run` and `row` are patches of
- * the record of the run and of the record of the step. The actor and the views apply the same
- * patch, so no rule is duplicated.
+ * the run record and of the step record. The actor and the views apply the same patch, so no rule
+ * is duplicated.
  */
 export interface RunEvent extends Event {
   readonly type: RunEventType

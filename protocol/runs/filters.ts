@@ -45,7 +45,7 @@ export const runOrder = {
   ),
 }
 
-/** Runs are counted up to this number. */
+/** Maximum number of runs that are counted. */
 export const COUNT_LIMIT = 10_000
 export const RunCount = Type.Object({
   count: Type.Integer({ maximum: COUNT_LIMIT }),

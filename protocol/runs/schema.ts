@@ -22,9 +22,7 @@ const named = { name: { of: isOfWorkflow }, description: { of: isOfWorkflow } }
  * part of the published record.
  */
 export const runAdditions = additions(named)
-/**
- * The additions of a single run. The spec is part of the published record of a run of a workflow.
- */
+/** The additions of a single run. The spec is part of the published record of a workflow run. */
 export const runDetailAdditions = additions({
   ...named,
   waiting_on: {},

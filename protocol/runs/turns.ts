@@ -13,7 +13,7 @@ export interface TurnWanted {
   readonly turn_id: string
   /** Id or name of the agent. */
   readonly agent?: string
-  /** Id of the principal for which the run works; absent: the service. */
+  /** Id of the principal on whose behalf the run works; absent if that is the service itself. */
   readonly asker?: string
   readonly session: {
     readonly scope: 'loop' | 'agent'
@@ -23,7 +23,7 @@ export interface TurnWanted {
     readonly visibility?: 'project' | 'private'
     readonly compaction_policy?: CompactionPolicy
   }
-  /** The environment for the tools of the turn; absent: the environment of the agent. */
+  /** The environment for the tools of the turn; the environment of the agent if absent. */
   readonly environment?: TurnEnvironment
   /** The data for creating and using the environment of the agent. */
   readonly agent_environment?: AgentEnvironment

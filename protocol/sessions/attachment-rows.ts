@@ -5,7 +5,7 @@
  * - Readers of the session may list and read its files.
  * - An upload is abandoned when its bytes have not arrived within ten minutes.
  * - Files are artifacts. They are `shared`, but only readers of the session, and the principal that
- *   uploaded the file, may read the artifact.
+ *   uploaded the file, may read them.
  */
 import { Type } from 'typebox'
 import { Artifact } from '../artifacts/schema.ts'

@@ -173,8 +173,8 @@ export interface Place {
   /** Default compaction policy of new sessions. */
   readonly compaction_policy?: CompactionPolicy
   /**
-   * Id of the loop, workflow or inline run whose namespace contains the key. Absent: the key is in
-   * the namespace of the agent.
+   * Id of the loop, workflow or inline run whose namespace contains the key. Absent if the key is
+   * in the namespace of the agent.
    */
   readonly scope_ref_id?: string
   /** A run creates the session. */

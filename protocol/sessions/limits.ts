@@ -3,66 +3,69 @@
  * JSON.
  */
 export const limits = {
-  /** Bytes of one inline image or document after decoding. */
+  /** Size in bytes of one inline image or document after decoding. */
   inline: 262_144,
   /**
-   * Application context: number of items, length of a name, bytes of one item, bytes of all items,
-   * and number of names that a session stores. After a compaction, the values of all stored names
-   * are written in one commit.
+   * Application context: number of items, length of a name, size in bytes of one item and of all
+   * items, and number of names that a session stores. After a compaction, the values of all stored
+   * names are written in one commit.
    */
   context: { items: 8, name: 64, content: 8192, total: 16_384, names: 100 },
-  /** Bytes of an output schema. */
+  /** Size of an output schema in bytes. */
   output_schema: 32_768,
   nudge: 32_768,
   key: 255,
   session_key: 512,
   title: 512,
-  /** Rows of one append. */
+  /** Number of rows in one append. */
   append: 100,
-  /** Blocks of one message. */
+  /** Number of blocks in one message. */
   blocks: 200,
   metadata: 16_384,
-  /** Equal tool calls of one turn, unless the definition of the turn sets another limit. */
+  /**
+   * Number of equal tool calls in one turn, unless the definition of the turn sets another limit.
+   */
   repeats: 3,
-  /** Generations of one turn. */
+  /** Number of generations in one turn. */
   generations: 100,
-  /** Tool calls of one segment. */
+  /** Number of tool calls in one segment. */
   calls: 64,
-  /** Idempotency keys of turns that a session stores. The oldest are dropped first. */
+  /** Number of idempotency keys of turns that a session stores. The oldest are dropped first. */
   keys: 5000,
-  /** Idempotency keys of nudges that a session stores. The oldest are dropped first. */
+  /** Number of idempotency keys of nudges that a session stores. The oldest are dropped first. */
   nudge_keys: 1000,
-  /** Ids of tool uses that a session stores. The oldest are dropped first. */
+  /** Number of tool use ids that a session stores. The oldest are dropped first. */
   known_calls: 1000,
-  /** Turns that have not ended, together with pending nudges. */
+  /** Number of turns that have not ended, together with pending nudges. */
   turns: 50,
   /**
    * The maximum window, in rows and in characters of their content, if compaction does not keep it
    * smaller. It is roughly the capacity of the largest models.
    */
   window: { rows: 2000, size: 4_194_304 },
-  /** Milliseconds that a compaction may take. */
+  /** Duration of a compaction in milliseconds. */
   compaction: 30_000,
-  /** Characters of the summary of a compaction. Only the end of a longer summary is kept. */
+  /** Length of the summary of a compaction. Only the end of a longer summary is kept. */
   summary: 262_144,
   /**
-   * Characters of all results in one row, including their tool use ids. In a stream, one character
-   * takes up to six bytes of a line, and clients read lines of less than 8 MiB. The answer of a
-   * model is limited in bytes, like any result of a job.
+   * Total length of all results in one row, including their tool use ids. In a stream, one
+   * character takes up to six bytes of a line, and clients read lines of less than 8 MiB. The
+   * answer of a model is limited in bytes, like any result of a job.
    */
   results: 1_200_000,
-  /** Characters of one error result. */
+  /** Length of one error result. */
   fault: 65_536,
   /**
-   * Characters of uncommitted output that previews show. Each chunk counts for slightly more than
+   * Length of the uncommitted output that previews show. Each chunk counts for slightly more than
    * its length, because it may need a separate block.
    */
   preview: 1_200_000,
   /**
-   * Limits of files. `name` and `key`: characters of a name and of an idempotency key. `text`:
-   * bytes of a text file. `bytes`: bytes of any other file. `body`: bytes of an upload with its
-   * encoding. `pages`: pages of a PDF. `most`: files of one session. `erased`: erased files that a
-   * session stores. `awaited`: milliseconds until an unfinished upload is abandoned.
+   * Limits of files. `name` and `key`: length of a name and of an idempotency key. `text`: size of
+   * a text file in bytes. `bytes`: size of any other file in bytes. `body`: size of an upload with
+   * its encoding in bytes. `pages`: number of pages of a PDF. `most`: number of files of one
+   * session. `erased`: number of erased files that a session stores. `awaited`: time in
+   * milliseconds until an unfinished upload is abandoned.
    */
   file: {
     name: 256,
@@ -75,8 +78,8 @@ export const limits = {
     erased: 1000,
     awaited: 600_000,
   },
-  /** Bytes of all files that are shown to a model in one request. */
+  /** Total size in bytes of all files that are shown to a model in one request. */
   shown: 20_971_520,
-  /** Attempts of a generation, and of a call of a repeatable action. */
+  /** Number of attempts of a generation, and of a call of a repeatable action. */
   attempts: 3,
 } as const

@@ -46,7 +46,7 @@ export function spend(
   if (budget.left < 0) fail(exhausted)
 }
 
-/** Returns the name of the type of a value for messages. */
+/** Returns the type name of a value for use in messages. */
 export function typeName(
   value: unknown,
 ): 'null' | 'boolean' | 'number' | 'text' | 'list' | 'object' {

@@ -57,7 +57,7 @@ const RE2: Dialect = {
   space: [9, 10, 12, 13, 32, 32],
   bracketFirst: true,
 }
-/** The dialect of JSON Schema: ECMA-262 with the flag `u`. */
+/** The dialect of JSON Schema: ECMA-262 with the `u` flag. */
 export const ECMASCRIPT: Dialect = {
   longest: 1024,
   lineEnds: [10, 10, 13, 13, 0x2028, 0x2029],
@@ -100,8 +100,8 @@ type Emit = (out: Output) => void
 interface Output {
   readonly program: Instruction[]
   /**
-   * Number of instructions and repetitions so far. It is limited, and with it the work of nested
-   * repetitions, including empty ones.
+   * Number of instructions and repetitions so far. Limiting this number also limits the work of
+   * nested repetitions, including empty ones.
    */
   work: number
 }
