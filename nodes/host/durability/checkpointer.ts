@@ -34,7 +34,7 @@ import type { WriteGate } from './write-gate.ts'
 /** Milliseconds between checkpoints. */
 const CHECKPOINT_INTERVAL_MS = 1000
 /**
- * Milliseconds since the last snapshot of a changed actor after which the actor is stored. It is
+ * Age of the last snapshot, in milliseconds, at which a changed actor is stored again. The actor is
  * stored earlier once its new entries amount to half of its snapshot. A new owner replays
  * everything since the oldest change that is not stored. With an age of 30 s, the replay took 4 to
  * 6 s at 200 runs/s on a busy machine.
@@ -122,7 +122,7 @@ export class Checkpointer {
   }
   /**
    * Checks that no stored state was lost, so that the snapshots just read are the newest. During a
-   * takeover, only the call with `end` checks.
+   * takeover, only the call with `end` performs the check.
    * @throws LostState when stored state was lost, or another owner has stored a checkpoint.
    */
   async confirm(end = false): Promise<void> {

@@ -89,7 +89,7 @@ function findUids(): UidRange | undefined {
   )
 }
 
-/** Names of limits as options of `prlimit`, and in `/proc/self/limits`. */
+/** Names of the limits: as options of `prlimit`, and as shown in `/proc/self/limits`. */
 const NAMES = {
   core: 'core file size',
   fsize: 'file size',
