@@ -1,6 +1,6 @@
 /**
  * Inbound e-mail: an SMTP server that accepts messages for agents' addresses and publishes each
- * message as an event `email.received`.
+ * message as an `email.received` event.
  *
  * Invariants:
  * M1. A message is acknowledged (250) only after its event is committed for every recipient. A

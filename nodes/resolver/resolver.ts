@@ -131,7 +131,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       outcome.kind === 'unknown_agent' ||
       (!isRefusal(answer) && (outcome.kind === 'bundle' || outcome.kind === 'unchanged'))
     const seconds = (clock.elapsed() - began) / 1000
-    // The response `unchanged` is invalid if no definition is stored.
+    // An `unchanged` response is invalid if no definition is stored.
     const shown = answered || label !== 'unchanged' ? label : 'invalid'
     measure.resolverCalled(shown, answered, seconds, clock.now())
     if (!answered)

@@ -21,7 +21,7 @@ export interface LogRetention {
   readonly bytes: number
   readonly batches: number
 }
-/** Minimum size in bytes to which the limit on the total size is halved. */
+/** Smallest value in bytes to which halving may reduce the limit on the total size. */
 const MIN_BYTES = 16 * 1_048_576
 
 /**
