@@ -49,13 +49,16 @@ interface Parts {
     id: string,
   ) => Promise<CallResult>
   readonly clock: Clock
-  /** Returns a new id of a call. */
+  /** Returns a new call id. */
   readonly mint: () => string
   readonly log: Log
   readonly measure: ResolverMeasure
 }
 
-/** Milliseconds by which a claim outlasts the timeout of its call, to store the outcome. */
+/**
+ * Milliseconds by which a claim outlasts the timeout of its call, so that the outcome can be
+ * stored.
+ */
 const MARGIN_MS = 3000
 /** First and maximum pause between two checks of another process's claim, in milliseconds. */
 const LOOK = { first: 20, last: 250 } as const

@@ -242,7 +242,7 @@ export class Membership {
         silent_ms: Math.max(0, now - changed),
       }))
   }
-  /** True if no other node is alive. False in case of doubt. */
+  /** Whether it is certain that no other node is alive. */
   alone(): boolean {
     const now = this.#clock.elapsed()
     return (

@@ -22,7 +22,7 @@ import { DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS, PROBE_TIMEOUT_MS } from 
 export interface Instance {
   /** Unique for every process. */
   readonly instance: string
-  /** Where the process runs, in readable form: `process 4711 on host-a`. */
+  /** Where the process runs, in human-readable form: `process 4711 on host-a`. */
   readonly process: string
   /** Absent in records of older releases. */
   readonly about?: AboutNode

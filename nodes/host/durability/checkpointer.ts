@@ -13,8 +13,8 @@
  * K5. An actor is evicted only when the `state` of the stored checkpoint covers it, or when it has
  *     ended and can be read from the journal. In the second case, `state` does not pass the actor's
  *     changes until the actor is in the index of ended actors (`released.ts`).
- * K6. Rounds of storing never overlap, because each of two concurrent rounds would consider the
- *     actors of the other round stored.
+ * K6. Storage rounds never overlap, because each of two concurrent rounds would consider the actors
+ *     of the other round stored.
  */
 import { sequenceOf } from '../../../protocol/entry.ts'
 import type { Deadlines } from '../effects/deadlines.ts'
@@ -87,7 +87,7 @@ export class Checkpointer {
   #started = false
   #checked = Number.NEGATIVE_INFINITY
   #visited = Number.NEGATIVE_INFINITY
-  /** The last requested round of storing. */
+  /** The last requested storage round. */
   #busy: Promise<unknown> = Promise.resolve()
 
   constructor(context: ShardContext, parts: CheckpointerParts) {
@@ -150,7 +150,7 @@ export class Checkpointer {
     }
   }
 
-  /** Milliseconds since the last successful round of storing, or since `start`. */
+  /** Milliseconds since the last successful storage round, or since `start`. */
   get age(): number {
     return this.#context.deps.clock.elapsed() - this.#checked
   }

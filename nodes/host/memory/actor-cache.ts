@@ -38,7 +38,7 @@ const MAX_CONCURRENT_READS = 256
 const MAX_CHECK_DELAY_MS = 1000
 
 /**
- * Milliseconds for which reading a snapshot is retried, and milliseconds between two attempts.
+ * How long reading a snapshot is retried, and the pause between two attempts, in milliseconds.
  * During a leader election, no server answers for some seconds. Without retries, the shard would be
  * given up with everything in memory.
  */

@@ -15,7 +15,10 @@ import type { Entry, Envelope, Event } from '../../../protocol/entry.ts'
 import type { Blobs } from '../ports.ts'
 import { CompactWriter, type EventsReference, isCompact, restore } from './compact.ts'
 
-/** Characters of JSON above which the content of an entry is stored outside the journal. */
+/**
+ * Length of the JSON in characters above which the content of an entry is stored outside the
+ * journal.
+ */
 export const MAX_INLINE_CHARACTERS = 256 * 1024
 /** The newest format that this release reads and writes. */
 export const NEWEST_FORMAT = 3
@@ -28,13 +31,14 @@ const COMPRESSED = 2
 /** Level 1 is the fastest. Higher levels save few bytes, because most matches are long. */
 const DEFLATE = { level: 1 } as const
 /**
- * Characters of JSON below which an envelope is not compressed. Preparing the compressor takes as
- * long as compressing 25 KB, and an idle shard commits one small envelope at a time.
+ * Length of the JSON in characters below which an envelope is not compressed. Preparing the
+ * compressor takes as long as compressing 25 KB, and an idle shard commits one small envelope at a
+ * time.
  */
 const MIN_COMPRESSED_LENGTH = 16 * 1024
 /**
- * Characters of JSON above which the compression runs in libuv's threads, so that the event loop is
- * not blocked.
+ * Length of the JSON in characters above which the compression runs in libuv's threads, so that the
+ * event loop is not blocked.
  */
 const MIN_THREADED_LENGTH = 96 * 1024
 const deflateApart = promisify(deflateRaw)

@@ -1,5 +1,5 @@
 /**
- * The stream of log lines. At the limits, which are settings, the oldest lines are deleted. Lines
+ * The stream of log lines. When a configured limit is reached, the oldest lines are deleted. Lines
  * are acknowledged before they are on disk, so that they do not slow down the journal.
  */
 import {
