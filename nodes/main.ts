@@ -1,6 +1,7 @@
 /**
- * The entry point of the program. Each environment has a worker process of its own, so the command
- * `environment-worker` loads only the client. Every other command loads the whole command line.
+ * The entry point of the program. Each environment has a worker process of its own, so the
+ * `environment-worker` command loads only the client. Every other command loads the whole command
+ * line.
  */
 
 // When the parent process ends, this process shuts down gracefully.

@@ -19,7 +19,7 @@ import { OwnerProbe } from './observe/owner-probe.ts'
 
 /**
  * Milliseconds after which an unanswered message is sent again. The time is longer than a commit
- * takes, but short enough to abandon a dead owner soon.
+ * takes, but short enough to abandon a dead owner quickly.
  */
 const RETRY_AFTER_MS = 2000
 

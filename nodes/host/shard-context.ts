@@ -1,6 +1,6 @@
 /**
  * The context that the parts of a shard share. The shard creates one context and passes it to each
- * part. A part receives its other dependencies as further constructor parameters.
+ * part. A part receives its other dependencies as additional constructor parameters.
  *
  * Invariants:
  * X1. The context gives a part no access to other parts, the mailbox or the loop.

@@ -1,5 +1,5 @@
 /**
- * Times by which nodes determine whether other nodes are alive, in milliseconds.
+ * Times that nodes use to determine whether other nodes are alive, in milliseconds.
  * `cluster/membership.ts` explains how they are used.
  */
 

@@ -1,4 +1,4 @@
-/** Removes secrets from provider messages, which records of environments show to users. */
+/** Removes secrets from provider messages, which users see in the records of environments. */
 import type { WorkerLaunch } from './provider.ts'
 
 /** Minimum length of a value that is treated as a secret. */

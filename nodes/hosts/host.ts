@@ -4,8 +4,8 @@
  * restart, `inspect()` of each provider returns the existing environments.
  *
  * Invariants:
- * H1. While the host has no capacity left, it does not listen for requests of environments without
- *     a place, so other hosts receive them.
+ * H1. While the host has no capacity left, it does not listen for requests from environments
+ *     without a place, so other hosts receive them.
  */
 import type { World } from '../../gateway/ports.ts'
 import type { HostRequest } from '../../protocol/environments/commands.ts'
@@ -55,7 +55,7 @@ export function startHost(parts: HostParts): () => Promise<void> {
   const presences = providers.map((provider) =>
     createPresence({ world, actors, provider, operations, changed: () => listen() }),
   )
-  /** Listens for requests of environments without a place while the host has capacity. */
+  /** Listens for requests from environments without a place while the host has capacity. */
   function listen(): void {
     if (stopping || !operations.hasRoom()) {
       for (const end of unlisten ?? []) end()

@@ -38,7 +38,7 @@ const REPOSITORY_HOSTS: Readonly<Record<string, string>> = {
 
 /**
  * Returns the launch parameters of a task's worker.
- * @param credential the text with which the worker authenticates.
+ * @param credential the text that authenticates the worker.
  * @param project the project of the environment.
  */
 export function launchOf(

@@ -7,7 +7,7 @@
  *     request that cannot start yet waits. A later request for the same environment replaces it.
  * O2. The host performs only operations that it has claimed. When the environment answers that an
  *     operation is no longer current, the operation is aborted and its outcome is not reported.
- * O3. The abort of an operation removes nothing, because another host of the same place may already
+ * O3. Aborting an operation removes nothing, because another host of the same place may already
  *     continue the operation. `presence.ts` finds the environments that do not belong to the place.
  * O4. A report is repeated until it is decided, or until the environment must have assigned the
  *     operation to another host (`environmentLimits.stale`).
@@ -21,7 +21,10 @@ import type { Actors, EnvironmentAddress } from './actors.ts'
 import { type LaunchSettings, launchOf, type ProjectFacts } from './launch.ts'
 import { type Provider, ProviderFault } from './provider.ts'
 
-/** Maximum number of waiting requests. Further requests are dropped. Environments repeat them. */
+/**
+ * Maximum number of waiting requests. Additional requests are dropped, and environments repeat
+ * them.
+ */
 const MAX_WAITING = 1000
 /** Milliseconds for which `stop` waits for running operations, and then for aborted ones. */
 const STOP_TIMEOUT_MS = { work: 5000, aborted: 3000 } as const

@@ -1,6 +1,6 @@
 /**
  * Inbound e-mail: an SMTP server that accepts messages for agents' addresses and publishes each
- * message as an event `email.received`.
+ * message as an `email.received` event.
  *
  * Invariants:
  * M1. A message is acknowledged (250) only after its event is committed for every recipient. A
@@ -53,7 +53,7 @@ const MAX_RECIPIENTS = 20
 const IDLE_MS = 60_000
 /** Milliseconds after which a connection ends in any case. */
 const SESSION_MS = 600_000
-/** Milliseconds that open connections have to end when the listener closes. */
+/** Milliseconds within which open connections must end when the listener closes. */
 const CLOSE_MS = 5000
 
 interface Recipient {

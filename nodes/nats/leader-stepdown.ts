@@ -1,10 +1,10 @@
 /**
  * Requests that the leader of a stream step down when it rejects valid writes. The leader of a
  * replicated stream rejects a compare-and-set while another one on the same subject is in progress.
- * Only the leader has this state. After a network partition, a leader behaved as if failed appends
- * were still in progress (nats-server 2.15, "JetStream system temporarily unavailable"). Three of
- * four shards accepted no append for a minute, until another server became leader. Each append was
- * rejected as a conflict, although its subject's last sequence was the expected one.
+ * Only the leader has this state. After one network partition, a leader behaved as if failed
+ * appends were still in progress (nats-server 2.15, "JetStream system temporarily unavailable").
+ * Three of four shards accepted no append for a minute, until another server became leader. Each
+ * append was rejected as a conflict, although its subject's last sequence was the expected one.
  */
 import { Empty } from '@nats-io/transport-node'
 import { sentence } from './failures.ts'

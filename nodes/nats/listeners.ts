@@ -53,8 +53,7 @@ interface Pattern {
   readonly last: boolean
 }
 /**
- * Whether the rest of a subject after the pattern's prefix matches the wildcard with which the
- * pattern ends.
+ * Whether the rest of a subject after the pattern's prefix matches the pattern's final wildcard.
  */
 const endsWithin = (subject: string, { tokens, prefix }: Pattern): boolean =>
   subject.length > prefix.length && (tokens.at(-1) === '>' || !subject.includes('.', prefix.length))

@@ -35,11 +35,11 @@ const WINDOW = 4
 /** Maximum number of bytes of one fetch. */
 const AHEAD_BYTES = 4 * CHUNK_BYTES
 /**
- * Maximum number of bytes in flight of all writes of a process. The servers drop a connection with
- * more than 64 MB of pending data.
+ * Maximum total number of bytes that the writes of a process have in flight. The servers drop a
+ * connection with more than 64 MB of pending data.
  */
 const MAX_WRITING_BYTES = 4 * 2 ** 20
-/** Maximum number of bytes in flight of all reads of a process. */
+/** Maximum total number of bytes that the reads of a process have in flight. */
 const MAX_READING_BYTES = 4 * 2 ** 20
 /** Maximum number of bytes of buffers that a process keeps while no transfer uses them. */
 const MAX_BUFFERED_BYTES = 8 * 2 ** 20
@@ -119,7 +119,7 @@ async function* regrouped(
 
 /**
  * Stores a file under a new name.
- * @param id a new id of the file's chunks.
+ * @param id a new id for the file's chunks.
  * @throws the error of `source`, or an error when the servers do not acknowledge a chunk.
  */
 export async function writeObject(

@@ -45,7 +45,7 @@ export async function checkTargets(
   return isRefusal(done) ? undefined : 'invalid'
 }
 
-/** Returns those of the ids that are not the principal of any organization key. */
+/** Returns the ids that are not the principal of any organization key. */
 async function unknownOf(
   world: Asking,
   ids: readonly string[],

@@ -1,7 +1,7 @@
 /**
- * Notifies people outside the service of an interaction with one message to the configured URL. The
- * message has an answer link for each person who may use one. If a secret is configured, the
- * message is signed. The receiver forwards the message to the people. A message may arrive more
+ * Notifies people outside the service of an interaction by sending one message to the configured
+ * URL. The message has an answer link for each person who may use one. If a secret is configured,
+ * the message is signed. The receiver forwards the message to the people. A message may arrive more
  * than once, with the same `delivery_id`.
  */
 import { createHmac } from 'node:crypto'

@@ -32,7 +32,7 @@ export interface LogOptions {
   readonly to?: DestinationStream
 }
 
-/** Creates a log. Errors in the fields `err` and `error` are serialized with their stacks. */
+/** Creates a log. Errors in the `err` and `error` fields are serialized with their stacks. */
 export function createLog({
   level,
   node,

@@ -177,7 +177,7 @@ export function createMetrics(version: string): Metrics {
 
   const known = new Map<string, Map<string, Counter.Internal>>()
   /**
-   * Returns the counter of a kind and an outcome. Counters are cached, because the library
+   * Returns the counter for a kind and an outcome. Counters are cached, because the library
    * otherwise sorts and joins the labels on every increment.
    */
   const decided = (kind: string, outcome: string): Counter.Internal => {

@@ -38,8 +38,8 @@ export interface Received {
 }
 /**
  * Why a request failed. `refused` means that the address is not allowed, `too_large` that the
- * response exceeds the limit, and `stopped` that the signal was aborted. `timeout` and `network` may
- * be temporary.
+ * response exceeds the limit, and `stopped` that the signal was aborted. `timeout` and `network`
+ * failures may be temporary.
  */
 export interface Failed {
   readonly failed: 'refused' | 'too_large' | 'stopped' | 'timeout' | 'network'

@@ -38,7 +38,7 @@ function jsonObject(body: Buffer): ApiAnswer['body'] {
 
 /**
  * Creates the function that sends requests.
- * @param agent value of the header User-Agent, which GitHub requires.
+ * @param agent value of the `User-Agent` header, which GitHub requires.
  */
 export const createApi =
   (post: Post, agent: string): CallApi =>

@@ -15,7 +15,10 @@ import { createApi, unavailable } from './api.ts'
 import { githubToken } from './github.ts'
 import { gitlabToken } from './gitlab.ts'
 
-/** Minimum remaining validity in milliseconds of a reused token, because a clone may take long. */
+/**
+ * Minimum remaining validity of a reused token in milliseconds, because a clone may take a long
+ * time.
+ */
 const MARGIN_MS = 10 * 60_000
 /** Milliseconds after which a caller should request a stored token again. */
 const STORED_MS = 60 * 60_000
@@ -28,7 +31,7 @@ interface IssuerParts {
   readonly post: Post
   /** Returns the current time in Unix milliseconds. */
   readonly now: () => number
-  /** Value of the header User-Agent. */
+  /** Value of the `User-Agent` header. */
   readonly agent: string
 }
 
@@ -56,7 +59,7 @@ export function createTokenIssuer({ post, now, agent }: IssuerParts): TokenIssue
       if (!('failed' in issued)) keep(key, issued)
       return issued
     } catch {
-      // The error is not shown, because it may quote the key with which a request is signed.
+      // The error is not shown, because it may quote the key that signs a request.
       return unavailable(`The key of the repository host "${wanted.host.name}" cannot be used.`)
     } finally {
       pending.delete(key)

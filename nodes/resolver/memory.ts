@@ -7,7 +7,7 @@ import type { Value, Versioned } from './store.ts'
 
 interface Kept {
   readonly found: Versioned<Value>
-  /** Characters of the definition as JSON. */
+  /** Length of the definition as JSON, in characters. */
   readonly size: number
 }
 interface DefinitionMemory {

@@ -23,7 +23,7 @@ export interface ResolverParts {
   readonly measure: ResolverMeasure
 }
 
-/** Length of the id of a call in bytes. */
+/** Length of a call id in bytes. */
 const ID_BYTES = 16
 
 export function openResolver(parts: ResolverParts): DefinitionResolver {

@@ -49,13 +49,16 @@ interface Parts {
     id: string,
   ) => Promise<CallResult>
   readonly clock: Clock
-  /** Returns a new id of a call. */
+  /** Returns a new call id. */
   readonly mint: () => string
   readonly log: Log
   readonly measure: ResolverMeasure
 }
 
-/** Milliseconds by which a claim outlasts the timeout of its call, to store the outcome. */
+/**
+ * Milliseconds by which a claim outlasts the timeout of its call, so that the outcome can be
+ * stored.
+ */
 const MARGIN_MS = 3000
 /** First and maximum pause between two checks of another process's claim, in milliseconds. */
 const LOOK = { first: 20, last: 250 } as const
@@ -131,7 +134,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       outcome.kind === 'unknown_agent' ||
       (!isRefusal(answer) && (outcome.kind === 'bundle' || outcome.kind === 'unchanged'))
     const seconds = (clock.elapsed() - began) / 1000
-    // The response `unchanged` is invalid if no definition is stored.
+    // An `unchanged` response is invalid if no definition is stored.
     const shown = answered || label !== 'unchanged' ? label : 'invalid'
     measure.resolverCalled(shown, answered, seconds, clock.now())
     if (!answered)

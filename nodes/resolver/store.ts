@@ -15,7 +15,7 @@ export interface AgentKey {
   readonly project: string
   readonly agent_id: string
 }
-/** Identifies a call: its id, and the version of the configuration with which it is made. */
+/** Identifies a call: its id, and the version of the configuration that it uses. */
 interface CallIdentity {
   readonly id: string
   readonly configuration: string
@@ -24,7 +24,7 @@ interface CallIdentity {
 export interface Head {
   /** The call in progress. After `until`, its process counts as dead. */
   readonly claim?: CallIdentity & { readonly until: number }
-  /** The last call that ended. `reason`: why there is no definition. */
+  /** The last call that ended. `reason` states why there is no definition. */
   readonly ended?: CallIdentity & {
     readonly outcome: 'definition' | 'unknown_agent' | 'unavailable'
     readonly reason?: string

@@ -77,7 +77,7 @@ export function startExecutorRole(role: Role): () => Promise<void> {
   const mailbox = subjects.executor(world.node)
   const post = createPost(guard)
   const shown = openPreviews(world)
-  // Chunks are retained for a while after the end, so that followers who join late still receive
+  // Chunks are retained for a while after the end, so that followers that join late still receive
   // the chunks of a quick answer whose message is not stored yet.
   const publisher = {
     publish: shown.publish,

@@ -1,4 +1,4 @@
-/** The role `hosts`: the providers of environments that this node runs. */
+/** The `hosts` role: the providers of environments that this node runs. */
 import type { World } from '../../gateway/ports.ts'
 import { environmentCredential } from '../../protocol/environments/credential.ts'
 import type { Config } from '../config.ts'

@@ -1,6 +1,7 @@
 /**
  * A view in a separate thread, so that the reads and writes of SQLite do not delay decisions and
- * requests. The thread receives the journal as this process reads it, and is queried by messages.
+ * requests. This process passes the journal to the thread as it reads it, and sends queries to the
+ * thread as messages.
  *
  * Invariants:
  * A1. The death of a thread loses nothing. The file of the view remains, and the next thread

@@ -64,7 +64,7 @@ export interface S3Files extends Files, FileList {
 
 /**
  * Opens a store.
- * @param config further options of the client, such as credentials in tests.
+ * @param config additional options of the client, such as credentials in tests.
  */
 export function openS3(
   { bucket: Bucket, prefix, endpoint, region }: Bucket,

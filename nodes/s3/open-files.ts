@@ -5,7 +5,7 @@ import type { FileList } from '../storage/file-list.ts'
 import type { Bucket } from './files.ts'
 
 /**
- * Opens the store of files. The client of S3 is loaded only if a bucket is set.
+ * Opens the store of files. The S3 client is loaded only if a bucket is set.
  * @param stops receives the function that closes the store.
  * @throws StartFault when the bucket cannot be reached.
  */

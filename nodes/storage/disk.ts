@@ -15,8 +15,8 @@ export interface DiskUse {
 }
 
 /**
- * Share of the sum of store and free space that stays free. The reserve never exceeds this share of
- * the whole disk.
+ * Size of the reserve, as a share of the combined size of the store and the free space. The reserve
+ * never exceeds this share of the whole disk.
  */
 const RESERVE = 0.1
 /** Minimum size of the reserve in bytes, if the disk is large enough. */

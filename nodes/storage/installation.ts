@@ -1,5 +1,5 @@
 /**
- * The identity of an installation: its organization, its project `default`, its owner key and the
+ * The identity of an installation: its organization, its `default` project, its owner key and the
  * secret for seals, derived ids and encryption. The first node creates the identity. Every other
  * node and every later start reads it.
  */
@@ -89,7 +89,7 @@ export async function install(
 }
 
 /**
- * Creates the organization, the project `default` and the owner key, unless they exist.
+ * Creates the organization, the `default` project and the owner key, unless they exist.
  * @throws Error when the command is not decided in time because its shard has no owner yet.
  * @throws StartFault when the command is refused for another reason, unless the journal accepts no
  *   writes.

@@ -1,7 +1,7 @@
 /**
  * Files and folders that only their owner may read, because the data folder contains keys and the
- * data of users. Folders get the mode 0700 and files the mode 0600, even if they already exist. On
- * systems without such modes (Windows, some mounted volumes), modes stay unchanged.
+ * data of users. Folders get mode 0700 and files mode 0600, even if they already exist. On systems
+ * without such modes (Windows, some mounted volumes), modes stay unchanged.
  */
 import {
   chmodSync,
@@ -32,7 +32,7 @@ function tighten(path: string, mode: number): void {
   }
 }
 
-/** Creates a folder of mode 0700, or gives an existing one that mode. */
+/** Creates a folder with mode 0700, or gives an existing one that mode. */
 export function privateFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: FOLDER })
   tighten(path, FOLDER)
@@ -49,7 +49,7 @@ export function privateFiles(path: string): void {
 }
 
 /**
- * Writes a file of mode 0600. An existing file is given that mode before its new content is
+ * Writes a file with mode 0600. An existing file is given that mode before its new content is
  * written.
  */
 export function writePrivate(path: string, content: string): void {

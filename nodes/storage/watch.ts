@@ -51,7 +51,7 @@ export interface StorageWatch {
    */
   stopped(partition: number): WriteStop | undefined
   /**
-   * Returns the reasons for which writes are stopped in any partition, and recent refusals of the
+   * Returns the reasons why writes are stopped in any partition, and recent refusals of the
    * servers, as short texts.
    */
   stops(): readonly string[]
@@ -66,7 +66,7 @@ export interface StorageWatch {
   stop(): void
 }
 
-/** Share of the limit from which a warning is reported. */
+/** Share of the limit at which a warning is reported. */
 const WARN_AT = 0.8
 /** Share of the limit below which stopped writes resume. */
 const RESUME_AT = 0.98

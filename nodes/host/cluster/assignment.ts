@@ -38,7 +38,7 @@ export function assignment(
 }
 
 /**
- * The finalizer of MurmurHash3. Node names often differ in one character only, so every input bit
+ * The finalizer of MurmurHash3. Node names often differ in only one character, so every input bit
  * must affect the whole hash.
  */
 function mixed(hash: number): number {

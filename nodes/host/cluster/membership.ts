@@ -33,12 +33,12 @@ import { idInUse, rivalIn } from './node-id.ts'
 import { type LiveNode, type NodeRecord, type Observed, observed } from './node-record.ts'
 
 /**
- * Milliseconds after a renewal for which a node is fresh. This is shorter than the limit that other
- * nodes apply, because clocks run at different speeds.
+ * How long, in milliseconds, a node is fresh after a renewal. This is shorter than the limit that
+ * other nodes apply, because clocks run at different speeds.
  */
 const FRESH_MS = 1100
 /**
- * Milliseconds after a renewal for which a node may consider itself alone. This is shorter than
+ * How long, in milliseconds, a node may consider itself alone after a renewal. This is shorter than
  * `LEASE_DURATION_MS`, because clocks run at different speeds.
  */
 const ALONE_MS = 1800
@@ -242,7 +242,7 @@ export class Membership {
         silent_ms: Math.max(0, now - changed),
       }))
   }
-  /** True if no other node is alive. False in case of doubt. */
+  /** Whether it is certain that no other node is alive. */
   alone(): boolean {
     const now = this.#clock.elapsed()
     return (
@@ -293,7 +293,7 @@ export class Membership {
   }
   /**
    * Returns the milliseconds until the next round: `RENEWAL_INTERVAL_MS`, or fewer if another node
-   * reaches a limit of silence earlier.
+   * reaches a silence limit sooner.
    */
   #rest(): number {
     const since = this.#clock.elapsed()
@@ -350,8 +350,8 @@ export class Membership {
   async #look(): Promise<void> {
     const asked = this.#clock.elapsed()
     const entries = await this.#registry.list('node.')
-    // A change is dated to the answer. If it were dated to the request, a lease would seem to
-    // expire before its owner considers it expired.
+    // A change is dated to the time of the answer. If it were dated to the time of the request, a
+    // lease would seem to expire before its owner considers it expired.
     const now = this.#clock.elapsed()
     const lived = this.members('gateway')
     this.#looked = asked

@@ -45,8 +45,8 @@ export const listenAs = (bus: Bus, id: string, met: () => void): (() => void) =>
 /** Direct contact between nodes, without the registry. */
 export interface Neighbours {
   /**
-   * True if the NATS servers report no subscriber for a node; false if there is one, or if that
-   * cannot be determined.
+   * Resolves with true if the NATS servers report no subscriber for a node; with false if there is
+   * one, or if that cannot be determined.
    */
   nobody(id: string): Promise<boolean>
   /**

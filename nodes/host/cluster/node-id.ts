@@ -22,7 +22,7 @@ import { DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS, PROBE_TIMEOUT_MS } from 
 export interface Instance {
   /** Unique for every process. */
   readonly instance: string
-  /** Where the process runs, in readable form: `process 4711 on host-a`. */
+  /** Where the process runs, in human-readable form: `process 4711 on host-a`. */
   readonly process: string
   /** Absent in records of older releases. */
   readonly about?: AboutNode
@@ -99,7 +99,7 @@ export const idInUse = (id: string, { process: where }: Instance): StartFault =>
  * Claims a node id for an instance that already answers under its own name. A recorded instance
  * that does not answer is dead when its record has not changed for `LEASE_DURATION_MS`. If the NATS
  * servers report no subscriber for the instance, `DEAD_WITHOUT_SUBSCRIBER_MS` suffices.
- * @returns the revision of the record, from which the node renews it.
+ * @returns the revision of the record, which the node's next renewal expects.
  * @throws StartFault when another instance is alive under the id, or when other instances claimed
  *   the id first in every attempt.
  * @throws Error when the registry cannot be reached.

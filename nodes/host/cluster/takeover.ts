@@ -26,8 +26,8 @@ import type { JournalPosition, Stored } from '../ports.ts'
 import type { OwnerContext, ShardContext } from '../shard-context.ts'
 
 /**
- * Number of envelopes, and number of bytes, at which a batch of a replay is full. The snapshots
- * that a batch needs are read concurrently.
+ * Number of envelopes, or number of bytes, at which a replay batch is full. The snapshots that a
+ * batch needs are read concurrently.
  */
 const TOGETHER = { most: 256, bytes: 16 * 1_048_576 }
 /**
@@ -61,7 +61,8 @@ interface TakeoverParts {
  * perform again, oldest first.
  * @param epoch the lowest epoch to write. The epoch that is written is also higher than any in the
  *   journal.
- * @throws Error when another node took over the shard, or the journal or a snapshot is unreadable.
+ * @throws Error when another node took over the shard, or when the journal or a snapshot is
+ *   unreadable.
  */
 export async function takeOver(
   context: OwnerContext,

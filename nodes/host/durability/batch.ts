@@ -5,7 +5,7 @@
  *
  * Invariants:
  * B1. While a shard is served, the state of actors changes only in batches, except that leases are
- *     extended after a pause of writes (`write-gate.ts`) and after a snapshot is read. When the
+ *     extended after writes were paused (`write-gate.ts`) and after a snapshot is read. When the
  *     envelope cannot be appended, all actor instances are dropped and read again from the stored
  *     state.
  * B2. The index of an event in its envelope is fixed when the event is decided. A later entry of
@@ -43,7 +43,7 @@ const MAX_DEPTH = 32
  * keeps an envelope below 1000 events, because a cursor has three digits for the index of an event.
  */
 const MAX_EVENTS_PER_COMMAND = 500
-/** Number of characters of JSON, and number of events, at which a batch is full. */
+/** Number of characters of JSON, or number of events, at which a batch is full. */
 const FULL_FROM = { bytes: 512 * 1024, events: 1000 - MAX_EVENTS_PER_COMMAND } as const
 
 export type Decide = { readonly reply: unknown } | Refusal
@@ -102,8 +102,9 @@ export class Batch {
    * Decides one command and its tells, synchronously if the actors are in memory. The previous
    * command must have been decided. An exception in an actor is answered with `internal`; see
    * `torn`. An unknown command, which a newer release may have sent, is answered with `not_owner`.
-   * Its sender then repeats it until the shard has an owner of that release. So are the effects that
-   * the source of an unknown effect sends later to the same actor, because they are applied in order.
+   * Its sender then repeats it until the shard has an owner that runs that release. If the unknown
+   * command is an effect, later effects from the same source to the same actor are also answered
+   * with `not_owner`, because effects are applied in order.
    * @param known the instance of the actor, if it is in memory.
    * @throws Unreadable when the snapshot of an actor cannot be read.
    * @throws ForeignSnapshot when another release wrote the snapshot of the command's actor in an

@@ -81,10 +81,7 @@ export class Checkpoint implements Covered {
    */
   readonly #revisions = new Map<number, number | undefined>()
 
-  /**
-   * Keys of snapshots that this owner is replacing, and keys of snapshots that an earlier owner was
-   * replacing.
-   */
+  /** Keys of the snapshots that this owner is replacing, or that an earlier owner was replacing. */
   readonly #replacing = new Set<string>()
   /** Whether the stored record lists all of `#replacing`. */
   #announced = true

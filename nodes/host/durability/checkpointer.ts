@@ -13,8 +13,8 @@
  * K5. An actor is evicted only when the `state` of the stored checkpoint covers it, or when it has
  *     ended and can be read from the journal. In the second case, `state` does not pass the actor's
  *     changes until the actor is in the index of ended actors (`released.ts`).
- * K6. Rounds of storing never overlap, because each of two concurrent rounds would consider the
- *     actors of the other round stored.
+ * K6. Storage rounds never overlap, because each of two concurrent rounds would consider the actors
+ *     of the other round stored.
  */
 import { sequenceOf } from '../../../protocol/entry.ts'
 import type { Deadlines } from '../effects/deadlines.ts'
@@ -34,7 +34,7 @@ import type { WriteGate } from './write-gate.ts'
 /** Milliseconds between checkpoints. */
 const CHECKPOINT_INTERVAL_MS = 1000
 /**
- * Milliseconds since the last snapshot of a changed actor after which the actor is stored. It is
+ * Age of the last snapshot, in milliseconds, at which a changed actor is stored again. The actor is
  * stored earlier once its new entries amount to half of its snapshot. A new owner replays
  * everything since the oldest change that is not stored. With an age of 30 s, the replay took 4 to
  * 6 s at 200 runs/s on a busy machine.
@@ -87,7 +87,7 @@ export class Checkpointer {
   #started = false
   #checked = Number.NEGATIVE_INFINITY
   #visited = Number.NEGATIVE_INFINITY
-  /** The last requested round of storing. */
+  /** The last requested storage round. */
   #busy: Promise<unknown> = Promise.resolve()
 
   constructor(context: ShardContext, parts: CheckpointerParts) {
@@ -122,7 +122,7 @@ export class Checkpointer {
   }
   /**
    * Checks that no stored state was lost, so that the snapshots just read are the newest. During a
-   * takeover, only the call with `end` checks.
+   * takeover, only the call with `end` performs the check.
    * @throws LostState when stored state was lost, or another owner has stored a checkpoint.
    */
   async confirm(end = false): Promise<void> {
@@ -150,7 +150,7 @@ export class Checkpointer {
     }
   }
 
-  /** Milliseconds since the last successful round of storing, or since `start`. */
+  /** Milliseconds since the last successful storage round, or since `start`. */
   get age(): number {
     return this.#context.deps.clock.elapsed() - this.#checked
   }

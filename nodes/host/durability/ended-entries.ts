@@ -19,8 +19,8 @@ const BITS_PER_ENTRY = 24
 const PROBES = 10
 
 /**
- * Returns a hash of a text with 53 bits (https://github.com/bryc/code, cyrb53). It is stored, so it
- * must never change. It is not suitable for security.
+ * Returns a 53-bit hash of a text (https://github.com/bryc/code, cyrb53). It is stored, so it must
+ * never change. It is not suitable for security.
  */
 export function hashOfKey(key: string): number {
   let low = 0xdeadbeef

@@ -1,6 +1,6 @@
 /**
  * The index of a shard's ended actors that have no snapshot of their last state. For each actor, it
- * contains the cursor of the last event, with which the actor is read from the journal
+ * contains the cursor of the last event, which is used to read the actor from the journal
  * (`../memory/past.ts`). The index consists of segments, each of which is one stored value.
  *
  * Invariants:

@@ -1,4 +1,4 @@
-/** Wakes the actors of a shard at their deadlines by sending them the command `wake`. */
+/** Wakes the actors of a shard at their deadlines by sending them a `wake` command. */
 import type { Command, Kind } from '../../../protocol/entry.ts'
 import { GATE_CHECK_MS, type WriteGate } from '../durability/write-gate.ts'
 import { type ActorInstance, addressOf } from '../memory/actor-instance.ts'

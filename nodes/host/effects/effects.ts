@@ -30,7 +30,7 @@ export interface Planned {
 
 /**
  * Returns the effects of an entry, in order.
- * @param length characters of the entry's JSON, when known.
+ * @param length length of the entry's JSON in characters, if known.
  */
 export function plan(context: ShardContext, placed: Placed, length = ASSUMED_LENGTH): Planned[] {
   const planned: Planned[] = []

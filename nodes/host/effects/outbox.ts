@@ -125,7 +125,8 @@ export class Outbox {
     }
   }
   /**
-   * Tries once to send commands. Returns the answers; an empty list if the shard did not respond.
+   * Makes one attempt to send commands. Returns the answers; an empty list if the shard did not
+   * respond.
    */
   async #attempt(
     partition: number,

@@ -32,13 +32,13 @@ const MAX_MESSAGE_DELAY_MS = 30_000
 const MAX_CONCURRENT_READS = 256
 
 /**
- * Maximum milliseconds between the start of a read and the start of the check that no stored state
- * was lost. A later check might be answered by a different server than the read.
+ * Maximum time in milliseconds between the start of a read and the start of the check that no
+ * stored state was lost. A later check might be answered by a different server than the read.
  */
 const MAX_CHECK_DELAY_MS = 1000
 
 /**
- * Milliseconds for which reading a snapshot is retried, and milliseconds between two attempts.
+ * How long reading a snapshot is retried, and the pause between two attempts, in milliseconds.
  * During a leader election, no server answers for some seconds. Without retries, the shard would be
  * given up with everything in memory.
  */
@@ -120,7 +120,7 @@ export class ActorCache {
   }
   /**
    * Records that an envelope with an entry of an actor was stored.
-   * @param bytes characters of the entry, if known.
+   * @param bytes length of the entry in characters, if known.
    */
   changed(instance: ActorInstance, sequence: number, bytes = 0): void {
     if (instance.dirty === 0) instance.dirty = sequence

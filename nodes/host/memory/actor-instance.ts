@@ -51,7 +51,7 @@ export interface ActorInstance extends Address {
   unknown: Set<string> | undefined
   /** Sequence of the first envelope with entries that no stored snapshot covers; 0 when none. */
   dirty: number
-  /** Number of characters of the entries since the last snapshot. */
+  /** Total length in characters of the entries since the last snapshot. */
   grown: number
   /** Size of the last snapshot in bytes; 0 when there is no snapshot. */
   stored: number
@@ -160,7 +160,10 @@ export function noteUnknown(instance: ActorInstance, commandId: string): void {
   const match = EFFECT.exec(commandId)
   if (match) (instance.unknown ??= new Set()).add(match[1] ?? '')
 }
-/** Whether a command is an effect that must wait for an earlier one of its source (`noteUnknown`). */
+/**
+ * Whether a command is an effect that must wait for an earlier effect from the same source
+ * (`noteUnknown`).
+ */
 export function mustWait({ unknown }: ActorInstance, commandId: string): boolean {
   return unknown?.has(EFFECT.exec(commandId)?.[1] ?? '') ?? false
 }
@@ -194,7 +197,7 @@ export function replay(instance: ActorInstance, { cursor, entry }: Placed): bool
 }
 /**
  * Applies the stored entries after a snapshot, or all of them, to an actor that is being loaded.
- * @param now Unix milliseconds, from which leases get their full duration.
+ * @param now Unix milliseconds at which the full duration of leases begins.
  * @throws LostSnapshot when entries are missing.
  */
 export function relive(instance: ActorInstance, past: readonly Placed[], now: number): void {
@@ -245,7 +248,7 @@ function stored(data: Uint8Array): Snapshot | undefined {
 export const placeOf = (data: Uint8Array): number => stored(data)?.prev ?? -1
 /**
  * Fills a fresh actor instance from its snapshot.
- * @param now Unix milliseconds, from which leases get their full duration.
+ * @param now Unix milliseconds at which the full duration of leases begins.
  * @throws ForeignSnapshot when the format is unknown, because the actor must not be mistaken for an
  *   actor without events.
  */

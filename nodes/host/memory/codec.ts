@@ -5,8 +5,9 @@
  *
  * Format 1 is the JSON of the envelope. Format 2 is the byte `COMPRESSED`, which no JSON text
  * begins with, and the same JSON as raw DEFLATE data (RFC 1951). The entries of a commit repeat
- * names, ids, times and origins, so format 2 takes 5 to 10 % of the bytes (`bench/HISTORY.md`).
- * Format 3 is a different form of JSON (`compact.ts`), compressed as in format 2.
+ * names, ids, times and origins, so format 2 needs only 5 to 10 % of the bytes of format 1
+ * (`bench/HISTORY.md`). Format 3 is a different form of JSON (`compact.ts`), compressed as in
+ * format 2.
  */
 import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -14,7 +15,10 @@ import type { Entry, Envelope, Event } from '../../../protocol/entry.ts'
 import type { Blobs } from '../ports.ts'
 import { CompactWriter, type EventsReference, isCompact, restore } from './compact.ts'
 
-/** Characters of JSON above which the content of an entry is stored outside the journal. */
+/**
+ * Length of the JSON in characters above which the content of an entry is stored outside the
+ * journal.
+ */
 export const MAX_INLINE_CHARACTERS = 256 * 1024
 /** The newest format that this release reads and writes. */
 export const NEWEST_FORMAT = 3
@@ -27,13 +31,14 @@ const COMPRESSED = 2
 /** Level 1 is the fastest. Higher levels save few bytes, because most matches are long. */
 const DEFLATE = { level: 1 } as const
 /**
- * Characters of JSON below which an envelope is not compressed. Preparing the compressor takes as
- * long as compressing 25 KB, and an idle shard commits one small envelope at a time.
+ * Length of the JSON in characters below which an envelope is not compressed. Preparing the
+ * compressor takes as long as compressing 25 KB, and an idle shard commits one small envelope at a
+ * time.
  */
 const MIN_COMPRESSED_LENGTH = 16 * 1024
 /**
- * Characters of JSON above which the compression runs in libuv's threads, so that the event loop is
- * not blocked.
+ * Length of the JSON in characters above which the compression runs in libuv's threads, so that the
+ * event loop is not blocked.
  */
 const MIN_THREADED_LENGTH = 96 * 1024
 const deflateApart = promisify(deflateRaw)
@@ -43,7 +48,7 @@ type Head = Pick<Envelope, 'epoch' | 'prev'>
 export interface EnvelopeWriter {
   /** Adds an entry. Returns the number of characters of its JSON. */
   add(entry: Entry): number
-  /** Replaces the content of an entry by the name of the value that contains it. */
+  /** Replaces the content of an entry with the name of the value that contains it. */
   moveOut(index: number, entry: Entry, outside: EventsReference): void
   /** Returns the JSON of an entry, if the JSON of the envelope contains it. */
   part(index: number): string | undefined
@@ -88,7 +93,7 @@ export const formatOf = (
 /** The formats of envelopes above 1, newest first. */
 const FORMATS: readonly EnvelopeFormat[] = [3, 2]
 
-/** Returns the writer of an envelope in a format. */
+/** Returns a writer for an envelope in the given format. */
 export const envelopeWriter = (format: EnvelopeFormat): EnvelopeWriter =>
   format > ANNOUNCED_FORMAT ? new CompactWriter() : new PlainWriter()
 

@@ -1,5 +1,5 @@
 /**
- * The JSON of format 3 of envelopes, which writes repeated data once.
+ * The JSON of envelope format 3, in which repeated data is written once.
  *
  * Invariants:
  * C1. `restore` returns entries that are equal to the written entries, except for the order of the

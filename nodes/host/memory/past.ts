@@ -18,7 +18,7 @@ import { decode } from './codec.ts'
 /** Maximum number of decoded envelopes in memory. */
 const MAX_ENVELOPES = 8
 
-/** Thrown when a needed entry was deleted on purpose, with the beginning of the journal. */
+/** Thrown when a needed entry was deleted on purpose together with the beginning of the journal. */
 class Deleted extends Error {}
 
 export class ActorHistory {
@@ -33,8 +33,8 @@ export class ActorHistory {
   }
   /**
    * Returns the entries of an actor after its event at the cursor `since`, or all entries if
-   * `since` is 0, oldest first. Returns none if one of the entries was deleted on purpose, with the
-   * beginning of the journal.
+   * `since` is 0, oldest first. Returns none if one of the entries was deleted on purpose together
+   * with the beginning of the journal.
    * @param cursors possible cursors of the actor's last event, highest first. The first at which
    *   the actor has an event is used.
    * @throws Error when the journal does not answer, or an envelope is missing.

@@ -14,7 +14,7 @@ import type { EnvironmentLimits } from '../../config/environments.ts'
 import type { WorkerLaunch } from '../provider.ts'
 import type { WorkerProgram } from './program.ts'
 
-/** Names of labels. Only containers of workers have `generation`, the number of the worker. */
+/** Label names. Only worker containers have `generation`, the number of the worker. */
 export const label = {
   installation: 'baton.installation',
   project: 'baton.project',
@@ -68,7 +68,7 @@ const TEMPORARY_BYTES = 256 * 1024 * 1024
  */
 const MAX_OPEN_FILES = 16_384
 /**
- * Maximum number of processes of the user, over all containers. Explicit for the same reason as
+ * Maximum number of processes of the user across all containers. Explicit for the same reason as
  * `MAX_OPEN_FILES`.
  */
 const MAX_USER_PROCESSES = 32_768

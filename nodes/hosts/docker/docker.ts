@@ -1,5 +1,5 @@
 /**
- * The provider `docker`: a volume and a container per environment, on the engine of this machine.
+ * The `docker` provider: a volume and a container per environment, on the engine of this machine.
  * All state of the provider is in the engine, so hosts that use the same engine share their
  * environments.
  *
@@ -123,7 +123,7 @@ function providerOf(
   const remove = (container: string, signal?: AbortSignal) =>
     engine.call('DELETE', `/containers/${container}`, {
       query: { force: 'true' },
-      // The engine responds with 409 when the container is being removed already.
+      // The engine responds with 409 when the container is already being removed.
       accepts: [404, 409],
       ...(signal && { signal }),
     })

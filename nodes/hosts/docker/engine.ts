@@ -50,7 +50,7 @@ export interface Engine {
   ): Promise<number>
 }
 
-/** Returns the query of a list with the given filters. */
+/** Returns the query parameters of a request with the given filters. */
 export const filters = (wanted: Readonly<Record<string, readonly string[]>>) => ({
   filters: JSON.stringify(wanted),
 })

@@ -13,7 +13,7 @@ type Log = { readonly content: string; readonly truncated: boolean }
 const MAX_FILE_BYTES = 32 * 1024 * 1024
 
 /**
- * Reads the end of a log of a running or ended container. The log `bootstrap` is composed from the
+ * Reads the end of a log of a running or ended container. The `bootstrap` log is composed from the
  * container's state in the engine.
  * @throws ProviderFault when the engine does not respond, or responds with an error.
  */

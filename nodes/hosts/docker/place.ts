@@ -1,5 +1,5 @@
 /**
- * The place of the provider `docker`, which identifies an engine for an installation. It is a
+ * The place of the `docker` provider, which identifies an engine for an installation. It is a
  * random label of a volume, because Podman's API returns a different engine id for each request.
  */
 import type { EnvironmentLimits } from '../../config/environments.ts'

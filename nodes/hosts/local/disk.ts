@@ -33,7 +33,10 @@ const firstNumber = (program: string, args: readonly string[]): Promise<number |
     child.once('close', () => done(/^\d+/.test(text) ? Number.parseInt(text, 10) : undefined))
   })
 
-/** Returns the bytes that a folder uses; undefined when they cannot be measured in time. */
+/**
+ * Returns the disk space that a folder uses, in bytes; undefined when it cannot be measured in
+ * time.
+ */
 export async function sizeOf(folder: string): Promise<number | undefined> {
   const bytes = await firstNumber('du', ['-sx', '-B1', '--', folder])
   const files = await firstNumber('du', ['-sx', '--inodes', '--', folder])

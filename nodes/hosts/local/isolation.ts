@@ -89,7 +89,7 @@ function findUids(): UidRange | undefined {
   )
 }
 
-/** Names of limits as options of `prlimit`, and in `/proc/self/limits`. */
+/** Names of the limits: as options of `prlimit`, and as shown in `/proc/self/limits`. */
 const NAMES = {
   core: 'core file size',
   fsize: 'file size',
@@ -176,7 +176,7 @@ export interface Opened {
   readonly missing: readonly string[]
 }
 
-/** Returns the nearest of a folder's ancestors that other users cannot enter. */
+/** Returns the nearest ancestor of a folder that other users cannot enter. */
 function closedAncestor(folder: string): string | undefined {
   for (let path = dirname(folder); ; path = dirname(path)) {
     if ((statSync(path).mode & 0o001) === 0) return path

@@ -1,6 +1,6 @@
 /**
  * Limits all processes of an environment together, with Linux control groups. Version 2 is used
- * where the controllers of memory, processes and processors are delegated to this process.
+ * where the controllers for memory, processes and processors are delegated to this process.
  * Otherwise the available controllers of version 1 are used. The groups are below the group of this
  * process, so the limits of that group apply as well.
  */

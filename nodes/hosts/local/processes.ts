@@ -25,7 +25,7 @@ export interface Belonging {
 export const MARKER = 'BATON_LOCAL_ENVIRONMENT'
 /** Milliseconds within which killed processes must end. */
 const END_TIMEOUT_MS = 10_000
-/** Milliseconds between two checks whether the processes have ended. */
+/** Milliseconds between two checks of whether the processes have ended. */
 const CHECK_EVERY_MS = 10
 
 const read = (path: string): Promise<string> => readFile(path, 'latin1').catch(() => '')

@@ -1,7 +1,7 @@
 /**
- * The provider `local`: each environment is a folder of this machine with a supervised worker
- * process, in a sandbox if possible. Workers end when the process of the host ends. Environments
- * stay.
+ * The `local` provider: each environment is a folder on this machine with a supervised worker
+ * process, in a sandbox if possible. Workers end when the host process ends, but environments
+ * remain.
  *
  * Invariants:
  * W1. The operations of one environment run one after the other.
@@ -183,10 +183,10 @@ export async function createLocalProvider(
   }
 
   /**
-   * With the isolation `user`, gives every user the execute permission on the parent folders, so
-   * that the users of environments can enter their own folders but not list other folders. Workers
-   * need it, because they use the paths of the host. Called before each use, because each start of
-   * the node removes the permission.
+   * With `user` isolation, gives every user the execute permission on the parent folders, so that
+   * the users of environments can enter their own folders but not list other folders. Workers need
+   * it, because they use the paths of the host. Called before each use, because each start of the
+   * node removes the permission.
    */
   async function letUsersEnter(): Promise<void> {
     if (isolation.kind !== 'user') return

@@ -227,8 +227,8 @@ function proxyServer(parts: RelayParts): Server {
 }
 
 /**
- * Listens on a socket in a folder. The path of a socket has at most 107 bytes, so the descriptor of
- * the folder is used instead of its path.
+ * Listens on a socket in a folder. The path of a socket can have at most 107 bytes, so the
+ * descriptor of the folder is used instead of its path.
  */
 async function listen(server: Server, folder: string, name: string): Promise<() => Promise<void>> {
   const path = join(folder, name)

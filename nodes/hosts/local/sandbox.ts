@@ -1,8 +1,7 @@
 /**
- * Builds the command that starts a process in a sandbox of bubblewrap. The process sees the
- * programs of the system, the files of the worker program, its workspace and its own folder. It
- * sees nothing else of the host: no other processes, no data folder, no network except the sockets
- * of its relay.
+ * Builds the command that starts a process in a bubblewrap sandbox. The process sees the programs
+ * of the system, the files of the worker program, its workspace and its own folder. It sees nothing
+ * else of the host: no other processes, no data folder, no network except the sockets of its relay.
  *
  * A host that runs as root starts bubblewrap as root, and the process runs as a separate user. This
  * works on systems that forbid user namespaces of unprivileged users. Any other host starts

@@ -17,7 +17,7 @@ interface Table {
   readonly clone: number
   readonly clone3: number
   readonly ioctl: number
-  /** Number from which calls belong to another architecture (x32). */
+  /** Lowest number of the calls that belong to another architecture (x32). */
   readonly foreign?: number
 }
 /** Calls that have the same number on all architectures. */

@@ -53,8 +53,8 @@ export const claimFolder = (folder: string, server: number, url: string): void =
     JSON.stringify({ owner: known(process.pid), server: known(server), url } satisfies Claim),
   )
 /**
- * Returns the access to the server in the folder if the server and its owner are running; undefined
- * otherwise.
+ * Returns the data for accessing the server in the folder if the server and its owner are running;
+ * undefined otherwise.
  * @throws StartFault when the folder belongs to another user.
  */
 export function runningIn(folder: string): Access | undefined {

@@ -6,7 +6,7 @@
 import type { Msg } from '@nats-io/transport-node'
 import type { Nats } from '../server/connect.ts'
 
-/** A message of a stream. `pending`: the number of later messages of the same subject. */
+/** A message of a stream. `pending` is the number of later messages of the same subject. */
 export interface Message {
   readonly sequence: number
   readonly pending: number

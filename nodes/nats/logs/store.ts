@@ -54,9 +54,10 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
     return first ? first.pending + 1 : 0
   }
   /**
-   * Returns a sequence from which `MAX_BATCHES / 2` to `MAX_BATCHES` messages of the subject are stored
-   * before `end`; 1 if there are fewer messages. The distance grows until there are enough
-   * messages, and is then narrowed, because a stream cannot be read backwards.
+   * Returns a sequence such that `MAX_BATCHES / 2` to `MAX_BATCHES` messages of the subject are
+   * stored between it (inclusive) and `end` (exclusive); 1 if there are fewer messages. The
+   * distance grows until there are enough messages, and is then narrowed, because a stream cannot
+   * be read backwards.
    */
   const startBefore = async (subject: string, end: number, after: number): Promise<number> => {
     const countTo = async (seq: number) => (await countFrom(subject, seq)) - after

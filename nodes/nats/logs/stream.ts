@@ -1,5 +1,5 @@
 /**
- * The stream of log lines. At the limits, which are settings, the oldest lines are deleted. Lines
+ * The stream of log lines. When a configured limit is reached, the oldest lines are deleted. Lines
  * are acknowledged before they are on disk, so that they do not slow down the journal.
  */
 import {
@@ -21,7 +21,7 @@ export interface LogRetention {
   readonly bytes: number
   readonly batches: number
 }
-/** Minimum size in bytes to which the limit on the total size is halved. */
+/** Smallest value in bytes to which halving may reduce the limit on the total size. */
 const MIN_BYTES = 16 * 1_048_576
 
 /**

@@ -1,6 +1,7 @@
 /**
- * How a process connects and authenticates to NATS servers. A permanent connection failure becomes
- * one sentence for the operator, which names the setting to correct and contains no secret.
+ * How a process connects and authenticates to NATS servers. A permanent connection failure is
+ * reported to the operator in one sentence, which names the setting to correct and contains no
+ * secret.
  */
 import {
   type Authenticator,

@@ -14,7 +14,7 @@ interface Answer extends Tier {
 }
 
 /**
- * Returns the bytes that the account stores on disk, and its limit. For an account with tiers,
+ * Returns how much the account stores on disk, and its limit, in bytes. For an account with tiers,
  * returns those of the fullest tier. Returns undefined when the account has no limit. NATS counts
  * messages before compression.
  * @throws Error when JetStream does not answer.

@@ -1,8 +1,8 @@
 /**
  * The credential of NATS servers that this program starts: random for each start, and known only to
- * this process and, through files of mode 0600, to its user. Clients prove that they hold the seed
- * of a key pair. The server's configuration contains only the public key, so another program that
- * listens on the port of a stopped server receives no secret
+ * this process and, through files with mode 0600, to its user. Clients prove that they hold the
+ * seed of a key pair. The server's configuration contains only the public key, so another program
+ * that listens on the port of a stopped server receives no secret
  * (https://docs.nats.io/running-a-nats-service/configuration/securing_nats/auth_intro/nkey_auth).
  * The servers of a cluster authenticate to each other by password, because routes do not support
  * keys.

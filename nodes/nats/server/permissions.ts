@@ -1,9 +1,9 @@
 /**
- * The permissions of the NATS account of each node role, as one table. Each role gets only the
- * permissions that it needs. `baton nats-permissions` prints the table,
- * docs/operations/security.md describes it, and
- * test/scenarios/cluster/nats-permissions.test.ts runs a cluster with exactly these permissions.
- * Answers need no entry, because `allow_responses` permits one answer to each received request.
+ * Defines the permissions of each node role's NATS account in one table. Each role gets only the
+ * permissions that it needs. `baton nats-permissions` prints the table, docs/operations/security.md
+ * describes it, and test/scenarios/cluster/nats-permissions.test.ts runs a cluster with exactly
+ * these permissions. Answers need no entry, because `allow_responses` permits one answer to each
+ * received request.
  */
 import { names, subjects } from '../../../protocol/subjects.ts'
 import { createNamespace } from './namespace.ts'

@@ -56,10 +56,10 @@ interface Ended {
 }
 export interface Server {
   readonly url: string
-  /** Address and credential with which this process connects to the server. */
+  /** Address and credential that this process uses to connect to the server. */
   readonly access: Access
   /**
-   * Environment variables with which a node process of the same user connects to the server. The
+   * Environment variables that a node process of the same user needs to connect to the server. The
    * credential is in a file.
    */
   readonly settings: { readonly BATON_NATS: string; readonly BATON_NATS_NKEY: string }

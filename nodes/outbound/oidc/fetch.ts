@@ -25,7 +25,7 @@ type Fetch = (
   },
 ) => Promise<Response>
 
-/** Creates the function with which the client of the provider sends its requests. */
+/** Creates the function that the provider's client uses to send its requests. */
 export function createProviderFetch(guard: Guard, issuer: string): Fetch {
   const host = new URL(issuer).hostname
   const configured = createGuard(['0.0.0.0/0', '::/0'])

@@ -3,8 +3,8 @@
  * state and nonce. `openid-client` implements the protocol and validates the responses.
  *
  * Invariants:
- * P1. An ID token is accepted only with a valid signature, for this client, from this issuer and
- *     for this sign-in (nonce).
+ * P1. An ID token is accepted only if its signature is valid and it was issued by this issuer, for
+ *     this client and for this sign-in (nonce).
  * P2. A log line contains the kind of a failure, never a code, a token or a claim.
  */
 import * as client from 'openid-client'
@@ -109,7 +109,7 @@ export function createSignInProvider(
 }
 
 /**
- * Returns the method by which the client authenticates at the token endpoint. A secret is sent in
+ * Returns the authentication method that the client uses at the token endpoint. A secret is sent in
  * the body if the provider lists that method, otherwise with Basic authentication.
  */
 function authenticationOf(
