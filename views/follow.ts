@@ -302,7 +302,7 @@ export class ViewFollower {
     this.#tidyLater()
   }
   /**
-   * Schedules deletions of leftover rows, some at a time, so that queries are answered in between.
+   * Schedules deletions of leftover rows, a few at a time, so that queries are answered in between.
    */
   #tidyLater(): void {
     if (!this.#running || !this.#view.untidy()) return

@@ -8,7 +8,9 @@ import type { Store, Value } from './store.ts'
 /** A condition on the rows of a list, in SQL, and the values of its parameters. */
 export type Condition = readonly [sql: string, ...values: Value[]]
 
-/** Returns the conditions that columns equal values; undefined values restrict nothing. */
+/**
+ * Returns one equality condition per column. A column whose value is undefined is not restricted.
+ */
 export const equalityConditions = (
   wanted: Readonly<Record<string, Value | undefined>>,
 ): Condition[] =>

@@ -51,7 +51,9 @@ const node = (): Node => ({ n: WHOLE, next: [], last: undefined })
  * label comes after the record.
  */
 const WHOLE = 0
-/** Maximum number of nodes of the tree. Records with further shapes are stored whole. */
+/**
+ * Maximum number of nodes of the tree. Once it is full, records with new shapes are stored whole.
+ */
 const MAX_NODES = 50_000
 /** Maximum number of times that are remembered between two flushes. */
 const MAX_TIMES = 10_000

@@ -1,4 +1,4 @@
-/** Changes of attributes as the audit log shows them: masked, and merged. */
+/** Attribute changes as the audit log shows them: masked and merged. */
 import { maskUrl } from '../../../protocol/masked-url.ts'
 import type { Changes } from '../../../protocol/workflows/rows.ts'
 

@@ -140,8 +140,8 @@ const find = (store: Store, { n }: ChannelRow, id: string): MessageRow | undefin
 
 /**
  * Returns the immutable facts about a message, and the agents of its thread: the agent that started
- * the thread, and the agents that its messages woke. Empty when there is no such message. Clients
- * do not receive the answer, so access is not checked.
+ * the thread, and the agents that its messages woke. Returns an empty object if the message does
+ * not exist. Clients do not receive the answer, so access is not checked.
  */
 export function messageFacts(
   channel: ChannelRow | undefined,

@@ -119,7 +119,7 @@ export function memoryGet(
   }
 }
 
-/** Maximum number of words in a search. Further words are ignored. */
+/** Maximum number of words in a search. Additional words are ignored. */
 const MAX_WORDS = 16
 /** Filters of the entries of an agent. All must match. */
 export interface MemoryFilters extends Paging {
