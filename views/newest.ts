@@ -60,7 +60,7 @@ export function newest<T>(
   )
 }
 
-/** Returns the project's record with this id, as it is in the table. */
+/** Returns the project's record with this id, as stored in the table. */
 export function recordWith<T>(
   store: Store,
   table: string,
@@ -75,7 +75,7 @@ export function recordWith<T>(
   return row && (JSON.parse(row.record) as T)
 }
 
-/** Where a list of ids continues, and the maximum number of its ids. */
+/** The id after which a list of ids continues, and the maximum number of ids. */
 export interface Position {
   readonly after: string
   readonly limit: number

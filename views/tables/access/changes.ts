@@ -17,7 +17,7 @@ const mapped = <T>(
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value, name)]))
 
 /**
- * Merges later changes of a record into earlier changes. An empty change, which contains no values,
+ * Merges later changes to a record into earlier changes. An empty change, which contains no values,
  * is kept. A change whose values are all undefined is dropped.
  */
 export function mergeChanges(earlier: Changes, later: Changes): Changes {

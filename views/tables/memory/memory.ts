@@ -31,7 +31,7 @@ const missing: Refusal = refuse(
   'There is no such agent in this project.',
 )
 
-/** Applies an entry of an agent's memory, and deletes changes of this agent that have expired. */
+/** Applies an entry of an agent's memory, and deletes the agent's expired changes. */
 export function applyMemory(store: Store, { cursor, entry }: Placed): void {
   const project = store.numberOf(entry.project)
   const agent = entry.id

@@ -47,7 +47,7 @@ export interface IndexerPorts {
   readonly view: Pick<View, 'read' | 'change'>
   readonly cache: VectorCache
   embed(texts: readonly string[]): Promise<EmbeddingAnswer>
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   now(): number
   later(ms: number, run: () => void): () => void
   /** Called with unexpected errors, such as errors of SQLite. */
