@@ -31,7 +31,9 @@ export interface ViewJournal {
    * journal has `last` 0 or `first` > `last`.
    */
   position(): Promise<{ readonly first: number; readonly last: number }>
-  /** Returns the last sequence without a request; undefined if other processes write as well. */
+  /**
+   * Returns the last sequence without a request; undefined unless this process is the only writer.
+   */
   end?(): number | undefined
   /**
    * Decodes bytes or JSON into an envelope with its large values; absent: the bytes are plain JSON.

@@ -30,7 +30,7 @@ const constants = { [TRUE]: true, [FALSE]: false, [NULL]: null, [EMPTY]: '' }
  * `pack`.
  */
 const LABEL = TEXTS + 6
-/** The kind of a value that JSON cannot express. A record with such a value is stored whole. */
+/** The kind of a value that JSON cannot represent. A record with such a value is stored whole. */
 const STRANGE = -1
 
 type Field = readonly [kind: number, name: string]

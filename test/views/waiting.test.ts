@@ -212,8 +212,8 @@ t.test('entries of many rows are written in chunks, so that nothing waits for al
 
 /**
  * Returns a journal of runs with a completed step, a step and its job. A run ends after `apart`
- * more runs have been started, except every tenth run. Every seventh run resumes, and ends after 3
- * × `apart` more runs have been started.
+ * more runs have been started, except every tenth run. Every seventh run resumes, and ends after
+ * 3 × `apart` more runs have been started.
  */
 function busy(runs: number, apart: number): Written[] {
   const journal = new Journal()

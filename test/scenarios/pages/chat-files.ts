@@ -13,8 +13,8 @@ const dot =
 
 /**
  * Writes files to a folder and returns their paths. The browser reads files on disk directly. The
- * bytes of a file in memory would pass through its debugging protocol, which takes seconds for 9
- * MB.
+ * bytes of a file in memory would pass through its debugging protocol, which takes seconds for
+ * 9 MB.
  */
 const written = (folder: string, files: Readonly<Record<string, Buffer>>): string[] =>
   Object.entries(files).map(([name, bytes]) => {

@@ -43,7 +43,7 @@ const index = (store: Store, channel: ChannelRow, cursor: number, content: strin
 /**
  * Adds a message.
  * @param cursor the cursor of the message's event.
- * @param called the agents that the message wakes. They then belong to its thread.
+ * @param called the agents that the message wakes. These agents become part of its thread.
  */
 export function addMessage(
   store: Store,
