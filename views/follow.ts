@@ -27,12 +27,12 @@ export interface ViewJournal {
     on: (batch: readonly Message[]) => Promise<void> | void,
   ): () => Promise<void> | void
   /**
-   * The first retained and the last sequence, as the stream's leader reports them. An empty journal
-   * has `last` 0 or `first` > `last`.
+   * Returns the first retained and the last sequence, as the stream's leader reports them. An empty
+   * journal has `last` 0 or `first` > `last`.
    */
   position(): Promise<{ readonly first: number; readonly last: number }>
   /**
-   * The last sequence, without a request, if this process is the only writer; undefined otherwise.
+   * Returns the last sequence without a request; undefined unless this process is the only writer.
    */
   end?(): number | undefined
   /**
@@ -77,7 +77,7 @@ interface Waiter {
 /** Maximum number of messages that are decoded together. */
 const MAX_MESSAGES = 500
 /**
- * Number of bytes at which no further message is added to a batch. Decoding and applying half a
+ * Size in bytes at which no more messages are added to a batch. Decoding and applying half a
  * megabyte takes about 20 ms.
  */
 const BATCH_BYTES = 524_288
@@ -302,7 +302,7 @@ export class ViewFollower {
     this.#tidyLater()
   }
   /**
-   * Schedules deletions of leftover rows, some at a time, so that queries are answered in between.
+   * Schedules deletions of leftover rows, a few at a time, so that queries are answered in between.
    */
   #tidyLater(): void {
     if (!this.#running || !this.#view.untidy()) return

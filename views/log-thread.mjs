@@ -4,8 +4,8 @@
  * that database and sends the path back. For `undefined`, it closes its connections and sends
  * `undefined` back. `logs.ts` decides whether and when to checkpoint a log.
  *
- * Invariant: a connection to a file that has been replaced is never closed. SQLite would delete the
- * log of that name, which belongs to the new file (sqlite3WalClose).
+ * Invariant: a connection to a file that has been replaced is never closed. Otherwise, SQLite would
+ * delete the log with that name, which belongs to the new file (sqlite3WalClose).
  */
 import { statSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'

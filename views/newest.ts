@@ -8,7 +8,9 @@ import type { Store, Value } from './store.ts'
 /** A condition on the rows of a list, in SQL, and the values of its parameters. */
 export type Condition = readonly [sql: string, ...values: Value[]]
 
-/** Returns the conditions that columns equal values; undefined values restrict nothing. */
+/**
+ * Returns one equality condition per column. A column whose value is undefined is not restricted.
+ */
 export const equalityConditions = (
   wanted: Readonly<Record<string, Value | undefined>>,
 ): Condition[] =>
@@ -58,7 +60,7 @@ export function newest<T>(
   )
 }
 
-/** Returns the project's record with this id, as it is in the table. */
+/** Returns the project's record with this id, as stored in the table. */
 export function recordWith<T>(
   store: Store,
   table: string,
@@ -73,7 +75,7 @@ export function recordWith<T>(
   return row && (JSON.parse(row.record) as T)
 }
 
-/** Where a list of ids continues, and the maximum number of its ids. */
+/** The id after which a list of ids continues, and the maximum number of ids. */
 export interface Position {
   readonly after: string
   readonly limit: number

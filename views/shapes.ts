@@ -30,7 +30,7 @@ const constants = { [TRUE]: true, [FALSE]: false, [NULL]: null, [EMPTY]: '' }
  * `pack`.
  */
 const LABEL = TEXTS + 6
-/** The kind of a value that JSON cannot express. A record with such a value is stored whole. */
+/** The kind of a value that JSON cannot represent. A record with such a value is stored whole. */
 const STRANGE = -1
 
 type Field = readonly [kind: number, name: string]
@@ -51,7 +51,9 @@ const node = (): Node => ({ n: WHOLE, next: [], last: undefined })
  * label comes after the record.
  */
 const WHOLE = 0
-/** Maximum number of nodes of the tree. Records with further shapes are stored whole. */
+/**
+ * Maximum number of nodes of the tree. Once it is full, records with new shapes are stored whole.
+ */
 const MAX_NODES = 50_000
 /** Maximum number of times that are remembered between two flushes. */
 const MAX_TIMES = 10_000

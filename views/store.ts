@@ -21,7 +21,7 @@ import { addDistance, type DistanceEngine } from './tables/tables/vectors/distan
 
 /** A value that SQLite stores. */
 export type Value = string | number | null
-/** A value with which a statement can be executed. */
+/** A value that can be bound to a parameter of a statement. */
 type Bound = Value | Uint8Array
 
 /** Options of a table's cache. */

@@ -69,7 +69,8 @@ const armsByKind: ReadonlyMap<string, readonly Arm[]> = new Map(
 )
 const none: readonly Arm[] = []
 /**
- * Returns the functions that apply entries of a kind; none if the kind is unknown to this release.
+ * Returns the functions that apply entries of a kind; an empty list if the kind is unknown to this
+ * release.
  */
 export const armsOf = (kind: string): readonly Arm[] => armsByKind.get(kind) ?? none
 
@@ -100,7 +101,7 @@ function queriesOf<V extends ViewDefinition<never>>(views: readonly V[]): Querie
 const queries: Queries = queriesOf(views)
 
 /**
- * Returns the query with this name; undefined when this release has none. An API row whose
+ * Returns the query with this name; undefined if this release has no such query. An API row whose
  * `shape.as` refers to another row uses that row's query.
  */
 export function queryOf(

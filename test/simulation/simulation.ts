@@ -33,7 +33,7 @@ import { unsettled } from './rest.ts'
 export interface Plant {
   readonly name: string
   /**
-   * A seed with which the checks detect the fault soon. It is tried first. Changes to the engine
+   * A seed with which the checks detect the fault quickly. It is tried first. Changes to the engine
    * may invalidate it; the test then prints the seed that was found instead.
    */
   readonly seed?: number

@@ -15,7 +15,7 @@ const { bundleTests, bundledTest } = (await import(
 interface Program {
   /** The arguments with which Node.js runs the program. */
   readonly args: readonly string[]
-  /** Deletes the bundle. The program can no longer be started then. */
+  /** Deletes the bundle. Afterwards, the program can no longer be started. */
   remove(): void
 }
 /**

@@ -27,7 +27,7 @@ const isExecutable = (file: string): boolean => {
   return true
 }
 
-/** Returns the path of the executable; undefined when there is none. */
+/** Returns the path of the executable; undefined if none is found. */
 export const chromiumPath = (): string | undefined =>
   process.env['BATON_CHROMIUM'] ||
   (process.env['PATH'] ?? '')

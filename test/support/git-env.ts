@@ -1,4 +1,4 @@
-/** Returns variables with which git reads no system configuration and never prompts. */
+/** Returns environment variables that make git ignore the system configuration and never prompt. */
 export const gitEnv = (home: string): NodeJS.ProcessEnv => ({
   PATH: process.env['PATH'],
   HOME: home,

@@ -131,7 +131,7 @@ const armsOf = (silence: number): Arms => ({
 })
 
 /**
- * Returns an environment actor that has only the commands which a host sends.
+ * Returns an environment actor that handles only the commands that hosts send.
  * @param seen is called with each new state of an environment.
  * @param silence milliseconds without progress after which another host may perform an operation.
  */

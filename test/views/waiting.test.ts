@@ -211,9 +211,9 @@ t.test('entries of many rows are written in chunks, so that nothing waits for al
 })
 
 /**
- * Returns a journal of runs with a completed step, a step and its job. Except for every tenth run,
- * a run ends when `apart` further runs have been started. Every seventh run continues and ends when
- * 3 × `apart` further runs have been started.
+ * Returns a journal of runs with a completed step, a step and its job. A run ends after `apart`
+ * more runs have been started, except every tenth run. Every seventh run resumes, and ends after
+ * 3 × `apart` more runs have been started.
  */
 function busy(runs: number, apart: number): Written[] {
   const journal = new Journal()

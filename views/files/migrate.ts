@@ -13,7 +13,7 @@
 import type { Database } from 'better-sqlite3'
 import { tables } from '../views.ts'
 
-/** Must be incremented with every change of the schema or of the data stored in it. */
+/** Must be incremented with every change to the schema or to the data stored in it. */
 export const SCHEMA_VERSION = 26
 
 /** The tables that all views use. */

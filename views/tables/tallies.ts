@@ -1,11 +1,11 @@
 /**
- * Numbers of rows of another table by a key, such as runs by status. A tally changes when a row is
- * written: the new row is compared with the stored row. Tallies therefore always equal the numbers
- * of written rows, and changing a row several times between two flushes adds no cost.
+ * Counts of the rows of another table by a key, such as runs by status. A tally changes when a row
+ * is written: the new row is compared with the stored row. Tallies therefore always equal the
+ * numbers of written rows, and changing a row several times between two flushes adds no cost.
  */
 import type { Buffered } from '../store.ts'
 
-/** Changes of tallies within a flush, by key. */
+/** Changes to tallies within a flush, by key. */
 export class Tallies implements Buffered {
   readonly #changes = new Map<string, number>()
   readonly #write: (key: string, change: number) => void

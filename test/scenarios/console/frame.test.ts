@@ -1,6 +1,6 @@
 /**
  * The frame of the console in a real browser: signing in and out, navigation by mouse and keyboard,
- * the command palette, questions before input is lost, themes, the security policy, and ten tabs
+ * the command palette, confirmation before input is lost, themes, the security policy, and ten tabs
  * with one live connection. Skipped without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
@@ -110,7 +110,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await page.getByRole('heading', { name: 'Home' }).waitFor()
       t.equal(await page.getByRole('dialog').count(), 0)
       t.strictSame(asked, ['confirm', 'beforeunload', 'confirm'])
-      // A page without input closes without a question.
+      // A page without unsaved input closes without a confirmation dialog.
       const closed = page.waitForEvent('close')
       await page.close({ runBeforeUnload: true })
       await closed

@@ -1,9 +1,8 @@
 /**
- * The pages of sessions in a real browser, with the scripted model: a session is started, used,
- * renamed and found by mouse and by keyboard; text appears while it is generated; questions, files
- * and messages during a turn; a reload during a turn; refusals; hostile content; and a user
- * who may only read.
- * Skipped without Chromium.
+ * The pages of sessions in a real browser, with the scripted model: starting, using, renaming and
+ * finding a session by mouse and by keyboard; text that appears while it is generated; questions,
+ * files and messages during a turn; a reload during a turn; refusals; hostile content; and a user
+ * who may only read. Skipped without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'

@@ -61,7 +61,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('textbox', { name: 'name' }).fill('Ada')
     await page.getByText('More options').click()
     await page.getByLabel('Priority').fill('high')
-    // The palette asks before the entries of a dialog are lost.
+    // The palette asks for confirmation before the input in a dialog is lost.
     let asked = 0
     const refuse = (question: Dialog): void => {
       asked++

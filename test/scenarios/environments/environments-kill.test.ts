@@ -1,12 +1,12 @@
 /**
  * Kills hosts, workers and the owner of all shards while 100 jobs run in environments. Each command
- * writes a line to a file of its workspace when it begins and when it ends. The line contains the
- * job and a checksum of the worker's credential, which is new with every start.
+ * writes a line to a file in its workspace when it begins and when it ends. The line contains the
+ * job and a checksum of the worker's credential, which changes with every start.
  *
  * Invariants: every run ends, and it fails only if it may not be repeated. The command of a
  * completed run ran to its end. The command of a run that may not be repeated began at most once.
  * In each workspace, no worker wrote anything after a later worker had begun. After the
- * environments are destroyed, none of their processes and folders are left.
+ * environments are destroyed, none of their processes or folders remain.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -63,9 +63,9 @@ async function until<T>(
 }
 
 /**
- * Returns the ids of the environment processes of both hosts, in ascending order, so that the ids
- * of the hosts are mixed. Other hosts of the machine, such as those of other tests, have processes
- * with other markers.
+ * Returns the ids of the environment processes of both hosts in ascending order, so the processes
+ * of the two hosts are interleaved. Processes of other hosts on this machine, such as those of
+ * other tests, have other markers and are not included.
  */
 async function workerProcesses(): Promise<number[]> {
   const found = ['host-0', 'host-1'].map((name) => {

@@ -74,7 +74,10 @@ const env = (words: readonly string[], input = ''): Promise<Ended> =>
     child.stdin.end(input)
   })
 const run = commandRunner(s, folder)
-/** Runs a command in this process. Its paths are absolute, because the working folder is another. */
+/**
+ * Runs a command in this process. Its paths are absolute, because this process has a different
+ * working folder.
+ */
 const inProcess = async (...words: readonly string[]): Promise<Ended> => {
   const { code, out, notes } = await run(['env', ...words])
   return { code, stdout: out, stderr: notes }

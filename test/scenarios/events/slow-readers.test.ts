@@ -52,7 +52,7 @@ async function opened(name: RowName, input: Record<string, unknown>, cursor?: st
     }
   }
   return {
-    /** The numbers of the received messages. Each begins with `mark-` and its number. */
+    /** The numbers of the received messages. Each message begins with `mark-` and its number. */
     marks,
     read: () => void response.on('data', received).resume(),
     get bytes() {

@@ -160,7 +160,7 @@ const isRun = ({ status }: Answer): boolean => status === 200 || status === 201 
 const reasonsOf = ({ body }: Answer): string => JSON.stringify(body['reasons'] ?? body['warnings'])
 
 t.setTimeout(170_000)
-// Each test continues with the installation that the test before it leaves.
+// Each test continues with the installation that the previous test left.
 const it = root ? await onSmallDisk() : undefined
 await it?.start()
 t.test('reads are served on a disk that other data has filled completely', { skip }, async (t) => {

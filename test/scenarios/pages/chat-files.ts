@@ -12,8 +12,9 @@ const dot =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 /**
- * Writes files to a folder and returns their paths. The browser opens a path itself. The bytes of a
- * file in memory would have to pass through its debugging protocol, which takes seconds for 9 MB.
+ * Writes files to a folder and returns their paths. The browser reads files on disk directly. The
+ * bytes of a file in memory would pass through its debugging protocol, which takes seconds for
+ * 9 MB.
  */
 const written = (folder: string, files: Readonly<Record<string, Buffer>>): string[] =>
   Object.entries(files).map(([name, bytes]) => {

@@ -97,7 +97,7 @@ t.test('no operation returns an additional member that was not requested', async
   }
 })
 /**
- * Fields that no record of this file has. No job has a fairness key, the calling key is not a
+ * Fields that no record in this test has. No job has a fairness key, the calling key is not a
  * member of any channel, no delivery was attempted or sent again, no environment has a host or a
  * worker, and no model with a price has answered.
  */

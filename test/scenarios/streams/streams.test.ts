@@ -1,6 +1,6 @@
 /**
- * The multiplexed stream over HTTP: each topic, refusals of single subscriptions, the end of
- * access, changes of records, clients that do not read, and other gateways.
+ * The multiplexed stream over HTTP: each topic, refusals of individual subscriptions, the end of
+ * access, record changes, clients that do not read, and other gateways.
  */
 import t from 'tap'
 import { client } from '../../../client/client.ts'

@@ -1,4 +1,4 @@
-/** Runs the adapter of docs/operations/providers.md, which is extracted from the page. */
+/** Extracts the adapter from docs/operations/providers.md and runs it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -6,7 +6,10 @@ import type { TAP } from 'tap'
 import { type Service, service } from '../../support/service.ts'
 import { untilTrue } from './browser.ts'
 
-/** Starts a service for a test in a browser. The test's end closes the browser, then the service. */
+/**
+ * Starts a service for a test in a browser. When the test ends, the browser is closed, and then the
+ * service is stopped.
+ */
 export async function serviceFor(t: TAP, browser: Browser): Promise<Service> {
   const s = await service()
   t.teardown(async () => {

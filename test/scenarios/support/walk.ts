@@ -1,9 +1,9 @@
 /**
  * Calls every read operation with every id that fits its path. The values of a path parameter are
  * the ids of the items in the list that precedes the parameter in the path, or the names of items
- * without ids. If that list was not read, the values come from the fields with the parameter's name
- * in earlier responses, like those of required query parameters. New operations are therefore
- * covered automatically.
+ * without ids. If that list was not read, and for required query parameters, the values come from
+ * the fields with the parameter's name in earlier responses. New operations are therefore covered
+ * automatically.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { type Row, routeOf } from '../../../protocol/contract.ts'

@@ -7,7 +7,7 @@ import { dataOf, insertAll, tableOf } from '../support/tables.ts'
 const s = await service()
 t.teardown(() => s.stop())
 
-/** Creates a loop that an event of a table starts, and whose runs return the event. */
+/** Creates a loop that is triggered by an event of a table. Its runs return the event. */
 const loopOn = (event_type: string, condition: string): Promise<Found> =>
   s.ok('loop.create', {
     name: `On ${event_type}`,

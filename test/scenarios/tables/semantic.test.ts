@@ -1,6 +1,6 @@
 /**
  * Semantic and hybrid search of rows, over HTTP: with the built-in embedding model for tests, and
- * with a server of embeddings.
+ * with an embedding server.
  */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

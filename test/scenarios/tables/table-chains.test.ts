@@ -1,4 +1,6 @@
-/** Causal chains through rows: changes of rows by runs start further runs, up to a limit. */
+/**
+ * Causal chains through rows: when runs change rows, the changes start more runs, up to a limit.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { listOf, until } from '../support/given.ts'

@@ -1,4 +1,4 @@
-/** Definitions of tables: creation, names, changes of the schema, statistics, deletion, access. */
+/** Definitions of tables: creation, names, schema changes, statistics, deletion and access. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { fieldsOf, idsOf, listOf, pages } from '../support/given.ts'

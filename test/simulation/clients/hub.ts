@@ -1,6 +1,6 @@
 /**
  * A minimal worker hub of a gateway. It subscribes to offers while one of its workers has a free
- * slot, delivers assigned jobs, and forwards heartbeats and reports to the queues. It replaces
+ * slot, delivers assigned jobs, and forwards heartbeats and reports to the queues. It stands in for
  * `gateway/workers`.
  */
 
@@ -102,7 +102,9 @@ export class Hub {
     }
     return alive
   }
-  /** Sends a report to its queue until it is decided, and returns the verdict. */
+  /**
+   * Sends a report to its queue, repeatedly until the queue has decided, and returns the verdict.
+   */
   async report(worker: Worker, report: JobReport): Promise<Verdict> {
     const to = this.#queueOf(worker.project, report.job_id, report.lease_token)
     this.#hear(worker, report.job_id, report.lease_token)

@@ -7,8 +7,8 @@ type Kinds = Readonly<Record<Kind, AnyActor>>
 export type Arm<S, I> = (state: S, input: I, cause: Cause) => Decision<Event, unknown>
 
 /**
- * Returns the kinds of actors with another function for one command.
- * @param replaced receives the original function.
+ * Returns the actors of all kinds, with the function that decides one command replaced.
+ * @param replaced receives the original function and returns its replacement.
  */
 export function deciding<S, I>(
   kinds: Kinds,

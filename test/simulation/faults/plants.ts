@@ -109,7 +109,7 @@ const nameless: Plant = {
   }),
 }
 
-/** Any report of a leased job is accepted, regardless of its token. */
+/** Any report for a leased job is accepted, regardless of its token. */
 const credulous: Plant = {
   name: 'accepts superseded leases',
   seed: 299,

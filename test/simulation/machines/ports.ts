@@ -1,6 +1,6 @@
 /**
- * The servers as seen by a machine. Every call travels to them, takes effect, and the answer
- * travels back. Each of these steps may fail.
+ * The servers as seen by a machine. Every call travels to the servers and takes effect, and the
+ * answer travels back. Each of these steps may fail.
  */
 import type { Appended, Journal, Registry, Snapshots, Stored } from '../../../nodes/host/ports.ts'
 import type { Machine } from './machine.ts'

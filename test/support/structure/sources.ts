@@ -18,7 +18,7 @@ export const programFolders = [
 export type Sources = ReadonlyMap<string, string>
 
 /**
- * Reads all TypeScript and JavaScript modules below some folders.
+ * Reads all TypeScript and JavaScript modules below the given folders.
  * @throws the error of the file system if a folder does not exist.
  */
 export const readSources = (folders: readonly string[] = programFolders): Sources =>

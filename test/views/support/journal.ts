@@ -301,7 +301,7 @@ export interface Answer {
 }
 export const each = (answer: Answer, field: string): unknown[] =>
   answer.items.map((item) => item[field])
-/** Returns a view, at `T0`, of the drafts, each of which was committed separately. */
+/** Commits each draft separately, and returns a view of them at `T0`. */
 export function viewOf(...drafts: readonly Draft[]): View {
   const journal = new Journal()
   for (const draft of drafts) journal.commit(0, draft)

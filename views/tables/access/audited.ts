@@ -67,7 +67,7 @@ type LoopAuditEvent = Extract<
 >
 
 /**
- * Events that record operations on blueprints. Changes of their resources are audited separately.
+ * Events that record operations on blueprints. Changes to their resources are audited separately.
  */
 type BlueprintAuditEvent = Extract<
   BlueprintEvent,
@@ -365,7 +365,7 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   })),
 }
 /**
- * The audited changes of one record in an entry. `index`: the position in the entry of the first
+ * The audited changes to one record in an entry. `index`: the position in the entry of the first
  * event that changes the record.
  */
 interface Told extends Reading {

@@ -1,4 +1,4 @@
-/** Changes of attributes as the audit log shows them: masked, and merged. */
+/** Attribute changes as the audit log shows them: masked and merged. */
 import { maskUrl } from '../../../protocol/masked-url.ts'
 import type { Changes } from '../../../protocol/workflows/rows.ts'
 
@@ -17,7 +17,7 @@ const mapped = <T>(
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value, name)]))
 
 /**
- * Merges later changes of a record into earlier changes. An empty change, which contains no values,
+ * Merges later changes to a record into earlier changes. An empty change, which contains no values,
  * is kept. A change whose values are all undefined is dropped.
  */
 export function mergeChanges(earlier: Changes, later: Changes): Changes {

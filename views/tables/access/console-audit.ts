@@ -1,6 +1,6 @@
 /**
- * The audit rules of console sessions and sign-in links. Their uses and expiry, and changes of
- * accounts, are not audited.
+ * The audit rules of console sessions and sign-in links. Their use, their expiry, and changes to
+ * accounts are not audited.
  */
 import type { ConsoleEvent } from '../../../protocol/access/console-rows.ts'
 import { type Rule, rule } from './audit-rule.ts'

@@ -26,7 +26,7 @@ type Definition = Action | OrganizationAction
 
 /**
  * Returns the cache of the ids of definitions by project and name, which are looked up often. The
- * id is an empty string when there is no such definition.
+ * id is an empty string if no such definition exists.
  */
 const idsByName = (store: Store): Kept<string> =>
   store.kept(

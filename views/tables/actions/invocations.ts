@@ -110,7 +110,7 @@ export function addInvocation(
   )
 }
 
-/** A stored invocation, with the columns with which its record is unpacked. */
+/** A stored invocation, with the columns that are needed to unpack its record. */
 interface PackedInvocation {
   readonly cursor: number
   readonly run: string | null
@@ -207,7 +207,7 @@ interface Run {
   readonly created_at: number
   readonly loop: string | null
 }
-/** Completes a record with fields of other tables: the loop and the parameters. */
+/** Completes a record with fields from other tables: the loop and the parameters. */
 function whole(store: Store, project: number, record: Invocation): Invocation {
   const { run_id } = record
   const run =

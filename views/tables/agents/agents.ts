@@ -44,8 +44,8 @@ const find = (store: Store, project: number, id: string): Agent | undefined =>
 export const hasAgent = (store: Store, project: number, id: string): boolean =>
   store.one('SELECT 1 FROM agents WHERE id = ? AND project = ?', id, project) !== undefined
 /**
- * Finds the project of an agent among all projects of the partition; empty if there is no such
- * agent.
+ * Finds the project of an agent among all projects of the partition. Returns an empty object if the
+ * partition has no such agent.
  */
 export function agentHome(store: Store, id: string): { project?: string } {
   const row = store.one<{ project: string }>(

@@ -15,7 +15,9 @@ CREATE TABLE blueprint_bindings (
 CREATE INDEX blueprint_bindings_of ON blueprint_bindings (project, blueprint, resource);
 `
 
-/** The arms of the actors that own resources, by kind. Each of these actors stores its bindings. */
+/**
+ * The arms for the kinds of actors that own resources. They store the bindings of these resources.
+ */
 const owners = Object.fromEntries(
   Object.values(resourceFacts).map(({ owner }) => [owner, applyBindings]),
 ) as Readonly<Record<ResourceOwner, Arm>>

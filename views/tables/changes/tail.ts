@@ -3,7 +3,7 @@
  * queries them, so the tail costs nothing when no client follows changes. A reader whose cursor is
  * older than the tail must load everything again.
  *
- * Invariant: for each project, the tail contains the latest change of every record that changed
+ * Invariant: for each project, the tail contains the latest change to every record that changed
  * after the project's floor.
  */
 import type { RecordChange } from '../../../protocol/streams/changes.ts'

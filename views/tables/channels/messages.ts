@@ -43,7 +43,7 @@ const index = (store: Store, channel: ChannelRow, cursor: number, content: strin
 /**
  * Adds a message.
  * @param cursor the cursor of the message's event.
- * @param called the agents that the message wakes. They then belong to its thread.
+ * @param called the agents that the message wakes. These agents become part of its thread.
  */
 export function addMessage(
   store: Store,
@@ -140,8 +140,8 @@ const find = (store: Store, { n }: ChannelRow, id: string): MessageRow | undefin
 
 /**
  * Returns the immutable facts about a message, and the agents of its thread: the agent that started
- * the thread, and the agents that its messages woke. Empty when there is no such message. Clients
- * do not receive the answer, so access is not checked.
+ * the thread, and the agents that its messages woke. Returns an empty object if the message does
+ * not exist. Clients do not receive the answer, so access is not checked.
  */
 export function messageFacts(
   channel: ChannelRow | undefined,

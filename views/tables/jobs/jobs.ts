@@ -53,7 +53,7 @@ interface JobRow {
   /** The status as it is stored; undefined before the first write. */
   written: string | undefined
 }
-/** A stored job, with the columns with which its record is unpacked. */
+/** A stored job, with the columns that are needed to unpack its record. */
 interface PackedJob extends Fixed {
   readonly id: string
   readonly status: string
@@ -161,7 +161,7 @@ export function applyQueue(store: Store, place: Placed): void {
     }
     let { record } = row
     if (record.gated) {
-      // `gated` is moved to the end of the record, behind the fields that the patch has added.
+      // `gated` is moved to the end of the record, after the fields that the patch has added.
       const { gated, ...rest } = record
       record = {
         ...rest,
@@ -187,7 +187,7 @@ export function applyQueue(store: Store, place: Placed): void {
  */
 const headerOf = (event: QueueEvent): Partial<JobHeader> =>
   (event.type === 'job.queued' && (event.header as JobHeader | undefined)) || {}
-/** Returns the fields with which the record of a new job begins. */
+/** Returns the initial fields of a new job's record. */
 function begunBy(event: QueueEvent & { readonly id: string }): Partial<KeptJob> {
   const { id } = event
   const { workers_only, environment } = headerOf(event)

@@ -1,7 +1,7 @@
 /**
- * Queues with their open jobs, counted by line: the jobs that the same workers can perform. The
- * counters equal the numbers of rows of jobs that are queued (`waiting`) or claimed (`in_work`). A
- * line without open jobs has no row.
+ * Queues with their open jobs, counted by line. A line consists of the jobs that the same workers
+ * can perform. The counters equal the numbers of rows of jobs that are queued (`waiting`) or
+ * claimed (`in_work`). A line without open jobs has no row.
  */
 
 import { timestamp } from '../../../protocol/common.ts'
@@ -81,7 +81,7 @@ interface Opened {
 }
 /**
  * Returns the queues with open jobs, the queues that connected workers list, and the default queue,
- * in the order of their names.
+ * ordered by name.
  * @param workers the connected workers.
  */
 export function queueList(

@@ -69,7 +69,10 @@ const missing: Refusal = refuse(
   { resource: 'loop' },
   'There is no such loop in this project.',
 )
-/** Resolves a loop's id or unique name to its id; empty if no loop or more than one matches. */
+/**
+ * Resolves a loop's id or unique name to its id. Returns an empty object if no loop or more than
+ * one loop matches.
+ */
 export function loopNamed(store: Store, project: number, name: string): { readonly id?: string } {
   const known = find(store, project, name)
   const rows = known

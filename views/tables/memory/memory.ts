@@ -31,7 +31,7 @@ const missing: Refusal = refuse(
   'There is no such agent in this project.',
 )
 
-/** Applies an entry of an agent's memory, and deletes changes of this agent that have expired. */
+/** Applies an entry of an agent's memory, and deletes the agent's expired changes. */
 export function applyMemory(store: Store, { cursor, entry }: Placed): void {
   const project = store.numberOf(entry.project)
   const agent = entry.id
@@ -119,7 +119,7 @@ export function memoryGet(
   }
 }
 
-/** Maximum number of words in a search. Further words are ignored. */
+/** Maximum number of words in a search. Additional words are ignored. */
 const MAX_WORDS = 16
 /** Filters of the entries of an agent. All must match. */
 export interface MemoryFilters extends Paging {

@@ -21,7 +21,9 @@ export const PERIODS = [1, 15, 60] as const
 export type Period = (typeof PERIODS)[number]
 /** Minutes for which rows are stored. */
 const RETENTION_MINUTES = 30 * 24 * 60
-/** Maximum number of different failures in a row. Further failures are counted as `OTHER`. */
+/**
+ * Maximum number of distinct failures that one row counts separately. The rest count as `OTHER`.
+ */
 const MAX_DISTINCT = 24
 /** The error type under which failures beyond `MAX_DISTINCT` are counted. */
 const OTHER = 'other'
@@ -51,7 +53,7 @@ export interface PackedFlow extends Readonly<FlowCounts> {
   readonly failures: string | null
 }
 const COLUMNS = 'minute, started, completed, failed, cancelled, took, failures'
-/** Returns the written rows of a project from a minute on, in order. */
+/** Returns the stored rows of a project from the given minute on, ordered by time. */
 export const flowsSince = (
   store: Store,
   project: number,
@@ -207,7 +209,7 @@ function write(store: Store, project: number, period: Period, minute: number, su
 }
 
 /**
- * Adds the start and the end of a run that an entry contains.
+ * Counts the start and the end of a run, if the entry contains them.
  * @param row the run after the entry.
  * @param isNew whether the entry created the run.
  * @param at time of the entry in Unix milliseconds.
@@ -220,7 +222,7 @@ export function addRunFlow(
   at: number,
 ): void {
   const { record, project } = row
-  // An entry contains the end of a run only if the run has ended after the entry.
+  // If the run has not ended after the entry, the entry does not contain the end of the run.
   const isOver = terminal.has(record.status)
   if (!isNew && !isOver) return
   const flow = store.buffer('run_flow', () => new RunFlow(store))

@@ -49,7 +49,7 @@ export function feedRun(
     })
 }
 /**
- * Adds the frame of a job event that set a status; `job` is the job after the event. Jobs outside
+ * Adds the frame of a job event that sets a status; `job` is the job after the event. Jobs outside
  * of runs have no frame.
  */
 export function feedJob(store: Store, { entry }: Placed, cursor: number, job: Job): void {

@@ -43,7 +43,10 @@ export const equalities = [
 export const statusesOf = ({ status }: RunFilters): readonly string[] | undefined =>
   status === undefined ? undefined : typeof status === 'string' ? [status] : [...new Set(status)]
 
-/** Returns the SQL conditions of the ranges of a time, each with its value in milliseconds. */
+/**
+ * Returns the SQL conditions for the requested range of creation or end times, each with its bound
+ * in Unix milliseconds.
+ */
 export function rangesOf(input: RunFilters, of: 'created' | 'ended'): [sql: string, at: number][] {
   const column = `${of}_at`
   const bounds = [

@@ -84,7 +84,7 @@ function indexed(record: RunRecord): Value[] {
   ]
 }
 
-/** The columns with which a record is unpacked. */
+/** The columns that are needed to unpack the record of a run. */
 export const RUN_COLUMNS = 'id, created_at, status, queue, initiated_by, record'
 
 /** The columns of a stored run that `RUN_COLUMNS` lists. */

@@ -171,8 +171,8 @@ export function runDetail(
 }
 
 /**
- * Returns the id of the project's run that was started under an idempotency key; empty if there is
- * no such run. `stem` is the part of the id that is derived from the key.
+ * Returns the id of the project's run that was started under an idempotency key, or an empty object
+ * if no such run exists. `stem` is the part of the id that is derived from the key.
  */
 export const runOfKey = (store: Store, project: number, stem: string): { id?: string } =>
   store.one<{ id: string }>(
@@ -183,7 +183,8 @@ export const runOfKey = (store: Store, project: number, stem: string): { id?: st
   ) ?? {}
 
 /**
- * Finds the project of a run among all projects of the partition; empty if there is no such run.
+ * Finds the project of a run among all projects of the partition. Returns an empty object if the
+ * partition has no such run.
  */
 export function locate(store: Store, id: string): { project?: string } {
   const row = store.one<{ project: string }>(

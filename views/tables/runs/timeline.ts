@@ -95,8 +95,9 @@ function isSame(a: JsonObject, b: JsonObject): boolean {
   return i === names.length
 }
 /**
- * Adds the ids of a payload to the texts that later payloads of the entry may equal. The newest ids
- * are first, so that the payloads of all steps refer to the ids of their step by the same shape.
+ * Adds the long texts of a payload, such as ids, to the texts that later payloads of the entry may
+ * refer to. The newest texts follow the id of the run, which stays first. The payloads of all steps
+ * therefore refer to the ids of their step by the same shape.
  */
 function learn(texts: string[], payload: JsonObject): void {
   for (const name in payload) {

@@ -47,7 +47,7 @@ export function mayClaim(worker: WorkerFilters, job: Job): boolean {
     : worker.models.length === 0
 }
 
-/** Returns the reason why a job waits; undefined when it has ended. */
+/** Returns the reason why a job waits; undefined if the job has ended. */
 export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined {
   if (job.status === 'claimed') return held(job, watch.now)
   if (job.status !== 'queued') return undefined

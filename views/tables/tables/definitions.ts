@@ -79,7 +79,10 @@ export const missingTable: Refusal = refuse(
   'There is no such table in this project.',
 )
 
-/** The rows of a table, the bytes of their data as JSON, and the number of the last change. */
+/**
+ * The number of rows of a table, the size of their data in bytes of JSON, and the number of the
+ * last change.
+ */
 export interface Counts {
   readonly rows: number
   readonly bytes: number
@@ -116,11 +119,11 @@ export const tableList = (
   input: Paging & { readonly name?: string },
 ): Page<Table> => newest(store, 'tables', project, equalityConditions({ name: input.name }), input)
 
-/** Approximate bytes per row that the key of the row uses in one order. */
+/** Approximate size, in bytes, of the key of a row in one order. */
 const KEY_BYTES = 80
 /**
- * Approximate bytes per row that all other index entries (id, identity, stamp and words) use, for a
- * row of 250 bytes.
+ * Approximate size, in bytes, of all other index entries (id, identity, stamp and words) of a row
+ * of 250 bytes.
  */
 const INDEX_BYTES = 300
 /**

@@ -20,7 +20,7 @@ export const isNewestFirst = ([first, second, ...more]: readonly SortField[]): b
   !second.descending &&
   more.length === 0
 
-/** Receives a row and its key in the sort. Returns true to end the reading. */
+/** Receives a row and its key in the sort. Returns true to stop reading. */
 type Take = (row: KeyedRow, sort: Buffer) => boolean
 
 /**
@@ -47,7 +47,7 @@ export function* readNewest(
 
   /**
    * Reads the rows of a range forward.
-   * @returns whether `take` ended the reading.
+   * @returns whether `take` stopped the reading.
    */
   function* forward(rest: KeyRange): InParts<boolean> {
     for (let part = count; ; part = Math.min(2 * part, PART)) {

@@ -78,8 +78,8 @@ function groupsOf(row: RowName, fields: readonly Field[], place: Place): Field[]
 }
 
 /**
- * Whether a field is written. The others do not belong to a record, belong to the caller's own
- * access, or are part of other rows: the resources of a blueprint are bodies of other rows.
+ * Whether a field is written. The other fields are not part of a record, concern the caller's own
+ * access, or repeat fields of other rows: the resources of a blueprint are bodies of other rows.
  */
 const isWritten = ({ row, path: [first] }: TextPlace): boolean =>
   api[row].verb === 'command' &&

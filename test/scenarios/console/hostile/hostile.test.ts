@@ -25,11 +25,11 @@ import { hostileReceiver, signInHostile, signInSettings } from './outside.ts'
 import { hostileJson, hostileText } from './texts.ts'
 import { watched } from './watch.ts'
 
-/** The pages together must show more than this number of hostile fields. */
+/** Number of hostile fields that all pages together must exceed. */
 const MIN_SHOWN = 120
 /**
- * Each page with a file, or with a text of up to a megabyte, must use less than this number of
- * seconds of processor time, including all its tabs.
+ * Limit on the processor time, in seconds, of a page with a file or with a text of up to a
+ * megabyte. It includes the time of all the page's tabs.
  */
 const MAX_CPU_S = 2
 const NARROW = { width: 390, height: 844 }
@@ -38,8 +38,8 @@ const WIDE = { width: 1280, height: 800 }
 await inBrowser(t, tryOut)
 
 /**
- * Returns the ids of the records to open on a page with an id in its URL: the record of the place,
- * and new ones.
+ * Returns the ids of the records to open on a page with an id in its URL: the record of `place`,
+ * and the records that `fillAll` has created.
  */
 function recordsOf(
   path: string,

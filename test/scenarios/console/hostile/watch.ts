@@ -25,9 +25,12 @@ export interface Watched {
   walk(path: string, most: number): Promise<Walked>
   /** Inspects the current state of the page. */
   look(where: string): Promise<readonly string[]>
-  /** Seconds of processor time that the page has used so far. */
+  /** Returns the processor time, in seconds, that the page has used so far. */
   spent(): Promise<number>
-  /** Returns the faults outside of the document since the last call. */
+  /**
+   * Returns the faults since the last call that are not part of the document, such as requests to
+   * other origins.
+   */
   faults(): readonly string[]
   close(): Promise<void>
 }

@@ -33,8 +33,8 @@ export async function dnsServer(records: Readonly<Record<string, string>>): Prom
       Buffer.concat([Buffer.from([part.length]), Buffer.from(part)]),
     )
     const data = Buffer.concat(strings)
-    // A compressed name that points to the question, then the type TXT, the class IN and 60 s to
-    // live.
+    // A compressed name that points to the question, then the type TXT, the class IN and a TTL of
+    // 60 s.
     const answer = Buffer.from([
       0xc0,
       12,

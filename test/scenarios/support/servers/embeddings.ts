@@ -1,6 +1,6 @@
 /**
- * A server of embeddings over HTTP, with the interface of OpenAI. Its vectors are those of the
- * built-in model for tests.
+ * An embedding server over HTTP, with OpenAI's interface. It returns the vectors of the built-in
+ * model for tests.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

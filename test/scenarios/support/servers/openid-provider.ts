@@ -23,7 +23,7 @@ export interface Somebody {
 }
 export interface OpenIdProvider {
   readonly issuer: string
-  /** The person who signs in. Undefined refuses the sign-in. */
+  /** The person who signs in. If undefined, the sign-in is refused. */
   person: Somebody | undefined
   /** A wrong audience or nonce of the ID tokens, to test that they are checked. */
   forged: { readonly audience?: string; readonly nonce?: string } | undefined

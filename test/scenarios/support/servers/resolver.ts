@@ -17,7 +17,7 @@ export interface TestResolver {
   readonly receiver: Receiver
   readonly url: string
   calls(): readonly Asked[]
-  /** Answers all calls with this entry, for each selector of the call. */
+  /** Answers every selector of all calls with this entry. */
   entry(entry: unknown): void
   /** Sets the response to all calls. */
   answer(how: Receiver['answer']): void

@@ -163,7 +163,7 @@ export const searches: fc.Arbitrary<SearchRows> = fc.record({
 })
 
 /**
- * A change of the rows, a new order, or maintenance. `row` selects one of the existing rows; `at`
+ * A change to the rows, a new order, or maintenance. `row` selects one of the existing rows; `at`
  * may decrease.
  */
 export type Step =

@@ -248,7 +248,10 @@ export function tidy(store: Store, steps = 1000): void {
   for (let i = 0; i < steps && needsMaintenance(store); i++) maintain(store)
 }
 
-/** Reads all pages of a list. `between` runs before each further page, with the rows so far. */
+/**
+ * Reads all pages of a list. `between` is called between two pages, with the number of rows read so
+ * far.
+ */
 export function pages(
   ask: (after: Partial<After>) => Page<TableRow> | Refusal,
   between: (read: number) => void = () => undefined,

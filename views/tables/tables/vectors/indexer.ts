@@ -47,7 +47,7 @@ export interface IndexerPorts {
   readonly view: Pick<View, 'read' | 'change'>
   readonly cache: VectorCache
   embed(texts: readonly string[]): Promise<EmbeddingAnswer>
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   now(): number
   later(ms: number, run: () => void): () => void
   /** Called with unexpected errors, such as errors of SQLite. */
@@ -96,7 +96,7 @@ export class VectorIndexer {
   #requests = 0
   #failures = 0
   #faulty = true
-  /** Number of further batches that contain only one row, because the provider refused a batch. */
+  /** Number of upcoming batches with only one row each, because the provider refused a batch. */
   #single = 0
   /** The table of the last batch. Tables take turns. */
   #table = -1
@@ -236,7 +236,7 @@ export class VectorIndexer {
   #store(store: Store, { tbl, id, change, hash }: Item, vector: Uint8Array): void {
     const { model } = this.#terms
     if (storeVector(store, model, { tbl, id, change, hash, vector })) return
-    // The model now returns another number of dimensions, although its id is the same.
+    // The model now returns vectors with a different number of dimensions under the same id.
     setFault(store, model, 'invalid_response')
     this.#faulty = true
     this.#failures++

@@ -1,6 +1,6 @@
 /**
- * Background embedding of rows by the indexer: restarts, changes of rows and models, and failures
- * of the provider.
+ * Background embedding of rows by the indexer: restarts, changes to rows, a change of model, and
+ * failures of the provider.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
