@@ -33,7 +33,7 @@ export interface NameClaim {
   readonly claim: number
 }
 
-/** Members of all events of rows. `table_name`: the name of the table at that time. */
+/** Members of all row events. `table_name`: the name of the table at the time of the event. */
 interface RowChange {
   readonly table_name: string
   readonly change: number
@@ -79,7 +79,7 @@ export type TableEvent =
         readonly shown?: JsonObject
       })
   /**
-   * Rows of one request, in its order. They have one change number. `groups`: the number of rows
+   * Rows of one request, in its order. They share one change number. `groups`: the number of rows
    * that each publishing command covers, in order. Each row is published by a separate command if
    * the event has a causation, or if `groups` is absent, as in events of earlier releases.
    */
@@ -198,7 +198,7 @@ interface Caused {
 /** Fields that gateways and executors add to the input of commands. */
 export type AddedTableInputs = {
   'table.create': { readonly claim: NameClaim }
-  /** Present if the request has a name. */
+  /** Present if the request contains a name. */
   'table.update': { readonly claim?: NameClaim }
   /** Facts about the identity of the row, without data. */
   'row.insert': Caused & { readonly facts: TableFacts }
@@ -214,8 +214,8 @@ export type AddedTableInputs = {
 
 /**
  * The reply of a table that cannot decide with the facts, because rows have changed in the
- * meantime. Nothing was stored, so the gateway repeats the command under the same id, with facts of
- * a view that has applied the change `stale`.
+ * meantime. Nothing was stored, so the gateway repeats the command under the same id, with facts
+ * from a view that has applied the change `stale`.
  */
 export interface StaleReply {
   readonly stale: number

@@ -123,7 +123,7 @@ function conditionsOf(
     if (Object.keys(wishes).length === 0)
       faults.push({ field: path, message: 'must have at least one operator' })
     for (const [operator, value] of Object.entries(wishes)) {
-      // An equality without an operator has the path of its column.
+      // A condition without an operator means equality. Its path is the path of its column.
       const at = typeof wish === 'object' && wish !== null ? `${path}.${operator}` : path
       if (!operators.has(operator)) {
         faults.push({ field: at, message: 'is not an operator', expected: [...operators] })

@@ -32,7 +32,7 @@ export const terminalLimits = {
   /** Maximum duration of a terminal. */
   duration: 12 * 3_600_000,
   /**
-   * Time between two messages `beat`, with which the two gateways show each other that they are
+   * Time between two `beat` messages, by which the two gateways show each other that they are
    * alive.
    */
   beat: 15_000,
