@@ -1,6 +1,6 @@
 /**
  * A minimal actor for tests of the shard host, and in-memory stores for it. The actor counts,
- * forwards messages and sets timers. It replaces the actors of all kinds that the tests use.
+ * forwards messages and sets timers. It stands in for the actors of all kinds that the tests use.
  */
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { HostDeps, ShardAnswer } from '../../../nodes/host/deps.ts'

@@ -78,7 +78,7 @@ export class SharedPlaces {
   }
   /**
    * Returns the project of the next row.
-   * @param changed receives the failures of `unchanged` for the project that is not used any more.
+   * @param changed receives the failures of `unchanged` for the project that is no longer used.
    */
   async next(row: Row, changed: (failure: string) => void): Promise<Shared> {
     const last = this.#current
@@ -99,7 +99,7 @@ export class SharedPlaces {
     }
     return this.#current
   }
-  /** Reads the lists again if only refused requests were sent since, which must change nothing. */
+  /** Reads the lists again if only refused requests, which must change nothing, were sent since. */
   async unchanged(changed: (failure: string) => void): Promise<void> {
     const current = this.#current
     if (!current || current.refused.length === 0) return

@@ -1,6 +1,6 @@
 /**
- * The memory of 100 uploads and of 100 downloads over real sockets and a real nats-server: the live
- * bytes of the process, clients included, and the buffers in use.
+ * The memory used by 100 uploads and by 100 downloads over real sockets and a real nats-server: the
+ * live bytes of the process, clients included, and the buffers in use.
  */
 
 import uWS, { type HttpResponse } from 'uWebSockets.js'
