@@ -1,5 +1,5 @@
 /**
- * Queries of rows: the validation of filter and sort against the schema of the table, and their
+ * Row queries: the validation of filters and sort orders against the schema of the table, and their
  * semantics as pure functions. Views translate valid queries to SQL. A test compares both.
  */
 import type { FieldError } from '../errors.ts'

@@ -43,7 +43,7 @@ const MAX_READ = 300
  * If no run ends for this many milliseconds after the load, the wait for the remaining runs stops.
  */
 const STALL_TIMEOUT_MS = 60_000
-/** Milliseconds that followers have after the load to catch up. */
+/** Milliseconds that followers have to catch up after the load. */
 const CATCH_UP_MS = 30_000
 /** Milliseconds between two progress reports. */
 const REPORT_EVERY_MS = 5000

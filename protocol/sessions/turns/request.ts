@@ -128,7 +128,7 @@ export function generationSpec(
   } as GenerationSpec
 }
 
-/** The parts of the answer of a model that a session uses. */
+/** The parts of a model's answer that a session uses. */
 export interface Answer {
   readonly content: readonly Block[]
   readonly model: string

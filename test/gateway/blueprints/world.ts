@@ -50,7 +50,7 @@ class SeededWorld extends ToyWorld {
  * resolves stops the gateway.
  */
 export type Step = (name: string) => Promise<void> | undefined
-/** A deliberate fault of gateways. The tests ensure that the properties detect it. */
+/** A deliberate fault in gateways. The tests ensure that the properties detect it. */
 export interface Plant {
   readonly name: string
   /** Changes the ports of each gateway. */

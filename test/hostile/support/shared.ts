@@ -42,7 +42,7 @@ export interface Shared {
   /** The rows whose requests were all refused since `shown` was read. */
   refused: RowName[]
   uses: number
-  /** Whether a row uses the project now, or failed while it did. */
+  /** Whether a row is using the project, or failed while using it. */
   busy: boolean
   /** The tags of the rows that ended a record. */
   readonly spent: Set<string>
