@@ -1,5 +1,5 @@
 /**
- * The kinds of records that the topic `changes` reports, and the changes that result from an entry
+ * The kinds of records that the `changes` topic reports, and the changes that result from an entry
  * of the journal. Runs and jobs are omitted, because the feed of a project contains their events.
  *
  * Invariant: every event that may change the response of the list of a kind results in a change of

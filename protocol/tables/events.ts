@@ -3,7 +3,7 @@
  * addition to the rows of the API.
  *
  * The rows of a table are stored in the journal and in views. The actor stores only the definition
- * and a window of recent changes. The changes of the rows of a table are numbered from 1. A command
+ * and a window of recent changes. The changes to the rows of a table are numbered from 1. A command
  * about rows contains facts: rows from a view as of a change. The actor applies the later changes
  * in its window to these facts, and so decides on the current rows:
  *
@@ -191,7 +191,7 @@ export interface TableQueries {
     reply: TableFacts
   }
 }
-/** The causation of a change of rows, if a run or a turn of an agent causes it. */
+/** The causation of a change to rows, if a run or a turn of an agent causes it. */
 interface Caused {
   readonly causation?: Causation
 }

@@ -63,7 +63,7 @@ export interface SemanticQueries {
       readonly vector?: string
       /** The position after which the page begins. */
       readonly after?: readonly (string | number | null)[]
-      /** The change of the table up to which rows must be embedded; absent: the last change. */
+      /** The change to the table up to which rows must be embedded; absent: the last change. */
       readonly through?: number
       /** Whether to count the rows if some of them are not embedded yet. */
       readonly count?: boolean

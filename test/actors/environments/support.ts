@@ -1,4 +1,4 @@
-/** Helpers that create environments in the states in which tests start. */
+/** Helpers that create environments in the states from which tests start. */
 import { defineActor } from '../../../actors/actor.ts'
 import { newEnvironment } from '../../../actors/environments/creation.ts'
 import { defaultEnvironmentSettings } from '../../../actors/environments/draft.ts'

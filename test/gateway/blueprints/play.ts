@@ -167,7 +167,7 @@ function mortal(at: number, late: Promise<void> = new Promise(() => {})) {
 const HOLD_MS = 31_000
 /**
  * Applies a request at a gateway that dies at step `at`, and waits until its hold has expired.
- * @returns a function that lets the last call of the gateway proceed, as a delayed message.
+ * @returns a function that lets the last call by the gateway proceed, as a delayed message.
  */
 export async function interrupted(
   store: Store,

@@ -116,7 +116,7 @@ interface Ending extends Count {
   over?: boolean
 }
 const isOver = (state: Ending): boolean => state.over === true
-/** The toy actors. Runs also have the command `end`, which ends them. Ended runs still count. */
+/** The toy actors. Runs also have an `end` command, which ends them. Ended runs still count. */
 export const endingKinds: HostDeps['kinds'] = {
   ...kinds,
   run: {

@@ -45,7 +45,7 @@ async function serve(handler: (res: HttpResponse) => void): Promise<() => Socket
   const port = uWS.us_socket_local_port(token as never)
   return () => connect(port, '127.0.0.1')
 }
-/** Reads an answer to its end. Returns the start, the SHA-256 and the size of its body. */
+/** Reads a complete answer. Returns the start, the SHA-256 and the size of its body. */
 async function bodyOf(socket: Socket) {
   const hash = createHash('sha256')
   let begun = false
