@@ -5,8 +5,8 @@
 import { slotOf } from './ids.ts'
 
 /**
- * Returns the FNV-1a hash of a text, with 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). It
- * is computed over UTF-16 units. It is not suitable for security.
+ * Returns the 32-bit FNV-1a hash of a text (http://www.isthe.com/chongo/tech/comp/fnv/). It is
+ * computed over UTF-16 code units. It is not suitable for security.
  */
 const fnv1a = (text: string): number => {
   let hash = 0x811c9dc5
@@ -58,8 +58,8 @@ export const names = {
   /** The KV bucket of a partition with snapshots and checkpoints, which is only a cache. */
   state: (partition: number) => `STATE_${partition}`,
   /**
-   * The KV bucket with the constants of the installation: numbers of partitions and shards, id of
-   * the organization, sealing secret.
+   * The KV bucket with the constants of the installation: the numbers of partitions and shards, the
+   * id of the organization, and the sealing secret.
    */
   config: 'CONFIG',
   /** The KV bucket with the leases of nodes and shards. */
@@ -132,9 +132,9 @@ export const subjects = {
   hostLogs: (place: string) => `hosts.logs.${token(place)}`,
   /** Requests to open a terminal. The gateway of the worker of the environment answers. */
   openTerminal: (environment_id: string) => `terminal.open.${token(environment_id)}`,
-  /** Messages of a terminal to the worker. */
+  /** Terminal messages to the worker. */
   terminalDown: (terminal_id: string) => `terminal.down.${token(terminal_id)}`,
-  /** Messages of a terminal to the person. */
+  /** Terminal messages to the person. */
   terminalUp: (terminal_id: string) => `terminal.up.${token(terminal_id)}`,
   /** Requests for embeddings. One member of the group `executors` answers each request. */
   embed: 'embed',

@@ -15,7 +15,7 @@ import { root } from './support/structure/sources.ts'
 const run = promisify(execFile)
 /**
  * Identifies this clone, because clones that share a folder of packages need separate build
- * information of the type checker.
+ * information for the type checker.
  */
 const clone = createHash('sha256').update(root).digest('hex').slice(0, 12)
 const types = (name: string) => [
@@ -32,7 +32,7 @@ const hash = hashOf(root)
  */
 const env = { ...process.env, GOGC: 'off', RAYON_NUM_THREADS: '1' }
 
-/** The programs with separate settings of the type checker: their folders, by name. */
+/** The folders of the programs that have their own type-checker settings, by program name. */
 const programs = {
   program: '.',
   chat: 'client/chat',

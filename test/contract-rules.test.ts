@@ -1,6 +1,6 @@
 /**
  * docs/contract.md names a test for every rule or marks the rule as open, and each named test
- * exists. The statements of README.md about clients, and the documented paths of device sign-in,
+ * exists. The statements in README.md about clients, and the documented paths of device sign-in,
  * are also checked.
  */
 import { readFileSync } from 'node:fs'

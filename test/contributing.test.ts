@@ -1,5 +1,5 @@
 /**
- * The map of CONTRIBUTING.md is complete. The test adds an endpoint, a kind of actor, a view and a
+ * The map in CONTRIBUTING.md is complete. The test adds an endpoint, a kind of actor, a view and a
  * setting to a scratch copy of the program. It changes only files that are listed in the map, and
  * adds as many lines as the map states. The copy compiles, and each addition works.
  */

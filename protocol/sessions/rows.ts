@@ -192,7 +192,7 @@ const P = '/projects/:project'
 const S = `${P}/sessions/:session_id`
 const tag = 'sessions'
 const self = { kind: 'session', slot: 'session_id', prefix: 'agent_session' } as const
-/** Maximum size in bytes of the body of a request with input for a session. */
+/** Maximum body size, in bytes, of a request with input for a session. */
 const LIMIT = 2_097_152
 const act = { tag, permission: 'agent.invoke', to: self } as const
 const read = { tag, permission: 'project.view', errors: ['not_found'] } as const

@@ -131,7 +131,7 @@ export const sessionDetail = {
 
 const turnStatuses = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const
 /**
- * Tokens and calls of models in a turn. A count of zero is omitted, except for input and output
+ * Token and model call counts of a turn. A count of zero is omitted, except for input and output
  * tokens.
  */
 export const Usage = Type.Object({
@@ -176,7 +176,7 @@ const turn = {
 export const TranscriptTurn = Type.Object({ ...turn, wait: Type.Optional(Wait) }, closed)
 export type TranscriptTurn = Static<typeof TranscriptTurn>
 /**
- * A turn as it is stored, and as the frame `turn.upsert` contains it. `phase` is null when the turn
+ * A turn as it is stored, and as the `turn.upsert` frame contains it. `phase` is null when the turn
  * has ended.
  */
 export type TurnUpsert = TranscriptTurn & {
@@ -217,12 +217,12 @@ export const turnDetail = {
   query: Closed(turnInclude),
   reply: TurnDetail,
 } as const
-/** Fields of the record of a turn that the transcript does not contain. */
+/** Fields of a turn's record that the transcript does not contain. */
 export type TurnExtra = Pick<
   TurnDetail,
   'error_scope' | 'effective_timeout_seconds' | 'asked_by' | 'credit_cost_milli'
 >
-/** Returns the record of a turn, from its form in frames and the other fields. */
+/** Returns the record of a turn, composed of its form in frames and the other fields. */
 export const agentTurn = (
   { phase: _, wait: __, ...turn }: TurnUpsert,
   extra: TurnExtra,
@@ -255,7 +255,7 @@ export const TranscriptMessage = Type.Object(
 )
 export type TranscriptMessage = Static<typeof TranscriptMessage>
 /**
- * A message of the log of a session, whose sequences are 1, 2, 3 and so on. Context rows have
+ * A message of a session's log. The sequences of the log are 1, 2, 3 and so on. Context rows have
  * sequences too, but are listed only on request.
  */
 export const SessionMessage = Type.Object(
@@ -310,7 +310,7 @@ export const sessionMessage = ({
 
 /**
  * The reply to a request that started a turn. `resume_cursor` lies before every row of the turn.
- * `after_sequence` is the sequence of the input of the turn.
+ * `after_sequence` is the sequence of the turn's input.
  */
 export const TurnAck = Type.Object(
   {

@@ -11,9 +11,9 @@ import { toolkitLimits } from '../toolkits/schema.ts'
 import type { Changes } from '../workflows/rows.ts'
 
 /**
- * Limits of skills. `allowed`: entries of `allowed_tools`. `skills`: skills of one project or of
- * the organization. `assigned`: skills of one agent. `import`: characters of an imported document.
- * The others are lengths in characters.
+ * Limits of skills. `allowed`: number of entries in `allowed_tools`. `skills`: number of skills of
+ * one project or of the organization. `assigned`: number of skills of one agent. `import`: length
+ * of an imported document. Lengths, including all other limits, are in characters.
  */
 export const skillLimits = {
   name: 80,

@@ -1,5 +1,5 @@
 /**
- * The kinds of records that the topic `changes` reports, and the changes that result from an entry
+ * The kinds of records that the `changes` topic reports, and the changes that result from an entry
  * of the journal. Runs and jobs are omitted, because the feed of a project contains their events.
  *
  * Invariant: every event that may change the response of the list of a kind results in a change of
@@ -44,12 +44,12 @@ const organization = {
   resolver: 'resolver.get',
   skill: 'skill.list_organization',
 } as const satisfies Listed
-/** The kinds of a project and of the organization. */
+/** The kinds of records of a project and of the organization. */
 export const changeKinds: {
   readonly project: Listed
   readonly organization: Listed
 } = { project, organization }
-/** All kinds, for the description of frames. */
+/** All kinds, as listed in the description of the frames. */
 export const allChangeKinds: readonly string[] = [
   ...new Set([...Object.keys(project), ...Object.keys(organization)]),
 ].sort()
@@ -57,7 +57,7 @@ export const allChangeKinds: readonly string[] = [
 export const closableKinds = ['artifact', 'channel', 'interaction', 'session'] as const
 export type ClosableKind = (typeof closableKinds)[number]
 
-/** A change of a record. */
+/** A change to a record. */
 export interface RecordChange {
   readonly kind: string
   /** Absent: any record of the kind may have changed. */

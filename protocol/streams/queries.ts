@@ -1,4 +1,4 @@
-/** The view queries of the topic `changes`. */
+/** The view queries of the `changes` topic. */
 import type { Viewer } from '../channels/schema.ts'
 import type { ClosableKind, RecordChange } from './changes.ts'
 

@@ -187,7 +187,7 @@ const TopicFrame = Type.Object({
     description: 'The data of the frame in the single stream of the topic',
   }),
 })
-/** A frame of the multiplexed stream, in the field `data` of an event `message`. */
+/** A frame of the multiplexed stream, sent in the `data` field of a `message` event. */
 export const StreamFrame = Type.Union([
   SubscriptionStarted,
   SubscriptionRefused,

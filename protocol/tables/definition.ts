@@ -1,5 +1,5 @@
 /**
- * The rules for the schema of a table: which schemas are valid, and which changes of a schema are
+ * The rules for the schema of a table: which schemas are valid, and which changes to a schema are
  * allowed.
  */
 import { sizeOf } from '../common.ts'
@@ -7,7 +7,9 @@ import type { FieldError } from '../errors.ts'
 import { type Column, type TableSchema, tableLimits } from './schema.ts'
 import { isOfType, typeNames } from './values.ts'
 
-/** The columns of a schema by name, cached because each value of a row needs its column. */
+/**
+ * The columns of a schema by name, cached because the column of every value in a row is looked up.
+ */
 const columnMaps = new WeakMap<TableSchema, ReadonlyMap<string, Column>>()
 
 /** Returns the last column with this name; undefined when no column has the name. */
@@ -72,7 +74,7 @@ export function schemaFaults(schema: TableSchema): FieldError[] {
 }
 
 /**
- * Returns the faults of a change of the schema: the key columns and `required` of existing columns
+ * Returns the faults of a change to the schema. The key columns and `required` of existing columns
  * never change, and new columns are optional. The type of a column changes only while the table has
  * no rows. A removed column only hides its values; see `visibleData`.
  * @param isEmpty whether the table has no rows.

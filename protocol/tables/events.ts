@@ -3,7 +3,7 @@
  * addition to the rows of the API.
  *
  * The rows of a table are stored in the journal and in views. The actor stores only the definition
- * and a window of recent changes. The changes of the rows of a table are numbered from 1. A command
+ * and a window of recent changes. The changes to the rows of a table are numbered from 1. A command
  * about rows contains facts: rows from a view as of a change. The actor applies the later changes
  * in its window to these facts, and so decides on the current rows:
  *
@@ -33,7 +33,7 @@ export interface NameClaim {
   readonly claim: number
 }
 
-/** Members of all events of rows. `table_name`: the name of the table at that time. */
+/** Members of all row events. `table_name`: the name of the table at the time of the event. */
 interface RowChange {
   readonly table_name: string
   readonly change: number
@@ -79,7 +79,7 @@ export type TableEvent =
         readonly shown?: JsonObject
       })
   /**
-   * Rows of one request, in its order. They have one change number. `groups`: the number of rows
+   * Rows of one request, in its order. They share one change number. `groups`: the number of rows
    * that each publishing command covers, in order. Each row is published by a separate command if
    * the event has a causation, or if `groups` is absent, as in events of earlier releases.
    */
@@ -191,14 +191,14 @@ export interface TableQueries {
     reply: TableFacts
   }
 }
-/** The causation of a change of rows, if a run or a turn of an agent causes it. */
+/** The causation of a change to rows, if a run or a turn of an agent causes it. */
 interface Caused {
   readonly causation?: Causation
 }
 /** Fields that gateways and executors add to the input of commands. */
 export type AddedTableInputs = {
   'table.create': { readonly claim: NameClaim }
-  /** Present if the request has a name. */
+  /** Present if the request contains a name. */
   'table.update': { readonly claim?: NameClaim }
   /** Facts about the identity of the row, without data. */
   'row.insert': Caused & { readonly facts: TableFacts }
@@ -214,8 +214,8 @@ export type AddedTableInputs = {
 
 /**
  * The reply of a table that cannot decide with the facts, because rows have changed in the
- * meantime. Nothing was stored, so the gateway repeats the command under the same id, with facts of
- * a view that has applied the change `stale`.
+ * meantime. Nothing was stored, so the gateway repeats the command under the same id, with facts
+ * from a view that has applied the change `stale`.
  */
 export interface StaleReply {
   readonly stale: number

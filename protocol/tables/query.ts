@@ -1,5 +1,5 @@
 /**
- * Queries of rows: the validation of filter and sort against the schema of the table, and their
+ * Row queries: the validation of filters and sort orders against the schema of the table, and their
  * semantics as pure functions. Views translate valid queries to SQL. A test compares both.
  */
 import type { FieldError } from '../errors.ts'
@@ -123,7 +123,7 @@ function conditionsOf(
     if (Object.keys(wishes).length === 0)
       faults.push({ field: path, message: 'must have at least one operator' })
     for (const [operator, value] of Object.entries(wishes)) {
-      // An equality without an operator has the path of its column.
+      // A condition without an operator means equality. Its path is the path of its column.
       const at = typeof wish === 'object' && wish !== null ? `${path}.${operator}` : path
       if (!operators.has(operator)) {
         faults.push({ field: at, message: 'is not an operator', expected: [...operators] })

@@ -5,7 +5,7 @@
  * - A range operator on a field of type `any` compares values in the order in which the field is
  *   sorted.
  * - A stored value that does not fit the current schema is hidden from readers and queries.
- * - An empty description, empty instructions and empty tags remove the field.
+ * - An empty description, empty instructions or an empty list of tags removes the field.
  */
 import { Type } from 'typebox'
 import { Closed, pageOf, paging } from '../common.ts'

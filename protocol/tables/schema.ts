@@ -7,10 +7,10 @@ import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, Tags, Timestamp } from '../common.ts'
 
 /**
- * Limits of tables and rows. `columns`: columns of a table. `batch`: rows of one bulk insert.
- * `rows`: rows of a table, by default. `sorts`: sort fields of a query. `alternatives`: values of
- * `$in`. `identity`: bytes of UTF-8. `row`, `bulk` and `schema`: bytes of the JSON in UTF-8. The
- * others are lengths in characters.
+ * Limits of tables and rows. `columns`: number of columns of a table. `batch`: number of rows in
+ * one bulk insert. `rows`: number of rows of a table, by default. `sorts`: number of sort fields in
+ * a query. `alternatives`: number of values in `$in`. `identity`: size in bytes as UTF-8. `row`,
+ * `bulk` and `schema`: size of the JSON in bytes as UTF-8. The others are lengths in characters.
  */
 export const tableLimits = {
   name: 64,

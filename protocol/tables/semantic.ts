@@ -12,8 +12,8 @@ import { textsOf } from './search.ts'
  * Limits of semantic and hybrid search. `window`: the number of rows of each list that hybrid
  * search combines, and of its results. `examined`: the maximum number of rows with a word of the
  * query that hybrid search compares. `batch` and `characters`: the maximum number of texts in a
- * request for embeddings, and of their characters together. `unused_days`: the days without a
- * search after which the vectors of a table are deleted.
+ * request for embeddings, and their maximum total length. `unused_days`: the number of days without
+ * a search after which the vectors of a table are deleted.
  */
 export const semanticLimits = {
   window: 100,
@@ -32,7 +32,7 @@ export interface EmbeddingRequest {
 }
 /**
  * The reason why texts could not be embedded. `refused`: the provider did not accept these texts;
- * other texts may succeed. `retry_after`: milliseconds to wait, as the provider requests.
+ * other texts may succeed. `retry_after`: milliseconds to wait, as requested by the provider.
  */
 export interface EmbeddingFailure {
   readonly failed: string
@@ -63,7 +63,7 @@ export interface SemanticQueries {
       readonly vector?: string
       /** The position after which the page begins. */
       readonly after?: readonly (string | number | null)[]
-      /** The change of the table up to which rows must be embedded; absent: the last change. */
+      /** The change to the table up to which rows must be embedded; absent: the last change. */
       readonly through?: number
       /** Whether to count the rows if some of them are not embedded yet. */
       readonly count?: boolean

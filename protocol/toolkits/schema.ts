@@ -1,7 +1,7 @@
 /**
- * Toolkits: named sets of selectors of actions, which are assigned to agents. This file contains
- * their schemas, limits and events; `agents/selectors.ts` matches selectors with actions. A
- * selector may match actions that are defined later.
+ * Toolkits: named sets of action selectors, which are assigned to agents. This file contains their
+ * schemas, limits and events; `agents/selectors.ts` matches selectors with actions. A selector may
+ * match actions that are defined later.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Tags, Timestamp } from '../common.ts'
@@ -11,8 +11,9 @@ import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
 
 /**
- * Limits of toolkits. `selectors`: selectors of one toolkit. `toolkits`: toolkits of one project.
- * `assigned`: toolkits of one agent. The others are lengths in characters.
+ * Limits of toolkits. `selectors`: number of selectors in one toolkit. `toolkits`: number of
+ * toolkits of one project. `assigned`: number of toolkits of one agent. The others are lengths in
+ * characters.
  */
 export const toolkitLimits = {
   name: 80,

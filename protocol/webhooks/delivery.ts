@@ -20,7 +20,7 @@ import type { DeliveryRecord } from './rows.ts'
 export const DELIVERIES = '$deliveries'
 /** Maximum number of attempts, including the first one. */
 export const MAX_ATTEMPTS = 10
-/** Milliseconds within which a test delivery must start. A later attempt is not made. */
+/** Milliseconds within which a test delivery must start. No attempt is made after this time. */
 export const START_TIMEOUT_MS = 15_000
 /** Milliseconds of back-off before the second attempt, the third attempt, and so on. */
 const PAUSES = [
@@ -57,8 +57,8 @@ type Destination =
       readonly secret_ref: string
     } & UrlParts)
 /**
- * The content and the destination of a delivery. `once`: a test, which has one attempt and appears
- * in no list.
+ * The content and the destination of a delivery. `once`: a test, which is attempted only once and
+ * appears in no list.
  */
 export interface DeliveryOpening {
   readonly to: Destination

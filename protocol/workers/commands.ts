@@ -17,10 +17,10 @@ export type WorkerCommands = {
     }
   }
   /**
-   * Reports that a connection is alive: at each heartbeat interval in which the gateway received
-   * something from the worker, and when the worker's filters change. `leases`: number of leases
-   * that the session has. `takes`: the new filters, if they have changed. `current` is false when
-   * another connection has replaced this one.
+   * Reports that a connection is alive. Sent at each heartbeat interval in which the gateway
+   * received something from the worker, and when the worker's filters change. `leases`: number of
+   * leases that the session has. `takes`: the new filters, if they have changed. `current` is false
+   * when another connection has replaced this one.
    */
   'worker.seen': {
     input: {

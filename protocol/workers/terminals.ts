@@ -27,12 +27,12 @@ export const terminalLimits = {
   start: 120_000,
   /** Time after the upgrade within which `terminal.open` must arrive. */
   open: 10_000,
-  /** Time without input and output after which a terminal ends. */
+  /** Time without input or output after which a terminal ends. */
   idle: 3_600_000,
   /** Maximum duration of a terminal. */
   duration: 12 * 3_600_000,
   /**
-   * Time between two messages `beat`, with which the two gateways show each other that they are
+   * Time between two `beat` messages, by which the two gateways show each other that they are
    * alive.
    */
   beat: 15_000,

@@ -156,6 +156,6 @@ export type WorkflowEvent =
     })
   | (Event & { readonly type: 'workflow.deleted'; readonly id: string; readonly name: string })
 /**
- * The changes of a record for the audit log, by attribute. Secrets and specs are never included.
+ * The changes to a record for the audit log, by attribute. Secrets and specs are never included.
  */
 export type Changes = Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>

@@ -12,7 +12,7 @@ export const OBSERVER = 'chaos'
 export interface Accounts {
   /** The configuration that replaces the users of each server. */
   readonly authorization: string
-  /** The credentials file with which the run itself lists streams and reads their state. */
+  /** The credentials file that the run itself uses to list streams and to read their state. */
   readonly observer: string
   /**
    * Returns the path of the credentials file of a node.

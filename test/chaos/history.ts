@@ -4,8 +4,8 @@
  */
 
 /**
- * A final status that is allowed for the started run. A start allows several if a later request
- * races with the run.
+ * A final status that is allowed for the started run. A start allows several statuses if a later
+ * request races with the run.
  */
 export type Ending = 'completed' | 'cancelled'
 /** A request to start a run, repeated under its key until it was acknowledged. */

@@ -18,7 +18,7 @@ interface Told {
    */
   readonly drained: number
 }
-/** The maximum number of shown violations per kind. */
+/** The maximum number of violations shown for each kind. */
 const MAX_SHOWN = 5
 /** Event-loop delay in milliseconds above which the measured times are unreliable. */
 const MAX_DELAY_MS = 250

@@ -18,7 +18,7 @@ import { bringTrouble } from './trouble.ts'
 
 interface Options {
   readonly seconds: number
-  /** Starts per second. */
+  /** Number of runs that are started per second. */
   readonly rate: number
   readonly seed: number
   readonly net: Net
@@ -40,11 +40,10 @@ const MAX_FOLLOWED = 60
 /** Maximum number of other timelines that are read at the end. */
 const MAX_READ = 300
 /**
- * Milliseconds without an ended run, after the load, after which the wait for the remaining runs
- * stops.
+ * If no run ends for this many milliseconds after the load, the wait for the remaining runs stops.
  */
 const STALL_TIMEOUT_MS = 60_000
-/** Milliseconds that followers have after the load to catch up. */
+/** Milliseconds that followers have to catch up after the load. */
 const CATCH_UP_MS = 30_000
 /** Milliseconds between two progress reports. */
 const REPORT_EVERY_MS = 5000

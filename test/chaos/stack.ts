@@ -56,7 +56,7 @@ interface Options {
   readonly say: (line: string) => void
   /**
    * Whether NATS runs in operator mode, with a user per node role that has exactly the permissions
-   * of `baton nats-permissions`.
+   * that `baton nats-permissions` prints.
    */
   readonly accounts: boolean
 }

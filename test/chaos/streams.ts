@@ -32,7 +32,7 @@ interface Options {
   /** The path below `/v1`; may include a query. */
   readonly path: string
   /**
-   * The index of the gateway for the first connection. Each further connection uses the next
+   * The index of the gateway for the first connection. Each additional connection uses the next
    * gateway.
    */
   readonly first: number
@@ -70,7 +70,10 @@ export function follow({
   const began = performance.now()
   const seconds = (): string => ((performance.now() - began) / 1000).toFixed(1)
   let cursor = ''
-  /** Uses one connection to its end. Returns true when following has ended. */
+  /**
+   * Follows the stream over one connection until the connection ends. Returns true when following
+   * has ended.
+   */
   async function connection(url: string): Promise<boolean> {
     const [from, before] = [seconds(), followed.frames.length]
     let why = 'it ended'

@@ -1,4 +1,4 @@
-/** Parts of the pages of access, audit and blueprints that need no browser. */
+/** Parts of the access, audit and blueprint pages that need no browser. */
 import t from 'tap'
 import { actionPermissionsOf, allowsPermission } from '../../console/pages/access/permissions.ts'
 import { clientName } from '../../console/pages/account/client-name.ts'

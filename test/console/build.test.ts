@@ -1,4 +1,4 @@
-/** The logic of the pages of workflows, loops and events. */
+/** The logic of the workflow, loop and event pages. */
 import t from 'tap'
 import { checkLoopWith, checkWorkflow } from '../../console/pages/build/checks.ts'
 import { fingerprint, readDraft } from '../../console/pages/build/draft.ts'

@@ -1,4 +1,4 @@
-/** Parts of the pages of tables, artifacts and environments that need no browser. */
+/** Parts of the table, artifact and environment pages that need no browser. */
 import fc from 'fast-check'
 import t from 'tap'
 import { withFrame } from '../../console/pages/environments/followed-log.ts'

@@ -1,4 +1,4 @@
-/** The analysis of texts by the editor: positions of faults, suggestions, and conversions. */
+/** How the editor analyzes texts: positions of faults, suggestions, and conversions. */
 import fc from 'fast-check'
 import t from 'tap'
 import { contextAt } from '../../console/editor/context.ts'

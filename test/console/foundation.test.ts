@@ -179,7 +179,7 @@ t.test('a form never replaces the change of somebody else unnoticed', async (t) 
   const { fetch } = globalThis
   t.teardown(() => Object.assign(globalThis, { fetch }))
   let stored: Record<string, unknown> = { id: 'a', name: 'old', updated_at: '1' }
-  /** Changes of other people, each between a read and the update that follows. */
+  /** Changes by other people, each made between a read and the update that follows it. */
   let others: Record<string, unknown>[] = []
   const tag = () => JSON.stringify(JSON.stringify(stored).replaceAll('"', "'"))
   const sent: string[] = []

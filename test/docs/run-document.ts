@@ -1,5 +1,5 @@
 /**
- * Runs the commands of a document as its reader does: in one shell, one block after the other, in a
+ * Runs the commands of a document as a reader would: in one shell, one block after the other, in a
  * separate folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process'

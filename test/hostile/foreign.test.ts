@@ -1,6 +1,6 @@
 /**
  * The key of one project is used with ids of another project in the path, the query, the body and
- * worker frames. Invariant: nothing of the other project is found, revealed or changed.
+ * worker frames. Invariant: nothing in the other project is found, revealed or changed.
  */
 import t from 'tap'
 import type { RowName } from '../../protocol/api.ts'

@@ -185,7 +185,7 @@ async function signedInToConsole(s: Service): Promise<Record<string, Example>> {
   }
 }
 
-/** Records a webhook with which GitLab reports an opened merge request. */
+/** Records a GitLab webhook that reports an opened merge request. */
 async function received(s: Service): Promise<Example> {
   const { handle: project } = await furnish(s, 'orders')
   const webhook_secret = 'example-secret-token'

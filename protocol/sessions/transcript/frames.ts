@@ -1,5 +1,5 @@
 /**
- * Schemas of the frames of the two streams of a session, by event name: the transcript stream
+ * Schemas of the frames in the two streams of a session, by event name: the transcript stream
  * (version 2) and the older numbered stream (version 1).
  */
 import { type TProperties, Type } from 'typebox'

@@ -1,8 +1,8 @@
 /**
  * Pages of a transcript as views return them. Each item has the revision of its last change and
- * appears in its current form, so a page contains the changes of a range of revisions. A reader
- * continues after `through` of a page with `more`. After a page without `more`, the reader has all
- * changes up to the `cut` of that page.
+ * appears in its current form, so a page contains the changes of a range of revisions. If `more` is
+ * true, the reader continues after the page's `through`. After a page without `more`, the reader
+ * has all changes up to the `cut` of that page.
  */
 import type { Interaction } from '../../interactions/schema.ts'
 import type { Pass } from '../events.ts'
@@ -11,8 +11,8 @@ import type { TranscriptMessage, TurnUpsert } from '../schema.ts'
 export interface TranscriptQuestion {
   readonly session_id: string
   /**
-   * Selects the changes after this revision, or after the message with this sequence. Without both,
-   * the newest part of the transcript is selected.
+   * Selects the changes after this revision, or after the message with this sequence. If both are
+   * absent, the newest part of the transcript is selected.
    */
   readonly after?: number
   readonly after_sequence?: number

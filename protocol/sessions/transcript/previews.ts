@@ -1,14 +1,14 @@
 /**
- * Previews: the output of a model before it is committed, which followers of the session receive.
- * Previews are broadcast, never stored, and have no cursor. The publisher of a generation is one
- * process: the gateway of the worker, or the executor. It numbers the chunks, so that a follower
- * detects a gap. On request, it returns the whole output so far.
+ * Previews: model output that followers of a session receive before it is committed. Previews are
+ * broadcast, never stored, and have no cursor. The publisher of a generation is one process: the
+ * gateway of the worker, or the executor. It numbers the chunks, so that a follower can detect a
+ * gap. On request, it returns the whole output so far.
  *
  * Invariants:
  * P1. A preview belongs to a streaming row without stored content. `base` is the revision at which
  *     the publisher read the row. A later `message.upsert` of the row makes the preview obsolete.
  * P2. If a row has two publishers, the publisher with the larger `base` takes precedence. If their
- *     `base` is equal, the larger `born` decides.
+ *     `base` values are equal, the larger `born` decides.
  * P3. The chunks of a publisher are numbered from 1. The content after n chunks is their fold with
  *     `appendDelta`.
  */

@@ -9,7 +9,7 @@ import type { JsonObject } from '../../common.ts'
 import type { JobEnvironment } from '../../environments/commands.ts'
 import type { Refusal } from '../../errors.ts'
 
-/** Principals that may approve calls of a destructive action: the holders of a role. */
+/** Principals that may approve calls to a destructive action: the holders of a role. */
 export interface Approver {
   /** The target of the interaction, of the form `role:<name or id>`. */
   readonly target: string
@@ -46,8 +46,8 @@ export interface GrantedTool {
   readonly approvers?: readonly Approver[]
 }
 /**
- * The environment in which the tools of a turn work. `use`: the data about the environment that
- * jobs of the turn contain.
+ * The environment in which the tools of a turn work. `use`: the data about the environment that the
+ * turn's jobs contain.
  */
 export interface TurnEnvironment {
   readonly id: string
@@ -65,7 +65,7 @@ export interface TurnDefinition
   readonly scope: { readonly org_id: string; readonly project_id: string }
   readonly tools: readonly GrantedTool[]
   readonly skills: readonly EffectiveSkill[]
-  /** Text from the memory of the agent, which the model receives after the instructions. */
+  /** Text from the agent's memory. The model receives it after the instructions. */
   readonly memory?: string
   /**
    * The reason why `memory` is absent: the memory is larger than its limit. The turn fails with
@@ -73,19 +73,19 @@ export interface TurnDefinition
    */
   readonly memory_fault?: string
   /**
-   * Text about the tables of the project, which the model receives after the memory. Present if a
-   * tool of the turn works on tables and there are tables.
+   * Text about the project's tables. The model receives it after the memory. Present if a tool of
+   * the turn works on tables and the project has tables.
    */
   readonly tables?: string
   /** The environment of the tools that require an environment. */
   readonly environment?: TurnEnvironment
   readonly max_tokens?: number
   /**
-   * Overrides the default maximum of generations of the turn. A larger value than the default has
-   * no effect.
+   * Overrides the default maximum number of generations in the turn. A larger value than the
+   * default has no effect.
    */
   readonly max_generations?: number
-  /** Overrides the default maximum of equal tool calls; 0 means unlimited. */
+  /** Overrides the default maximum number of identical tool calls; 0 means unlimited. */
   readonly max_repeats?: number
   /** The project requires a principal other than the requester to approve destructive actions. */
   readonly separate_approver?: true

@@ -51,9 +51,8 @@ function spoken({ role, content, entry_type }: TranscriptMessage): ModelMessage 
 }
 
 /**
- * Converts rows, which are given in the order of the conversation, to messages. Adjacent rows of
- * the same role become one message. The first message always has the role `user`, as models
- * require.
+ * Converts rows, given in the order of the conversation, to messages. Adjacent rows of the same
+ * role become one message. The first message always has the role `user`, as models require.
  */
 export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
   const messages: ModelMessage[] = []
@@ -103,7 +102,7 @@ export function conversationFault(rows: readonly TranscriptMessage[]): string | 
 
 /**
  * Returns the content of a generation job.
- * @param brand name of the field with organization and project.
+ * @param brand name of the field that contains the ids of the organization and the project.
  */
 export function generationSpec(
   definition: TurnDefinition,
@@ -129,7 +128,7 @@ export function generationSpec(
   } as GenerationSpec
 }
 
-/** The parts of the answer of a model that a session uses. */
+/** The parts of a model's answer that a session uses. */
 export interface Answer {
   readonly content: readonly Block[]
   readonly model: string
@@ -147,8 +146,8 @@ const known: Readonly<Record<string, (block: JsonObject) => boolean>> = {
   document: ({ source }) => isObject(source),
 }
 /**
- * Wraps a block of a type that only the provider understands in an empty block, so that it can be
- * sent to the provider again unchanged.
+ * Wraps a block that only its provider understands in an empty block of a known type, so that it
+ * can be sent back to the provider unchanged.
  */
 const foreign = (original: JsonObject): Block =>
   Object.assign(
@@ -246,7 +245,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   }
 }
 /**
- * Estimates the tokens of rows for which no model has reported usage: a quarter of their
- * characters.
+ * Estimates the number of tokens in rows for which no model has reported usage: a quarter of the
+ * number of characters.
  */
 export const tokensOf = (characters: number): number => Math.ceil(characters / 4)

@@ -2,8 +2,8 @@
  * The presentation of granted tools to a model, and the interpretation of its tool calls. With
  * `flat`, the model receives one tool per action. With `meta`, it receives one tool per group of
  * actions, with the input `{command, args}`. The group is the part of an action name before the
- * first dot. An action without a group is a separate tool. Names of tools have at most 64 letters,
- * digits, `_` and `-`, as models require. A number is appended to a duplicate name.
+ * first dot. An action without a group is a separate tool. Tool names consist of at most 64
+ * letters, digits, `_` and `-`, as models require. A number is appended to a duplicate name.
  */
 import { builtinGroups } from '../../actions/builtin.ts'
 import type { EffectiveSkill } from '../../agents/definition.ts'
@@ -40,7 +40,7 @@ const safe = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').s
 const groupOf = ({ name }: GrantedTool): string => name.slice(0, Math.max(0, name.indexOf('.')))
 const commandOf = ({ name }: GrantedTool): string => name.slice(name.indexOf('.') + 1)
 
-/** A tool by name, with the action (`one`) or the group of actions (`group`) that it represents. */
+/** A named tool, and the action (`one`) or the group of actions (`group`) that it represents. */
 interface Entry {
   readonly name: string
   readonly one?: GrantedTool

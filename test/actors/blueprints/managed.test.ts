@@ -1,6 +1,6 @@
 /**
  * Commands on resources that can belong to a blueprint, for every type and every row: protection,
- * ownership, versions, and bindings in the commit of the resource.
+ * ownership, versions, and bindings that are stored in the same commit as the resource.
  */
 import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'

@@ -123,7 +123,7 @@ export const commandsOf: Readonly<Partial<Record<ResourceTypeName, Commands>>> =
 export const managedTypes = Object.keys(commandsOf) as ResourceTypeName[]
 
 export const desk = { namespace: 'ops', blueprint_key: 'desk' }
-/** Returns the claim of a command with a binding to the blueprint `desk`. */
+/** Returns the claim that a command contains, with a binding to the blueprint `desk`. */
 export const claim = (
   type: ResourceTypeName,
   more: Partial<StoredBinding> = {},
@@ -169,7 +169,7 @@ export const send = (
   at = scene.at,
 ): Outcome<unknown> => scene.when(name, { ...input, ...more }, { ...self(type), at })
 
-/** Creates a resource by a command of a blueprint. */
+/** Creates a resource that is bound to the blueprint. */
 export const created = (
   type: ResourceTypeName,
   more: Partial<StoredBinding> = {},

@@ -5,7 +5,7 @@
  * Invariants: at most one operation and one worker exist at a time. Operation numbers, fences and
  * worker generations only grow. No job is admitted while another holder has the lease. Only the
  * host of an operation ends it. A destroyed environment has no operation, worker or lease. After
- * enough time without hosts and workers, every job that is not passive was admitted to a live
+ * enough time without hosts or workers, every job that is not passive has been admitted to a live
  * worker or refused.
  */
 import fc from 'fast-check'
@@ -35,7 +35,7 @@ const step = fc.record({
   ),
   /** Index of the job, host, holder or session. */
   one: fc.nat(3),
-  /** By how much the sent operation number or worker generation lags behind the current one. */
+  /** How far the sent operation number or worker generation lags behind the current one. */
   lag: fc.constantFrom(0, 0, 0, 0, 1),
   fails: fc.boolean(),
   /** Seconds that pass before the command. */

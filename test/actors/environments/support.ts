@@ -1,4 +1,4 @@
-/** Helpers that create environments in the states in which tests start. */
+/** Helpers that create environments in the states from which tests start. */
 import { defineActor } from '../../../actors/actor.ts'
 import { newEnvironment } from '../../../actors/environments/creation.ts'
 import { defaultEnvironmentSettings } from '../../../actors/environments/draft.ts'
@@ -59,7 +59,7 @@ export const working = (job_id = 'job_1'): Decided => connect(report(claim(use(r
 export const done = (scene: Environments, job_id: string): Decided =>
   scene.when('environment.done', { job_id })
 
-/** Returns the ids of the jobs in the tells of a decision, for the tells with this name. */
+/** Returns the job ids in those tells of a decision that have this name. */
 export const asked = ({ effects }: Decided, name: string): string[] =>
   effects.flatMap((effect) =>
     'tell' in effect && effect.tell.name === name

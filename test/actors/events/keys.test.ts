@@ -57,7 +57,7 @@ class Place {
     return reply as Published
   }
   /**
-   * Publishes as a gateway does.
+   * Publishes an event as a gateway does.
    * @param between is called after each query of the view, before the next attempt.
    */
   async publish(key: string, between = () => {}): Promise<Outcome> {

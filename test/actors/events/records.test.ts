@@ -1,6 +1,6 @@
 /**
- * `data` of a delivery to a webhook: the record that the event is about, as of the time of the
- * event, and the payload of the event.
+ * `data` of a delivery to a webhook: the record that the event is about, as it was at the time of
+ * the event, and the event's payload.
  */
 import t from 'tap'
 import type { AnyActor, Effect } from '../../../actors/actor.ts'

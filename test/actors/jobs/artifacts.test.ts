@@ -1,4 +1,4 @@
-/** Uploads of workers: the lease of a token, and publication under the current lease only. */
+/** Uploads by workers: the lease of a token, and publication only under the current lease. */
 import t from 'tap'
 import type { LeaseFacts } from '../../../protocol/artifacts/commands.ts'
 import { QueueStage } from './queue-stage.ts'

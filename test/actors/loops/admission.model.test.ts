@@ -1,5 +1,5 @@
 /**
- * Random starts and ends of runs and changes of rules, compared with the rules of admission.
+ * Random starts and ends of runs and changes to rules, compared with the rules of admission.
  * Invariants: limits hold, the runs of a trigger start in order, and every waiting run starts.
  */
 import fc from 'fast-check'

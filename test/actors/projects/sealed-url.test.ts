@@ -18,7 +18,7 @@ interface Subject {
   readonly update: string
   readonly created: object
   readonly named: object
-  /** The query with which an executor reads the record. */
+  /** The query that an executor uses to read the record. */
   readonly ask: readonly [string, object]
   /** The name of the field that contains the record, in the reply to that query and in events. */
   readonly record: 'action' | 'webhook'

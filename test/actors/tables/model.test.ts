@@ -3,8 +3,8 @@
  * a view that lags by a random number of changes. The model has all current rows and never needs
  * facts.
  *
- * Invariants: each command has the outcome of the model; identities stay unique; versions grow by
- * one; and the events yield the rows of the model, so no update is lost.
+ * Invariants: each command has the outcome that the model predicts; identities stay unique;
+ * versions grow by one; and the events yield the rows of the model, so no update is lost.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -147,7 +147,7 @@ class World {
     this.receive(message)
     return true
   }
-  /** Delivers a command of a gateway. With `again`, it may be delivered again later. */
+  /** Delivers a command from a gateway. With `again`, it may be delivered again later. */
   arrive(choice: number, again: boolean): void {
     const [message] = again
       ? [this.commands[choice % this.commands.length]]

@@ -1,4 +1,4 @@
-/** A table and its rows, for the tests of this folder. */
+/** A table and its rows, for the tests in this folder. */
 import type { AnyActor } from '../../../actors/actor.ts'
 import { defineActor } from '../../../actors/actor.ts'
 import type { TableState } from '../../../actors/tables/state.ts'

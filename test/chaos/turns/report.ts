@@ -12,7 +12,7 @@ interface Told {
   /** The number of tool calls that must succeed according to the scripts. */
   readonly calls: number
 }
-/** The maximum number of shown violations per kind. */
+/** The maximum number of violations shown for each kind. */
 const MAX_SHOWN = 5
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 

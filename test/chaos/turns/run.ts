@@ -32,7 +32,7 @@ interface TurnOutcome {
   readonly history: TurnHistory
   readonly violations: readonly Violation[]
 }
-/** Milliseconds without an ended turn after which the wait for the remaining turns stops. */
+/** If no turn ends for this many milliseconds, the wait for the remaining turns stops. */
 const STALL_TIMEOUT_MS = 60_000
 /** Milliseconds between two progress reports. */
 const REPORT_EVERY_MS = 5000

@@ -12,7 +12,7 @@ interface Options {
   readonly members: readonly Member[]
   readonly dice: Dice
   readonly now: () => number
-  /** Completed tool executions as a share of the expected calls. Repeats count as well. */
+  /** Completed tool executions as a share of the expected calls. Repeats are included. */
   readonly progress: () => number
   readonly count: number
   /** Whether to stop killing. Killed processes still return. */

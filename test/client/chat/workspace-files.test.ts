@@ -1,4 +1,4 @@
-/** Workspace files as the chat page reads them, through calls of actions. */
+/** Workspace files as the chat page reads them, through calls to actions. */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { type InvokeAction, WorkspaceFiles } from '../../../client/chat/files/workspace-files.ts'

@@ -158,7 +158,7 @@ export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'act
 }
 
 let made = 0
-/** Refuses a publication, as the `publish` of handlers that publish nothing. */
+/** Refuses a publication. Passed as `publish` to handlers that publish nothing. */
 export const notPublished = (): Promise<never> =>
   Promise.reject(new Error('this handler publishes nothing'))
 /** Creates the log of a handler, which appends its lines to `lines`. */

@@ -18,7 +18,7 @@ const SPOKEN = ['title', 'aria-label', 'aria-description', 'alt', 'placeholder',
 const MARK = /q(\d+)q/g
 
 let executed = 0
-/** Counts an execution of a hostile text. Each hostile text contains a call of this function. */
+/** Counts an execution of a hostile text. Each hostile text contains a call to this function. */
 function hacked(): void {
   executed++
 }
@@ -40,7 +40,7 @@ const nameOf = (element: Element): string => {
   return cut(path.join(' > '))
 }
 
-/** Returns the words of the console that surround the texts of users in `text`. */
+/** Returns the console's own words that surround the texts of users in `text`. */
 function wordsAround(text: string): string {
   const first = text.search(/q\d+q/)
   if (first < 0) return ''

@@ -1,7 +1,7 @@
 /**
- * Uses the controls of a page of the console, for tests with hostile content: tabs, folded parts,
- * menus, and the dialogs that buttons and menus open. No dialog is confirmed. The page is inspected
- * after each step.
+ * Uses the controls of a console page, for tests with hostile content: tabs, folded parts, menus,
+ * and the dialogs that buttons and menus open. No dialog is confirmed. The page is inspected after
+ * each step.
  */
 import { type Findings, look } from './inspect.ts'
 

@@ -4,10 +4,11 @@
  * Properties:
  * - A preview reports exactly what the apply does, and writes nothing.
  * - A second apply changes nothing: only the actor of the blueprint emits events.
- * - The export of a project, applied to an empty project, has an equal export.
+ * - If the export of a project is applied to an empty project, that project has an equal export.
  * - An apply that is repeated after its gateway died at any call ends in the state of an
  *   uninterrupted apply, even if the last message of the dead gateway arrives during the repeat.
- * - Two concurrent applies of one blueprint end in the state of one of the serial orders.
+ * - Two concurrent applies of one blueprint end in the state that one of the two serial orders
+ *   produces.
  * - No resource ever has two bindings, and no key of a blueprint two resources.
  *
  * `BLUEPRINT_RUNS` sets the number of runs of each property, and `BLUEPRINT_SEED` the seed.

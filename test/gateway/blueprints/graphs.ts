@@ -122,7 +122,10 @@ const models = {
 } as const satisfies Record<string, fc.Arbitrary<Fields>>
 type ArrayName = keyof typeof models
 
-/** The name of a resource and the fields that its type requires, by array of the request. */
+/**
+ * Functions that return the name of a resource and the fields that its type requires, by array of
+ * the request.
+ */
 const nameOf: Readonly<Record<ArrayName, (key: string, other: boolean) => Fields>> = {
   tables: (key, other) => ({ name: `table_${key}${other ? '_2' : ''}` }),
   actions: (key) => ({ name: `work.${key}`, type: 'worker' }),

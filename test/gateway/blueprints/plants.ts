@@ -10,7 +10,7 @@ interface Planted extends Plant {
   readonly detectedBy: 'repeats' | 'deaths' | 'races'
   /**
    * A seed whose first run detects the fault, for faults that other seeds detect only after many
-   * runs. A change of the generators may require another seed.
+   * runs. A change to the generators may require another seed.
    */
   readonly seed?: number
 }

@@ -1,4 +1,4 @@
-/** Operations of the model tests on a world of blueprints: apply, disturb, read and compare. */
+/** Operations that the model tests perform on blueprints: apply, disturb, read and compare. */
 import assert from 'node:assert/strict'
 import { allResources } from '../../../gateway/blueprints/present.ts'
 import type { KnownResource } from '../../../protocol/blueprints/compare.ts'
@@ -49,7 +49,7 @@ export const bindingsIn = (store: Store): readonly StoredBinding[] =>
 const isTime = (name: string): boolean => name.endsWith('_at')
 /**
  * Returns the resources and bindings of a project, without ids, times, editors, generated handles
- * and `applied`.
+ * or `applied`.
  */
 export async function stateOf(store: Store): Promise<unknown> {
   await settleAll()
@@ -87,7 +87,7 @@ export function checkBindings(store: Store): void {
     places.add(place)
   }
 }
-/** Returns the outcome without ids, drift and the values of fields. */
+/** Returns the outcome without ids, drift or field values. */
 export const shape = ({ refused, changes }: Outcome) => ({
   ...(refused && { refused: refused.refused, fields: refused.details?.['fields'] }),
   changes: changes.map(({ resource_id: _, fields = [], drift: __, ...change }) => ({
@@ -167,7 +167,7 @@ function mortal(at: number, late: Promise<void> = new Promise(() => {})) {
 const HOLD_MS = 31_000
 /**
  * Applies a request at a gateway that dies at step `at`, and waits until its hold has expired.
- * @returns a function that lets the last call of the gateway proceed, as a delayed message.
+ * @returns a function that lets the last call by the gateway proceed, as a delayed message.
  */
 export async function interrupted(
   store: Store,

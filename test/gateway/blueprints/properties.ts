@@ -72,8 +72,8 @@ const unmasked = (request: Request): Request =>
   ) as Request
 
 /**
- * Asserts that a preview equals its apply, that a repeat changes nothing, and that an export that
- * is applied to a new project has an equal export.
+ * Asserts that a preview equals its apply, that a repeat changes nothing, and that a new project to
+ * which the export is applied has an equal export.
  */
 export const isRepeatable = (history: History, request: Request, plant?: Plant): Promise<void> =>
   withForks(history, plant, async (fork) => {
@@ -135,8 +135,8 @@ export const isConvergent = (
   })
 
 /**
- * Asserts that two concurrent applies of one blueprint end in the state of one of the two serial
- * orders.
+ * Asserts that two concurrent applies of one blueprint end in the state that one of the two serial
+ * orders produces.
  */
 export const isSerial = (
   first: Request,

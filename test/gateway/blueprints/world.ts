@@ -1,8 +1,8 @@
 /**
  * Gateways that apply blueprints to real actors and a real view, in memory. A test controls the
- * order in which the calls of the gateways proceed, and can let a gateway die at any of them.
+ * order in which the gateways' calls proceed, and can let a gateway die at any of them.
  *
- * Each call of a port is two steps: one before and one after it takes effect. A dead gateway
+ * Each call to a port is two steps: one before and one after it takes effect. A dead gateway
  * receives no answers and its timers do not run, but a command that it had already sent is decided.
  */
 
@@ -46,11 +46,11 @@ class SeededWorld extends ToyWorld {
   }
 }
 /**
- * Awaited before and after each call of a port, and before each timer runs. A promise that never
+ * Awaited before and after each call to a port, and before each timer runs. A promise that never
  * resolves stops the gateway.
  */
 export type Step = (name: string) => Promise<void> | undefined
-/** A deliberate fault of gateways. The tests ensure that the properties detect it. */
+/** A deliberate fault in gateways. The tests ensure that the properties detect it. */
 export interface Plant {
   readonly name: string
   /** Changes the ports of each gateway. */

@@ -14,7 +14,7 @@ import { edge, ORG, PRJ, type TestEdge } from '../support/given.ts'
 
 const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
 const origin = { at: 0, principal: { type: 'user', id: 'user_1' } } as const
-/** Prepares a row's command for a project. `seed` replaces the request's idempotency key. */
+/** Prepares a row's command for a project. `seed` stands in for the request's idempotency key. */
 const prepared = async (
   { world, directory }: TestEdge,
   name: keyof typeof api,

@@ -41,7 +41,7 @@ async function served(t: Test, known = true) {
     return { through: 4 * facts.length - 3, rows: [] }
   }
   const view = it.world.view.bind(it.world)
-  /** The freshness that each query for facts requires. Undefined requires everything committed. */
+  /** The freshness that each query for facts requires. Undefined: everything committed. */
   const freshness: (number | undefined)[] = []
   Object.assign(it.world, {
     view: (project: string, name: string, input: unknown, fresh?: number) => {

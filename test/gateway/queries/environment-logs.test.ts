@@ -64,7 +64,7 @@ const timeOf = (run: () => void): number => {
 
 const ID = `env_${'0'.repeat(26)}`
 const environment = { id: ID, place: 'memory/one' }
-/** Executes the query with this answer of the host and this record of the environment. */
+/** Executes the query with this answer from the host and this record of the environment. */
 async function query(
   answer: LogsAnswer | undefined,
   input: object = {},

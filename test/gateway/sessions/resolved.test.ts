@@ -46,7 +46,7 @@ function stage({
   answer?: KnownDefinition | Refusal
   /** Whether the node can call a resolver. */
   calls?: boolean
-  /** The answer of the run to the result of a lookup. */
+  /** The run's answer to the result of a lookup. */
   told?: object
 } = {}) {
   const asked: string[] = []

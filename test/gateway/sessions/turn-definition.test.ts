@@ -1,6 +1,6 @@
 /**
  * The cache of agent sources, from which turn definitions are resolved. An agent is read once, and
- * again after each change of the configuration.
+ * again after each change to the configuration.
  */
 import t from 'tap'
 import type { Edge } from '../../../gateway/call.ts'

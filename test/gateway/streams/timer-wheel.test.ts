@@ -1,5 +1,5 @@
 /**
- * A timer wheel, with which many tasks share a few timers. Invariant: each task runs once, at its
+ * A timer wheel, which lets many tasks share a few timers. Invariant: each task runs once, at its
  * time or at most 250 ms later.
  */
 import fc from 'fast-check'

@@ -115,7 +115,7 @@ export function edge() {
   const touches = openTouches(world)
   const { authenticate, again } = openAuthentication(world, directory, touches)
   /**
-   * Applies a change of configuration and clears the cached project, as the gateway does before it
+   * Applies a configuration change and clears the cached project, as the gateway does before it
    * answers.
    */
   const change = (project: string, name: string, input: object): Answer => {

@@ -49,7 +49,7 @@ function scene(shards: Record<string, Job[]>) {
   })
   const offer = (source: string, ahead = false): MaybePromise<Decided<Job, string>> =>
     order.offer(source, shards[source] ?? [], ahead)
-  /** Removes the jobs that were taken from their shard once its offer is answered. */
+  /** Removes the taken jobs from their shard once the shard's offer is answered. */
   const settled = async (source: string, answer: MaybePromise<Decided<Job, string>>) => {
     const { taken } = await answer
     shards[source] = (shards[source] ?? []).filter(({ id }) => !taken.includes(id))

@@ -1,4 +1,4 @@
-/** The check of references in the results of jobs: what is reported, and what is not. */
+/** How references in job results are checked: what is reported, and what is not. */
 import t from 'tap'
 import { checkReferences } from '../../../gateway/workers/jobs/references.ts'
 import { refuse } from '../../../protocol/errors.ts'

@@ -90,7 +90,10 @@ t.test(
   },
 )
 
-/** Starts two members of one registry. Puts of a member fail while its id is in `silent`. */
+/**
+ * Starts two members of one registry. A member cannot write to the registry while its id is in
+ * `silent`.
+ */
 async function pair(nobody: (id: string) => Promise<boolean>) {
   const clock = new ManualClock()
   const registry = new MemoryRegistry()

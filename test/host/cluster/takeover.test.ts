@@ -12,7 +12,7 @@ import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 const RUNS = 20
 
 /**
- * Extends the ports of a node: runs react to the event `counted`, and `replayed` receives the
+ * Extends the ports of a node: runs react to the `counted` event, and `replayed` receives the
  * number of entries that each takeover replays.
  */
 function counting(base: ReturnType<ToyWorld['deps']>, react: { readonly counted: never }) {

@@ -1,5 +1,5 @@
 /**
- * Two calls of an agent in a channel, on a node that dies at each of its steps in turn. Another
+ * Two calls to an agent in a channel, on a node that dies at each of its steps in turn. Another
  * node continues from the last commit. Invariants: each call is answered once, in order, and the
  * session contains the same conversation as without a crash.
  */

@@ -1,5 +1,5 @@
 /**
- * The ports of a node that dies at its n-th step. Each call of a port, such as an append, a read or
+ * The ports of a node that dies at its n-th step. Each call to a port, such as an append, a read or
  * a request, consists of two steps: one before and one after it takes effect. Subscriptions and
  * messages without an answer are not steps.
  */
@@ -9,7 +9,7 @@ class Crash extends Error {}
 
 /**
  * Wraps the ports of a node. They work until step `at`, or forever if `at` is 0. After that step,
- * no call of the node has an effect.
+ * no call by the node has an effect.
  */
 export function mortal(
   deps: HostDeps,

@@ -1,5 +1,5 @@
 /**
- * A gateway for uploads of artifacts, in memory, which fails at its n-th step. Each call of a port,
+ * A gateway for uploads of artifacts, in memory, which fails at its n-th step. Each call to a port,
  * and each arrival of bytes, consists of two steps: one before and one after it takes effect.
  */
 import { createHash } from 'node:crypto'
@@ -11,7 +11,7 @@ import { refuse } from '../../../protocol/errors.ts'
 
 /**
  * How a gateway fails. `dies`: its pending calls are never answered, and its timers end. `fails`:
- * one call has an unknown outcome, one call of the store throws, or the connection breaks; the
+ * one call has an unknown outcome, one call to the store throws, or the connection breaks; the
  * gateway continues.
  */
 export type Failure = 'dies' | 'fails'

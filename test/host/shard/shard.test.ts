@@ -121,7 +121,7 @@ t.test(
 )
 
 t.test('an actor whose snapshot fails costs its shard only time', async (t) => {
-  // A BigInt, which JSON cannot represent, replaces a text that exceeds the maximum length.
+  // A BigInt, which JSON cannot represent, stands in for a text that exceeds the maximum length.
   const swollen: AnyActor = {
     ...counter,
     evolve: {

@@ -1,6 +1,6 @@
 /**
  * A minimal actor for tests of the shard host, and in-memory stores for it. The actor counts,
- * forwards messages and sets timers. It replaces the actors of all kinds that the tests use.
+ * forwards messages and sets timers. It stands in for the actors of all kinds that the tests use.
  */
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { HostDeps, ShardAnswer } from '../../../nodes/host/deps.ts'
@@ -116,7 +116,7 @@ interface Ending extends Count {
   over?: boolean
 }
 const isOver = (state: Ending): boolean => state.over === true
-/** The toy actors. Runs also have the command `end`, which ends them. Ended runs still count. */
+/** The toy actors. Runs also have an `end` command, which ends them. Ended runs still count. */
 export const endingKinds: HostDeps['kinds'] = {
   ...kinds,
   run: {

@@ -29,7 +29,7 @@ const MAX_GROWTH_BYTES = 1024 ** 3
 const PER_PLACE = 2
 const PARALLEL = 16
 /**
- * The maximum number of requests in one project. Records of equal names make some rows slower: a
+ * The maximum number of requests in one project. Records with equal names make some rows slower: a
  * blueprint, for example, reads every loop with the name of its loop.
  */
 const PER_PROJECT = 500

@@ -18,7 +18,10 @@ import { forms, yamls } from './documents.ts'
 import { expressions, patterns, REPEATED_COMPARISON, schedules, schemas } from './texts.ts'
 
 const shown = (text: string): string => JSON.stringify(text.slice(0, 80))
-/** Returns the value of a parser, or the fault that it throws. Any other error fails the test. */
+/**
+ * Returns the value that a parser returns, or the fault that it throws. Any other error fails the
+ * test.
+ */
 function outcome<T>(read: () => T): T | ExpressionError {
   try {
     return read()

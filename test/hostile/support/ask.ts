@@ -45,16 +45,16 @@ export function encodedBody(
 }
 
 /**
- * The maximum number of repeats of a request that is answered 503, with 500 ms between them. A node
- * that had no processor time for seconds answers 503 until its lease is fresh. A node that still
- * answers 503 after these repeats is broken.
+ * The maximum number of repeats of a request that is answered with 503, with 500 ms between them. A
+ * node that had no processor time for seconds answers 503 until its lease is fresh. A node that
+ * still answers 503 after these repeats is broken.
  */
 const MAX_REPEATS = 10
 
 let calls = 0
 /**
- * Returns `ok` of a service, which repeats a call that is answered 503, as a client does: with the
- * same idempotency key, because it is unknown whether the command was performed.
+ * Returns a variant of the service's `ok` that repeats a call answered with 503. Like a client, it
+ * uses the same idempotency key, because it is unknown whether the command was performed.
  */
 export const patient =
   (s: Service): Service['ok'] =>

@@ -101,9 +101,9 @@ function put(value: unknown, [first, ...rest]: Path, hole: unknown): unknown {
 const textWith = (value: unknown, path: Path, raw: string): string =>
   JSON.stringify(put(value, path, HOLE)).replace(JSON.stringify(HOLE), () => raw)
 /**
- * Returns the JSON of a value with a further field at the beginning of the object at `path`. If the
- * object has a field of that name, the name is repeated. A value that is not an object is replaced
- * by `raw`.
+ * Returns the JSON of a value with an additional field at the beginning of the object at `path`. If
+ * the object has a field of that name, the name is repeated. A value that is not an object is
+ * replaced by `raw`.
  */
 function textWithMember(value: unknown, path: Path, name: string, raw: string): string {
   const inner = path.reduce<unknown>(

@@ -1,4 +1,4 @@
-/** The principal of the key with which tests call a service. */
+/** The principal of the key that tests use to call a service. */
 import { listOf } from '../../scenarios/support/given.ts'
 import type { Service } from '../../support/service.ts'
 

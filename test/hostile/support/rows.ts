@@ -100,7 +100,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   const [project, organization_key, shared, common, signed, owner] = await Promise.all([
     ok('project.create', { name, handle }),
     ok('key.create_organization', { name, role: 'Viewer' }),
-    // The host name does not resolve, so calls of the actions fail.
+    // The host name does not resolve, so calls to the actions fail.
     ok('organization_action.create', {
       name: `shared.${handle}`,
       endpoint_url: 'https://calls.invalid/',

@@ -42,7 +42,7 @@ export interface Shared {
   /** The rows whose requests were all refused since `shown` was read. */
   refused: RowName[]
   uses: number
-  /** Whether a row uses the project now, or failed while it did. */
+  /** Whether a row is using the project, or failed while using it. */
   busy: boolean
   /** The tags of the rows that ended a record. */
   readonly spent: Set<string>
@@ -78,7 +78,7 @@ export class SharedPlaces {
   }
   /**
    * Returns the project of the next row.
-   * @param changed receives the failures of `unchanged` for the project that is not used any more.
+   * @param changed receives the failures of `unchanged` for the project that is no longer used.
    */
   async next(row: Row, changed: (failure: string) => void): Promise<Shared> {
     const last = this.#current
@@ -99,7 +99,7 @@ export class SharedPlaces {
     }
     return this.#current
   }
-  /** Reads the lists again if only refused requests were sent since, which must change nothing. */
+  /** Reads the lists again if only refused requests, which must change nothing, were sent since. */
   async unchanged(changed: (failure: string) => void): Promise<void> {
     const current = this.#current
     if (!current || current.refused.length === 0) return

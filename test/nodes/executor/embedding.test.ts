@@ -112,8 +112,7 @@ t.test('the model for tests knows a few synonyms', async (t) => {
 })
 
 /**
- * Starts a server of embeddings. `answer` determines its responses, and `seen` records the
- * requests.
+ * Starts an embedding server. `answer` determines its responses, and `seen` records the requests.
  */
 async function server(
   t: { teardown(end: () => unknown): void },

@@ -113,7 +113,7 @@ t.test(
       connections++
     })
     let read = 0
-    // The reader blocks after each of the first envelopes, so further messages queue up in the
+    // The reader blocks after each of the first envelopes, so later messages queue up in the
     // server.
     for await (const { data } of createJournal(two).read(0, 1, before + 1)) {
       read += data.length

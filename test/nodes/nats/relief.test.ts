@@ -1,4 +1,4 @@
-/** The conditions under which a step-down of the leader of a stream is requested. */
+/** The conditions under which the leader of a stream is asked to step down. */
 import t from 'tap'
 import { createLeaderStepDown } from '../../../nodes/nats/leader-stepdown.ts'
 import { createNamespace } from '../../../nodes/nats/server/namespace.ts'

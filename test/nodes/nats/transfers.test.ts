@@ -1,6 +1,6 @@
 /**
- * The memory of 100 uploads and of 100 downloads over real sockets and a real nats-server: the live
- * bytes of the process, clients included, and the buffers in use.
+ * The memory used by 100 uploads and by 100 downloads over real sockets and a real nats-server: the
+ * live bytes of the process, clients included, and the buffers in use.
  */
 
 import uWS, { type HttpResponse } from 'uWebSockets.js'
@@ -45,7 +45,7 @@ async function serve(handler: (res: HttpResponse) => void): Promise<() => Socket
   const port = uWS.us_socket_local_port(token as never)
   return () => connect(port, '127.0.0.1')
 }
-/** Reads an answer to its end. Returns the start, the SHA-256 and the size of its body. */
+/** Reads a complete answer. Returns the start, the SHA-256 and the size of its body. */
 async function bodyOf(socket: Socket) {
   const hash = createHash('sha256')
   let begun = false

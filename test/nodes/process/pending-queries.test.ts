@@ -1,4 +1,4 @@
-/** Queries of a view that a gateway requests again while they are in progress. */
+/** Queries to a view that a gateway repeats while they are in progress. */
 import t from 'tap'
 import { createPendingQueries } from '../../../nodes/roles/pending-queries.ts'
 import type { Question } from '../../../nodes/roles/view.ts'

@@ -1,4 +1,4 @@
-/** Stack traces of a process of a bundle name the positions in the sources. */
+/** Stack traces of a process that runs a bundle contain positions in the source files. */
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

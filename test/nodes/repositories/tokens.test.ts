@@ -1,4 +1,4 @@
-/** Tokens of repositories from stand-ins for GitHub and GitLab over real HTTP. */
+/** Repository tokens from stand-ins for GitHub and GitLab, over real HTTP. */
 import { generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { createGuard } from '../../../nodes/outbound/guard.ts'

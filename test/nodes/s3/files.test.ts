@@ -1,4 +1,4 @@
-/** The store of files in S3, against a real S3 server. */
+/** The S3 file store, against a real S3 server. */
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Full names of repositories, which become parts of URLs and arguments of git. */
+/** Full names of repositories, which become parts of URLs and of git arguments. */
 import fc from 'fast-check'
 import t from 'tap'
 import { isRepositoryName, REPOSITORY_NAME } from '../../../protocol/repositories/name.ts'

@@ -1,6 +1,6 @@
 /**
  * A client that behaves like a browser at the console: it stores the session cookie and sends the
- * header `Origin`.
+ * `Origin` header.
  */
 import type { Raw, Service } from '../../support/service.ts'
 

@@ -48,7 +48,7 @@ const formOf = (parts: readonly FormPart[]): Buffer =>
 interface UploadOptions {
   readonly key?: string | null
   readonly headers?: Readonly<Record<string, string>>
-  /** Sends the body with chunked transfer encoding, without `Content-Length`. */
+  /** Whether to send the body with chunked transfer encoding, without `Content-Length`. */
   readonly chunked?: boolean
   readonly project?: string
 }
@@ -62,8 +62,8 @@ export interface ArtifactClient {
   /** Begins an upload of `size` bytes, and sends `sent` of them. */
   begin(size: number, sent: number, headers?: Readonly<Record<string, string>>): Promise<Socket>
   /**
-   * Begins an upload whose form has not ended. `finish` sends its end and returns the answer as
-   * text.
+   * Begins an upload without sending the end of its form. `finish` sends the end and returns the
+   * answer as text.
    */
   slow(headers?: Readonly<Record<string, string>>, project?: string): { finish(): Promise<string> }
 }

@@ -29,8 +29,8 @@ interface Seen {
 const seen: Seen[] = []
 const waiting: { readonly when: (one: Seen) => boolean; readonly done: (one: Seen) => void }[] = []
 /**
- * Resolves with the next request for which `when` holds. That request is held until `pass` is
- * called.
+ * Resolves with the next request for which `when` returns true. That request is held until `pass`
+ * is called.
  */
 const next = (when: (one: Seen) => boolean): Promise<Seen> =>
   new Promise((done) => void waiting.push({ when, done }))

@@ -1,7 +1,7 @@
 /**
  * One node per role on a NATS server in operator mode, under a prefix. Each node has its own user
- * with only the permissions of `baton nats-permissions`. The tour passes, a backup is taken and
- * restored, and a missing permission or wrong credentials are reported in one sentence.
+ * with only the permissions that `baton nats-permissions` prints. The tour passes, a backup is
+ * taken and restored, and a missing permission or wrong credentials are reported in one sentence.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The pages of people, roles, keys, secrets and the account in a browser. */
+/** The people, role, key, secret and account pages in a browser. */
 
 import type { Page } from 'playwright-core'
 import t from 'tap'

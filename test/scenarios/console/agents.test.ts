@@ -1,6 +1,6 @@
 /**
  * The pages of agents, toolkits and skills in a real browser: an agent is created, changed, tried
- * out next to its settings and given tools; changes of its memory appear live; bindings, refusals,
+ * out next to its settings and given tools; changes to its memory appear live; bindings, refusals,
  * unsaved changes and readers. Skipped without Chromium.
  */
 import type { Browser } from 'playwright-core'
@@ -67,7 +67,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await untilTrue(page, 'true')
     t.match(asked, /not saved/)
     t.match(page.url(), /agt_/)
-    // The button Back of the browser and the other tabs of the page also ask for confirmation.
+    // The browser's Back button and the other tabs of the page also ask for confirmation.
     const dialogs: string[] = []
     const answers = [false, false, true]
     page.on('dialog', (dialog) => {

@@ -1,5 +1,5 @@
 /**
- * Tables and artifacts in a real browser: the grid by mouse and by keyboard, filters, changes of
+ * Tables and artifacts in a real browser: the grid by mouse and by keyboard, filters, changes by
  * other clients, import, the schema, uploads, previews of hostile files, and permissions. Skipped
  * without Chromium.
  */
@@ -54,7 +54,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await grid.getByLabel('paid').waitFor()
     await page.keyboard.press('Escape')
     t.equal(dataOf(await rowOf(id, 'A-000'))['amount'], 7)
-    // Scrolling down loads further pages of rows.
+    // Scrolling down loads more pages of rows.
     await page.keyboard.press('Control+End')
     await page.getByText('250 rows', { exact: true }).waitFor()
     await page.keyboard.press('Control+Home')
@@ -168,7 +168,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByLabel('Type of column 2').selectOption('number')
     await page.getByRole('button', { name: 'Save the columns' }).click()
     await page.getByText('Saved.').waitFor()
-    // A form without edits shows the changes of other clients. A form with edits keeps its values.
+    // A form without edits shows changes by other clients. A form with edits keeps its values.
     const { id, schema } = await s.ok('table.get', {
       id: new URL(page.url()).pathname.split('/').at(-1) ?? '',
     })

@@ -38,8 +38,8 @@ const opened = (steps: readonly Step[], spec: Partial<Spec> = {}, more: object =
 const jobIn = ({ tells }: Pick<Outcome<RunState>, 'tells'>): JobHeader | undefined =>
   (tells.find(({ name }) => name === 'queue.enqueue')?.input as { job: JobHeader } | undefined)?.job
 /**
- * Returns the reports of the run's end to environments, each as the id of the environment and the
- * status of the run.
+ * Returns the reports that tell environments of the run's end, each as the environment's id and the
+ * run's status.
  */
 const ends = ({ effects }: Pick<Outcome<RunState>, 'effects'>): unknown[] =>
   effects.flatMap((effect) =>

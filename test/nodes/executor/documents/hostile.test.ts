@@ -1,6 +1,6 @@
 /**
  * Hostile, damaged and large Office files: each conversion ends with a message or with Markdown,
- * within bounded time and memory, and the thread of the caller stays free.
+ * within bounded time and memory, and does not block the thread of the caller.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import fc from 'fast-check'

@@ -232,7 +232,7 @@ t.test('the end of a worker is reported once, also after an interruption', async
   const first = next()
   streams[0]?.destroy()
   await reopened
-  // One event is of another container, and one arrives in two chunks.
+  // One event is about another container, and one arrives in two chunks.
   const events = `{"id":"c0","time":1}\n{"id":"c1","time":2}\n{"id":"c1","time":2}\n`
   state = { Running: false, ExitCode: 137, OOMKilled: true }
   streams.at(-1)?.write(events.slice(0, 30))

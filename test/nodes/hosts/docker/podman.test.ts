@@ -1,5 +1,5 @@
 /**
- * The provider `docker` on a real engine: Podman, with images built from programs of this machine.
+ * The provider `docker` on a real engine: Podman, with images built from programs on this machine.
  */
 import t, { type Test } from 'tap'
 import { createDockerProvider, type DockerOptions } from '../../../../nodes/hosts/docker/docker.ts'

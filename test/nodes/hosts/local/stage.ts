@@ -141,7 +141,7 @@ export async function stage(t: Test, kind: IsolationKind, more: Partial<LocalOpt
       },
       signal,
     )
-  /** Runs a script in a new environment to its end. Returns its output and its exit. */
+  /** Runs a script to completion in a new environment. Returns its output and its exit. */
   const run = async (id: string, script: string, launch: Partial<WorkerLaunch> = {}) => {
     await provision(id)
     await start(id, script, launch)
