@@ -1,18 +1,18 @@
 /**
  * Scrolling through all runs of a project: by the wheel from the first to the last and back, and by
- * dragging the scroll bar. The list loads its pages on the way. Afterwards, frames with a fixed
- * amount of work are measured for comparison.
+ * dragging the scroll bar. The list loads its pages on the way.
  */
 import type { CDPSession, Page } from 'playwright-core'
 import { pause } from '../support/measure.ts'
 import { measuring, type Signed, sizeOf, traced } from './browser.ts'
+import { greatestByPlace, type Stretch, traceTime } from './places.ts'
 import { type Frames, framesOf, threadOf } from './trace.ts'
 import { listView } from './views.ts'
 
 /** Pixels per wheel event: more than the height of the list, so every frame shows other runs. */
 const WHEEL_PX = 2400
-/** Number of wheel events between two checks of the scroll position. */
-const BETWEEN = 10
+/** Number of wheel events, or of mouse positions, in a part of the way. */
+export const EVENTS_PER_PART = 10
 /** Milliseconds without any movement after which the measurement fails. */
 const STALL_TIMEOUT_MS = 60_000
 /** Number of mouse positions while the scroll bar is dragged in one direction. */
@@ -23,18 +23,14 @@ const MOVE_MS = 16
 const GRAB_PX = 22
 const MARK = 'bench-scroll'
 
-/** Number of multiplications in each frame of the fixed work, which took about 1 ms in 2026. */
-const FIXED_WORK = 1_500_000
-const FIXED_FRAMES = 3000
-/** Number of frames until V8 has compiled the fixed work. */
-const WARM_UP_FRAMES = 200
-
-/** The measurements of one pass: with the wheel, with the scroll bar, and during the fixed work. */
+/** The frames of a scroll, and the greatest processor time of a frame at each place. */
+interface Way extends Frames {
+  readonly places: ReadonlyMap<string, number>
+}
+/** The measurements of one pass: with the wheel and with the scroll bar. */
 export interface Scrolled {
-  readonly wheel: Frames
-  readonly bar: Frames
-  /** Frames that all do the same work. Their variation shows the influence of the machine. */
-  readonly fixed: Frames
+  readonly wheel: Way
+  readonly bar: Way
   /** Number of runs in the list at the end. */
   readonly runs: number
   /** Used bytes of the JavaScript heap with all of these runs. */
@@ -64,19 +60,30 @@ const positionOf = (page: Page): Promise<Position> =>
 
 /**
  * Turns the wheel until the list is at its end and contains at least `runs` runs or, if `by` is
- * negative, until it is at its start.
+ * negative, until it is at its start. Adds the parts of the way to `way`.
  * @throws Error if the list does not move for a minute.
  */
-async function turn(page: Page, cdp: CDPSession, box: Box, by: number, runs: number) {
+async function turn(
+  page: Page,
+  cdp: CDPSession,
+  box: Box,
+  by: number,
+  runs: number,
+  way: Stretch[],
+): Promise<void> {
   const x = box.x + box.width / 2
   const y = box.y + box.height / 2
   const type = 'mouseWheel'
   let before: Position | undefined
   let moved = performance.now()
   for (;;) {
-    for (let i = 0; i < BETWEEN; i++)
+    for (let i = 0; i < EVENTS_PER_PART; i++)
       await cdp.send('Input.dispatchMouseEvent', { type, x, y, deltaX: 0, deltaY: by })
     const now = await positionOf(page)
+    way.push({
+      until: traceTime(),
+      place: `${by}: ${Math.round(now.top / (EVENTS_PER_PART * WHEEL_PX))}`,
+    })
     if (by < 0 ? now.top === 0 : now.rows >= runs && now.top >= now.height - 2) return
     if (now.top !== before?.top || now.rows !== before.rows) moved = performance.now()
     if (performance.now() - moved > STALL_TIMEOUT_MS)
@@ -85,12 +92,16 @@ async function turn(page: Page, cdp: CDPSession, box: Box, by: number, runs: num
   }
 }
 
-/** Drags the thumb of the scroll bar from one end to the other and back. */
+/**
+ * Drags the thumb of the scroll bar from one end to the other and back. Adds the parts of the way
+ * to `way`.
+ */
 async function drag(
   page: Page,
   cdp: CDPSession,
   { x, y, width, height }: Box,
   moves: number,
+  way: Stretch[],
 ): Promise<void> {
   const at = async (type: 'mousePressed' | 'mouseMoved' | 'mouseReleased', down: number) => {
     await cdp.send('Input.dispatchMouseEvent', {
@@ -102,35 +113,19 @@ async function drag(
       clickCount: type === 'mouseMoved' ? 0 : 1,
     })
   }
-  const way = height - 2 * GRAB_PX
+  const distance = height - 2 * GRAB_PX
   await at('mousePressed', GRAB_PX)
   for (let move = 1; move <= 2 * moves; move++) {
     const share = move <= moves ? move / moves : 2 - move / moves
-    await at('mouseMoved', GRAB_PX + way * share)
+    await at('mouseMoved', GRAB_PX + distance * share)
     await pause(MOVE_MS)
+    way.push({ until: traceTime(), place: `${Math.floor(move / EVENTS_PER_PART)}` })
     if (move !== moves) continue
     const { top, height: full } = await positionOf(page)
     if (top < full * 0.9) throw new Error(`the scroll bar moved the list to ${top} of ${full}`)
   }
   await at('mouseReleased', GRAB_PX)
 }
-
-/** Does the same work in each of many frames. */
-const fixedWork = (page: Page, frames: number): Promise<void> =>
-  page.evaluate(`new Promise((done) => {
-    globalThis.benchFixedWork ??= () => {
-      let sum = 0
-      for (let i = 0; i < ${FIXED_WORK}; i++) sum = (sum + i * i) | 0
-      document.documentElement.dataset.sum = sum
-    }
-    let left = ${frames}
-    const frame = () => {
-      benchFixedWork()
-      if (left-- > 0) requestAnimationFrame(frame)
-      else done()
-    }
-    frame()
-  })`)
 
 /**
  * Scrolls through a list of runs.
@@ -151,20 +146,20 @@ export async function scrolled(
     const cdp = await measuring(page)
     const box = await page.locator('.virtual').boundingBox()
     if (!box) throw new Error('the list is not visible')
-    const frames = async (work: () => Promise<void>): Promise<Frames> => {
-      const events = await traced(signed, page, MARK, work)
-      return framesOf(events, threadOf(events, MARK))
+    const measured = async (work: (way: Stretch[]) => Promise<void>): Promise<Way> => {
+      const way: Stretch[] = []
+      const events = await traced(signed, page, MARK, () => work(way))
+      const frames = framesOf(events, threadOf(events, MARK))
+      return { ...frames, places: greatestByPlace(frames, way) }
     }
-    const wheel = await frames(async () => {
-      await turn(page, cdp, box, WHEEL_PX, runs)
-      await turn(page, cdp, box, -WHEEL_PX, runs)
+    const wheel = await measured(async (way) => {
+      await turn(page, cdp, box, WHEEL_PX, runs, way)
+      await turn(page, cdp, box, -WHEEL_PX, runs, way)
     })
-    const bar = await frames(() => drag(page, cdp, box, quick ? MOVES / 4 : MOVES))
+    const bar = await measured((way) => drag(page, cdp, box, quick ? MOVES / 4 : MOVES, way))
     const { rows } = await positionOf(page)
     const { heap } = await sizeOf(cdp)
-    await fixedWork(page, WARM_UP_FRAMES)
-    const fixed = await frames(() => fixedWork(page, quick ? FIXED_FRAMES / 10 : FIXED_FRAMES))
-    return { wheel, bar, fixed, runs: rows, heap }
+    return { wheel, bar, runs: rows, heap }
   } finally {
     await context.close()
   }

@@ -23,6 +23,8 @@ export interface Thread {
 }
 /** The work of a main thread, in milliseconds. */
 export interface Frames {
+  /** The start time of each frame in microseconds. */
+  readonly begins: readonly number[]
   /**
    * Scripts in each frame, including the layout that they force and the garbage collection during
    * their execution.
@@ -33,7 +35,7 @@ export interface Frames {
    * preempted.
    */
   readonly processor: readonly number[]
-  /** The processor time of each garbage collection that the browser performed between scripts. */
+  /** The processor time of each garbage collection, during scripts and between them. */
   readonly collections: readonly number[]
   /** Style, layout and paint in each frame, except those that scripts force. */
   readonly rendering: readonly number[]
@@ -154,16 +156,15 @@ export function framesOf(events: readonly TraceEvent[], { pid, tid }: Thread): F
   const work = own.filter(({ ph }) => ph === 'X')
   const outer = (...names: readonly ReadonlySet<string>[]): Part[] =>
     outermost(work.filter(({ name }) => names.some((some) => some.has(name))))
-  const executed = outer(scripts, collections)
-  const script = executed.filter(({ name }) => scripts.has(name))
+  // A collection is a part of the script that it interrupts.
+  const script = outer(scripts, collections).filter(({ name }) => scripts.has(name))
   const scripted = sums(begins, script, 'dur')
   const long = work.filter(({ name, dur = 0 }) => name === TASK && dur / 1000 > LONG)
   return {
+    begins,
     script: scripted,
     processor: sums(begins, script, 'tdur'),
-    collections: executed
-      .filter(({ name }) => collections.has(name))
-      .map(({ tdur }) => tdur / 1000),
+    collections: outer(collections).map(({ tdur }) => tdur / 1000),
     rendering: sums(begins, outer(scripts, renderings), 'dur').map(
       (all, at) => all - (scripted[at] ?? 0),
     ),

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { objectBytesOf } from '../../bench/console/heap-objects.ts'
+import { greatestByPlace, greatestRepeated } from '../../bench/console/places.ts'
 import { growthOf } from '../../bench/console/slope.ts'
 import { framesOf, isRelevant, type TraceEvent, threadOf } from '../../bench/console/trace.ts'
 
@@ -57,7 +58,7 @@ t.test('script belongs to the frame in which it begins, and nested parts count o
   )
   // The 24 ms from 16 to 40 count as one frame, because they are too short for two.
   t.strictSame(script, [4, 20, 1])
-  t.strictSame(collections, [2], 'a collection during a script belongs to the script')
+  t.strictSame(collections, [1, 2], 'also the collection during a script')
   t.strictSame(rendering, [2, 1, 0])
 })
 
@@ -89,6 +90,42 @@ t.test('processor time is that of the thread, and long tasks last more than 50 m
   t.strictSame(processor, [3 + 2], 'the processor time of a part is at most its duration')
   t.strictSame(longTasks, [51, 80])
   t.equal(busyTasks, 1)
+})
+
+t.test('a frame belongs to the part of the way in which it begins', async (t) => {
+  const frames = { begins: [0, 10, 20, 30, 40], processor: [3, 1, 2, 5, 9] }
+  const way = [
+    { until: 20, place: 'first' },
+    { until: 30, place: 'second' },
+    { until: 40, place: 'first' },
+  ]
+  t.strictSame(
+    [...greatestByPlace(frames, way)],
+    [
+      ['first', 5],
+      ['second', 2],
+    ],
+    'frames after the way belong to no place',
+  )
+})
+
+t.test('times that do not repeat are left out, and those that repeat are not', async (t) => {
+  const places = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.double({ min: 0, max: 8 }))
+  fc.assert(
+    fc.property(fc.array(places, { minLength: 2, maxLength: 4 }), fc.nat(3), (all, index) => {
+      const passes = all.map((pass) => new Map(Object.entries(pass)))
+      const delayed = passes.map((pass, at) => (at === index ? new Map(pass).set('e', 50) : pass))
+      const repeated = passes.map((pass) => new Map(pass).set('e', 20))
+      const usual = passes.map((pass) => new Map(pass).set('e', 5))
+      const interrupted = usual.map((pass, at) =>
+        at === index ? new Map(pass).set('e', 50) : pass,
+      )
+      t.ok(greatestRepeated(passes) <= 8)
+      t.equal(greatestRepeated(repeated), 20)
+      t.ok(greatestRepeated(interrupted) <= 8)
+      t.equal(greatestRepeated(delayed), index < all.length ? 50 : greatestRepeated(passes))
+    }),
+  )
 })
 
 t.test('whatever the frames are, all script after the first is counted once', async (t) => {
