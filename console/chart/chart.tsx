@@ -11,7 +11,7 @@ import { formatExact, formatMark } from '../text/format.ts'
 import { chartText as text } from './text.ts'
 
 /** One line of a chart. */
-export interface Series {
+interface Series {
   readonly label: string
   /** A custom property of `design/tokens.css`, such as `--good`. */
   readonly colour: string
