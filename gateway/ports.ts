@@ -4,7 +4,7 @@
  */
 import type { Models } from '../protocol/agents/models.ts'
 import type { Cluster } from '../protocol/cluster/rows.ts'
-import type { Command, FollowedKind, Kind, Placed } from '../protocol/entry.ts'
+import type { Command, FollowedKind, Kind, PlacedEntry } from '../protocol/entry.ts'
 import type { LogsAnswer, LogsRequest } from '../protocol/environments/logs.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
@@ -138,7 +138,12 @@ export interface World {
    * Calls `on` with the committed entries of one actor as they are announced, until the returned
    * function is called. Delivery is not guaranteed, so the follower must detect gaps.
    */
-  live(project: string, kind: FollowedKind, id: string, on: (placed: Placed) => void): () => void
+  live(
+    project: string,
+    kind: FollowedKind,
+    id: string,
+    on: (placed: PlacedEntry) => void,
+  ): () => void
   /**
    * Calls `on` with a cursor when events of the project's feed may have been committed up to this
    * cursor, until the returned function is called. Delivery is not guaranteed.

@@ -13,7 +13,7 @@ import type {
   World,
 } from '../gateway/ports.ts'
 import { backoffMs, sleep } from '../gateway/timing.ts'
-import type { Kind, Placed } from '../protocol/entry.ts'
+import type { Kind, PlacedEntry } from '../protocol/entry.ts'
 import type { LogsAnswer } from '../protocol/environments/logs.ts'
 import { type Refusal, refuse } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
@@ -172,7 +172,7 @@ export function createWorld(parts: WorldParts): World {
       ) as Promise<(ViewQueries[N]['reply'] | Refusal)[]>,
     live: (project, kind, id, on) =>
       bus.subscribe(subjects.live(project, kind, id), (message) => {
-        on(message as Placed)
+        on(message as PlacedEntry)
       }),
     moved: (project, on) =>
       bus.subscribe(subjects.moved(project), (message) => {

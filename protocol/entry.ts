@@ -147,7 +147,7 @@ export interface Command extends Address {
 /**
  * The result of one command on one actor. `prev` is the cursor of the previous event of this actor,
  * or 0 if the actor has no previous event. When the previous event is in the same envelope, whose
- * sequence is not known before the append, `prev` is −1 − the index of that event; `placed`
+ * sequence is not known before the append, `prev` is −1 − the index of that event; `placeEntries`
  * converts this value to a cursor.
  */
 export interface Entry extends Address {
@@ -177,7 +177,7 @@ export interface Envelope {
  * An entry with its position, as followers and views receive it. `cursor` is the cursor of its
  * first event.
  */
-export interface Placed {
+export interface PlacedEntry {
   readonly cursor: number
   readonly entry: Entry
   /**
@@ -188,7 +188,10 @@ export interface Placed {
 }
 
 /** Returns the entries of the envelope with this sequence, with their cursors. */
-export function placed(sequence: number, { entries }: Pick<Envelope, 'entries'>): Placed[] {
+export function placeEntries(
+  sequence: number,
+  { entries }: Pick<Envelope, 'entries'>,
+): PlacedEntry[] {
   let index = 0
   return entries.map((entry) => {
     const place = placedAt(sequence, index, entry)
@@ -200,10 +203,10 @@ export function placed(sequence: number, { entries }: Pick<Envelope, 'entries'>)
  * Returns an entry with its position. `index` is the index of its first event in the envelope with
  * this sequence. A `prev` within the envelope becomes a cursor.
  */
-const placedAt = (sequence: number, index: number, entry: Entry): Placed => ({
+const placedAt = (sequence: number, index: number, entry: Entry): PlacedEntry => ({
   cursor: cursorOf(sequence, index),
   entry: entry.prev < 0 ? { ...entry, prev: cursorOf(sequence, -1 - entry.prev) } : entry,
 })
 /** Returns the cursor of the last event of an entry. */
-export const lastCursor = ({ cursor, entry }: Placed): number =>
+export const lastCursor = ({ cursor, entry }: PlacedEntry): number =>
   cursor + Math.max(0, entry.events.length - 1)

@@ -2,7 +2,7 @@
  * The definition of a view of one resource: how entries become rows, the tables of these rows, and
  * the queries on them. `views.ts` lists the definitions.
  */
-import type { Kind, Placed } from '../protocol/entry.ts'
+import type { Kind, PlacedEntry } from '../protocol/entry.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { DeepReadonly, ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { Store } from './store.ts'
@@ -42,7 +42,7 @@ export type Queries<N extends ViewQueryName = ViewQueryName> = {
     | InParts<DeepReadonly<ViewQueries[K]['reply']> | Refusal>
 }
 /** A function that applies an entry to the tables and caches of the store. */
-export type Arm = (store: Store, place: Placed) => void
+export type Arm = (store: Store, place: PlacedEntry) => void
 
 /**
  * Work on the tables that is done in small parts between queries, such as deleting rows that no

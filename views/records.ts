@@ -3,7 +3,7 @@
  * in memory any number of times and written by the next flush. A deleted record is cached without
  * `record`, and removed from the table by the next flush.
  */
-import { Kept, type Store } from './store.ts'
+import { type Store, WriteBackCache } from './store.ts'
 
 /**
  * A cached record. `record` is undefined after its deletion. `stored`: whether the table contains
@@ -28,10 +28,10 @@ export const keptRecords = <T>(
   store: Store,
   table: string,
   writing: () => Writing<T>,
-): Kept<RecordRow<T>> =>
+): WriteBackCache<RecordRow<T>> =>
   store.kept(table, () => {
     const { insert, update, remove } = writing()
-    return new Kept<RecordRow<T>>(
+    return new WriteBackCache<RecordRow<T>>(
       (id) => {
         const row = store.one<{ project: number; created_at: number; record: string }>(
           `SELECT project, created_at, record FROM ${table} WHERE id = ?`,
@@ -55,7 +55,7 @@ export const keptRecords = <T>(
  * the project has no such record.
  */
 export function changeRecord<T>(
-  rows: Kept<RecordRow<T>>,
+  rows: WriteBackCache<RecordRow<T>>,
   project: number,
   id: string,
   next: (record: T) => T | undefined,

@@ -25,7 +25,7 @@ export type Value = string | number | null
 type Bound = Value | Uint8Array
 
 /** Options of a table's cache. */
-interface Keeping<V> {
+interface CacheOptions<V> {
   /**
    * Maximum number of records that stay cached after a flush. If there are more, all written
    * records are dropped.
@@ -63,7 +63,7 @@ export interface Buffered {
  * batch is never mutated, so that `undo` can restore it: events replace a value by `set`, or change
  * the copy that `edit` returns.
  */
-export class Kept<V> implements Buffered {
+export class WriteBackCache<V> implements Buffered {
   readonly #rows = new TransientMap<string, V>()
   readonly #dirty = new Set<string>()
   /** The values that the current batch replaced; undefined for keys that it added. */
@@ -76,7 +76,7 @@ export class Kept<V> implements Buffered {
   constructor(
     load: (key: string) => V | undefined,
     save: (value: V, key: string) => void,
-    { most = MAX_CACHED, copy = (value) => ({ ...value }), changes }: Keeping<V> = {},
+    { most = MAX_CACHED, copy = (value) => ({ ...value }), changes }: CacheOptions<V> = {},
   ) {
     this.#load = load
     this.#save = save
@@ -314,7 +314,7 @@ export class Store {
     return ++this.#lastRun
   }
   /** Returns the cache of a table, which is created on first use. */
-  kept<V>(table: string, make: (store: Store) => Kept<V>): Kept<V> {
+  kept<V>(table: string, make: (store: Store) => WriteBackCache<V>): WriteBackCache<V> {
     return this.buffer(table, make)
   }
   /**

@@ -16,7 +16,7 @@
  * V4. The file may be lost. A file that is damaged or has another schema is deleted, and the
  *     journal is applied from the start.
  */
-import { cursorOf, type Envelope, EVENTS_PER_ENVELOPE, placed } from '../protocol/entry.ts'
+import { cursorOf, type Envelope, EVENTS_PER_ENVELOPE, placeEntries } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
 import type { ViewQueries } from '../protocol/queries/views.ts'
 import { defaultTiming } from '../protocol/workers/timing.ts'
@@ -261,7 +261,7 @@ export class View {
           `journal: message ${message.sequence} follows ${prev}, which was not applied`,
         )
       tails.add(message.sequence)
-      for (const place of placed(message.sequence, envelope))
+      for (const place of placeEntries(message.sequence, envelope))
         for (const arm of armsOf(place.entry.kind)) arm(this.#store, place)
       entries += envelope.entries.length
       sequence = message.sequence

@@ -21,7 +21,7 @@ import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import { admitWaiting, dismiss } from './admit.ts'
-import { decided, draft, emit, type LoopOptions, nothing } from './draft.ts'
+import { decided, draft, emit, emptyDecision, type LoopOptions } from './draft.ts'
 import { type ExistingLoop, isExisting, type LoopState } from './state.ts'
 import { derivedEvents, handlesOf, materialize } from './triggers.ts'
 
@@ -272,7 +272,7 @@ export const end = (
   input: LoopCommands['loop.end']['input'],
   cause: Cause,
 ): Decision<LoopEvent, undefined> =>
-  isExisting(state) ? remove(options, state, input, cause) : nothing
+  isExisting(state) ? remove(options, state, input, cause) : emptyDecision
 
 /** Reports whether the loop uses a handle that was reserved for it. */
 export function settleHandle(
@@ -284,7 +284,7 @@ export function settleHandle(
     ? handlesOf(state.record, state.trigger_ids).get(handle)
     : undefined
   return {
-    ...nothing,
+    ...emptyDecision,
     events: [
       {
         type: trigger_id === undefined ? 'handle.freed' : 'handle.bound',

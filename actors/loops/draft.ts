@@ -62,4 +62,4 @@ export const decided = <R>(on: Draft, reply: R): Decided<LoopEvent, R> => ({
   reply,
   next: on.state,
 })
-export const nothing: Decided<LoopEvent, undefined> = { events: [], reply: undefined }
+export const emptyDecision: Decided<LoopEvent, undefined> = { events: [], reply: undefined }

@@ -13,7 +13,7 @@ import type { Firing } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { HeldFiring, LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decided } from '../actor.ts'
-import { nothing } from './draft.ts'
+import { emptyDecision } from './draft.ts'
 import { isExisting, type LoopState } from './state.ts'
 
 /** Maximum number of firings of one loop that wait for their errands. */
@@ -48,10 +48,10 @@ export function hold(
 ): Decided<LoopEvent, undefined> {
   const editor = editorOf(state)
   const { private_session, event: _, meta: __, record: ___, ...rest } = source
-  if (editor === undefined || private_session === undefined) return nothing
+  if (editor === undefined || private_session === undefined) return emptyDecision
   const held = Object.values(state.firings ?? {})
   if (held.some((one) => one.trigger_id === trigger_id && one.source.id === source.id))
-    return nothing
+    return emptyDecision
   if (held.length >= MAX_HELD)
     return {
       events: [{ type: 'firing.dropped', trigger_id, source_event_id: source.id }],
@@ -79,8 +79,8 @@ export const firingSettled = (
   { job_id }: LoopCommands['job.settled']['input'],
 ): Decided<LoopEvent, undefined> =>
   getOwn(state.firings ?? {}, job_id)
-    ? { ...nothing, events: [{ type: 'firing.ended', job_id }] }
-    : nothing
+    ? { ...emptyDecision, events: [{ type: 'firing.ended', job_id }] }
+    : emptyDecision
 
 /** Returns the errand of a job of the loop, for its executor. */
 export function errandOf(state: LoopState, { job_id }: { readonly job_id: string }): Errand {

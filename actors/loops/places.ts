@@ -10,7 +10,15 @@
 import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { type Draft, decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
+import {
+  type Draft,
+  decided,
+  draft,
+  emit,
+  emptyDecision,
+  type LoopOptions,
+  tellRun,
+} from './draft.ts'
 import { isExisting, type LoopState } from './state.ts'
 
 /** Whether an admitted run waits for its slot. */
@@ -69,7 +77,7 @@ export function placeGiven(
   { run_id }: LoopCommands['place.give']['input'],
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
-  if (getOwn(state.places, run_id) !== 'asked') return nothing
+  if (getOwn(state.places, run_id) !== 'asked') return emptyDecision
   const on = draft(state, cause, options)
   if (isExisting(state) && state.record.status !== 'active')
     emit(on, { type: 'place.declined', run_id, organization: state.standing.organization })

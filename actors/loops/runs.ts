@@ -10,7 +10,7 @@ import { creditsOf, milliOf } from '../../protocol/loops/credits.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { admitWaiting, continueDisplacing, dismiss, judge } from './admit.ts'
-import { decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
+import { decided, draft, emit, emptyDecision, type LoopOptions, tellRun } from './draft.ts'
 import { askForPlace, givePlaceBack } from './places.ts'
 import { standingEvents } from './standing.ts'
 import { fireSchedules } from './start.ts'
@@ -138,5 +138,5 @@ export function wake(
   if (isExisting(state) && state.standing.version === 0)
     for (const event of standingEvents(state, on.state, cause.self.id, '')) emit(on, event)
   fireSchedules(on)
-  return on.events.length > 0 ? decided(on, undefined) : nothing
+  return on.events.length > 0 ? decided(on, undefined) : emptyDecision
 }

@@ -19,7 +19,15 @@ import { latestFire, nextFire } from '../../protocol/rules/schedule.ts'
 import { applyDefaults } from '../../protocol/rules/workflow-check/declared.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { judge, type Verdict } from './admit.ts'
-import { type Draft, decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
+import {
+  type Draft,
+  decided,
+  draft,
+  emit,
+  emptyDecision,
+  type LoopOptions,
+  tellRun,
+} from './draft.ts'
 import { awaitsReadCheck, hold } from './firings.ts'
 import { askForPlace } from './places.ts'
 import {
@@ -170,7 +178,7 @@ export function fire(
   const { trigger_id, source } = firing
   const trigger = liveTrigger(state, trigger_id)
   const key = `${trigger_id} ${source.id}`
-  if (!trigger || state.fired.includes(key)) return nothing
+  if (!trigger || state.fired.includes(key)) return emptyDecision
   if (awaitsReadCheck(state, firing)) return hold(state, firing, cause)
   const on = draft(state, cause, options)
   const outcome =
@@ -216,7 +224,7 @@ export function stop(
     if (liveTrigger(state, id) && !state.fired.includes(key))
       skipped(on, id, key, refuse('conflict', undefined, reason), source.id)
   }
-  if (on.events.length === 0) return nothing
+  if (on.events.length === 0) return emptyDecision
   const { run_id } = source.meta
   emit(on, {
     type: 'loop.auto_paused',

@@ -218,7 +218,7 @@ export const decided = (on: Draft): Decided<RunEvent, Run> => ({
   next: on.state,
 })
 /** Returns the finished decision of a command without a reply. */
-export const silently = (on: Draft): Decided<RunEvent, undefined> => ({
+export const withoutReply = (on: Draft): Decided<RunEvent, undefined> => ({
   events: on.events,
   reply: undefined,
   tells: on.tells,
@@ -227,4 +227,4 @@ export const silently = (on: Draft): Decided<RunEvent, undefined> => ({
 /** A decision without events. Its reply is the current record. */
 export const unchanged: Decided<RunEvent, Run> = { events: [], reply: recordOf }
 /** A decision without events and without a reply. */
-export const nothing: Decided<RunEvent, undefined> = { events: [], reply: undefined }
+export const emptyDecision: Decided<RunEvent, undefined> = { events: [], reply: undefined }

@@ -30,7 +30,7 @@ import type { Attaching, SessionCommands } from '../../protocol/sessions/command
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
-import { type Draft, emit, live, nothing } from './draft.ts'
+import { type Draft, emit, emptyDecision, live } from './draft.ts'
 import { filesOf } from './files.ts'
 import type { SessionState } from './state.ts'
 
@@ -176,7 +176,9 @@ export function detach(
     return refuse('not_found', { resource: 'attachment' }, 'There is no such file in this session.')
   if (file.state === 'coming')
     return refuse('conflict', { artifact_id }, 'The file is still being uploaded.')
-  return file.state === 'erased' ? nothing : { ...erasure(state, [artifact_id]), reply: undefined }
+  return file.state === 'erased'
+    ? emptyDecision
+    : { ...erasure(state, [artifact_id]), reply: undefined }
 }
 /** Abandons an upload that has failed. */
 export function abandon(
@@ -196,7 +198,7 @@ export function removed(
   const file = getOwn(filesOf(state), artifact_id)
   return file?.state === 'stored'
     ? { events: erasure(state, [artifact_id]).events, reply: undefined }
-    : nothing
+    : emptyDecision
 }
 /** Records the outcome of the conversion of a file, whose artifact changes in the same commit. */
 export function converted(
@@ -206,7 +208,7 @@ export function converted(
   const file = getOwn(filesOf(state), artifact_id)
   return file?.state === 'stored'
     ? { events: [{ type: 'attachment.converted', id: artifact_id, conversion }], reply: undefined }
-    : nothing
+    : emptyDecision
 }
 
 /** Returns the event that erases files, and the commands that remove their artifacts. */

@@ -248,7 +248,7 @@ function settleRecord(on: Draft): void {
   emit(on, { type: 'session.updated', session: bumped })
 }
 /** Returns the finished decision of a command without a reply. */
-export function silently(on: Draft): Decided<SessionEvent, undefined> {
+export function withoutReply(on: Draft): Decided<SessionEvent, undefined> {
   settleRecord(on)
   return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
 }
@@ -261,7 +261,7 @@ export function answering<R>(on: Draft, reply: (state: Live) => R): Decided<Sess
   return { events: on.events, reply: reply as (state: never) => R, tells: on.tells, next: on.state }
 }
 /** The empty decision of a command without a reply. */
-export const nothing: Decided<SessionEvent, undefined> = { events: [], reply: undefined }
+export const emptyDecision: Decided<SessionEvent, undefined> = { events: [], reply: undefined }
 /** Returns the session if it is live. */
 export const live = (state: SessionState, cause: Cause): Live | undefined =>
   isLive(state, cause.at) ? state : undefined

@@ -22,10 +22,10 @@ import {
   type Draft,
   draft,
   emit,
+  emptyDecision,
   live,
-  nothing,
-  silently,
   tellQueue,
+  withoutReply,
   write,
 } from './draft.ts'
 import { awaited, bound } from './files.ts'
@@ -209,7 +209,7 @@ export function deadline(state: SessionState): number | undefined {
 export const wake =
   (brand: string) =>
   (state: SessionState, _: unknown, cause: Cause): Decision<SessionEvent, undefined> => {
-    if (!state.record || state.gone) return nothing
+    if (!state.record || state.gone) return emptyDecision
     const on = draft(state as Live, cause, brand)
     const due = expiry(state)
     if (due !== undefined && due <= cause.at) {
@@ -238,5 +238,5 @@ export const wake =
         budget: true,
       })
     }
-    return silently(on)
+    return withoutReply(on)
   }

@@ -15,7 +15,7 @@ import {
   channelEventRecord,
 } from '../../protocol/channels/schema.ts'
 import { timestamp } from '../../protocol/common.ts'
-import { lastCursor, type Placed } from '../../protocol/entry.ts'
+import { lastCursor, type PlacedEntry } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'
 import { viewerOf } from '../auth/viewer.ts'
@@ -38,7 +38,7 @@ const itemOf = (record: ChannelEventRecord): Item => ({
 })
 
 /** Returns the items of an entry whose events contain everything that clients receive. */
-function itemsOf({ cursor, entry }: Placed): Item[] {
+function itemsOf({ cursor, entry }: PlacedEntry): Item[] {
   const at = timestamp(entry.origin.at)
   return (entry.events as readonly ChannelEvent[]).flatMap((event, index) => {
     const record = (payload: ChannelEventRecord['payload']) => [

@@ -5,7 +5,7 @@
  */
 
 import { timestamp } from '../../protocol/common.ts'
-import { lastCursor, type Placed } from '../../protocol/entry.ts'
+import { lastCursor, type PlacedEntry } from '../../protocol/entry.ts'
 import { isRefusal, refuse } from '../../protocol/errors.ts'
 import { type RunEvent, timelineRecord, timelineTypes } from '../../protocol/runs/events.ts'
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
@@ -57,7 +57,7 @@ export const withModelOutput: Spelling = {
 }
 
 /** Returns the items that an entry adds to the timeline of a run. */
-function itemsOf({ cursor, entry }: Placed, itemOf: (record: RunEventRecord) => Item): Item[] {
+function itemsOf({ cursor, entry }: PlacedEntry, itemOf: (record: RunEventRecord) => Item): Item[] {
   const at = timestamp(entry.origin.at)
   return entry.events.flatMap((event, index) =>
     timelineTypes.has(event.type)
@@ -70,7 +70,7 @@ function itemsOf({ cursor, entry }: Placed, itemOf: (record: RunEventRecord) => 
  * Returns whether a run has ended with this entry, and was not resumed by a later event of the
  * entry.
  */
-export const endsRun = ({ entry }: Placed): boolean => {
+export const endsRun = ({ entry }: PlacedEntry): boolean => {
   const last = entry.events.findLast(({ type }) => terminal.has(type) || type === revived)
   return last !== undefined && terminal.has(last.type)
 }

@@ -72,14 +72,14 @@ export function failedWith(
   spread: number,
   secret = '',
 ): Outcome {
-  const told = (secret === '' ? message : message.replaceAll(secret, '…')).slice(
+  const text = (secret === '' ? message : message.replaceAll(secret, '…')).slice(
     0,
     MAX_MESSAGE_LENGTH,
   )
   return {
     status: 'failed',
     error_type: is,
-    error_message: told,
+    error_message: text,
     ...(passing.has(is)
       ? { retry_in: Math.max(retry_after, pauseAfter(attempt, spread)) }
       : { final: true as const }),

@@ -1,6 +1,6 @@
 /**
  * Performs the generations that the service executes itself. A job specifies a provider and a
- * model, and the provider's `Speaker` makes one attempt. Generations that workers execute are never
+ * model, and the provider's `GenerateAnswer` makes one attempt. Generations that workers execute are never
  * accepted.
  */
 
@@ -13,12 +13,12 @@ import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import { ExecutorFault, failedWith } from './faults.ts'
 import type { Handler, Outcome } from './handler.ts'
 import type { Previewing } from './preview.ts'
-import type { GenerationAttempt, ModelRequest, Speaker } from './speech.ts'
+import type { GenerateAnswer, GenerationAttempt, ModelRequest } from './speech.ts'
 
 interface Generations {
   readonly models: Models
-  /** Speakers by the name of their provider. */
-  readonly speakers: Readonly<Record<string, Speaker>>
+  /** The functions that generate answers, by the name of their provider. */
+  readonly speakers: Readonly<Record<string, GenerateAnswer>>
   readonly preview: Previewing
   readonly files: Files | undefined
   /**
@@ -64,7 +64,7 @@ export function generations({
    * without them. The files may be the reason, and a file must not end the conversation.
    */
   async function answer(
-    speaker: Speaker,
+    speaker: GenerateAnswer,
     asked: Omit<GenerationAttempt, 'request'>,
     request: ModelRequest,
     readable: (type: string) => boolean,

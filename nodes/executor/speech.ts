@@ -37,7 +37,7 @@ export interface GenerationAttempt {
   readonly show: (delta: Delta) => void
 }
 /** Makes one attempt. */
-export type Speaker = (asked: GenerationAttempt) => Promise<Outcome>
+export type GenerateAnswer = (asked: GenerationAttempt) => Promise<Outcome>
 
 /** The reason why an answer ended, in the vocabulary of the Messages API. */
 export type StopReason = 'end_turn' | 'tool_use' | 'max_tokens' | 'stop_sequence' | 'refusal'
@@ -49,7 +49,7 @@ export interface Counts {
   readonly cache_creation_input_tokens?: number
   readonly reasoning_tokens?: number
 }
-export interface Spoken {
+export interface GeneratedMessage {
   readonly id: string
   readonly model: string
   readonly content: readonly JsonObject[]
@@ -57,7 +57,7 @@ export interface Spoken {
   readonly usage: Counts
 }
 /** Returns the outcome of a generation that has an answer. */
-export const answered = (message: Spoken): Outcome => ({
+export const answered = (message: GeneratedMessage): Outcome => ({
   status: 'completed',
   result: { llm_response: { type: 'message', role: 'assistant', ...message } },
 })

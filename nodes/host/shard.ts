@@ -13,7 +13,7 @@
  * S4. Queries (`ask`) pass through the mailbox and are answered together with their batch, so they
  *     return committed state only.
  */
-import { type Address, type Command, cursorOf, placed } from '../../protocol/entry.ts'
+import { type Address, type Command, cursorOf, placeEntries } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { TransientMap } from '../../protocol/rules/transient-map.ts'
 import { subjects } from '../../protocol/subjects.ts'
@@ -385,7 +385,7 @@ export class Shard implements ActorRequests, LocalShard {
     for (const instance of batch.touched)
       if (instance.prev < 0) instance.prev = cursorOf(sequence, -1 - instance.prev)
     const now = this.deps.clock.elapsed()
-    const committed = placed(sequence, batch)
+    const committed = placeEntries(sequence, batch)
     this.#announce = () => announce(this.deps.bus, committed, batch)
     committed.forEach((one, i) => {
       const instance = batch.instances[i] as ActorInstance

@@ -16,11 +16,11 @@ import { type Executor, startExecutor } from '../executor/executor.ts'
 import { generations } from '../executor/generation.ts'
 import { httpActions } from '../executor/http-action.ts'
 import { remoteEmbedding } from '../executor/models/embedding.ts'
-import { remoteSpeaker } from '../executor/models/remote.ts'
+import { remoteModel } from '../executor/models/remote.ts'
 import { createOpeningHandler } from '../executor/openings.ts'
 import { previews } from '../executor/preview.ts'
-import { scriptedSpeaker } from '../executor/scripted/speaker.ts'
-import type { Speaker } from '../executor/speech.ts'
+import { scriptedModel } from '../executor/scripted/model.ts'
+import type { GenerateAnswer } from '../executor/speech.ts'
 import { answerEach } from '../host/effects/pushes.ts'
 import type { Bus } from '../host/ports.ts'
 import type { ModelSettings } from '../models.ts'
@@ -134,13 +134,13 @@ const speakersOf = ({
   world,
   models,
   env,
-}: Pick<Role, 'world' | 'models' | 'env'>): Readonly<Record<string, Speaker>> =>
+}: Pick<Role, 'world' | 'models' | 'env'>): Readonly<Record<string, GenerateAnswer>> =>
   Object.fromEntries(
     models.access.map((access) => [
       access.provider,
       access.kind === 'scripted'
-        ? scriptedSpeaker(world.later)
-        : remoteSpeaker({
+        ? scriptedModel(world.later)
+        : remoteModel({
             access,
             env,
             silence: models.silence,

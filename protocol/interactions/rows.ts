@@ -7,11 +7,11 @@ import {
   Closed,
   Id,
   JsonObject,
-  many,
   orAbsent,
   pageOf,
   paging,
   parseTimestamp,
+  repeatedParameter,
   Tags,
   Timestamp,
 } from '../common.ts'
@@ -257,8 +257,8 @@ export const interactions = {
     permission: 'project.view',
     reply: pageOf(Interaction),
     query: Closed({
-      status: Type.Optional(many(Type.Enum([...interactionStatuses]))),
-      kind: Type.Optional(many(InteractionKind)),
+      status: Type.Optional(repeatedParameter(Type.Enum([...interactionStatuses]))),
+      kind: Type.Optional(repeatedParameter(InteractionKind)),
       run_id: Type.Optional(Id),
       session_id: Type.Optional(Id),
       target_user_id: Type.Optional(Target),

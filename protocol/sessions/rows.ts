@@ -11,7 +11,16 @@ import { type Static, Type } from 'typebox'
 import { InlineConfig } from '../agents/inline.ts'
 import { AgentName, CompactionPolicy, compactionFaults, ThinkingEffort } from '../agents/schema.ts'
 import { channelOfKey } from '../channels/exchange.ts'
-import { bodyKey, Closed, Id, JsonObject, many, pageOf, paging, Timestamp } from '../common.ts'
+import {
+  bodyKey,
+  Closed,
+  Id,
+  JsonObject,
+  pageOf,
+  paging,
+  repeatedParameter,
+  Timestamp,
+} from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
 import { checkAppended, checkContent, checkContext, checkMetadata, checkOutput } from './check.ts'
@@ -186,7 +195,7 @@ const Nudge = Closed({
 const checkNudge = ({ metadata }: Static<typeof Nudge>): FieldError[] =>
   checkMetadata(metadata, 'metadata')
 const Order = Type.Optional(Type.Enum(['asc', 'desc'], { default: 'asc' }))
-const Include = Type.Optional(many(Type.Enum(['context'])))
+const Include = Type.Optional(repeatedParameter(Type.Enum(['context'])))
 const After = Type.Optional(Type.Integer({ minimum: 0 }))
 const P = '/projects/:project'
 const S = `${P}/sessions/:session_id`
@@ -269,7 +278,7 @@ export const sessions = {
       agent_name: Type.Optional(AgentName),
       session_key: Type.Optional(SessionKey),
       scope_name: Type.Optional(SessionKey),
-      status: Type.Optional(many(Type.Enum([...sessionStatuses]))),
+      status: Type.Optional(repeatedParameter(Type.Enum([...sessionStatuses]))),
       scope: Type.Optional(Type.Enum(['agent', 'loop'])),
       provider: Type.Optional(Id),
       integration_id: Type.Optional(Id),
@@ -330,7 +339,12 @@ export const sessions = {
     summary: 'Turns of a session, ordered by creation',
     ...turnDetail,
     reply: pageOf(TurnDetail),
-    query: Closed({ ids: Type.Optional(many(Id)), order: Order, ...turnInclude, ...paging }),
+    query: Closed({
+      ids: Type.Optional(repeatedParameter(Id)),
+      order: Order,
+      ...turnInclude,
+      ...paging,
+    }),
     exact: 'ids',
   }),
   'session.start_turn': command(`POST ${S}/turns`, {
@@ -358,7 +372,11 @@ export const sessions = {
     ...read,
     summary: 'Nudges of a session, ordered by creation',
     reply: pageOf(SessionNudge),
-    query: Closed({ status: Type.Optional(many(NudgeStatus)), order: Order, ...paging }),
+    query: Closed({
+      status: Type.Optional(repeatedParameter(NudgeStatus)),
+      order: Order,
+      ...paging,
+    }),
   }),
   'session.nudge': command(`POST ${S}/nudges`, {
     ...act,

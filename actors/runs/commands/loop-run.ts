@@ -12,7 +12,7 @@ import { withPreparation } from '../../../protocol/loops/repositories.ts'
 import { cut } from '../../../protocol/naming.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { current, type Draft, draft, emit, nothing, silently } from '../draft.ts'
+import { current, type Draft, draft, emit, emptyDecision, withoutReply } from '../draft.ts'
 import { advance, pause } from '../engine/advance.ts'
 import { conclude } from '../engine/ending.ts'
 import { type Engine, hasEnded, type RunState } from '../state.ts'
@@ -33,7 +33,7 @@ export function open(
   if (state)
     return hasEnded(state)
       ? {
-          ...nothing,
+          ...emptyDecision,
           tells: [
             {
               to: { kind: 'loop', id: opening.loop.id },
@@ -42,7 +42,7 @@ export function open(
             },
           ],
         }
-      : nothing
+      : emptyDecision
   const record = recordOf(opening, cause)
   const { event, meta, config } = opening
   const spec = withPreparation(opening.spec, opening.repositories ?? [])
@@ -53,7 +53,7 @@ export function open(
     cause,
   )
   if (opening.queue_reason === undefined) begin(on, startedPayload(on), opening.later === true)
-  return silently(on)
+  return withoutReply(on)
 }
 
 function recordOf(
@@ -159,11 +159,11 @@ export function beginHeldRun(
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   const held = state?.engine.held
-  if (!state || !held || hasEnded(state) || state.record.cancel_requested) return nothing
+  if (!state || !held || hasEnded(state) || state.record.cancel_requested) return emptyDecision
   const on = draft(state, cause)
   if (held === 'start') {
     begin(on, startedPayload(on), later === true)
-    return silently(on)
+    return withoutReply(on)
   }
   emit(on, 'run.held', {
     run: { ...(state.record.queue_reason && { queue_reason: null }) },
@@ -172,7 +172,7 @@ export function beginHeldRun(
   if (current(on)?.row?.status === 'failed') repeatStep(on, held)
   if (later) pause(on, current(on)?.key ?? '')
   else advance(on)
-  return silently(on)
+  return withoutReply(on)
 }
 
 /** Records the reason why a held run has to wait. */
@@ -181,10 +181,10 @@ export function wait(
   { queue_reason }: Told<'run.hold'>,
   cause: Cause,
 ): Decision<RunEvent, undefined> {
-  if (!state?.engine.held || hasEnded(state)) return nothing
+  if (!state?.engine.held || hasEnded(state)) return emptyDecision
   const on = draft(state, cause)
   emit(on, 'run.held', { run: { queue_reason } })
-  return silently(on)
+  return withoutReply(on)
 }
 
 /**
@@ -196,7 +196,7 @@ export function displace(
   { deleted }: Told<'run.displace'>,
   cause: Cause,
 ): Decision<RunEvent, undefined> {
-  if (!state || hasEnded(state) || state.record.cancel_requested) return nothing
+  if (!state || hasEnded(state) || state.record.cancel_requested) return emptyDecision
   const on = draft(state, cause)
   const reason = deleted ? 'the loop was deleted' : 'replaced by a newer run of the loop'
   emit(on, 'run.cancel_requested', {
@@ -206,7 +206,7 @@ export function displace(
       engine: { cancel_reason: reason, ...(!deleted && { replaced: true }), more_at: cause.at + 1 },
     },
   })
-  return silently(on)
+  return withoutReply(on)
 }
 
 /**
@@ -219,9 +219,9 @@ export function finish(
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   const leaving = state?.engine.leaving
-  if (!state || !leaving) return nothing
+  if (!state || !leaving) return emptyDecision
   const on = draft(state, cause)
   if (paused) emit(on, 'loop.auto_paused', { payload: { ...paused } })
   conclude(on, leaving)
-  return silently(on)
+  return withoutReply(on)
 }

@@ -11,7 +11,7 @@ import { shownRun } from '../../../protocol/loops/record.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Run, RunStep } from '../../../protocol/runs/schema.ts'
 import type { Cause, Decided, Decision } from '../../actor.ts'
-import { draft, emit, silently, tellQueue, tellRun, withdraw } from '../draft.ts'
+import { draft, emit, tellQueue, tellRun, withdraw, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { leaveBranches } from '../engine/leave-branches.ts'
 import { completeStep } from '../engine/outcome.ts'
@@ -105,7 +105,7 @@ function send(
   emit(on, 'signal.stored', { note: { store: stored } })
   on.why = { reason: 'signal', signal_name: name }
   if (!state.record.cancel_requested && offer(on, stored)) advance(on)
-  return { ...silently(on), reply: { source_event_id: stored.id } }
+  return { ...withoutReply(on), reply: { source_event_id: stored.id } }
 }
 
 function complete(
@@ -147,7 +147,7 @@ function complete(
   completeStep(on, result)
   advance(on)
   return {
-    ...silently(on),
+    ...withoutReply(on),
     reply: (after: RunState) => ({ ...shownRun(after.record), status_code: 200 }),
   } satisfies Decided<RunEvent, Answer>
 }

@@ -3,7 +3,7 @@ import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { artifactSourceEvent } from '../../artifacts/source-event.ts'
-import { draft, emit, nothing, silently } from '../draft.ts'
+import { draft, emit, emptyDecision, withoutReply } from '../draft.ts'
 import { causeOf } from '../outbound/source-events.ts'
 import { hasEnded, type RunState } from '../state.ts'
 
@@ -16,7 +16,7 @@ export function artifactPublished(
   { artifact, step, session_id }: RunCommands['run.artifact']['input'],
   cause: Cause,
 ): Decision<RunEvent, undefined> {
-  if (!state) return nothing
+  if (!state) return emptyDecision
   const { id: artifact_id, name, mime_type: content_type } = artifact
   const on = draft(state, cause)
   const tell = artifactSourceEvent(cause.self.project, artifact, {
@@ -32,5 +32,5 @@ export function artifactPublished(
       payload: { artifact_id, name, content_type, ...(step !== undefined && { step }) },
       note,
     })
-  return silently(on)
+  return withoutReply(on)
 }

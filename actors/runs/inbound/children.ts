@@ -8,7 +8,7 @@ import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { start } from '../commands/start.ts'
-import { current, type Draft, draft, emit, nothing, placeOf, silently } from '../draft.ts'
+import { current, type Draft, draft, emit, emptyDecision, placeOf, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { cancelRun, type RunFault } from '../engine/ending.ts'
 import { leaveBranch } from '../engine/leave-branches.ts'
@@ -25,7 +25,7 @@ export function childStart(
   { parent, ...child }: Told<'child.start'>,
   cause: Cause,
 ): Decision<RunEvent, undefined> {
-  if (state) return nothing
+  if (state) return emptyDecision
   const decision = start(null, { ...child, parent_run_id: parent.run_id, parent }, cause)
   return 'refused' in decision ? decision : { ...decision, reply: undefined }
 }
@@ -36,14 +36,14 @@ export function childCancel(
   { reason }: Told<'child.cancel'>,
   cause: Cause,
 ): Decision<RunEvent, undefined> {
-  if (!state || hasEnded(state) || state.record.cancel_requested) return nothing
+  if (!state || hasEnded(state) || state.record.cancel_requested) return emptyDecision
   const on = draft(state, cause)
   emit(on, 'run.cancel_requested', {
     payload: { reason },
     run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) },
     note: { engine: { cancel_reason: reason, more_at: cause.at + 1 } },
   })
-  return silently(on)
+  return withoutReply(on)
 }
 
 /**
@@ -59,7 +59,7 @@ export function childSettled(
     state &&
     !hasEnded(state) &&
     waitingAt(state, (wait) => wait.kind === 'run' && wait.run_id === ended.run_id)
-  if (!state || !found) return nothing
+  if (!state || !found) return emptyDecision
   const on = draft(state, cause)
   on.at = found.at
   goOn(on, ended)
@@ -71,7 +71,7 @@ export function childSettled(
       advance(on)
     }
   }
-  return silently(on)
+  return withoutReply(on)
 }
 
 function goOn(

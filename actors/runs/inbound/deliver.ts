@@ -6,7 +6,7 @@
 import type { Delivered } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { draft, emit, nothing, silently } from '../draft.ts'
+import { draft, emit, emptyDecision, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { waitingAt } from '../engine/places.ts'
 import { hasEnded, isAsked, placesOf, type RunState } from '../state.ts'
@@ -30,9 +30,9 @@ export function deliver(
     state.record.cancel_requested ||
     state.engine.delivered?.includes(event.source_event_id)
   )
-    return nothing
+    return emptyDecision
   const awaited = placesOf(state).filter(([, { wait }]) => isAwaited(wait, event))
-  if (awaited.length === 0) return nothing
+  if (awaited.length === 0) return emptyDecision
   const on = draft(state, cause)
   on.why = { reason: 'event', event_type: event.event_type, source_event_id: event.source_event_id }
   emit(on, 'event.delivered', {
@@ -48,7 +48,7 @@ export function deliver(
   }
   on.at = undefined
   advance(on)
-  return silently(on)
+  return withoutReply(on)
 }
 
 /**
@@ -65,11 +65,11 @@ export function watched(
     !hasEnded(state) &&
     waitingAt(state, (wait) => isAsked(wait) && 'id' in wait && wait.id === wait_id)
   const wait = found ? found.place.wait : undefined
-  if (!state || !found || wait?.kind !== 'event') return nothing
+  if (!state || !found || wait?.kind !== 'event') return emptyDecision
   const on = draft(state, cause)
   on.at = found.at
   openWait(on, wait)
-  return silently(on)
+  return withoutReply(on)
 }
 
 /** Returns the event types that the run waits for, with the ids of their waits. */

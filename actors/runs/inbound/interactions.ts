@@ -8,7 +8,15 @@ import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { hasRoom, storedSignal } from '../commands/signal.ts'
-import { current, type Draft, draft, emit, nothing, silently, tellInteraction } from '../draft.ts'
+import {
+  current,
+  type Draft,
+  draft,
+  emit,
+  emptyDecision,
+  tellInteraction,
+  withoutReply,
+} from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { failStep } from '../engine/outcome.ts'
 import { waitingAt } from '../engine/places.ts'
@@ -31,7 +39,7 @@ export function opened(
   { interaction_id, ...asked }: Told<'interaction.opened'>,
   cause: Cause,
 ): Decision<RunEvent, undefined> {
-  if (!state) return nothing
+  if (!state) return emptyDecision
   const on = draft(state, cause)
   const open = state.engine.asked ?? []
   if (hasEnded(state) || state.record.cancel_requested)
@@ -49,7 +57,7 @@ export function opened(
       payload: { interaction_id, ...asked },
       note: { engine: { asked: [...open, interaction_id] } },
     })
-  return silently(on)
+  return withoutReply(on)
 }
 
 /** Records an answer to an interaction. */
@@ -58,15 +66,16 @@ export function responded(
   answer: Told<'interaction.responded'>,
   cause: Cause,
 ): Decision<RunEvent, undefined> {
-  if (!state || hasEnded(state)) return nothing
+  if (!state || hasEnded(state)) return emptyDecision
   const on = draft(state, cause)
   const step = asking(state, answer.interaction_id)?.place.wait?.step
-  if (step === undefined && !state.engine.asked?.includes(answer.interaction_id)) return nothing
+  if (step === undefined && !state.engine.asked?.includes(answer.interaction_id))
+    return emptyDecision
   emit(on, 'interaction.responded', {
     ...(step !== undefined && { step }),
     payload: { ...(step !== undefined && { step }), ...answer },
   })
-  return silently(on)
+  return withoutReply(on)
 }
 
 const asking = (state: RunState, id: string) =>
@@ -79,15 +88,15 @@ export function settled(
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   // A failed run may be retried, and then uses the answers that have arrived in the meantime.
-  if (!state || (hasEnded(state) && state.record.status !== 'failed')) return nothing
+  if (!state || (hasEnded(state) && state.record.status !== 'failed')) return emptyDecision
   const on = draft(state, cause)
   const { asked } = state.engine
   const found = asking(state, ended.interaction_id)
   on.at = found?.at
   if (found) resume(on, ended)
   else if (asked?.includes(ended.interaction_id)) signalled(on, ended, asked)
-  else return nothing
-  return silently(on)
+  else return emptyDecision
+  return withoutReply(on)
 }
 
 function resume(on: Draft, ended: Told<'interaction.settled'>): void {

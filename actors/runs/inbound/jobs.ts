@@ -6,7 +6,7 @@
 import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { current, type Draft, draft, emit, nothing, silently } from '../draft.ts'
+import { current, type Draft, draft, emit, emptyDecision, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { cancelRun, type RunFault } from '../engine/ending.ts'
 import { leaveBranch } from '../engine/leave-branches.ts'
@@ -29,7 +29,7 @@ export function jobSettled(
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   const at = waitingFor(state, input.job_id, cause)
-  if (!at) return openingSettled(state, input, cause) ?? nothing
+  if (!at) return openingSettled(state, input, cause) ?? emptyDecision
   const { on, wait, row, call } = at
   const cancelled = on.state.record.cancel_requested && !on.state.engine.ending
   const attempt = Math.max(row.attempt, wait.base + input.attempt)
@@ -53,7 +53,7 @@ export function jobSettled(
   }
   if (cancelled) stopped(on)
   else advance(on)
-  return silently(on)
+  return withoutReply(on)
 }
 
 /**
@@ -76,7 +76,7 @@ export function jobRetried(
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   const at = waitingFor(state, input.job_id, cause)
-  if (!at || input.attempt <= (at.wait.retried ?? 0)) return nothing
+  if (!at || input.attempt <= (at.wait.retried ?? 0)) return emptyDecision
   const { on, wait, call } = at
   const lost = input.reason === 'lease_expired'
   const fault = faultOf(
@@ -105,7 +105,7 @@ export function jobRetried(
       ...fault,
     },
   })
-  return silently(on)
+  return withoutReply(on)
 }
 
 function waitingFor(state: RunState | null, job_id: string, cause: Cause) {

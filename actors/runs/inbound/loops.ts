@@ -2,7 +2,7 @@
 import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { draft, nothing, silently } from '../draft.ts'
+import { draft, emptyDecision, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { completeStep, failStep } from '../engine/outcome.ts'
 import { waitingAt } from '../engine/places.ts'
@@ -19,7 +19,8 @@ export function childAnswered(
     state &&
     !hasEnded(state) &&
     waitingAt(state, (wait) => wait.kind === 'loop' && wait.id === wait_id)
-  if (!state || !found || (state.record.cancel_requested && !state.engine.ending)) return nothing
+  if (!state || !found || (state.record.cancel_requested && !state.engine.ending))
+    return emptyDecision
   const on = draft(state, cause)
   on.at = found.at
   on.why = { reason: 'loop', ...(run_id !== undefined && { run_id }) }
@@ -32,5 +33,5 @@ export function childAnswered(
   if (fault) failStep(on, fault)
   else completeStep(on, { run_id })
   advance(on)
-  return silently(on)
+  return withoutReply(on)
 }

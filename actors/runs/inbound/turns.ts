@@ -17,7 +17,15 @@ import { isSameBundle } from '../../../protocol/runs/turns.ts'
 import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
 import type { TurnOpening } from '../../../protocol/sessions/commands.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { type AgentWait, current, type Draft, draft, emit, nothing, silently } from '../draft.ts'
+import {
+  type AgentWait,
+  current,
+  type Draft,
+  draft,
+  emit,
+  emptyDecision,
+  withoutReply,
+} from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { cancelRun } from '../engine/ending.ts'
 import { leaveBranch } from '../engine/leave-branches.ts'
@@ -79,7 +87,7 @@ export function turnDefined(
     cause,
   )
   if (!found || (found.on.state.record.cancel_requested && !found.on.state.engine.ending))
-    return nothing
+    return emptyDecision
   const {
     on,
     wait: { job_id: _, ...wait },
@@ -119,7 +127,7 @@ export function turnDefined(
       ...(bundle && !kept && { bundle }),
     },
   })
-  return silently(on)
+  return withoutReply(on)
 }
 
 /**
@@ -139,7 +147,7 @@ export function openingSettled(
     error: error_message ?? 'The definition of the turn could not be loaded',
   })
   advance(found.on)
-  return silently(found.on)
+  return withoutReply(found.on)
 }
 
 /**
@@ -156,7 +164,7 @@ export function turnSettled(
     (wait) => wait.turn_id === turn_id && wait.session_id === session_id,
     cause,
   )
-  if (!found) return nothing
+  if (!found) return emptyDecision
   const { on, wait } = found
   const {
     record: { cancel_requested },
@@ -168,7 +176,7 @@ export function turnSettled(
       settle(on, wait, report)
       advance(on)
     }
-    return silently(on)
+    return withoutReply(on)
   }
   if (report.status === 'completed' && current(on)?.step.kind === 'agent') settle(on, wait, report)
   else if (on.at === undefined) endWait(on, 'wait.closed', { reason: 'cancelled' })
@@ -177,7 +185,7 @@ export function turnSettled(
     cancelRun(on)
     advance(on)
   }
-  return silently(on)
+  return withoutReply(on)
 }
 
 function settle(on: Draft, wait: AgentWait, report: Report): void {

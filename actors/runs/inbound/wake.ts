@@ -5,7 +5,16 @@
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { current, type Draft, draft, emit, nothing, placeOf, silently, withdraw } from '../draft.ts'
+import {
+  current,
+  type Draft,
+  draft,
+  emit,
+  emptyDecision,
+  placeOf,
+  withdraw,
+  withoutReply,
+} from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { isFull } from '../engine/branches.ts'
 import { cancelRun, type RunFault } from '../engine/ending.ts'
@@ -29,14 +38,14 @@ export function wake(
   _: unknown,
   cause: Cause,
 ): Decision<RunEvent, undefined> {
-  if (!state || hasEnded(state)) return nothing
+  if (!state || hasEnded(state)) return emptyDecision
   const on = draft(state, cause)
   const { more_at, ending } = state.engine
   const more = (more_at ?? Infinity) <= cause.at
   if (more) emit(on, 'run.paused', { note: { engine: { more_at: null } } })
   if (state.record.cancel_requested && !ending) {
     if (more) stopRun(on)
-    return silently(on)
+    return withoutReply(on)
   }
   if (wallClockPassed(on)) exceedWallClock(on)
   let moved = more
@@ -50,7 +59,7 @@ export function wake(
   }
   on.at = undefined
   if (moved || on.events.length > 0) advance(on)
-  return silently(on)
+  return withoutReply(on)
 }
 
 /** Performs a cancellation that the parent or the loop requested in an earlier commit. */

@@ -8,7 +8,7 @@ import type { RunCommands } from '../../../protocol/internal.ts'
 import { creditsOf } from '../../../protocol/loops/credits.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { draft, emit, nothing, silently, tellLoop } from '../draft.ts'
+import { draft, emit, emptyDecision, tellLoop, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { waitingAt } from '../engine/places.ts'
 import { overspent } from '../limits.ts'
@@ -36,7 +36,7 @@ export function recordUsage(
     model,
     ends = false,
   } = usage
-  if (!state || state.engine.usages?.includes(usage_id)) return nothing
+  if (!state || state.engine.usages?.includes(usage_id)) return emptyDecision
   const on = draft(state, cause)
   const spent = Math.round((state.record.credit_spent ?? 0) * 1000) + counted
   const payload = {
@@ -72,7 +72,7 @@ export function recordUsage(
     !state.engine.ending &&
     waitingAt(state, ({ kind }) => kind === 'agent') !== undefined
   if (goesOn && overspent(on)) advance(on)
-  return silently(on)
+  return withoutReply(on)
 }
 
 /** Records that the loop has spent its daily budget, so no further step of this run begins. */
@@ -81,8 +81,8 @@ export function halt(
   { used, limit }: RunCommands['run.halt']['input'],
   cause: Cause,
 ): Decision<RunEvent, undefined> {
-  if (!state || hasEnded(state)) return nothing
+  if (!state || hasEnded(state)) return emptyDecision
   const on = draft(state, cause)
   emit(on, 'run.held', { note: { engine: { spent_out: { used, limit } } } })
-  return silently(on)
+  return withoutReply(on)
 }

@@ -11,12 +11,12 @@ import {
   type Draft,
   draft,
   emit,
+  emptyDecision,
   noteCall,
-  nothing,
   patchCall,
-  silently,
   turnOf,
   upsert,
+  withoutReply,
 } from '../draft.ts'
 import type { Live, SessionState, Turn } from '../state.ts'
 import { callOf, openQuestions, settle, waitOf } from '../turns/call-results.ts'
@@ -30,15 +30,15 @@ export const interactionChanged =
     { interaction, invalid }: SessionCommands['interaction.changed']['input'],
     cause: Cause,
   ): Decision<SessionEvent, undefined> => {
-    if (!state.record || state.gone) return nothing
+    if (!state.record || state.gone) return emptyDecision
     const on = draft(state as Live, cause, brand)
     emit(on, { type: 'interaction.upsert', ...interaction })
     const { invocation_id: id = '', tool_call_id = '' } = interaction.consumer.agent_tool ?? {}
     const call = callOf(on, id, tool_call_id)
-    if (call?.interaction_id !== interaction.id || call.state === 'done') return silently(on)
+    if (call?.interaction_id !== interaction.id || call.state === 'done') return withoutReply(on)
     if (!settledStatuses.has(interaction.status)) opened(on, id, call.id)
     else resolved(on, id, call.id, interaction, invalid)
-    return silently(on)
+    return withoutReply(on)
   }
 
 function opened(on: Draft, id: string, tool_call_id: string): void {

@@ -6,7 +6,7 @@ import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { readAnswer } from '../../../protocol/sessions/turns/request.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { type Draft, draft, nothing, silently } from '../draft.ts'
+import { type Draft, draft, emptyDecision, withoutReply } from '../draft.ts'
 import { compactionSettled } from '../history/compaction.ts'
 import type { Live, SessionState } from '../state.ts'
 import { proceed, restarted, spend } from '../turns/generate.ts'
@@ -19,7 +19,7 @@ export const jobSettled =
   (brand: string) =>
   (state: SessionState, input: Settled, cause: Cause): Decision<SessionEvent, undefined> => {
     const found = jobOf(state, input.job_id)
-    if (!found || !state.record || state.gone) return nothing
+    if (!found || !state.record || state.gone) return emptyDecision
     const on = draft(state as Live, cause, brand)
     if ('compaction' in found) compactionSettled(on, input)
     else if (found.call === undefined) generationSettled(on, found.turn.record.id, input)
@@ -27,7 +27,7 @@ export const jobSettled =
       callSettled(on, found.turn.record.id, found.call, input)
       continueTurn(on, found.turn.record.id)
     }
-    return silently(on)
+    return withoutReply(on)
   }
 /**
  * Handles a retry of a job: if the job is a generation, the output that it has streamed so far is
@@ -41,10 +41,11 @@ export const jobRetried =
     cause: Cause,
   ): Decision<SessionEvent, undefined> => {
     const found = jobOf(state, job_id)
-    if (!found || 'compaction' in found || found.call !== undefined || !state.record) return nothing
+    if (!found || 'compaction' in found || found.call !== undefined || !state.record)
+      return emptyDecision
     const on = draft(state as Live, cause, brand)
     restarted(on, found.turn.record.id)
-    return silently(on)
+    return withoutReply(on)
   }
 
 function generationSettled(

@@ -11,7 +11,7 @@ import type {
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { change, type Draft, draft, live, nothing, silently } from '../draft.ts'
+import { change, type Draft, draft, emptyDecision, live, withoutReply } from '../draft.ts'
 import { place } from '../find-or-create.ts'
 import { ownKey, recall } from '../history/remembered.ts'
 import { isFull, isLive, type SessionState } from '../state.ts'
@@ -37,7 +37,7 @@ export const openTurn =
       turn_id,
       causation,
     } = input
-    if (state.turns[turn_id] || recall(state.keys, ownKey(turn_id))) return nothing
+    if (state.turns[turn_id] || recall(state.keys, ownKey(turn_id))) return emptyDecision
     const on = sessionOf(brand, state, input, cause)
     if ('error' in on)
       return 'run_id' in owner
@@ -50,7 +50,7 @@ export const openTurn =
             ],
             reply: undefined,
           }
-        : nothing
+        : emptyDecision
     if (on.state.record.status === 'archived') change(on, { status: 'active' })
     admit(on, {
       owner: 'run_id' in owner ? 'run' : 'channel',
@@ -66,7 +66,7 @@ export const openTurn =
       key: ownKey(turn_id),
     })
     pump(on)
-    return silently(on)
+    return withoutReply(on)
   }
 
 /** Begins a decision on the session, or returns the reason why the session cannot accept a turn. */
@@ -107,8 +107,8 @@ export const stopTurn =
     { turn_id }: SessionCommands['turn.stop']['input'],
     cause: Cause,
   ): Decision<SessionEvent, undefined> => {
-    if (!state.turns[turn_id] || !isLive(state, cause.at)) return nothing
+    if (!state.turns[turn_id] || !isLive(state, cause.at)) return emptyDecision
     const on = draft(state, cause, brand)
     end(on, turn_id, { status: 'cancelled' })
-    return silently(on)
+    return withoutReply(on)
   }

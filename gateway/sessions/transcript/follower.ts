@@ -17,7 +17,7 @@
  * G5. `idle` is sent only after another query of the view has confirmed that the client has nothing
  *     to wait for.
  */
-import { lastCursor, type Placed } from '../../../protocol/entry.ts'
+import { lastCursor, type PlacedEntry } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { isFrame, rowIn, type SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
@@ -161,7 +161,7 @@ export class SessionFollower {
   }
 
   /** Handles a committed entry of the session. */
-  hear(placed: Placed): void {
+  hear(placed: PlacedEntry): void {
     const last = lastCursor(placed)
     this.#heard = Math.max(this.#heard, last)
     const head = this.#head

@@ -5,7 +5,7 @@
 import type { FinishReason, LanguageModelUsage, TextStreamPart, ToolSet } from 'ai'
 import type { JsonObject } from '../../../protocol/common.ts'
 import { ExecutorFault } from '../faults.ts'
-import type { Counts, Delta, Spoken, StopReason } from '../speech.ts'
+import type { Counts, Delta, GeneratedMessage, StopReason } from '../speech.ts'
 
 type Part = TextStreamPart<ToolSet>
 interface Block {
@@ -54,7 +54,7 @@ export async function collect(
   model: string,
   show: (delta: Delta) => void,
   moved: () => void,
-): Promise<Spoken> {
+): Promise<GeneratedMessage> {
   const blocks: Block[] = []
   const open = (kind: string, id: string, begin: Record<string, unknown>) => {
     const key = `${kind} ${id}`

@@ -7,7 +7,12 @@ import type { ToolSet } from 'ai'
 import { watchdog } from '../../../client/watchdog.ts'
 import type { ProviderAccess } from '../../models.ts'
 import { ExecutorFault, failedWith } from '../faults.ts'
-import { answered, type GenerationAttempt, type ModelRequest, type Speaker } from '../speech.ts'
+import {
+  answered,
+  type GenerateAnswer,
+  type GenerationAttempt,
+  type ModelRequest,
+} from '../speech.ts'
 import { collect } from './collect.ts'
 import { faultOf } from './failures.ts'
 import { toMessages } from './messages.ts'
@@ -24,8 +29,8 @@ interface Remote {
   readonly spread: () => number
 }
 
-/** Creates the speaker of a provider. */
-export function remoteSpeaker({ access, env, silence, now, spread }: Remote): Speaker {
+/** Returns the function that generates answers at a provider. */
+export function remoteModel({ access, env, silence, now, spread }: Remote): GenerateAnswer {
   return async (asked) => {
     let key: string | undefined
     try {

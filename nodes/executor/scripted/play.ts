@@ -5,7 +5,7 @@
 import { type JsonObject, parseDuration } from '../../../protocol/common.ts'
 import type { ShownTool } from '../../../protocol/sessions/turns/tools.ts'
 import { ExecutorFault, faultOfStatus } from '../faults.ts'
-import type { Counts, Delta, ModelRequest, Spoken } from '../speech.ts'
+import type { Counts, Delta, GeneratedMessage, ModelRequest } from '../speech.ts'
 import { type Facts, factsOf, type Result } from './conversation.ts'
 import type { Rule, Script, When } from './script.ts'
 import { fill, fillAll, scopeOf, starsIn } from './template.ts'
@@ -22,7 +22,7 @@ export interface Play {
    * any other failure, none are shown.
    */
   readonly fault?: ExecutorFault
-  readonly message: Spoken
+  readonly message: GeneratedMessage
 }
 /** Default number of characters of a chunk. */
 const CHUNK_LENGTH = 16

@@ -14,7 +14,12 @@
  *     except obsolete messages. Entries up to the checkpoint's `state` are read for their effects
  *     only, and are not applied to actors.
  */
-import { type Address, type Placed, placed, sequenceOf } from '../../../protocol/entry.ts'
+import {
+  type Address,
+  type PlacedEntry,
+  placeEntries,
+  sequenceOf,
+} from '../../../protocol/entry.ts'
 import type { WriteStop } from '../deps.ts'
 import type { Covered } from '../durability/checkpoint-store.ts'
 import type { Checkpointer } from '../durability/checkpointer.ts'
@@ -219,7 +224,7 @@ async function replayFrom(
   }
   const entries = journal.read(partition, shard, checkpoint + 1)
   for await (const some of together(entries, fence ?? Number.POSITIVE_INFINITY)) {
-    const places: Placed[] = []
+    const places: PlacedEntry[] = []
     for (const stored of some) {
       const envelope = await decode(stored.data, blobs)
       // The envelopes before the first one that was read must be covered by the checkpoint, or have
@@ -234,7 +239,7 @@ async function replayFrom(
           `entry ${envelope.prev} of shard ${name} is missing before ${stored.sequence}`,
         )
       prev = stored.sequence
-      places.push(...placed(stored.sequence, envelope))
+      places.push(...placeEntries(stored.sequence, envelope))
       await pause()
     }
     const unstored = places.filter(({ cursor }) => sequenceOf(cursor) > state)
@@ -302,7 +307,7 @@ async function* together(
   if (some.length > 0) yield some
 }
 /** Returns the actors that have events before their first entry in the list. */
-function begunBefore(places: readonly Placed[]): Address[] {
+function begunBefore(places: readonly PlacedEntry[]): Address[] {
   const found = new Map<string, Address | undefined>()
   for (const { entry } of places) {
     const key = actorKey(entry)

@@ -288,11 +288,11 @@ export class Batch {
         ? instance.then((read) => this.#one(read, command, origin, depth + 1))
         : this.#one(instance, command, origin, depth + 1)
     if (answer instanceof Promise)
-      return answer.then((decided) => this.#told(from, to.kind, name, decided))
-    this.#told(from, to.kind, name, answer)
+      return answer.then((decided) => this.#logRefusal(from, to.kind, name, decided))
+    this.#logRefusal(from, to.kind, name, answer)
     return undefined
   }
-  #told(from: ActorInstance, to: Kind, name: string, answer: Decide): void {
+  #logRefusal(from: ActorInstance, to: Kind, name: string, answer: Decide): void {
     if (isRefusal(answer))
       this.#deps.log.debug(
         { event: 'actor_command_refused', from: from.kind, to, name, code: answer.refused },

@@ -10,7 +10,7 @@ import {
   followedKinds,
   type Kind,
   lastCursor,
-  type Placed,
+  type PlacedEntry,
 } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'
 import { type EnvelopeWriter, MAX_INLINE_CHARACTERS } from '../memory/codec.ts'
@@ -30,11 +30,11 @@ interface Committed {
  * Announces the entries of one commit, in order.
  * @param batch the entries as they were stored.
  */
-export function announce(bus: Bus, placed: readonly Placed[], batch: Committed): void {
+export function announce(bus: Bus, placed: readonly PlacedEntry[], batch: Committed): void {
   const live = bus.hears(LIVE)
   const reached = new Map<string, number>()
   for (let i = 0; i < placed.length; i++) {
-    const one = placed[i] as Placed
+    const one = placed[i] as PlacedEntry
     const { kind, project } = one.entry
     if (fed.has(kind)) reached.set(project, lastCursor(one))
     if (live && followed.has(kind)) announceEntry(bus, one, batch, i)
@@ -45,7 +45,7 @@ export function announce(bus: Bus, placed: readonly Placed[], batch: Committed):
 const LIVE = 'live'
 function announceEntry(
   bus: Bus,
-  one: Placed,
+  one: PlacedEntry,
   { entries, sizes, writer }: Committed,
   i: number,
 ): void {
@@ -81,10 +81,10 @@ const MAX_WHOLE_BYTES = 4 * 1_048_576
  * Splits a large entry into smaller entries that follow each other without a gap. An event that is
  * too large to be announced whole is reduced to its type, in a separate entry.
  */
-export function chunksOf({ cursor, entry: { reply: _, ...rest } }: Placed): Placed[] {
-  const chunks: Placed[] = []
+export function chunksOf({ cursor, entry: { reply: _, ...rest } }: PlacedEntry): PlacedEntry[] {
+  const chunks: PlacedEntry[] = []
   let [from, size] = [0, 0]
-  const cut = (to: number, one: Pick<Placed, 'stripped'> = {}) => {
+  const cut = (to: number, one: Pick<PlacedEntry, 'stripped'> = {}) => {
     if (to === from) return
     const events = rest.events.slice(from, to)
     chunks.push({

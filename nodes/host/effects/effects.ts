@@ -4,7 +4,7 @@
  * last tell that it applied from each shard.
  */
 import type { Effect, Push } from '../../../actors/actor.ts'
-import { type Address, type Event, type Placed, sequenceOf } from '../../../protocol/entry.ts'
+import { type Address, type Event, type PlacedEntry, sequenceOf } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'
 import type { Notice } from '../deps.ts'
 import { actorKey, effectId } from '../memory/actor-instance.ts'
@@ -32,14 +32,18 @@ export interface Planned {
  * Returns the effects of an entry, in order.
  * @param length length of the entry's JSON in characters, if known.
  */
-export function plan(context: ShardContext, placed: Placed, length = ASSUMED_LENGTH): Planned[] {
+export function plan(
+  context: ShardContext,
+  placed: PlacedEntry,
+  length = ASSUMED_LENGTH,
+): Planned[] {
   const planned: Planned[] = []
   eachEffect(context, placed, length, (one) => planned.push(one))
   return planned
 }
 function eachEffect(
   { deps, partition, shard }: ShardContext,
-  { cursor, entry }: Placed,
+  { cursor, entry }: PlacedEntry,
   length: number,
   visit: (planned: Planned) => void,
 ): void {
@@ -142,7 +146,7 @@ export class Effects {
   }
   readonly #begin = (planned: Planned): void => this.#start(planned)
   /** Performs the effects of an entry that was just committed. */
-  perform(placed: Placed, length: number): void {
+  perform(placed: PlacedEntry, length: number): void {
     eachEffect(this.#context, placed, length, this.#begin)
   }
 

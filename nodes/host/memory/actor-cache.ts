@@ -9,7 +9,7 @@
  *     During a takeover, one check at the end covers all reads.
  * A3. Every actor with changes that are not stored is active.
  */
-import type { Address, Placed } from '../../../protocol/entry.ts'
+import type { Address, PlacedEntry } from '../../../protocol/entry.ts'
 import { TransientMap } from '../../../protocol/rules/transient-map.ts'
 import type { HostDeps } from '../deps.ts'
 import { LostState } from '../durability/lost-state.ts'
@@ -287,7 +287,7 @@ export class ActorCache {
     address: Address,
     key: string,
     snapshot: Uint8Array | undefined,
-  ): Promise<readonly Placed[]> {
+  ): Promise<readonly PlacedEntry[]> {
     const cursors = await this.#ended(key)
     if (cursors.length === 0) return []
     return this.#journal.of(address, cursors, snapshot ? placeOf(snapshot) : 0)
@@ -295,7 +295,7 @@ export class ActorCache {
   #made(
     address: Address,
     found: Awaited<ReturnType<HostDeps['snapshots']['get']>>,
-    past: readonly Placed[],
+    past: readonly PlacedEntry[],
   ): ActorInstance {
     const { clock, kinds } = this.#deps
     const instance = newInstance(address, kinds[address.kind], clock.elapsed())

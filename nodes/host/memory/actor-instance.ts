@@ -4,7 +4,7 @@
  * the instance, and therefore in its snapshot.
  */
 import { type AnyActor, evolve } from '../../../actors/actor.ts'
-import { type Address, lastCursor, type Placed } from '../../../protocol/entry.ts'
+import { type Address, lastCursor, type PlacedEntry } from '../../../protocol/entry.ts'
 
 /**
  * Maximum number of commands without an idempotency key that are still remembered after a search
@@ -183,7 +183,7 @@ export class ForeignSnapshot extends LostSnapshot {}
  * covers.
  * @throws LostSnapshot when events before the entry are missing.
  */
-export function replay(instance: ActorInstance, { cursor, entry }: Placed): boolean {
+export function replay(instance: ActorInstance, { cursor, entry }: PlacedEntry): boolean {
   if (entry.prev < instance.prev) return false
   if (entry.prev !== instance.prev)
     throw new LostSnapshot(
@@ -200,7 +200,7 @@ export function replay(instance: ActorInstance, { cursor, entry }: Placed): bool
  * @param now Unix milliseconds at which the full duration of leases begins.
  * @throws LostSnapshot when entries are missing.
  */
-export function relive(instance: ActorInstance, past: readonly Placed[], now: number): void {
+export function relive(instance: ActorInstance, past: readonly PlacedEntry[], now: number): void {
   for (const place of past) replay(instance, place)
   instance.entries += past.length
   const { actor } = instance

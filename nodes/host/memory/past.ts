@@ -7,8 +7,8 @@
 import {
   type Address,
   lastCursor,
-  type Placed,
-  placed,
+  type PlacedEntry,
+  placeEntries,
   sequenceOf,
 } from '../../../protocol/entry.ts'
 import type { HostDeps } from '../deps.ts'
@@ -25,7 +25,7 @@ export class ActorHistory {
   readonly #deps: Pick<HostDeps, 'journal' | 'blobs' | 'log'>
   readonly #partition: number
   /** The envelopes that were read last, by sequence. */
-  readonly #envelopes = new Map<number, Promise<readonly Placed[]>>()
+  readonly #envelopes = new Map<number, Promise<readonly PlacedEntry[]>>()
 
   constructor(deps: Pick<HostDeps, 'journal' | 'blobs' | 'log'>, partition: number) {
     this.#deps = deps
@@ -39,7 +39,7 @@ export class ActorHistory {
    *   the actor has an event is used.
    * @throws Error when the journal does not answer, or an envelope is missing.
    */
-  async of(address: Address, cursors: readonly number[], since: number): Promise<Placed[]> {
+  async of(address: Address, cursors: readonly number[], since: number): Promise<PlacedEntry[]> {
     const key = actorKey(address)
     try {
       for (const last of cursors) {
@@ -62,8 +62,8 @@ export class ActorHistory {
   clear(): void {
     this.#envelopes.clear()
   }
-  async #entries(key: string, last: number, since: number): Promise<Placed[]> {
-    const found: Placed[] = []
+  async #entries(key: string, last: number, since: number): Promise<PlacedEntry[]> {
+    const found: PlacedEntry[] = []
     for (let cursor = last; cursor > since; ) {
       const places = await this.#envelope(sequenceOf(cursor))
       const place = places.find((one) => lastCursor(one) === cursor && actorKey(one.entry) === key)
@@ -73,7 +73,7 @@ export class ActorHistory {
     }
     return found
   }
-  #envelope(sequence: number): Promise<readonly Placed[]> {
+  #envelope(sequence: number): Promise<readonly PlacedEntry[]> {
     const known = this.#envelopes.get(sequence)
     if (known) return known
     const reading = this.#read(sequence)
@@ -85,10 +85,10 @@ export class ActorHistory {
     }
     return reading
   }
-  async #read(sequence: number): Promise<readonly Placed[]> {
+  async #read(sequence: number): Promise<readonly PlacedEntry[]> {
     const { journal, blobs } = this.#deps
     const stored = await journal.at(this.#partition, sequence)
-    if (stored) return placed(sequence, await decode(stored.data, blobs))
+    if (stored) return placeEntries(sequence, await decode(stored.data, blobs))
     const message = `entry ${sequence} of journal ${this.#partition} is missing`
     const { first } = await journal.position(this.#partition)
     throw sequence < first ? new Deleted(message) : new Error(message)

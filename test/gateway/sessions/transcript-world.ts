@@ -17,8 +17,8 @@ import {
   cursorOf,
   type Envelope,
   lastCursor,
-  type Placed,
-  placed,
+  type PlacedEntry,
+  placeEntries,
   sequenceOf,
 } from '../../../protocol/entry.ts'
 import { isRefusal, refuse } from '../../../protocol/errors.ts'
@@ -183,8 +183,8 @@ export class Meeting {
     this.#prev = cursorOf(sequence, events.length - 1)
     const data: Envelope = { v: 1, epoch: 1, prev: sequence - 1, entries: [entry] }
     this.#journal.push({ sequence, data })
-    const [place] = placed(sequence, data) as [Placed]
-    const shown: Placed =
+    const [place] = placeEntries(sequence, data) as [PlacedEntry]
+    const shown: PlacedEntry =
       this.#choose(12) === 0
         ? {
             ...place,
@@ -456,7 +456,7 @@ export class Meeting {
   }
   last(): number {
     return lastCursor(
-      placed(this.#journal.length, this.#journal.at(-1)?.data as Envelope)[0] as Placed,
+      placeEntries(this.#journal.length, this.#journal.at(-1)?.data as Envelope)[0] as PlacedEntry,
     )
   }
   close(): void {

@@ -1,7 +1,7 @@
 /** Event streams of runs over real sockets: replay, live events, gaps, slow clients and the end. */
 import t, { type Test } from 'tap'
 import { timestamp } from '../../../protocol/common.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { refuse } from '../../../protocol/errors.ts'
 import { type RunEvent, timelineRecord } from '../../../protocol/runs/events.ts'
 import type { Preview } from '../../../protocol/sessions/transcript/previews.ts'
@@ -9,7 +9,7 @@ import { gateway, home, RUN, type TestGateway, until } from '../support/edge-wor
 
 /** Creates the journal of one run, and the view of it that the gateway queries. */
 function journal(at: TestGateway) {
-  const placed: Placed[] = []
+  const placed: PlacedEntry[] = []
   const ends = new Set(['run.completed', 'run.failed', 'run.cancelled'])
   at.views['timeline'] = ({ run_id, after, limit }) => {
     const all = placed.flatMap(({ cursor, entry }) =>
@@ -36,10 +36,10 @@ function journal(at: TestGateway) {
   }
   return {
     /** Commits an entry. If `heard` is false, its live message is lost. */
-    commit(types: readonly string[], { heard = true, payload = {} } = {}): Placed {
+    commit(types: readonly string[], { heard = true, payload = {} } = {}): PlacedEntry {
       const before = placed.at(-1)
       const prev = before ? before.cursor + before.entry.events.length - 1 : 0
-      const one: Placed = {
+      const one: PlacedEntry = {
         cursor: (Math.floor(prev / 1000) + 1) * 1000,
         entry: {
           project: home,

@@ -2,7 +2,7 @@
 import http from 'node:http'
 import type { GatewaySettings, Outcome, World } from '../../../gateway/ports.ts'
 import { createGateway, type Gateway } from '../../../gateway/server.ts'
-import { type Command, feedKinds, lastCursor, type Placed } from '../../../protocol/entry.ts'
+import { type Command, feedKinds, lastCursor, type PlacedEntry } from '../../../protocol/entry.ts'
 import { type FieldError, refuse } from '../../../protocol/errors.ts'
 import { makeId, type Prefix } from '../../../protocol/ids.ts'
 import type { Preview } from '../../../protocol/sessions/transcript/previews.ts'
@@ -61,8 +61,8 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
   const { world: base } = it
   const commands: Command[] = []
   const questions: { project: string; name: string; input: Question }[] = []
-  const listeners = new Map<string, Set<(placed: Placed) => void>>()
-  const listen = (key: string, heard: (placed: Placed) => void) => {
+  const listeners = new Map<string, Set<(placed: PlacedEntry) => void>>()
+  const listen = (key: string, heard: (placed: PlacedEntry) => void) => {
     const set = listeners.get(key) ?? new Set()
     listeners.set(key, set.add(heard))
     return () => void set.delete(heard)
@@ -97,7 +97,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
     view: answer,
     viewRow: answer,
     everywhere: async (name: string, input: unknown) => [await answer('*', name, input)],
-    live: (project: string, kind: string, id: string, heard: (placed: Placed) => void) =>
+    live: (project: string, kind: string, id: string, heard: (placed: PlacedEntry) => void) =>
       listen(`${project} ${kind} ${id}`, heard),
     moved: (project: string, heard: (cursor: number) => void) =>
       listen(`${project} moved`, (placed) => heard(lastCursor(placed))),
@@ -239,7 +239,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
     logs,
     listeners,
     previewed,
-    publish(placed: Placed) {
+    publish(placed: PlacedEntry) {
       const { project, kind, id } = placed.entry
       for (const key of [
         `${project} ${kind} ${id}`,

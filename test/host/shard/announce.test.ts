@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { announce, chunksOf } from '../../../nodes/host/effects/announce.ts'
 import { envelopeWriter } from '../../../nodes/host/memory/codec.ts'
-import { type Event, lastCursor, type Placed } from '../../../protocol/entry.ts'
+import { type Event, lastCursor, type PlacedEntry } from '../../../protocol/entry.ts'
 import { MemoryBus } from '../../support/memory.ts'
 
-const entryOf = (texts: readonly string[]): Placed => ({
+const entryOf = (texts: readonly string[]): PlacedEntry => ({
   cursor: 7000,
   entry: {
     project: 'prj_1',
@@ -66,8 +66,8 @@ t.test(
 )
 
 t.test('entries are announced while anybody may follow one; cursors always', async (t) => {
-  const one: Placed = entryOf(['text'])
-  const run: Placed = { ...one, entry: { ...one.entry, kind: 'run', id: 'run_1' } }
+  const one: PlacedEntry = entryOf(['text'])
+  const run: PlacedEntry = { ...one, entry: { ...one.entry, kind: 'run', id: 'run_1' } }
   const bus = new MemoryBus()
   const announced = (heard: boolean): string[] => {
     bus.published.length = 0
@@ -91,7 +91,10 @@ t.test('an entry is split if its JSON is large, in whichever format it was store
   ] as const)
     for (const format of [2, 3] as const) {
       const events = Array.from({ length: count }, () => ({ type, payload }) as Event)
-      const run: Placed = { cursor: 7000, entry: { ...entry, kind: 'run', id: 'run_1', events } }
+      const run: PlacedEntry = {
+        cursor: 7000,
+        entry: { ...entry, kind: 'run', id: 'run_1', events },
+      }
       const writer = envelopeWriter(format)
       const bus = new MemoryBus()
       announce(bus, [run], { entries: [run.entry], sizes: [writer.add(run.entry)], writer })

@@ -5,10 +5,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { factsOf } from '../../../nodes/executor/scripted/conversation.ts'
+import { scriptedModel } from '../../../nodes/executor/scripted/model.ts'
 import { play } from '../../../nodes/executor/scripted/play.ts'
 import { readScript } from '../../../nodes/executor/scripted/read.ts'
 import type { Script } from '../../../nodes/executor/scripted/script.ts'
-import { scriptedSpeaker } from '../../../nodes/executor/scripted/speaker.ts'
 import { fill, fillAll, scopeOf, starsIn } from '../../../nodes/executor/scripted/template.ts'
 import type { Delta, ModelRequest } from '../../../nodes/executor/speech.ts'
 import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
@@ -273,7 +273,7 @@ t.test('a play depends only on the conversation and the attempt', async () => {
 t.test('the speaker waits as the script says, and stops when it is aborted', async (t) => {
   const shown: Delta[] = []
   const waits: { ms: number; run: () => void }[] = []
-  const speaker = scriptedSpeaker((ms, run) => {
+  const speaker = scriptedModel((ms, run) => {
     const wait = { ms, run }
     waits.push(wait)
     return () => void waits.splice(waits.indexOf(wait), waits.includes(wait) ? 1 : 0)
@@ -307,7 +307,7 @@ t.test('the speaker waits as the script says, and stops when it is aborted', asy
   stop.abort()
   t.match(await outcome, { status: 'failed', error_type: 'stopped' })
   t.match(
-    await scriptedSpeaker(() => () => {})({
+    await scriptedModel(() => () => {})({
       ...asked,
       signal: new AbortController().signal,
       request: { ...asked.request, system: [{ type: 'text', text: 'script: 7' }] },

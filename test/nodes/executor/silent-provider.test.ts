@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { remoteSpeaker } from '../../../nodes/executor/models/remote.ts'
+import { remoteModel } from '../../../nodes/executor/models/remote.ts'
 import { until } from '../../scenarios/support/given.ts'
 
 setFlagsFromString('--expose-gc')
@@ -30,7 +30,7 @@ t.test(
     await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
     const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const ask = (silence: number, signal: AbortSignal, show: () => void) =>
-      remoteSpeaker({
+      remoteModel({
         access: { provider: 'stub', kind: 'openai-compatible', base_url },
         env: {},
         silence,

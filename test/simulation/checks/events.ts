@@ -8,7 +8,7 @@
 
 import type { SourcesState } from '../../../actors/events/state.ts'
 import { placesOf, type RunState } from '../../../actors/runs/state.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { fits } from '../../../protocol/events/matching.ts'
 import type { Awaited, SourcesEvent, Watch } from '../../../protocol/events/sources.ts'
 import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
@@ -50,7 +50,7 @@ export class EventRules {
     this.#sim = sim
     this.#loops = loops
   }
-  check({ cursor, entry }: Placed): void {
+  check({ cursor, entry }: PlacedEntry): void {
     const waits = this.#waits.get(entry.project) ?? new Map<string, Awaited>()
     this.#waits.set(entry.project, waits)
     const triggers = this.#triggers.get(entry.project) ?? new Map<string, readonly Watch[]>()
@@ -91,7 +91,7 @@ export class EventRules {
     }
   }
   /** Checks an entry of a run: the matcher has stored every wait that the entry shows as open. */
-  checkRun({ cursor, entry }: Placed): void {
+  checkRun({ cursor, entry }: PlacedEntry): void {
     for (const { type, payload = {} } of entry.events as readonly RunEvent[]) {
       const { event_type, wait_id } = payload
       if (

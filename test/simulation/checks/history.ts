@@ -8,7 +8,12 @@
 import { evolve } from '../../../actors/actor.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
 import { actorKey } from '../../../nodes/host/memory/actor-instance.ts'
-import { type Address, lastCursor, type Placed, placed } from '../../../protocol/entry.ts'
+import {
+  type Address,
+  lastCursor,
+  type PlacedEntry,
+  placeEntries,
+} from '../../../protocol/entry.ts'
 import type { Simulation } from '../simulation.ts'
 import { EventRules } from './events.ts'
 import { InteractionRules } from './interactions.ts'
@@ -25,13 +30,13 @@ export interface Past {
    * Every entry with its time. Entries of runs and interactions also contain, as JSON, the record
    * that a read returns after the entry.
    */
-  readonly entries: { readonly place: Placed; readonly at: number; readonly record?: string }[]
+  readonly entries: { readonly place: PlacedEntry; readonly at: number; readonly record?: string }[]
 }
 
 export class History {
   readonly actors = new Map<string, Past>()
   /** Stored commands, by actor key and command id. */
-  readonly commands = new Map<string, { readonly place: Placed; readonly at: number }>()
+  readonly commands = new Map<string, { readonly place: PlacedEntry; readonly at: number }>()
   entries = 0
   readonly events: EventRules
   readonly loops: LoopRules
@@ -74,11 +79,11 @@ export class History {
       if (envelope.prev !== owner.sequence)
         say(`goes on after ${envelope.prev}, but the last one is ${owner.sequence}`)
       this.#owners.set(message.shard, { epoch: envelope.epoch, sequence: message.sequence })
-      for (const place of placed(message.sequence, envelope)) this.#enter(place, message.at)
+      for (const place of placeEntries(message.sequence, envelope)) this.#enter(place, message.at)
     }
   }
 
-  #enter(place: Placed, at: number): void {
+  #enter(place: PlacedEntry, at: number): void {
     const { entry } = place
     const key = actorKey(entry)
     const past: Past = this.actors.get(key) ?? {

@@ -7,7 +7,7 @@
 import type { InteractionState } from '../../../actors/interactions/state.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import type { InteractionEvent } from '../../../protocol/interactions/events.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
@@ -29,7 +29,7 @@ export class InteractionRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  check({ cursor, entry }: Placed): void {
+  check({ cursor, entry }: PlacedEntry): void {
     for (const event of entry.events as readonly InteractionEvent[]) {
       const say = (what: string) =>
         this.#sim.violated(`interaction ${entry.id}: ${event.type} at ${cursor} ${what}`)

@@ -4,7 +4,7 @@
  * the end of a job.
  */
 
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import type { QueueEvent } from '../../../protocol/jobs/rows.ts'
 import type { Simulation } from '../simulation.ts'
 
@@ -34,7 +34,7 @@ export class JobRules {
    * Checks an entry of a queue.
    * @param at the simulated time at which the entry was stored.
    */
-  check({ cursor, entry }: Placed, at: number): void {
+  check({ cursor, entry }: PlacedEntry, at: number): void {
     const reported = this.#sim.records.reports.get(entry.command.id)?.report
     for (const event of entry.events as readonly QueueEvent[]) {
       const say = (what: string) =>

@@ -10,7 +10,7 @@ import { ruleOf } from '../../../actors/loops/admit.ts'
 import type { LoopState } from '../../../actors/loops/state.ts'
 import type { ProjectState } from '../../../actors/projects/state.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import type { SlotRequest } from '../../../protocol/loops/places.ts'
 import type { Loop } from '../../../protocol/loops/schema.ts'
@@ -49,7 +49,7 @@ export class LoopRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  check({ cursor, entry }: Placed): void {
+  check({ cursor, entry }: PlacedEntry): void {
     for (const event of entry.events as readonly LoopEvent[]) {
       const course = this.#loops.get(entry.id)
       if (event.type === 'loop.created') {
@@ -104,7 +104,7 @@ export class LoopRules {
       for (const trigger of triggers) this.#wanted.set(`${loop} ${trigger} ${id}`, loop)
   }
   /** Checks an entry of a run. The second argument is the state after the entry. */
-  checkRun({ cursor, entry }: Placed, { record, engine }: RunState): void {
+  checkRun({ cursor, entry }: PlacedEntry, { record, engine }: RunState): void {
     const { id, loop_id } = record
     const course = loop_id === undefined ? undefined : this.#loops.get(loop_id)
     if (!course) return

@@ -1,6 +1,6 @@
 /** Observations from outside the service, such as answers, reads, reports and notifications. */
 import type { Outcome } from '../../../gateway/ports.ts'
-import type { Address, Command, Placed } from '../../../protocol/entry.ts'
+import type { Address, Command, PlacedEntry } from '../../../protocol/entry.ts'
 import type { JobReport } from '../../../protocol/internal.ts'
 import type { Verdict } from '../clients/hub.ts'
 
@@ -33,5 +33,5 @@ export class Records {
   /** Ids of the interactions about which people were notified. */
   readonly told = new Set<string>()
   /** Live entries that reached a follower, whether it needed them or not. */
-  readonly live: Placed[] = []
+  readonly live: PlacedEntry[] = []
 }

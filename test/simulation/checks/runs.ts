@@ -1,6 +1,6 @@
 /** Invariants of a run's history, in journal order. */
 
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Simulation } from '../simulation.ts'
 
@@ -19,7 +19,7 @@ export class RunRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  check({ cursor, entry }: Placed): void {
+  check({ cursor, entry }: PlacedEntry): void {
     for (const event of entry.events as readonly RunEvent[]) {
       const say = (what: string) =>
         this.#sim.violated(`run ${entry.id}: ${event.type} at ${cursor} ${what}`)

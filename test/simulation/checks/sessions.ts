@@ -4,7 +4,7 @@
  * job; nudges are delivered once. At rest, no turn can continue.
  */
 import type { SessionState } from '../../../actors/sessions/state.ts'
-import type { Command, Placed } from '../../../protocol/entry.ts'
+import type { Command, PlacedEntry } from '../../../protocol/entry.ts'
 import type { QueueEvent } from '../../../protocol/jobs/rows.ts'
 import { isFrame, type SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
@@ -53,7 +53,7 @@ export class SessionRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  checkQueue({ entry }: Placed): void {
+  checkQueue({ entry }: PlacedEntry): void {
     for (const event of entry.events as readonly QueueEvent[])
       if (event.type === 'job.completed')
         this.#results.set(
@@ -61,7 +61,7 @@ export class SessionRules {
           JSON.stringify((event.job as { result?: unknown }).result ?? {}),
         )
   }
-  check({ cursor, entry }: Placed): void {
+  check({ cursor, entry }: PlacedEntry): void {
     const course = this.#courses.get(entry.id) ?? born()
     this.#courses.set(entry.id, course)
     for (const event of entry.events as readonly SessionEvent[]) {

@@ -3,7 +3,7 @@
  * otherwise reads the journal, as a gateway would query a view. Invariant: it accepts every entry
  * exactly once and in order.
  */
-import { lastCursor, type Placed, placed } from '../../../protocol/entry.ts'
+import { lastCursor, type PlacedEntry, placeEntries } from '../../../protocol/entry.ts'
 import type { Machine } from '../machines/machine.ts'
 import type { Simulation } from '../simulation.ts'
 
@@ -38,7 +38,7 @@ export class Follower {
     if (this.#machine === machine)
       this.#sim.timeline.after(this.#sim.dice.between(0, 300), () => this.begin())
   }
-  #hear(place: Placed): void {
+  #hear(place: PlacedEntry): void {
     this.#sim.records.live.push(place)
     if (place.entry.prev === this.#last) this.#take(place)
     else if (place.cursor > this.#last) this.catchUp()
@@ -48,11 +48,11 @@ export class Follower {
     const { journal } = this.#sim
     for (const message of journal.messages) {
       if (message.sequence * 1000 + 999 <= this.#last) continue
-      for (const place of placed(message.sequence, journal.envelope(message)))
+      for (const place of placeEntries(message.sequence, journal.envelope(message)))
         if (place.entry.id === this.run && place.cursor > this.#last) this.#take(place)
     }
   }
-  #take(place: Placed): void {
+  #take(place: PlacedEntry): void {
     this.seen.push(place.cursor)
     this.#last = lastCursor(place)
   }

@@ -5,13 +5,13 @@
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
 import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
-import { Kept, type Store, type Value } from '../../store.ts'
+import { type Store, type Value, WriteBackCache } from '../../store.ts'
 import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
 import { readEntry } from './audited.ts'
 
@@ -35,11 +35,11 @@ const MAX_CACHED_NAMES = 65_536
  * Returns the cache of the latest name of each resource, by the resource's id. Events after the
  * resource's creation may lack the name.
  */
-const keptNames = (store: Store): Kept<string> =>
+const keptNames = (store: Store): WriteBackCache<string> =>
   store.kept(
     'audited names',
     () =>
-      new Kept(
+      new WriteBackCache(
         (resource) =>
           store.one<{ name: string | null }>(
             `SELECT json_extract(record, '$.resource_name') AS name
@@ -54,7 +54,7 @@ const keptNames = (store: Store): Kept<string> =>
   )
 
 /** Appends the audit entries of a journal entry, which may be of any kind of actor. */
-export function applyAudit(store: Store, { cursor, entry }: Placed): void {
+export function applyAudit(store: Store, { cursor, entry }: PlacedEntry): void {
   const { at, principal, credential, request_id, ip, user_agent } = entry.origin
   for (const { index, action, resource_type, resource_id, name, changes = {} } of readEntry(
     entry,

@@ -10,7 +10,7 @@ import type {
 } from '../../../protocol/actions/organization-rows.ts'
 import type { Action, ActionEvent } from '../../../protocol/actions/rows.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { withMaskedUrl } from '../../../protocol/masked-url.ts'
 import { type Patch, patch } from '../../../protocol/patch.ts'
@@ -19,7 +19,7 @@ import type { Workflow } from '../../../protocol/workflows/rows.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
 import { newest, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
-import { Kept, type Store } from '../../store.ts'
+import { type Store, WriteBackCache } from '../../store.ts'
 import type { Watch } from '../runs/waiting.ts'
 
 type Definition = Action | OrganizationAction
@@ -28,11 +28,11 @@ type Definition = Action | OrganizationAction
  * Returns the cache of the ids of definitions by project and name, which are looked up often. The
  * id is an empty string if no such definition exists.
  */
-const idsByName = (store: Store): Kept<string> =>
+const idsByName = (store: Store): WriteBackCache<string> =>
   store.kept(
     'action_ids',
     () =>
-      new Kept(
+      new WriteBackCache(
         (key): string => {
           const at = key.indexOf(':')
           return (
@@ -55,7 +55,7 @@ const masked = (action: Definition): Definition =>
   withMaskedUrl<'endpoint_url', Definition>(action, 'endpoint_url')
 
 /** Applies an entry of a project or of the organization. */
-export function applyActions(store: Store, { entry }: Placed): void {
+export function applyActions(store: Store, { entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   for (const any of entry.events) {
     const event = any as ActionEvent | OrganizationActionEvent

@@ -15,7 +15,7 @@ import { limitOf, type Page, type Paging, page, positionCondition } from '../../
 import type { Known, Packed } from '../../shapes.ts'
 import type { Store, Value } from '../../store.ts'
 import { stepOf } from '../runs/steps.ts'
-import { notClosedTo, viewerValues } from '../sessions/visibility.ts'
+import { notInUnreadableSession, viewerValues } from '../sessions/visibility.ts'
 import { definitionId } from './definitions.ts'
 
 type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.cancelled' }>
@@ -175,7 +175,7 @@ export function invocationList(
     values.push(value)
   }
   if (input.viewer) {
-    conditions.push(notClosedTo('invocations'))
+    conditions.push(notInUnreadableSession('invocations'))
     values.push(...viewerValues(input.viewer))
   }
   const after = positionCondition(['cursor'], 'DESC', input.after)

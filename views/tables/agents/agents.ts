@@ -1,7 +1,7 @@
 /** Agents of projects: lists and records. */
 import type { Agent, AgentEvent } from '../../../protocol/agents/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
-import type { Event, Placed } from '../../../protocol/entry.ts'
+import type { Event, PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { equalityConditions, newest, recordWith } from '../../newest.ts'
@@ -15,7 +15,7 @@ const missing: Refusal = refuse(
 )
 
 /** Applies the agent events of an entry of a project. */
-export function applyAgents(store: Store, { entry }: Placed): void {
+export function applyAgents(store: Store, { entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   for (const any of entry.events as readonly Event[]) {
     const event = any as AgentEvent

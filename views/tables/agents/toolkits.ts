@@ -4,19 +4,19 @@
 
 import type { AgentCapabilitiesEvent } from '../../../protocol/agents/capabilities.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
-import type { Event, Placed } from '../../../protocol/entry.ts'
+import type { Event, PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { type Patch, patch } from '../../../protocol/patch.ts'
 import type { Skill, SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { Toolkit, ToolkitEvent } from '../../../protocol/toolkits/schema.ts'
 import type { Store } from '../../store.ts'
 
-type Kept = Toolkit | Skill
+type ToolkitOrSkill = Toolkit | Skill
 type Type = 'toolkit' | 'skill'
 type RecordOf<T extends Type> = T extends 'toolkit' ? Toolkit : Skill
 
 /** Applies the events of an entry of a project or of the organization. */
-export function applyDefinitions(store: Store, { entry }: Placed): void {
+export function applyDefinitions(store: Store, { entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   for (const any of entry.events as readonly Event[]) {
     const event = any as
@@ -60,7 +60,7 @@ export function applyDefinitions(store: Store, { entry }: Placed): void {
     }
   }
 }
-const put = (store: Store, project: number, type: Type, record: Kept) =>
+const put = (store: Store, project: number, type: Type, record: ToolkitOrSkill) =>
   store.run(
     'INSERT OR REPLACE INTO definitions (id, project, type, created_at, record) VALUES (?, ?, ?, ?, ?)',
     record.id,
@@ -69,7 +69,7 @@ const put = (store: Store, project: number, type: Type, record: Kept) =>
     parseTimestamp(record.created_at) ?? 0,
     JSON.stringify(record),
   )
-const find = <T extends Kept>(
+const find = <T extends ToolkitOrSkill>(
   store: Store,
   project: number,
   type: Type,
@@ -83,7 +83,7 @@ const find = <T extends Kept>(
   )
   return row && (JSON.parse(row.record) as T)
 }
-function change<T extends Kept>(
+function change<T extends ToolkitOrSkill>(
   store: Store,
   project: number,
   type: Type,

@@ -6,7 +6,7 @@ import type { ArtifactEvent } from '../../../protocol/artifacts/events.ts'
 import type { ArtifactRecord } from '../../../protocol/artifacts/schema.ts'
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { patch } from '../../../protocol/patch.ts'
 import {
   type Condition,
@@ -19,10 +19,10 @@ import {
 } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import type { Store } from '../../store.ts'
-import { openTo, viewerValues } from '../sessions/visibility.ts'
+import { inReadableSession, viewerValues } from '../sessions/visibility.ts'
 
 /** Applies an entry of an artifact. The artifact is listed from its completion to its deletion. */
-export function applyArtifact(store: Store, { entry }: Placed): void {
+export function applyArtifact(store: Store, { entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   for (const event of entry.events as readonly ArtifactEvent[]) {
     if (event.type === 'artifact.completed') {
@@ -72,7 +72,11 @@ export function artifactConditions({
   return [
     ...equalityConditions({ run: run_id, step: step_id }),
     ...(mime === undefined ? [] : [['instr(mime, ?) = 1', mime.toLowerCase()] as const]),
-    [`(owner = ? OR (shared = 1 AND ${openTo('artifacts')}))`, viewer.id, ...viewerValues(viewer)],
+    [
+      `(owner = ? OR (shared = 1 AND ${inReadableSession('artifacts')}))`,
+      viewer.id,
+      ...viewerValues(viewer),
+    ],
   ]
 }
 /**

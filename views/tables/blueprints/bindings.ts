@@ -5,7 +5,7 @@ import {
   identityOf,
   type StoredBinding,
 } from '../../../protocol/blueprints/stored.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { Store } from '../../store.ts'
@@ -19,7 +19,7 @@ const textOf = (identity: Identity): string => {
 /** The event of a destroyed environment. It also removes the environment's binding. */
 type EnvironmentDestroyed = Extract<EnvironmentEvent, { type: 'environment.destroyed' }>
 /** Stores and deletes bindings according to an entry of an actor that owns resources. */
-export function applyBindings(store: Store, { entry }: Placed): void {
+export function applyBindings(store: Store, { entry }: PlacedEntry): void {
   for (const event of entry.events as readonly (BoundEvent | EnvironmentDestroyed)[])
     if (event.type === 'blueprint.bound') {
       const { binding } = event

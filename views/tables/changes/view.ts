@@ -12,7 +12,7 @@ import { type Arm, defineView } from '../../define-view.ts'
 import type { Store } from '../../store.ts'
 import { channelGet, channelRow } from '../channels/channels.ts'
 import { sessionAccess } from '../sessions/lists.ts'
-import { openTo, viewerValues } from '../sessions/visibility.ts'
+import { inReadableSession, viewerValues } from '../sessions/visibility.ts'
 
 const note: Arm = (store, place) => {
   if (!store.changes.active) return
@@ -45,7 +45,7 @@ const readable: Readonly<Record<ClosableKind, Readable>> = {
     ofSession(store, project, { interaction_id, names }, viewer),
   artifact: (store, project, id, { viewer }) => {
     const row = store.one<{ readable: number }>(
-      `SELECT (owner = ? OR (shared = 1 AND ${openTo('artifacts')})) AS readable
+      `SELECT (owner = ? OR (shared = 1 AND ${inReadableSession('artifacts')})) AS readable
        FROM artifacts WHERE id = ? AND project = ?`,
       viewer.id,
       ...viewerValues(viewer),

@@ -12,7 +12,7 @@ import type {
 } from '../../../protocol/channels/schema.ts'
 import { channelEventRecord } from '../../../protocol/channels/schema.ts'
 import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
-import { lastCursor, type Placed } from '../../../protocol/entry.ts'
+import { lastCursor, type PlacedEntry } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
@@ -39,7 +39,7 @@ import {
  * Applies an entry of a channel. If the first entry of a channel was trimmed from the journal, its
  * later entries are ignored.
  */
-export function applyChannel(store: Store, place: Placed): void {
+export function applyChannel(store: Store, place: PlacedEntry): void {
   const { entry, cursor } = place
   const project = store.numberOf(entry.project)
   for (const [i, any] of (entry.events as readonly ChannelEvent[]).entries()) {

@@ -1,6 +1,6 @@
 /** The list of environments, including destroyed environments. */
 import { parseTimestamp } from '../../../protocol/common.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
 import { recordPatch } from '../../../protocol/environments/record.ts'
 import type { Environment } from '../../../protocol/environments/schema.ts'
@@ -18,7 +18,7 @@ import type { Page, Paging } from '../../page.ts'
 import type { Store } from '../../store.ts'
 
 /** Applies an entry of an environment. A destroyed environment keeps its row. */
-export function applyEnvironment(store: Store, { entry }: Placed): void {
+export function applyEnvironment(store: Store, { entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   for (const event of entry.events as readonly EnvironmentEvent[]) {
     if (event.type === 'environment.created') save(store, project, event.environment)

@@ -2,17 +2,17 @@
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
 import type { SourcesEvent } from '../../../protocol/events/sources.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
-import { openTo, viewerValues } from '../sessions/visibility.ts'
+import { inReadableSession, viewerValues } from '../sessions/visibility.ts'
 
 /** Stores the source events that an entry of a project's `events` actor publishes. */
-export function applySourceEvents(store: Store, { cursor, entry }: Placed): void {
+export function applySourceEvents(store: Store, { cursor, entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   for (const [index, event] of (entry.events as readonly SourcesEvent[]).entries()) {
     if (event.type !== 'source.published') continue
@@ -101,7 +101,7 @@ export function eventList(
   const conditions = [
     'project = ?',
     ...given.map(([name]) => `${name} = ?`),
-    ...(input.viewer ? [openTo('source_events')] : []),
+    ...(input.viewer ? [inReadableSession('source_events')] : []),
   ]
   const rows = store.upToPage<Row>(
     `SELECT cursor, record
@@ -152,7 +152,7 @@ export function eventGet(
   const row = store.one<Row>(
     `SELECT cursor, record
      FROM source_events
-     WHERE id = ? AND project = ?${viewer ? ` AND ${openTo('source_events')}` : ''}`,
+     WHERE id = ? AND project = ?${viewer ? ` AND ${inReadableSession('source_events')}` : ''}`,
     id,
     project,
     ...(viewer ? viewerValues(viewer) : []),

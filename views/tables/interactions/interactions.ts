@@ -5,7 +5,7 @@
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { withMaskedCallback } from '../../../protocol/interactions/callback.ts'
 import { changed, type InteractionEvent } from '../../../protocol/interactions/events.ts'
@@ -55,7 +55,7 @@ const keptInteractions = (store: Store) =>
  * Applies an entry of an interaction. Later entries of an interaction whose first entry was trimmed
  * from the journal are ignored.
  */
-export function applyInteraction(store: Store, { entry }: Placed): void {
+export function applyInteraction(store: Store, { entry }: PlacedEntry): void {
   const rows = keptInteractions(store)
   const project = store.numberOf(entry.project)
   const { at } = entry.origin

@@ -5,7 +5,7 @@
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
-import type { Event, Placed } from '../../../protocol/entry.ts'
+import type { Event, PlacedEntry } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import {
   isUnlisted,
@@ -28,12 +28,12 @@ import {
   wants,
 } from '../../page.ts'
 import type { Known, Packed } from '../../shapes.ts'
-import { Kept, type Store } from '../../store.ts'
+import { type Store, WriteBackCache } from '../../store.ts'
 import { addInvocation } from '../actions/invocations.ts'
 import { feedJob } from '../runs/feed.ts'
 import { missingRun, type RunRow, runRow } from '../runs/run-row.ts'
 import { type KeptJob, type Watch, waitingOfJob } from '../runs/waiting.ts'
-import { notClosedTo, viewerValues } from '../sessions/visibility.ts'
+import { notInUnreadableSession, viewerValues } from '../sessions/visibility.ts'
 import { countJob, lineOf } from './queues.ts'
 
 /** Columns that never change after the first write. */
@@ -109,11 +109,11 @@ function save(store: Store, row: JobRow, id: string): void {
   row.written = status
   row.fixed = fixed
 }
-const kept = (store: Store): Kept<JobRow> =>
+const kept = (store: Store): WriteBackCache<JobRow> =>
   store.kept(
     'jobs',
     () =>
-      new Kept(
+      new WriteBackCache(
         (id): JobRow | undefined => {
           const row = store.one<PackedJob & Pick<JobRow, 'project' | 'holder'>>(
             `SELECT project, holder, ${COLUMNS} FROM jobs WHERE id = ?`,
@@ -135,7 +135,7 @@ const kept = (store: Store): Kept<JobRow> =>
  * Applies an entry of a queue. Events of a job whose first event was trimmed from the journal are
  * ignored.
  */
-export function applyQueue(store: Store, place: Placed): void {
+export function applyQueue(store: Store, place: PlacedEntry): void {
   const jobs = kept(store)
   const project = store.numberOf(place.entry.project)
   place.entry.events.forEach((any: Event, i) => {
@@ -239,7 +239,7 @@ export function runJobs(
   const rows = store.upToPage<PackedJob>(
     `SELECT ${COLUMNS}
      FROM jobs
-     WHERE run = ? AND project = ?${viewer ? ` AND ${notClosedTo('jobs')}` : ''}${after.sql}
+     WHERE run = ? AND project = ?${viewer ? ` AND ${notInUnreadableSession('jobs')}` : ''}${after.sql}
      ORDER BY created_at, id LIMIT ?`,
     input.id,
     project,
@@ -288,7 +288,7 @@ export const jobsHeld = (
   store
     .all<PackedJob>(
       `SELECT ${COLUMNS} FROM jobs
-       WHERE holder = ? AND project = ? AND ${notClosedTo('jobs')}
+       WHERE holder = ? AND project = ? AND ${notInUnreadableSession('jobs')}
        ORDER BY created_at, id LIMIT ?`,
       session,
       project,

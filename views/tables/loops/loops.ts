@@ -1,6 +1,6 @@
 /** The current loops, and the lookup of loops by name. */
 import { parseTimestamp } from '../../../protocol/common.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import type { Loop } from '../../../protocol/loops/schema.ts'
@@ -39,7 +39,7 @@ const keptLoops = (store: Store) =>
  * Applies an entry of a loop. Later entries of a loop whose first entry was trimmed from the
  * journal are ignored.
  */
-export function applyLoop(store: Store, { entry }: Placed): void {
+export function applyLoop(store: Store, { entry }: PlacedEntry): void {
   const rows = keptLoops(store)
   const project = store.numberOf(entry.project)
   const { id } = entry

@@ -4,7 +4,7 @@
  * replicas of a view therefore return the same answers.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
-import type { Event, Placed } from '../../../protocol/entry.ts'
+import type { Event, PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import {
   type AgentMemory,
@@ -32,7 +32,7 @@ const missing: Refusal = refuse(
 )
 
 /** Applies an entry of an agent's memory, and deletes the agent's expired changes. */
-export function applyMemory(store: Store, { cursor, entry }: Placed): void {
+export function applyMemory(store: Store, { cursor, entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   const agent = entry.id
   const { at } = entry.origin

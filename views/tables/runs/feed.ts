@@ -6,7 +6,7 @@
  */
 
 import { timestamp } from '../../../protocol/common.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import type { Job } from '../../../protocol/jobs/rows.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { type RunEvent, timelineTypes } from '../../../protocol/runs/events.ts'
@@ -52,7 +52,7 @@ export function feedRun(
  * Adds the frame of a job event that sets a status; `job` is the job after the event. Jobs outside
  * of runs have no frame.
  */
-export function feedJob(store: Store, { entry }: Placed, cursor: number, job: Job): void {
+export function feedJob(store: Store, { entry }: PlacedEntry, cursor: number, job: Job): void {
   const run = job.run_id === undefined ? undefined : keptRuns(store).get(job.run_id)
   if (!run) return
   const { id, status, step_key, claim_attempt } = job

@@ -3,7 +3,7 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isOfLoop, type RunRecord } from '../../../protocol/loops/record.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
 import type { Known, Packed } from '../../shapes.ts'
-import { Kept, type Store, type Value } from '../../store.ts'
+import { type Store, type Value, WriteBackCache } from '../../store.ts'
 import { countRun } from '../overview/counts.ts'
 import type { FedRun } from './frames.ts'
 
@@ -168,11 +168,11 @@ function load(store: Store, id: string): RunRow | undefined {
 }
 
 /** Returns the cache of runs by id. Applied entries add runs to the cache; queries do not. */
-export const keptRuns = (store: Store): Kept<RunRow> =>
+export const keptRuns = (store: Store): WriteBackCache<RunRow> =>
   store.kept(
     'runs',
     () =>
-      new Kept(
+      new WriteBackCache(
         (id) => load(store, id),
         (row, id) => save(store, row, id),
         {

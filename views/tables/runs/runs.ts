@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
-import { lastCursor, type Placed } from '../../../protocol/entry.ts'
+import { lastCursor, type PlacedEntry } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import { isOfLoop, type RunRecord, shownRun } from '../../../protocol/loops/record.ts'
 import { amend, begin } from '../../../protocol/patch.ts'
@@ -12,7 +12,7 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { LoopRunDetail, WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
 import { type IncludeQuery, wants } from '../../page.ts'
-import { Kept, type Store } from '../../store.ts'
+import { type Store, WriteBackCache } from '../../store.ts'
 import { applyResult, jobsById } from '../jobs/jobs.ts'
 import { addRunFlow } from '../overview/flow.ts'
 import { feedRun } from './feed.ts'
@@ -31,11 +31,11 @@ interface SpecRow {
   readonly json: string
 }
 
-const keptSpecs = (store: Store): Kept<SpecRow> =>
+const keptSpecs = (store: Store): WriteBackCache<SpecRow> =>
   store.kept(
     'specs',
     () =>
-      new Kept<SpecRow>(
+      new WriteBackCache<SpecRow>(
         () => undefined,
         ({ project, hash, json }) =>
           store.run(
@@ -62,7 +62,7 @@ function keepSpec(store: Store, project: number, spec: Spec): string {
  * Applies an entry of a run. If the first entry of a run was trimmed from the journal, its later
  * entries are ignored.
  */
-export function applyRun(store: Store, place: Placed): void {
+export function applyRun(store: Store, place: PlacedEntry): void {
   const { entry, cursor } = place
   const { at } = entry.origin
   const runs = keptRuns(store)
@@ -86,7 +86,7 @@ export function applyRun(store: Store, place: Placed): void {
   row.last = lastCursor(place)
 }
 
-function rowOf(store: Store, { entry }: Placed, event: RunEvent): RunRow {
+function rowOf(store: Store, { entry }: PlacedEntry, event: RunEvent): RunRow {
   const record = begin<RunRecord>({ id: entry.id }, event.run)
   const project = store.numberOf(entry.project)
   const { at } = entry.origin

@@ -4,7 +4,7 @@ import { amend, begin } from '../../../protocol/patch.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Known, Packed } from '../../shapes.ts'
-import { Kept, type Store } from '../../store.ts'
+import { type Store, WriteBackCache } from '../../store.ts'
 import { isActive, keptRuns, type RunRow } from './run-row.ts'
 
 interface StepRow {
@@ -33,11 +33,11 @@ export function stepOf(
 }
 
 // Keys are ids of steps: the id of the run, a colon, and the key of the step.
-const keptSteps = (store: Store): Kept<StepRow> =>
+const keptSteps = (store: Store): WriteBackCache<StepRow> =>
   store.kept(
     'steps',
     () =>
-      new Kept(
+      new WriteBackCache(
         (key): StepRow | undefined => {
           const [id, step] = split(key)
           const run = keptRuns(store).get(id)

@@ -5,7 +5,7 @@
  */
 
 import { parseTimestamp } from '../../../protocol/common.ts'
-import { lastCursor, type Placed } from '../../../protocol/entry.ts'
+import { lastCursor, type PlacedEntry } from '../../../protocol/entry.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
 import { patch } from '../../../protocol/patch.ts'
 import {
@@ -68,7 +68,7 @@ export const recordOf = ({ record }: { readonly record: string }): Session =>
  * Applies an entry of a session. Later entries of a session whose first entry was trimmed from the
  * journal are ignored.
  */
-export function applySession(store: Store, place: Placed): void {
+export function applySession(store: Store, place: PlacedEntry): void {
   const { entry } = place
   const project = store.numberOf(entry.project)
   const events = entry.events as readonly SessionEvent[]

@@ -39,7 +39,7 @@ export const interactionVisibleTo = (
  * @param alias the alias of a table with the columns `project` and `session`, which is the id of a
  * session or null.
  */
-export const openTo = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
+export const inReadableSession = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
 /**
  * Returns a condition that is false for the rows of a session that a viewer may not read, and true
@@ -47,7 +47,7 @@ export const openTo = (alias: string): string => `(${alias}.session IS NULL OR E
  * @param alias the alias of a table with the columns `project` and `session`, which is null or the
  * id of a session. The view need not have this session.
  */
-export const notClosedTo = (
+export const notInUnreadableSession = (
   alias: string,
 ): string => `NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project = ${alias}.project
   AND s.id = ${alias}.session AND NOT ${visibleTo('s')})`

@@ -3,7 +3,7 @@
  * rows and their index are deleted later, in small parts. No query finds them.
  */
 import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
-import type { Event, Placed } from '../../../protocol/entry.ts'
+import type { Event, PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { columnOf } from '../../../protocol/tables/definition.ts'
@@ -48,7 +48,7 @@ import {
  * Applies an entry of a table. If the first entry of a table was trimmed from the journal, its
  * later entries are ignored.
  */
-export function applyTable(store: Store, { entry }: Placed): void {
+export function applyTable(store: Store, { entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   let orders: readonly Order[] | undefined
   for (const any of entry.events as readonly Event[]) {

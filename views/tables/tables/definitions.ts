@@ -4,7 +4,7 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { Table, TableSchema, TableStats } from '../../../protocol/tables/schema.ts'
 import { equalityConditions, newest } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
-import { Kept, type Store } from '../../store.ts'
+import { type Store, WriteBackCache } from '../../store.ts'
 import { everything } from './keys.ts'
 import { ordersOf, rowsIn } from './orders.ts'
 import { lastChange } from './rows.ts'
@@ -27,9 +27,9 @@ interface DefinitionRow {
   readonly hides: number
   readonly record: string
 }
-export const definitions = (store: Store): Kept<Definition> =>
+export const definitions = (store: Store): WriteBackCache<Definition> =>
   store.kept('tables', () => {
-    return new Kept<Definition>(
+    return new WriteBackCache<Definition>(
       (id) => {
         const row = store.one<DefinitionRow>(
           'SELECT n, project, hides, record FROM tables WHERE id = ?',
@@ -89,11 +89,11 @@ export interface Counts {
   readonly change: number
 }
 /** Returns the cache of the counts by table number. */
-export const counts = (store: Store): Kept<Counts> =>
+export const counts = (store: Store): WriteBackCache<Counts> =>
   store.kept(
     'table_counts',
     () =>
-      new Kept<Counts>(
+      new WriteBackCache<Counts>(
         (n) =>
           store.one<Counts>(
             'SELECT rows, bytes, change FROM table_counts WHERE tbl = ?',

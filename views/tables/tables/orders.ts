@@ -11,7 +11,7 @@
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 import type { TableSchema } from '../../../protocol/tables/schema.ts'
-import { Kept, type Store } from '../../store.ts'
+import { type Store, WriteBackCache } from '../../store.ts'
 import { after, everything, type KeyRange, keyOf } from './keys.ts'
 import { COLUMNS, type Reader, type RowRecord, readerOf } from './rows.ts'
 
@@ -57,11 +57,11 @@ interface OrderRow {
   readonly reached: Buffer | null
 }
 /** Returns the cache of the orders by table number, as the file contains them. */
-const known = (store: Store): Kept<readonly Order[]> =>
+const known = (store: Store): WriteBackCache<readonly Order[]> =>
   store.kept(
     'table_orders',
     () =>
-      new Kept<readonly Order[]>(
+      new WriteBackCache<readonly Order[]>(
         (table) => readOrders(store, Number(table)),
         () => undefined,
       ),

@@ -23,7 +23,7 @@ import { fieldValue, type QueryField } from '../../../protocol/tables/query.ts'
 import { visibleData } from '../../../protocol/tables/row-data.ts'
 import type { TableRow, TableSchema } from '../../../protocol/tables/schema.ts'
 import { rowTokens } from '../../../protocol/tables/search.ts'
-import { Kept, type Store } from '../../store.ts'
+import { type Store, WriteBackCache } from '../../store.ts'
 import { textBytes } from './keys.ts'
 
 /** A row as stored. `n`: its number in the view's file; times are Unix milliseconds. */
@@ -101,11 +101,11 @@ type Stamp = readonly [at: number, index: number]
  * Returns the cache of the number of the next change in each millisecond. The tables contain all
  * stamps, so only the latest milliseconds are cached.
  */
-const nextIndexes = (store: Store): Kept<number> =>
+const nextIndexes = (store: Store): WriteBackCache<number> =>
   store.kept('stamps', () => {
     const load = (at: string) =>
       store.one<{ next: number }>(NEXT_INDEX, ...new Array<number>(6).fill(Number(at)))?.next ?? 0
-    return new Kept<number>(load, () => undefined, { most: 100 })
+    return new WriteBackCache<number>(load, () => undefined, { most: 100 })
   })
 /** Allocates the next stamp of a millisecond. */
 function nextStamp(store: Store, at: number): Stamp {

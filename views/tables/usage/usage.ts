@@ -1,7 +1,7 @@
 /** Usage events: one row for each paid answer of a model, in runs and in turns outside of runs. */
 
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { creditsOf } from '../../../protocol/loops/credits.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
@@ -24,7 +24,7 @@ interface Spent {
 }
 
 /** Applies the usage that an entry of a run records. */
-export function applyRunUsage(store: Store, { cursor, entry }: Placed): void {
+export function applyRunUsage(store: Store, { cursor, entry }: PlacedEntry): void {
   for (const [index, event] of (entry.events as readonly RunEvent[]).entries()) {
     if (event.type !== 'usage.recorded') continue
     const { category, quantity, credit_cost } = event.payload ?? {}
@@ -40,7 +40,7 @@ export function applyRunUsage(store: Store, { cursor, entry }: Placed): void {
 }
 
 /** Applies the usage of turns outside of runs. A run records the usage of its own turns. */
-export function applySessionUsage(store: Store, { cursor, entry }: Placed): void {
+export function applySessionUsage(store: Store, { cursor, entry }: PlacedEntry): void {
   for (const [index, event] of (entry.events as readonly SessionEvent[]).entries()) {
     if (event.type !== 'turn.spent' || event.spending.run_id !== undefined) continue
     const { tokens, ...spent } = event.spending
@@ -50,7 +50,7 @@ export function applySessionUsage(store: Store, { cursor, entry }: Placed): void
 
 function keep(
   store: Store,
-  { project, origin: { at } }: Placed['entry'],
+  { project, origin: { at } }: PlacedEntry['entry'],
   cursor: number,
   { usage_id, run_id = '', step_key = '', counter, quantity, milli, ...spent }: Spent,
 ): void {

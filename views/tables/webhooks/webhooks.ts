@@ -2,7 +2,7 @@
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
-import type { Placed } from '../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { withMaskedUrl } from '../../../protocol/masked-url.ts'
 import { patch } from '../../../protocol/patch.ts'
@@ -10,14 +10,14 @@ import type { DeliveryEvent } from '../../../protocol/webhooks/delivery.ts'
 import type { DeliveryRecord, Webhook, WebhookEvent } from '../../../protocol/webhooks/rows.ts'
 import { equalityConditions, newest, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
-import { Kept, type Store } from '../../store.ts'
-import { openTo, viewerValues } from '../sessions/visibility.ts'
+import { type Store, WriteBackCache } from '../../store.ts'
+import { inReadableSession, viewerValues } from '../sessions/visibility.ts'
 
 /** Milliseconds for which a delivery is shown in lists. */
 const LISTED_MS = 30 * 86_400_000
 
 /** Applies the webhook events in an entry of a project. URLs are stored masked. */
-export function applyWebhooks(store: Store, { entry }: Placed): void {
+export function applyWebhooks(store: Store, { entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   for (const event of entry.events as readonly WebhookEvent[]) {
     if (event.type === 'webhook.created') {
@@ -81,11 +81,11 @@ interface DeliveryRow {
   readonly record: DeliveryRecord
   stored: boolean
 }
-const kept = (store: Store): Kept<DeliveryRow> =>
+const kept = (store: Store): WriteBackCache<DeliveryRow> =>
   store.kept(
     'deliveries',
     () =>
-      new Kept(
+      new WriteBackCache(
         (id): DeliveryRow | undefined => {
           const row = store.one<{ project: number; session: string | null; record: string }>(
             'SELECT project, session, record FROM deliveries WHERE id = ?',
@@ -120,7 +120,7 @@ const kept = (store: Store): Kept<DeliveryRow> =>
       ),
   )
 /** Applies an entry of a delivery. Test deliveries and callbacks of interactions are not listed. */
-export function applyDelivery(store: Store, { entry }: Placed): void {
+export function applyDelivery(store: Store, { entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   const rows = kept(store)
   for (const event of entry.events as readonly DeliveryEvent[]) {
@@ -162,7 +162,7 @@ export function deliveryList(
     [
       ['webhook = ?', webhook_id],
       ['created_at > ?', now - LISTED_MS],
-      ...(viewer ? [[openTo('deliveries'), ...viewerValues(viewer)] as const] : []),
+      ...(viewer ? [[inReadableSession('deliveries'), ...viewerValues(viewer)] as const] : []),
     ],
     input,
   )

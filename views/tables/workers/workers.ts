@@ -8,7 +8,7 @@ import type { Api } from '../../../protocol/api.ts'
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Reply } from '../../../protocol/contract.ts'
-import type { Event, Placed } from '../../../protocol/entry.ts'
+import type { Event, PlacedEntry } from '../../../protocol/entry.ts'
 import type { Queue } from '../../../protocol/jobs/queue-rows.ts'
 import type { Worker } from '../../../protocol/workers/rows.ts'
 import type { Registration, WorkerEvent } from '../../../protocol/workers/socket.ts'
@@ -19,7 +19,7 @@ import { jobsHeld } from '../jobs/jobs.ts'
 import type { Watch, WorkerFilters } from '../runs/waiting.ts'
 
 /** Applies an entry of a `worker` actor, which updates the row of its worker instance. */
-export function applyWorker(store: Store, { entry }: Placed): void {
+export function applyWorker(store: Store, { entry }: PlacedEntry): void {
   const { id } = entry
   const project = store.numberOf(entry.project)
   const set = (assignment: string, ...values: (string | number | null)[]) =>

@@ -1,7 +1,7 @@
 /** Workflow definitions, and their versions with specs. */
 
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
-import type { Event, Placed } from '../../../protocol/entry.ts'
+import type { Event, PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
 import type { Workflow, WorkflowEvent, WorkflowVersion } from '../../../protocol/workflows/rows.ts'
@@ -11,7 +11,7 @@ import { limitOf, type Page, type Paging, page, positionCondition } from '../../
 import type { Store } from '../../store.ts'
 
 /** Applies the workflow events of an entry of a project. */
-export function applyWorkflows(store: Store, { entry }: Placed): void {
+export function applyWorkflows(store: Store, { entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   for (const any of entry.events as readonly Event[]) {
     const event = any as WorkflowEvent

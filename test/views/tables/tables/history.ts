@@ -3,7 +3,7 @@
  * a map of rows, and both answer the same queries.
  */
 import { type JsonObject, timestamp } from '../../../../protocol/common.ts'
-import type { Placed } from '../../../../protocol/entry.ts'
+import type { PlacedEntry } from '../../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../../protocol/errors.ts'
 import type { StoredRow, TableEvent } from '../../../../protocol/tables/events.ts'
 import {
@@ -65,7 +65,7 @@ export const notes: TableSchema = {
 
 export class History {
   readonly store = openStore(':memory:')
-  readonly entries: Placed[] = []
+  readonly entries: PlacedEntry[] = []
   readonly rows = new Map<string, StoredRow>()
   schema: TableSchema
   change = 0
@@ -103,7 +103,7 @@ export class History {
         events,
         prev: 0,
       },
-    } as unknown as Placed
+    } as unknown as PlacedEntry
     this.entries.push(place)
     applyTo(this.store, place)
   }
@@ -238,7 +238,7 @@ export class History {
 interface After {
   readonly after: NonNullable<Page<unknown>['position']>
 }
-function applyTo(store: Store, place: Placed): void {
+function applyTo(store: Store, place: PlacedEntry): void {
   applyTable(store, place)
   applyVectors(store, place)
   store.flush()

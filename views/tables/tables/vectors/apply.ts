@@ -1,12 +1,12 @@
 /** Applies events of semantically searched tables to the queue of rows to embed. */
-import type { Event, Placed } from '../../../../protocol/entry.ts'
+import type { Event, PlacedEntry } from '../../../../protocol/entry.ts'
 import type { TableEvent } from '../../../../protocol/tables/events.ts'
 import type { Store } from '../../../store.ts'
 import { definitions } from '../definitions.ts'
 import { dropIndex, forgetRow, indexOf, queueRow, requeueAll } from './indexes.ts'
 
 /** Applies an entry of a table. The rows of the table must already reflect the entry. */
-export function applyVectors(store: Store, { entry }: Placed): void {
+export function applyVectors(store: Store, { entry }: PlacedEntry): void {
   const table = definitions(store).get(entry.id)?.n
   if (table === undefined || !indexOf(store, table)) return
   for (const any of entry.events as readonly Event[]) {

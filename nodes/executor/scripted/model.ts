@@ -1,9 +1,9 @@
 /**
- * The speaker of the scripted model. It executes the script in the agent's instructions, including
+ * The scripted model. It executes the script in the agent's instructions, including
  * the delays of the script.
  */
 import { ExecutorFault, failedWith } from '../faults.ts'
-import { answered, type Speaker } from '../speech.ts'
+import { answered, type GenerateAnswer } from '../speech.ts'
 import { play } from './play.ts'
 import { readScript } from './read.ts'
 
@@ -14,11 +14,11 @@ import { readScript } from './read.ts'
 const MAX_CACHED = 32
 
 /**
- * Creates the speaker.
+ * Creates the model.
  * @param later calls a function after a number of milliseconds. The returned function cancels the
  *   call.
  */
-export function scriptedSpeaker(later: (ms: number, run: () => void) => () => void): Speaker {
+export function scriptedModel(later: (ms: number, run: () => void) => () => void): GenerateAnswer {
   const scripts = new Map<string, ReturnType<typeof readScript>>()
   const scriptOf = (instructions: string) => {
     let script = scripts.get(instructions)
