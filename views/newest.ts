@@ -43,7 +43,7 @@ export function planNewest(
   }
 }
 
-/** Reads the list of `planNewest` as a page of records. */
+/** Reads the list that `planNewest` selects, as a page of records. */
 export function newest<T>(
   store: Store,
   table: string,

@@ -247,14 +247,14 @@ function settleRecord(on: Draft): void {
   on.change = {}
   emit(on, { type: 'session.updated', session: bumped })
 }
-/** Returns the finished decision of a command without a reply. */
+/** Completes and returns the decision of a command that has no reply. */
 export function withoutReply(on: Draft): Decided<SessionEvent, undefined> {
   settleRecord(on)
   return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
 }
 /**
- * Returns the finished decision of a command with a reply. The reply is computed from the state
- * after the command and its tells have been decided.
+ * Completes and returns the decision of a command that has a reply. The reply is computed from the
+ * state after the command and its tells have been decided.
  */
 export function answering<R>(on: Draft, reply: (state: Live) => R): Decided<SessionEvent, R> {
   settleRecord(on)

@@ -167,7 +167,7 @@ export function liveTable(lines: readonly LiveLine[], seconds: number): string {
   )
 }
 
-/** Returns the table of the times to open a run. */
+/** Returns the table of the times in which a run opens. */
 export function runTable(
   steps: number,
   loads: readonly Loads[],

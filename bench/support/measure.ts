@@ -8,7 +8,7 @@ import { cpuSeconds, type Parties } from './processes.ts'
 export interface Terms {
   /** Number of runs per row. The table shows their medians. */
   readonly times: number
-  /** Whether to do less work, for trying out a benchmark. */
+  /** Whether to reduce the work, for a quick trial of a benchmark. */
   readonly quick: boolean
   /** The size of the measured data, for a benchmark with a choice of sizes. */
   readonly size?: number

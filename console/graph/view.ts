@@ -49,7 +49,7 @@ export function openingView(
   const box = graph.boxes.get(node ?? '') ?? { x: 0, y: 0, width: 0, height: 0 }
   /**
    * Returns the offset that centres the position `middle`, or the whole graph if it fits. A graph
-   * that is larger than the frame is never moved beyond its edges.
+   * that is larger than the frame is never scrolled past its edges.
    */
   const shift = (visible: number, full: number, middle: number): number =>
     full * scale <= visible

@@ -252,9 +252,9 @@ function HtmlFrame({ value }: { readonly value: string }) {
   )
 }
 
-/** Maximum number of shown records of a CSV file. */
+/** Maximum number of records that are shown from a CSV file. */
 const MAX_RECORDS = 20_000
-/** Maximum number of shown columns of a CSV file. */
+/** Maximum number of columns that are shown from a CSV file. */
 const MAX_COLUMNS = 60
 /** Maximum number of shown characters of a CSV field. */
 const MAX_CELL_LENGTH = 300

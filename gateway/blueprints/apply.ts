@@ -228,8 +228,8 @@ function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) 
     changes.flatMap(({ resource_type, key, action }) => {
       const prefix = generatedTypes.find((type) => type === resource_type)
       if (action !== 'created' || prefix === undefined) return []
-      // The memory of an agent is an actor with the same id, so random slots spread memories over
-      // the shards.
+      // An agent gets a random slot. Its memory is an actor with the same id, so the memories are
+      // spread over the shards.
       const isNear = resourceFacts[resource_type].owner === 'project' && resource_type !== 'agent'
       const slot = isNear ? slotOf(project) : undefined
       return [[placeOf(resource_type, key), edge.world.id(prefix, undefined, slot)]]

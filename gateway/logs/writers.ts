@@ -42,7 +42,7 @@ export interface LogWriters {
    * token is absent.
    */
   end(job_id: string, lease_token?: string): void
-  /** Resolves when each line that arrived has been stored, or cannot be stored. */
+  /** Stops the writers. Resolves when each received line has been stored, or has been given up. */
   stop(): Promise<void>
 }
 type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {

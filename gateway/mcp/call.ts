@@ -61,7 +61,7 @@ const relayed = (
 }
 
 /**
- * Handles a call of a tool.
+ * Handles a tool call.
  * @param id id of the JSON-RPC request.
  * @param params parameters of the JSON-RPC request, not validated.
  * @returns the response; a refusal for the HTTP request; or undefined when the response is a

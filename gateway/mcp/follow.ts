@@ -64,8 +64,8 @@ export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Bindi
 })
 
 /**
- * Returns the call in progress that a frame id contains, or undefined when the id was not issued
- * for a call of this caller.
+ * Returns the state of the call in progress that is sealed into a frame id, or undefined if the id
+ * was not issued for a call of this caller.
  */
 export function waitingOf(edge: Edge, call: Call, frame_id: string): Waiting | undefined {
   const opened = openCursor(edge.world, bindingOf(edge, call, 'call'), frame_id)

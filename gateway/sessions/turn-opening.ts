@@ -79,7 +79,7 @@ function environmentFor(
 }
 
 /**
- * Returns the session and the definition of a turn of a run. Refused with `forbidden` when the
+ * Returns the session and the definition of a turn of a run. Returns the refusal `forbidden` if the
  * starter of the run may not read the session.
  */
 export async function turnFor(

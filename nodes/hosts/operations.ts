@@ -232,7 +232,8 @@ export function createOperations(parts: OperationParts): Operations {
       const key = keyOf(provider, request.environment_id)
       const before = running.get(key)?.request
       if (before?.operation === request.operation) return
-      // The environment has replaced the running operation, unless this request is late.
+      // Unless this request is outdated, the environment has replaced the running operation. The
+      // answer to this progress report then aborts that operation.
       if (before) progress(provider, before)
       if (waiting.size < MAX_WAITING || waiting.has(key)) waiting.set(key, { provider, request })
       next()

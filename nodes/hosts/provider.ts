@@ -34,7 +34,7 @@ export interface WorkerLaunch {
   /** Repository hosts (`name:port`) that the worker may reach in addition to the gateway. */
   readonly allowed_hosts: readonly string[]
 }
-/** An environment that a provider has. */
+/** An environment that exists at a provider. */
 export interface Presence {
   readonly project: string
   readonly environment_id: string

@@ -23,7 +23,7 @@ export interface Resolved {
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 }
-/** Returns all addresses of a name. */
+/** Resolves a host name to all of its addresses. */
 export type Resolve = (name: string) => Promise<readonly string[]>
 export interface Guard {
   /**

@@ -33,7 +33,8 @@ export interface ResolverMeasure {
   /** Records a call that has ended. @param at Unix milliseconds of the end. */
   resolverCalled(outcome: string, ok: boolean, seconds: number, at: number): void
   /**
-   * Records the use of a stored definition: while fresh, or because the resolver is unavailable.
+   * Records that a stored definition was used, because it is still fresh or because the resolver is
+   * unavailable (`stale`).
    */
   definitionServed(use: 'fresh' | 'stale', age: number): void
   /** Records that a definition could not be resolved. */

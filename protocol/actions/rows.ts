@@ -328,8 +328,8 @@ export interface SealedSecret {
 }
 /**
  * The data that the gateway adds to commands that create a secret. `returned`: the reply must
- * contain the sealed secret, which the gateway unseals for the client. It is absent when a gateway
- * of an older release sent the command.
+ * contain the sealed secret, which the gateway unseals for the client. `returned` is absent when a
+ * gateway of an older release sent the command.
  */
 export interface NewSecret extends SealedSecret {
   readonly returned?: true

@@ -1,4 +1,4 @@
-/** The filters and the order of lists of runs. All given filters must match. */
+/** The filters and the sort order of lists of runs. A run must match all given filters. */
 import { type Static, Type } from 'typebox'
 import { repeatedParameter, Timestamp } from '../common.ts'
 import { runStatuses } from '../loops/run.ts'

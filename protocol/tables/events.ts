@@ -204,7 +204,7 @@ export type AddedTableInputs = {
   'row.insert': Caused & { readonly facts: TableFacts }
   /** Facts about the identities of all rows, without data. */
   'row.bulk': Caused & { readonly facts: TableFacts }
-  /** Facts about the identity of the row, with data. */
+  /** Facts about the identity of the row, including the data of the row. */
   'row.upsert': Caused & { readonly facts: TableFacts }
   /** Facts with data about the row, and about the identity if the request changes it. */
   'row.update': Caused & { readonly facts: TableFacts }

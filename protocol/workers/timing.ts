@@ -29,8 +29,8 @@ export const defaultTiming: WorkerTiming = {
 }
 
 /**
- * Returns the faults of a timing. The constraints are: lease ≥ 3 × cadence, cadence ≤ 55, poll ≤
- * cadence, stale > 2 × cadence, takeover ≤ stale.
+ * Returns the constraints that a timing violates. The constraints are: lease ≥ 3 × cadence,
+ * cadence ≤ 55, poll ≤ cadence, stale > 2 × cadence, takeover ≤ stale.
  */
 export function checkTiming(t: WorkerTiming): string[] {
   const faults: string[] = []

@@ -132,8 +132,8 @@ t.test('a list whose items are kept as text equals one whose items are objects',
         t.strictSame(texts.all, objects.all)
         t.strictSame(other, one)
         t.equal(texts.indexOf(`p${from - 1}`), objects.indexOf(`p${from - 1}`))
-        // A list of 128 items (one block) or more that starts again with a first page must pack its
-        // items again.
+        // When a first page replaces the list, and the result has at least 128 items (one block),
+        // the items must be packed anew.
         if (first && texts.length >= 128 && packed === 0) return false
       }
       return true

@@ -74,7 +74,7 @@ export function settle(edge: Edge, session: Session): void {
 }
 
 /**
- * Returns whether the subscriptions of a session are certainly up to date, without allocating.
+ * Returns whether the subscriptions of a session are known to be up to date. Allocates nothing.
  * Returns false for a listening session that has a claim with different filters.
  */
 const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>

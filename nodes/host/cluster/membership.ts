@@ -113,7 +113,7 @@ export class Membership {
     this.#claimed = claimed
     this.#revision = claimed.revision
   }
-  /** Sets the function that returns the served shards for this node's record. */
+  /** Sets the function that returns, for this node's record, the shards that the node serves. */
   serve(shards: () => readonly string[]): void {
     this.#serves = shards
   }

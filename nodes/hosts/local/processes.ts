@@ -18,7 +18,7 @@ export interface ProcessId {
 export interface Belonging {
   /** The text in the environment variables. */
   readonly marker: string
-  /** Id of a user that has no other processes. */
+  /** Id of a user all of whose processes are selected. */
   readonly uid?: number
 }
 /** Name of the environment variable with the marker. */

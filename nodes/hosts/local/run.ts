@@ -65,7 +65,8 @@ function variablesOf({ place, control, launch }: RunParts, command: readonly str
   const workspace = sandboxed ? SANDBOX.workspace : join(folder, 'workspace')
   const gateway = new URL(launch.gateway_url)
   const proxy = `http://127.0.0.1:${SANDBOX.proxy_port}`
-  // Programs connect to each other without the proxy, unless a repository host has this address.
+  // Loopback addresses bypass the proxy, so that programs in the sandbox can reach each other. The
+  // exception is an address on which a repository host listens.
   const direct = ['localhost', '127.0.0.1', '::1'].filter(
     (name) => !launch.allowed_hosts.some((host) => host.startsWith(`${name}:`)),
   )

@@ -186,7 +186,7 @@ function instructionsOf(table: Table): readonly Instruction[] {
   ]
 }
 
-/** Returns the names and numbers of the calls that fail with EPERM for all arguments. */
+/** Returns the names and numbers of the system calls that always fail with EPERM. */
 export const refusedCalls = (architecture: string): Readonly<Record<string, number>> =>
   tables[architecture]?.refused ?? {}
 

@@ -43,7 +43,10 @@ export function groupsIn(claims: Claims, name: string): readonly string[] {
 export const isComplete = (claims: Claims, groups_claim: string): boolean =>
   claimIn(claims, groups_claim) !== undefined && typeof claims['email'] === 'string'
 
-/** Returns the person. An e-mail address is used only if the provider reports it as verified. */
+/**
+ * Returns the person whom the claims describe. `email` is present only if the provider reports the
+ * address as verified.
+ */
 export function personOf(
   issuer: string,
   subject: string,

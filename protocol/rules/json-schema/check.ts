@@ -22,7 +22,7 @@ export interface Check {
    */
   fail(message: string, more?: Omit<FieldError, 'field' | 'message'>, key?: string | number): false
   /**
-   * Whether the value also fits another schema.
+   * Whether the value also validates against another schema.
    * @param quiet suppresses the errors.
    */
   same(schema: unknown, quiet?: boolean): boolean

@@ -7,7 +7,7 @@
 import fc from 'fast-check'
 import type { ResourceTypeName } from '../../../protocol/blueprints/resources.ts'
 
-/** Generates one of the values or undefined, all with the same probability. */
+/** Generates undefined or one of the values, all equally likely. */
 const maybe = <T>(...values: T[]): fc.Arbitrary<T | undefined> =>
   fc.constantFrom<T | undefined>(undefined, ...values)
 const texts = maybe('', 'one', 'two')

@@ -163,7 +163,7 @@ function mortal(at: number, late: Promise<void> = new Promise(() => {})) {
   }
   return { step, died, count: () => count }
 }
-/** Milliseconds after which the hold of a dead gateway has expired. */
+/** Milliseconds after which a dead gateway's hold has expired. */
 const HOLD_MS = 31_000
 /**
  * Applies a request at a gateway that dies at step `at`, and waits until its hold has expired.

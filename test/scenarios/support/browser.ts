@@ -86,7 +86,7 @@ export async function tabTo(page: Page, control: RegExp, most = 12): Promise<voi
   }
   throw new Error(`Tab does not reach ${control.source}, only ${seen.join(', ')}`)
 }
-/** Returns the name of the focused control, or else its type, followed by its value. */
+/** Returns the name and the value of the focused control. A control without a name has its type. */
 export const focused = (page: Page): Promise<string> =>
   page.evaluate(
     '[document.activeElement.name || document.activeElement.type, document.activeElement.value].join(" ").trim()',

@@ -8,8 +8,9 @@ import { hasty } from '../support/sockets.ts'
 
 type Json = Record<string, never>
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-/** Number of runs in progress when an executor is killed, and maximum number of kills. */
+/** Number of runs in progress when an executor is killed. */
 const RUNS = 24
+/** Maximum number of kills. */
 const KILLS = 8
 t.setTimeout(180_000)
 

@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path'
 import { programFolders, root } from './sources.ts'
 
 /**
- * An edit that creates a file or inserts lines. The lines are inserted after the first line that
- * begins with `after`, or replace the first line that begins with `replace`.
+ * An edit that creates a file, inserts lines after the first line that begins with `after`, or
+ * replaces the first line that begins with `replace`.
  */
 export type Edit = { readonly file: string } & (
   | { readonly content: string }

@@ -161,7 +161,7 @@ function chosen(selection: Selection, rows: Iterable<RowRecord>): readonly Selec
   for (const row of rows) best.offer(row)
   return best.rows
 }
-/** Collects the first rows after a key. */
+/** Collects the first rows of a selection in its order, after the key of the previous page. */
 class Best {
   readonly rows: Selected[] = []
   readonly #of: Selection

@@ -7,7 +7,7 @@ import { Icon } from '../../../design/icons.tsx'
 import { formatBytes } from '../../../text/format.ts'
 import { conversationText as text } from './text.ts'
 
-/** The project and the session in which files are read. */
+/** The project and the session from which files are read. */
 export interface Place {
   readonly project: string
   readonly session_id: string

@@ -94,7 +94,7 @@ async function tryOut(browser: Browser): Promise<void> {
       .getByLabel('Upload files')
       .setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('text') })
     await page.getByRole('button', { name: 'Cancel the upload of a.txt' }).waitFor()
-    // The browser also asks on other pages, because uploads continue there.
+    // The browser also asks for confirmation on other pages, because uploads continue there.
     await page.getByRole('link', { name: 'Home', exact: true }).click()
     await page.getByRole('heading', { name: 'Home' }).waitFor()
     await reload(page, 'dismiss')

@@ -30,7 +30,7 @@ import { rankByWords } from './words.ts'
 type Input = SemanticQueries['table_semantic']['input']
 
 /**
- * Returns a page of a search, or the progress of the index.
+ * Returns a page of search results, or the progress of the index.
  * @param now Unix milliseconds.
  */
 export function* searchSemantically(

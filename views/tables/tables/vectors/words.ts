@@ -77,7 +77,10 @@ const best = (found: readonly Found[], count: number): readonly string[] =>
     .toSorted(compare)
     .slice(0, count)
     .map(({ id }) => id)
-/** Returns the expressions for rows with all words, and with each word, the rarest first. */
+/**
+ * Returns the full-text expressions: first for rows with all words, then one for each word, with
+ * the rarest word first.
+ */
 function* expressionsOf({ store, defined, words }: Search): InParts<readonly string[]> {
   const each = words.slice(0, MAX_WORDS).map((word) => `"${codeOf(defined.n)}${word}" *`)
   const counted: { readonly expression: string; readonly rows: number }[] = []

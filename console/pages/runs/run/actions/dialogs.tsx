@@ -138,7 +138,7 @@ export function ResumeDialog({ project, id, onClose, done }: DialogProps) {
 }
 
 /**
- * Retries a failed run in place, from a chosen step on. `from` is the key of the step that is
+ * Retries a failed run in place, starting from a chosen step. `from` is the key of the step that is
  * initially chosen; '' stands for the failed step.
  */
 export function RetryDialog({

@@ -54,7 +54,7 @@ export interface StepView {
   waitingOn?: WaitingOn
   readonly waits: WaitSpan[]
   readonly attempts: AttemptSpan[]
-  /** Numbers of branches or items; absent for a step without any. */
+  /** Counts of the step's branches or items; absent if it has none. */
   branches?: { total: number; done: number; failed: number }
   /** Time of the newest record or event whose state is applied. */
   at: number

@@ -1,5 +1,5 @@
 /**
- * Arranges the steps of a run as rows. Branches and items are below their step and can be
+ * Arranges the steps of a run as rows. Branches and items appear below their step and can be
  * collapsed. This module needs no browser.
  */
 import type { StepView } from './fold.ts'
