@@ -76,7 +76,7 @@ export function Lines({
         style={{ height: `min(38rem, 65vh, ${lines.length * LINE_HEIGHT_PX + 20}px)` }}
         role="region"
         aria-label={label}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrolling by keyboard needs a focusable region
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: needed to scroll by keyboard
         tabIndex={0}
       >
         <div class="lines-sizer" style={{ height: `${lines.length * LINE_HEIGHT_PX}px` }}>

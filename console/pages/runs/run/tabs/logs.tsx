@@ -118,7 +118,7 @@ export function Logs({
           role="log"
           aria-label={text.logs}
           aria-live="off"
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: scrolling by keyboard needs a focusable region
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: needed to scroll by keyboard
           tabIndex={0}
           onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) =>
             setFollows(scrollTop + clientHeight >= scrollHeight - 8)
