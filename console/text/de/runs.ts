@@ -121,6 +121,7 @@ export const run: typeof runText = {
   action: 'Aktion oder Modell',
   status: 'Status',
   worker: 'Worker',
+  waitsForWorker: 'wartet auf einen Worker',
   waited: 'Gewartet',
   worked: 'Gearbeitet',
   noJobs: 'Der Lauf hat keine Jobs.',

@@ -99,6 +99,7 @@ export const runText = messages('run', {
   action: 'Action or model',
   status: 'Status',
   worker: 'Worker',
+  waitsForWorker: 'waits for a worker',
   waited: 'Waited',
   worked: 'Worked',
   noJobs: 'The run has no jobs.',

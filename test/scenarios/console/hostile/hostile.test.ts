@@ -215,6 +215,7 @@ async function tryOut(browser: Browser): Promise<void> {
     const run = await s.ok('run.start', { project: place.handle, spec: acting('hostile.talk') })
     await visit(page, `${base}/runs/${String(run['id'])}?tab=jobs`)
     const job = await worker.job()
+    await check('the worker of a job', 'q920000q')
     const { id: job_id, lease_token } = job
     const text = hostileText(920_001).replace(' ', ` ${ESCAPES} `)
     const fields = { '\u202efield': hostileText(920_002, 300), constructor: 1 }

@@ -94,7 +94,7 @@ export function Jobs({
 }
 
 const cellsOf = (job: Job) => [
-  <span class="user-text" title={job.error_message ?? job.waiting_on?.reason}>
+  <span class="user-text" title={job.error_message}>
     {job.action_name ?? job.model ?? job.id}
     {job.claim_attempt > 1 && <span class="soft"> · {text.attemptLabel(job.claim_attempt)}</span>}
   </span>,
@@ -102,9 +102,7 @@ const cellsOf = (job: Job) => [
   <span class="user-text">{job.step_key}</span>,
   <span class="user-text">{job.queue}</span>,
   job.worker_instance_id === undefined ? (
-    <span class="soft user-text" title={job.waiting_on?.reason}>
-      {job.waiting_on?.reason}
-    </span>
+    <span class="soft">{job.waiting_on && text.waitsForWorker}</span>
   ) : (
     <span class="user-text">{job.worker_instance_id}</span>
   ),
