@@ -66,9 +66,9 @@ function plainFiles(folder: string): Store {
 async function rates(store: Store, load: Load): Promise<Figures> {
   const { mib, concurrency, count } = load
   const ids: string[] = []
-  const timed = async (piece: (i: number) => Promise<unknown>) => {
+  const timed = async (item: (i: number) => Promise<unknown>) => {
     const started = performance.now()
-    await inFlight(concurrency, count, piece)
+    await inFlight(concurrency, count, item)
     return (count * mib) / ((performance.now() - started) / 1000)
   }
   const up = await timed(async () => ids.push(await store.upload(mib * MIB)))

@@ -22,7 +22,7 @@ import { cell, ms, note, table, whole } from './support/table.ts'
 import { agentOf } from './turns.ts'
 
 export const about =
-  '1,000 sessions whose models say 20 pieces per second each, each to one follower: time until a piece is delivered'
+  '1,000 sessions whose models say 20 chunks per second each, each to one follower: time until a chunk is delivered'
 
 /** Concurrent generations per worker connection. */
 const SLOTS = 50
@@ -152,13 +152,13 @@ async function measure(
       await speak(speaking, 1)
       await pause(1000)
       for (const one of speaking) one.said = 0
-      const parties = { ...server.parties, load: [process.pid, crowd.pid] }
+      const processes = { ...server.processes, load: [process.pid, crowd.pid] }
       const {
         result: { result: late, seconds: elapsed, cpu },
         lateness,
       } = await crowd.counting(async () => {
         const cost = await costOf(
-          () => parties,
+          () => processes,
           () => speak(speaking, seconds),
         )
         await pause(1000)
@@ -189,7 +189,7 @@ export async function bench(terms: Terms): Promise<string> {
     [['Baton, fsync always', () => measure('always', sessions, seconds, terms.profile)]],
     terms,
     ({ events = 0, expected = 0, p99 = 0, rate = 0 }) =>
-      `${whole(events)} of ${whole(expected)} pieces delivered, ${whole(rate)}/s, p99 ${ms(p99)} ms`,
+      `${whole(events)} of ${whole(expected)} chunks delivered, ${whole(rate)}/s, p99 ${ms(p99)} ms`,
   )
   const lines = measured.map(
     ([
@@ -217,15 +217,15 @@ export async function bench(terms: Terms): Promise<string> {
   return (
     table(
       [
-        `${whole(sessions)} sessions, ${CHUNKS_PER_SECOND} pieces/s each`,
+        `${whole(sessions)} sessions, ${CHUNKS_PER_SECOND} chunks/s each`,
         'delivered',
-        'pieces/s',
+        'chunks/s',
         'worker → follower p50 / p99 / max ms',
         'sent late p99 ms',
         'CPU % of a core: server / worker and followers',
       ],
       [...lines, ['*target (1,000)*', 'all', '20,000', 'p99 ≤ 100', '', '']],
     ) +
-    note(`${seconds} s; the pieces come over ${Math.ceil(sessions / SLOTS)} worker connections.`)
+    note(`${seconds} s; the chunks come over ${Math.ceil(sessions / SLOTS)} worker connections.`)
   )
 }

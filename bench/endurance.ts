@@ -30,15 +30,15 @@ export async function bench({ quick, say, profile }: Terms): Promise<string> {
         seconds,
         cpu,
       } = await costOf(
-        () => server.parties,
+        () => server.processes,
         () => inFlight(200, size, (i) => work(`b${block}-${i}`)),
       )
       const rate = size / seconds
       const each = cpuOfEach(cpu, size)
       rates.push(rate)
       const memory = {
-        server: resident(server.parties.server[0] ?? 0) / MIB,
-        store: resident(server.parties.store[0] ?? 0) / MIB,
+        server: resident(server.processes.server[0] ?? 0) / MIB,
+        store: resident(server.processes.store[0] ?? 0) / MIB,
       }
       say(
         `runs ${whole((block - 1) * size)} to ${whole(block * size)}: ${whole(rate)} done/s, ` +

@@ -87,7 +87,7 @@ async function measureBaton(sync: string, { quick, profile }: Terms): Promise<Fi
     const idle = quick ? IDLE.quick : IDLE.full
     const seconds = quick ? IDLE_SECONDS.quick : IDLE_SECONDS.full
     const used = () => {
-      const { server: served = 0, store = 0 } = cpuSeconds(server.parties)
+      const { server: served = 0, store = 0 } = cpuSeconds(server.processes)
       return served + store
     }
     const spentIn = async () => {
@@ -96,12 +96,12 @@ async function measureBaton(sync: string, { quick, profile }: Terms): Promise<Fi
       return used() - from
     }
     const without = await spentIn()
-    const before = memoryOf(server.parties.server)
+    const before = memoryOf(server.processes.server)
     await inFlight(IDLE.concurrency, idle, async () => {
       const { id } = await at.environment.create({})
       await until(id, ({ status }) => status === 'ready')
     })
-    const memory = memoryOf(server.parties.server) - before
+    const memory = memoryOf(server.processes.server) - before
     const spent = (await spentIn()) - without
     const [c, l, w] = [both(created), both(live), both(woken)]
     return {

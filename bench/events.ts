@@ -162,12 +162,12 @@ async function measure(sync: string, { quick, profile }: Terms): Promise<Figures
       })
     await inFlight(4, batches / 4, many)
     const batched = await costOf(
-      () => server.parties,
+      () => server.processes,
       () => inFlight(4, batches, many),
     )
     const singles = quick ? 3000 : 15_000
     const one = await costOf(
-      () => server.parties,
+      () => server.processes,
       () => inFlight(128, singles, (i) => accepted(http, '/events', eventOf(i))),
     )
     const late = await wake(server, http, nats, project, quick ? 100 : 500)

@@ -46,14 +46,14 @@ async function measure(
       const start = (i: number) => startRun(http, runOf(1, `r${i}`))
       await inFlight(1, 10, start)
       await pause(3000)
-      const parties = { ...server.parties, load: [crowd.pid] }
+      const processes = { ...server.processes, load: [crowd.pid] }
       const runs = RUNS_PER_SECOND * seconds
       const {
         result: { result: lag, seconds: elapsed, cpu },
         lateness,
       } = await crowd.counting(() =>
         costOf(
-          () => parties,
+          () => processes,
           async () => {
             const late = await atRate(RUNS_PER_SECOND, runs, start)
             await pause(2000)

@@ -68,7 +68,7 @@ async function measure(sync: string, items: number, { profile }: Terms): Promise
     await completed(forEachOf(Math.min(items, 1000)))
     await pause(1000)
     const alone = await atRate(BESIDE, BESIDE * 10, small)
-    const one = await costOf(() => server.parties, all)
+    const one = await costOf(() => server.processes, all)
     let over = false
     const both = all().then(() => {
       over = true

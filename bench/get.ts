@@ -36,7 +36,7 @@ async function measure(sync: string, count: number, profile: string | undefined)
       seconds,
       cpu,
     } = await costOf(
-      () => server.parties,
+      () => server.processes,
       () => inFlight(CONNECTIONS, count, get),
     )
     return {

@@ -74,7 +74,7 @@ async function measure(
   { profile, say }: Terms,
 ): Promise<Figures> {
   const server = await startBaton({ sync, profile, node: COLLECT })
-  const [pid = 0] = server.parties.server
+  const [pid = 0] = server.processes.server
   const idle: Socket[] = []
   const lost: string[] = []
   let names = 0
@@ -99,7 +99,7 @@ async function measure(
     const seconds = (performance.now() - started) / 1000
     await pause(3000)
     const after = await settled(pid)
-    const beside = await load(work, amount, () => server.parties)
+    const beside = await load(work, amount, () => server.processes)
     stop()
     if (lost.length > 0)
       throw new Error(`${lost.length} idle workers were lost, the first one: ${lost[0]}`)

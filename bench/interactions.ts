@@ -37,14 +37,14 @@ async function measure(sync: string, count: number, profile: string | undefined)
     await inFlight(CONNECTIONS, count / 4, one)
     answers.length = 0
     const { seconds, cpu } = await costOf(
-      () => server.parties,
+      () => server.processes,
       () => inFlight(CONNECTIONS, count, one),
     )
     const [p50, p99] = [percentile(answers, 0.5), percentile(answers, 0.99)]
     const asked: string[] = []
     await inFlight(CONNECTIONS, count, async () => void asked.push(await ask()))
     const alone = await costOf(
-      () => server.parties,
+      () => server.processes,
       () => inFlight(CONNECTIONS, count, (i) => answer(asked[i] as string)),
     )
     return {

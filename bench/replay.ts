@@ -50,7 +50,7 @@ async function read({ port, key }: Baton, most: number): Promise<{ events: numbe
  */
 async function several(server: Baton, followers: number, events: number): Promise<Figures> {
   const { result: all, cpu } = await costOf(
-    () => server.parties,
+    () => server.processes,
     () => Promise.all(Array.from({ length: followers }, () => read(server, events))),
   )
   const total = all.reduce((sum, one) => sum + one.events, 0)

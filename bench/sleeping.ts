@@ -51,7 +51,7 @@ const sleepUntil = (at: number): string =>
 
 async function measure(sync: string, runs: number, { profile, say }: Terms): Promise<Figures> {
   const server = await startBaton({ sync, profile, node: COLLECT })
-  const [pid = 0] = server.parties.server
+  const [pid = 0] = server.processes.server
   const http = new Http(server.port, server.key, CONNECTIONS)
   /** Returns resident memory and heap in bytes, after garbage collection. */
   const look = async (): Promise<{ resident: number; heap: number }> => {
@@ -94,13 +94,13 @@ async function measure(sync: string, runs: number, { profile, say }: Terms): Pro
     const before = await look()
     const first = Date.now() + (runs / rate) * 1000 * SLACK + EVICTION_MS + MEASURING_MS
     const started = await costOf(
-      () => server.parties,
+      () => server.processes,
       () => inFlight(CONNECTIONS, runs, (i) => start(first + (i * 1000) / wakes)),
     )
     say(`${whole(runs / started.seconds)} runs/s went to sleep`)
     await pause(EVICTION_MS)
     const idle = await costOf(
-      () => server.parties,
+      () => server.processes,
       () => pause(10_000),
     )
     const after = await look()
@@ -108,7 +108,7 @@ async function measure(sync: string, runs: number, { profile, say }: Terms): Pro
     if (spare < 0)
       throw new Error(`the first run was to wake ${-spare} ms before the last look at the memory`)
     await pause(spare)
-    const woken = await costOf(() => server.parties, ended)
+    const woken = await costOf(() => server.processes, ended)
     const each = (name: 'resident' | 'heap') => (after[name] - before[name]) / runs / 1024
     return {
       resident: each('resident'),

@@ -60,20 +60,20 @@ function expected({ status, body }: Reply, ...statuses: readonly number[]): stri
 }
 
 /**
- * Does `count` pieces of work. Returns the rate of rows, the times of the pieces, and the CPU time
+ * Does `count` work items. Returns the rate of rows, the times of the items, and the CPU time
  * per row in microseconds.
  */
 async function rated(
   name: string,
-  { parties }: Baton,
+  { processes }: Baton,
   count: number,
   concurrency: number,
-  piece: (i: number) => Promise<unknown>,
+  item: (i: number) => Promise<unknown>,
   perPiece = 1,
 ): Promise<Figures> {
   const { result, seconds, cpu } = await costOf(
-    () => parties,
-    () => inFlight(concurrency, count, piece),
+    () => processes,
+    () => inFlight(concurrency, count, item),
   )
   const rows = count * perPiece
   return {

@@ -104,7 +104,7 @@ async function measure(sync: string, count: number, profile: string | undefined)
     await inFlight(CONNECTIONS, count / 4, () => turn(server, fast))
     const times: number[] = []
     const { seconds, cpu } = await costOf(
-      () => server.parties,
+      () => server.processes,
       () =>
         inFlight(CONNECTIONS, count, async () => void times.push((await turn(server, fast)).done)),
     )

@@ -45,7 +45,7 @@ export interface Frames {
   readonly busyTasks: number
 }
 
-/** Duration in milliseconds above which a task is long, as browsers define it. */
+/** Duration in milliseconds above which browsers consider a task long. */
 export const LONG = 50
 /** Duration of a frame in microseconds, at 60 frames per second. */
 const FRAME = 1e6 / 60

@@ -45,8 +45,8 @@ async function start({ program }: Tree, separate: boolean, { node, settings }: P
   const server = await startBaton({ sync: 'always', program, node, settings })
   return {
     ...server,
-    processes: new Map([['server', server.parties.server[0] ?? 0]]),
-    nats: server.parties.store[0] ?? 0,
+    processes: new Map([['server', server.processes.server[0] ?? 0]]),
+    nats: server.processes.store[0] ?? 0,
     views: join(server.data, 'views'),
   }
 }

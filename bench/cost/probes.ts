@@ -14,7 +14,7 @@ const ANSWER_WITHIN_MS = 30_000
 type Command = 'count' | 'counted' | 'sample' | 'sampled' | 'allocations' | 'allocated'
 /** The answer of one thread; `R` is the type of the result. */
 interface Answer<R> {
-  /** `<process>-<number of the thread in Node.js>` */
+  /** Name of the socket of the thread: `<process id>-<Node.js thread id>`. */
   readonly socket: string
   readonly pid: number
   /** The Linux thread id. */

@@ -20,7 +20,7 @@ const WARM_UNITS = 8000
 export interface Load {
   readonly scenario: Scenario
   /**
-   * Number of pieces of work that are measured. The warm-up consists of a fifth of this number, but
+   * Number of work items that are measured. The warm-up consists of a fifth of this number, but
    * of at least `WARM_UNITS` units.
    */
   readonly count: number
@@ -80,7 +80,7 @@ async function settled(installation: Installation): Promise<Reading> {
 export interface Busy {
   readonly installation: Installation
   readonly probes: Probes
-  /** Keeps the installation busy with `count` pieces of work. */
+  /** Keeps the installation busy with `count` work items. */
   drive(name: string, count: number): Promise<void>
   settled(): Promise<Reading>
 }
@@ -97,8 +97,8 @@ export async function warmed<T>(
   })
   try {
     const { work, stop } = await scenario.open(installation, say)
-    const drive = async (name: string, pieces: number) =>
-      void (await inFlight(scenario.concurrency, pieces, (i) => work(`${name}-${i}`)))
+    const drive = async (name: string, items: number) =>
+      void (await inFlight(scenario.concurrency, items, (i) => work(`${name}-${i}`)))
     await drive('warm', Math.max(Math.ceil(WARM_UNITS / scenario.units), Math.ceil(count / 5)))
     const measured = await measure({
       installation,

@@ -8,13 +8,13 @@ import type { Target } from '../support/baton.ts'
 export interface Scenario {
   /** Name of the unit to which the figures refer, in the singular. */
   readonly unit: string
-  /** Number of units in one piece of work. */
+  /** Number of units in one work item. */
   readonly units: number
-  /** Number of pieces of work in flight. */
+  /** Number of work items in flight. */
   readonly concurrency: number
-  /** Number of pieces of work that are measured by default. */
+  /** Number of work items that are measured by default. */
   readonly count: number
-  /** Number of pieces of work that are measured with `--quick`. */
+  /** Number of work items that are measured with `--quick`. */
   readonly quick: number
   /** Prepares the load; `stop` ends it. */
   open(

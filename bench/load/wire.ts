@@ -7,7 +7,7 @@
 import { connect } from 'node:net'
 
 export interface Line {
-  /** Sends the bytes, together with all other bytes of this turn of the event loop. */
+  /** Sends the bytes, together with all other bytes sent in this turn of the event loop. */
   send(bytes: string): void
   close(): void
 }

@@ -133,7 +133,7 @@ export async function measureRuns(
   const server = await startBaton({ sync, profile })
   try {
     const { work, stop } = await runsOf((name) => runOf(steps, name), server, say)
-    const measured = await load(work, amount, () => server.parties)
+    const measured = await load(work, amount, () => server.processes)
     stop()
     return measured
   } finally {

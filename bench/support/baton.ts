@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { program } from '../../nodes/commands/child.ts'
 import { freePort } from '../../nodes/nats/server/server.ts'
 import { endWithUs } from '../../nodes/process/ending.ts'
-import type { Parties } from './processes.ts'
+import type { ProcessIds } from './processes.ts'
 
 /**
  * Default maximum time until a server is ready, in milliseconds. A server without views builds them
@@ -24,7 +24,7 @@ export interface Target {
 }
 export interface Baton extends Target {
   /** Process ids: the server, its NATS server, and this process, which produces the load. */
-  readonly parties: Required<Parties>
+  readonly processes: Required<ProcessIds>
   readonly data: string
   /** Milliseconds from the start of the server until it was ready. */
   readonly took: number
@@ -108,7 +108,7 @@ export async function startBaton({
     port,
     key: readFileSync(join(data, 'root.key'), 'utf8').trim(),
     data,
-    parties: { server: [child.pid ?? 0], store: [nats], load: [process.pid] },
+    processes: { server: [child.pid ?? 0], store: [nats], load: [process.pid] },
     took,
     stop,
   }

@@ -2,7 +2,7 @@
  * Measures every system under the same load, and computes the medians of several alternating runs.
  * Times are in milliseconds.
  */
-import { cpuSeconds, type Parties } from './processes.ts'
+import { cpuSeconds, type ProcessIds } from './processes.ts'
 
 /** Options of a benchmark. */
 export interface Terms {
@@ -18,7 +18,7 @@ export interface Terms {
   readonly against?: string
   /** Name of the load. */
   readonly scenario?: string
-  /** Number of pieces of work per round. */
+  /** Number of work items per round. */
   readonly runs?: number
   /** Whether roles are separate processes. */
   readonly roles?: boolean
@@ -31,13 +31,13 @@ export interface Terms {
 }
 /** Figures of one run by name; NaN if a figure is missing. */
 export type Figures = Readonly<Record<string, number>>
-/** Results of a load. `cpu_*` is the CPU time per piece of work in milliseconds. */
+/** Results of a load. `cpu_*` is the CPU time per work item in milliseconds. */
 export interface Loaded extends Figures {
   readonly throughput: number
   readonly busy_p50: number
   readonly busy_p99: number
   /**
-   * Latency in milliseconds with one piece of work at a time: until its execution (`executed_*`),
+   * Latency in milliseconds with one work item at a time: until its execution (`executed_*`),
    * and until its end is known (`done_*`).
    */
   readonly executed_p50: number
@@ -49,12 +49,12 @@ export interface Loaded extends Figures {
   readonly cpu_load: number
 }
 /**
- * Does one piece of work. Resolves when its end is known, with the time at which it was executed
+ * Does one work item. Resolves when its end is known, with the time at which it was executed
  * (`performance.now()`); undefined if that time is unknown.
  */
 export type Work = (name: string) => Promise<number | undefined>
 /**
- * Numbers of pieces of work: `warm` before the measurement, `count` with `concurrency` in flight,
+ * Numbers of work items: `warm` before the measurement, `count` with `concurrency` in flight,
  * and `idle` one at a time.
  */
 export interface Amount {
@@ -93,14 +93,14 @@ export const pause = (ms: number): Promise<void> => new Promise((done) => setTim
 const STALL_TIMEOUT_MS = 60_000
 
 /**
- * Does `count` pieces of work, with `concurrency` pieces in flight.
- * @returns the duration of each piece.
- * @throws Error if no piece has ended for a minute, and any error that a piece throws.
+ * Does `count` work items, with `concurrency` items in flight.
+ * @returns the duration of each item.
+ * @throws Error if no item has ended for a minute, and any error that a item throws.
  */
 export async function inFlight(
   concurrency: number,
   count: number,
-  piece: (index: number) => Promise<unknown>,
+  item: (index: number) => Promise<unknown>,
 ): Promise<number[]> {
   const times: number[] = []
   let next = 0
@@ -121,7 +121,7 @@ export async function inFlight(
   const chains = Array.from({ length: concurrency }, async () => {
     for (let i = next++; i < count; i = next++) {
       const from = performance.now()
-      await piece(i)
+      await item(i)
       times.push(performance.now() - from)
     }
   })
@@ -130,14 +130,14 @@ export async function inFlight(
 }
 
 /**
- * Starts pieces of work at a fixed rate, regardless of whether earlier ones have ended.
- * @returns the duration of each piece, measured from its intended start, so that the delay of a
+ * Starts work items at a fixed rate, regardless of whether earlier ones have ended.
+ * @returns the duration of each item, measured from its intended start, so that the delay of a
  * late start is included.
  */
 export async function atRate(
   perSecond: number,
   count: number,
-  piece: (index: number) => Promise<unknown>,
+  item: (index: number) => Promise<unknown>,
 ): Promise<number[]> {
   const times: number[] = []
   const started = performance.now()
@@ -145,7 +145,7 @@ export async function atRate(
     Array.from({ length: count }, async (_, i) => {
       const intended = started + (i * 1000) / perSecond
       await pause(intended - performance.now())
-      await piece(i)
+      await item(i)
       times.push(performance.now() - intended)
     }),
   )
@@ -155,25 +155,25 @@ export async function atRate(
 /**
  * Does the work and measures its cost. Returns the result, the duration in seconds, and a function
  * that returns the CPU seconds used by the processes of a role (NaN for a role without processes).
- * @param parties called before and after the work, because servers may start additional processes
+ * @param processes called before and after the work, because servers may start additional processes
  * in between.
  */
 export async function costOf<T>(
-  parties: () => Parties,
+  processes: () => ProcessIds,
   work: () => Promise<T>,
-): Promise<{ readonly result: T; readonly seconds: number; cpu(who: keyof Parties): number }> {
-  const before = cpuSeconds(parties())
+): Promise<{ readonly result: T; readonly seconds: number; cpu(who: keyof ProcessIds): number }> {
+  const before = cpuSeconds(processes())
   const started = performance.now()
   const result = await work()
   const seconds = (performance.now() - started) / 1000
-  const after = cpuSeconds(parties())
+  const after = cpuSeconds(processes())
   return { result, seconds, cpu: (who) => (after[who] ?? Number.NaN) - (before[who] ?? Number.NaN) }
 }
-/** Returns the CPU milliseconds that each role used per piece of work. */
-export const cpuOfEach = (cpu: (who: keyof Parties) => number, pieces: number) => ({
-  server: (cpu('server') * 1e3) / pieces,
-  store: (cpu('store') * 1e3) / pieces,
-  load: (cpu('load') * 1e3) / pieces,
+/** Returns the CPU milliseconds that each role used per work item. */
+export const cpuOfEach = (cpu: (who: keyof ProcessIds) => number, items: number) => ({
+  server: (cpu('server') * 1e3) / items,
+  store: (cpu('store') * 1e3) / items,
+  load: (cpu('load') * 1e3) / items,
 })
 /** Returns the median and the 99th percentile of times as figures `<name> p50` and `<name> p99`. */
 export const spread = (name: string, times: readonly number[]): Figures => ({
@@ -182,20 +182,20 @@ export const spread = (name: string, times: readonly number[]): Figures => ({
 })
 
 /**
- * Warms up, then does work with many pieces in flight, and then one piece at a time.
- * @param parties processes whose CPU time is measured while many pieces are in flight.
+ * Warms up, then does work with many items in flight, and then one item at a time.
+ * @param processes processes whose CPU time is measured while many items are in flight.
  */
 export async function load(
   work: Work,
   { warm, count, idle, concurrency }: Amount,
-  parties: () => Parties,
+  processes: () => ProcessIds,
 ): Promise<Loaded> {
   await inFlight(concurrency, warm, (i) => work(`warm-${i}`))
   const {
     result: busy,
     seconds,
     cpu: used,
-  } = await costOf(parties, () => inFlight(concurrency, count, (i) => work(`busy-${i}`)))
+  } = await costOf(processes, () => inFlight(concurrency, count, (i) => work(`busy-${i}`)))
   await pause(1000)
   const executed: number[] = []
   const done: number[] = []
@@ -206,7 +206,7 @@ export async function load(
     if (time !== undefined) executed.push(time - from)
     await pause(2)
   }
-  const cpu = (who: keyof Parties): number => (used(who) * 1000) / count
+  const cpu = (who: keyof ProcessIds): number => (used(who) * 1000) / count
   return {
     throughput: count / seconds,
     busy_p50: percentile(busy, 0.5),

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 
 /** Process ids by role. A role is absent if it has no process. */
-export interface Parties {
+export interface ProcessIds {
   readonly server?: readonly number[]
   readonly store?: readonly number[]
   readonly load?: readonly number[]
@@ -25,9 +25,11 @@ function ticksOf(pid: number): number {
   }
 }
 /** Returns the user and system CPU time of each role since its processes started, in seconds. */
-export const cpuSeconds = (parties: Parties): Readonly<Partial<Record<keyof Parties, number>>> =>
+export const cpuSeconds = (
+  processes: ProcessIds,
+): Readonly<Partial<Record<keyof ProcessIds, number>>> =>
   Object.fromEntries(
-    Object.entries(parties).map(([who, pids]: [string, readonly number[]]) => [
+    Object.entries(processes).map(([who, pids]: [string, readonly number[]]) => [
       who,
       pids.reduce((sum, pid) => sum + ticksOf(pid), 0) / TICKS_PER_SECOND,
     ]),
