@@ -234,8 +234,8 @@ export interface AnyActor {
 }
 
 /**
- * Returns the actor as the shard host uses it. Hosts look up the handlers in `decide`, `evolve` and
- * `ask` by name, which the types of an actor cannot express.
+ * Returns the actor with the type that the shard host uses. Hosts look up the handlers in `decide`,
+ * `evolve` and `ask` by name, which the types of an actor cannot express.
  */
 export const defineActor = <
   S,

@@ -118,7 +118,7 @@ export interface Config {
   readonly models: ModelSettings
   /** Domain of the e-mail addresses of agents. If absent, agents have no e-mail addresses. */
   readonly inbox_domain?: string
-  /** The SMTP listener for e-mail to agents. Certificate and key are paths of files. */
+  /** The SMTP listener for e-mail to agents. `cert` and `key` are file paths. */
   readonly mail?: {
     readonly host: string
     readonly port: number

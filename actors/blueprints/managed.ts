@@ -1,7 +1,7 @@
 /**
  * Command handlers of actors whose resources can belong to a blueprint. `managed` wraps the handler
- * of an ordinary command. It enforces the protection of the resource, and stores the binding from a
- * blueprint's command in the same commit (protocol/blueprints/stored.ts).
+ * of an ordinary command. It enforces the protection of the resource. If the command comes from a
+ * blueprint, its binding is stored in the same commit (protocol/blueprints/stored.ts).
  */
 import { type KnownResource, withoutSecretsOf } from '../../protocol/blueprints/compare.ts'
 import type { ResourceTypeName } from '../../protocol/blueprints/resources.ts'

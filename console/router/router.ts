@@ -114,7 +114,7 @@ export function go(
   if (!keep) scrollTo(0, 0)
 }
 
-/** Changes query parameters of the current place. `undefined` and '' remove a parameter. */
+/** Changes query parameters of the current URL. `undefined` and '' remove a parameter. */
 export function setQuery(
   changes: Readonly<Record<string, string | undefined>>,
   { push = false }: { readonly push?: boolean } = {},

@@ -15,7 +15,7 @@ type Mask = (text: string) => string
  * credential that begins before the limit.
  */
 const MARGIN_LENGTH = 2048
-/** The mark at the end of a text that was cut. */
+/** Marker at the end of truncated text. */
 const CUT = '…'
 
 /**

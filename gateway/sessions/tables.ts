@@ -14,7 +14,7 @@ import type { World } from '../ports.ts'
 const MAX_TABLES = 20
 /** Maximum number of described columns per table. */
 const MAX_COLUMNS = 50
-/** Maximum number of characters per description of a column. */
+/** Maximum number of characters of a column description. */
 const MAX_DESCRIPTION_LENGTH = 200
 /**
  * Maximum total size of the described tables, in bytes. Only the names of further tables are

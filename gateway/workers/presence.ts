@@ -16,9 +16,9 @@ type Input = WorkerCommands['worker.seen']['input']
 
 /**
  * Schedules a beat of a session after one heartbeat interval. A beat removes expired leases,
- * reports lapsed leases to their queues, and schedules the next beat. If anything was received from
- * the worker since the last beat, the beat also reports to the registry that the session is alive.
- * The connection is closed if another connection has superseded it.
+ * reports leases without a recent frame (`Lapsed`) to their queues, and schedules the next beat. If
+ * anything was received from the worker since the last beat, the beat also reports to the registry
+ * that the session is alive. The connection is closed if another connection has superseded it.
  */
 export function beat(edge: Edge, session: Session): void {
   session.beating ??= new Beat(edge, session)

@@ -21,8 +21,8 @@ const ID = /^art_[A-Za-z0-9]{1,64}$/
 const SHA256 = /^[0-9a-f]{64}$/
 
 /**
- * Returns the references in a JSON value, in the order in which they occur, at most 50 and one per
- * artifact. Objects that are not valid references are searched like other values.
+ * Returns the references in a JSON value, in the order in which they occur: at most one per
+ * artifact, and 50 in total. Objects that are not valid references are searched like other values.
  */
 export function artifactReferences(value: unknown): readonly ArtifactReference[] {
   const found = new Map<string, ArtifactReference>()

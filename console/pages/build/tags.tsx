@@ -1,4 +1,4 @@
-/** The fields for tags: pairs of a key and a value. */
+/** The form fields for tags, which are key-value pairs. */
 import type { FieldFault } from '../../api/client.ts'
 import { Button, IconButton } from '../../design/button.tsx'
 import { TextField } from '../../design/field.tsx'

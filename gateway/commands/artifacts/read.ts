@@ -114,7 +114,7 @@ async function send(
   }
 }
 async function* noBytes(): AsyncGenerator<Uint8Array, void> {}
-/** Yields `bytes` unchanged. Calls `failed` with an error of `bytes` before throwing it again. */
+/** Yields `bytes` unchanged. If `bytes` throws, calls `failed` with the error and rethrows it. */
 async function* reported(
   bytes: AsyncIterable<Uint8Array>,
   failed: (error: unknown) => void,

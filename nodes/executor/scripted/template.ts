@@ -76,7 +76,7 @@ const shown = (value: unknown): string =>
 /** Fills the placeholders of a text. */
 export const fill = (template: string, scope: Scope): string =>
   template.replace(hole, (_, path: string) => shown(at(scope, path)))
-/** Fills the placeholders in every text of a value. */
+/** Fills the placeholders in every string within a value. */
 export function fillAll(value: unknown, scope: Scope): unknown {
   if (typeof value === 'string') {
     const [only] = value.matchAll(hole)

@@ -77,7 +77,7 @@ function isHidden(kind: Kind, event: Event & Fields): boolean {
 export class CompactWriter {
   /** The JSON of each entry, without the data that is hidden from views. */
   readonly #entries: string[] = []
-  /** The JSON of the data of each entry that is hidden from views. */
+  /** The data of each entry that views do not read, as JSON. */
   readonly #hidden: string[] = []
   readonly #projects: string[] = []
   readonly #actors: string[] = []

@@ -17,7 +17,7 @@ export interface Store {
   readonly two: Nats
   connect(name: string): Promise<Nats>
   /**
-   * Starts another server on the same folder.
+   * Starts another server with the same data folder.
    * @param port the port of the server; 0 selects any free port.
    */
   start(port: number): Promise<Server>

@@ -70,8 +70,8 @@ export const exceptions = { names, places }
 const FIRST = 800_000
 
 /**
- * Fills the fields that require certain other fields.
- * @returns the fields, each as row and path.
+ * Fills the fields that accept a hostile value only together with certain other fields.
+ * @returns the filled fields, each as row and path.
  */
 export async function fillByHand(s: Service, place: Place): Promise<string[]> {
   const filled: string[] = []

@@ -28,8 +28,8 @@ export interface Watched {
   /** Returns the processor time, in seconds, that the page has used so far. */
   spent(): Promise<number>
   /**
-   * Returns the faults since the last call that are not part of the document, such as requests to
-   * other origins.
+   * Returns the new faults since the last call that were observed outside the document, such as
+   * requests to other origins.
    */
   faults(): readonly string[]
   close(): Promise<void>
