@@ -4,6 +4,7 @@
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
+import { DataTable } from '../design/data-table.tsx'
 import { showError } from '../design/notify.ts'
 import { loadPart } from '../router/part.ts'
 import { theme } from '../shell/theme.ts'
@@ -43,7 +44,8 @@ const alone = (values: ArrayLike<number | null | undefined>): number[] =>
     value != null && all[index - 1] == null && all[index + 1] == null ? [index] : [],
   )
 
-interface Data {
+interface Props {
+  readonly title: string
   /** Unix milliseconds in ascending order. */
   readonly times: readonly number[]
   readonly series: readonly Series[]
@@ -51,35 +53,25 @@ interface Data {
   readonly format: (value: number) => string
 }
 
-/** Shows the values of a chart as a table, one row for each time. */
-function ValueTable({ times, series, format }: Data) {
+/** Shows the values of a chart as a table, with one row for each time. */
+function ValueTable({ title, times, series, format }: Props) {
   return (
-    <div class="table-frame chart-table">
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">{text.time}</th>
-            {series.map(({ label }) => (
-              <th scope="col" class="number" key={label}>
-                {label}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {times.map((at, index) => (
-            <tr key={at}>
-              <td>{formatExact(at)}</td>
-              {series.map(({ label, values }) => (
-                <td class="number" key={label}>
-                  {values[index] == null ? '–' : format(values[index])}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable
+      label={title}
+      items={times.map((at, index) => ({ at, index }))}
+      keyOf={({ at }) => String(at)}
+      columns={[
+        { name: text.time, cell: ({ at }) => formatExact(at) },
+        ...series.map(({ label, values }) => ({
+          name: label,
+          number: true,
+          cell: ({ index }: { readonly index: number }) => {
+            const value = values[index]
+            return value == null ? '–' : format(value)
+          },
+        })),
+      ]}
+    />
   )
 }
 
@@ -87,7 +79,8 @@ function ValueTable({ times, series, format }: Data) {
  * Shows series over time. The table exists only while it is open, because a live chart would
  * render all its rows again with each change.
  */
-export function Chart({ title, times, series, format }: Data & { readonly title: string }) {
+export function Chart(props: Props) {
+  const { title, times, series, format } = props
   const frame = useRef<HTMLDivElement>(null)
   const [Plot, setPlot] = useState<typeof uPlot>()
   const [isTableOpen, setTableOpen] = useState(false)
@@ -167,7 +160,7 @@ export function Chart({ title, times, series, format }: Data & { readonly title:
       <div ref={frame} class={Plot ? 'chart-frame' : 'chart-frame loading'} aria-hidden="true" />
       <details class="small" onToggle={({ currentTarget }) => setTableOpen(currentTarget.open)}>
         <summary>{text.asTable}</summary>
-        {isTableOpen && <ValueTable times={times} series={series} format={format} />}
+        {isTableOpen && <ValueTable {...props} />}
       </details>
     </figure>
   )

@@ -29,7 +29,7 @@ const tones: Readonly<Record<Worker['state'], Tone>> = {
   ended: 'neutral',
 }
 
-/** Returns the name of a line of open jobs: its action, its model, or the id of its environment. */
+/** Returns the label of an entry of `lines`: its action, model, or the id of its environment. */
 const lineName = ({ action_name, provider, model, environment_id }: Queue['lines'][number]) =>
   action_name ?? (model === undefined ? (environment_id ?? '–') : `${provider ?? ''} ${model}`)
 

@@ -18,7 +18,7 @@ const MAX_LINES = 2000
 const TYPING_MS = 300
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
-/** Shows the lines of a run, or of one of its steps. */
+/** Shows the log lines of a run, or of one of its steps. */
 export function Logs({
   project,
   id,
