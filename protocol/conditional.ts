@@ -27,7 +27,7 @@ const hasVersion = ({ shape }: Row): boolean =>
 interface Conditional {
   /** The fields by command. */
   readonly commands: Readonly<Record<string, readonly string[]>>
-  /** The fields by command and by query. */
+  /** The fields by the name of the command or query. */
   readonly rows: Readonly<Record<string, readonly string[]>>
 }
 /** Returns the conditional rows of a table. */

@@ -157,7 +157,7 @@ export const MEMORY = ['--max-semi-space-size=32']
 /** The argument that makes node show source positions in the stack traces of a bundle. */
 const SOURCE_MAPS = `--import=${new URL('source-maps.mjs', import.meta.url).href}`
 /**
- * Returns the node arguments that run a TypeScript file without bundling it.
+ * Returns the Node.js arguments that run a TypeScript file without bundling it.
  * @param {string} file
  * @param {string} loader module that loads TypeScript
  * @returns {string[]}

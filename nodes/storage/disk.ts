@@ -104,7 +104,7 @@ const freeOf = (folder: string): number => {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
 }
-/** Deletes the cushion when the disk is almost full. Creates the folder if it is missing. */
+/** Deletes the cushion if the disk is almost full. Creates the folder if it is missing. */
 export function releaseCushion(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (freeOf(folder) < CUSHION_BYTES / 4) rmSync(cushion(folder), { force: true })

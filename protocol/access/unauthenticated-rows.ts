@@ -11,7 +11,7 @@ import type { Row, Shape } from '../contract.ts'
 import { EventAccepted } from '../events/rows.ts'
 import { ConsoleIdentity, checkSignIn, SignIn } from './console-session.ts'
 
-/** An operation without a credential. */
+/** An operation that requires no credential in a header. */
 export interface Unauthenticated extends Pick<Row, 'verb' | 'route'> {
   readonly shape: Omit<Shape, 'permission'>
   /**

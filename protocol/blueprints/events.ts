@@ -66,6 +66,6 @@ export type BlueprintCommands = {
    * same key could reach another blueprint.
    */
   'blueprint.key': { input: unknown; reply: undefined }
-  /** Releases the hold without a result. */
+  /** Releases the hold without recording a result. */
   'blueprint.release': { input: { holder: string }; reply: undefined }
 }

@@ -9,7 +9,7 @@ import { getOwn } from '../../../protocol/lookup.ts'
 export type Remembered<T> = readonly Readonly<Record<string, T>>[]
 /** Maximum number of keys per bucket. */
 const MAX_BUCKET_KEYS = 128
-/** Prefixes a key, because a key may be any text and objects reorder numeric keys. */
+/** Prefixes a key, because clients may choose `__proto__`, and objects reorder numeric keys. */
 const spelled = (key: string): string => `:${key}`
 
 /**

@@ -1,10 +1,10 @@
 /**
- * Splits the output of a program into lines while it arrives. Memory is bounded: a line
- * that has not ended yet is passed on in pieces.
+ * Splits the output of a program into lines as it arrives. Memory is bounded: a line that has not
+ * ended yet is passed on in chunks.
  */
 import { StringDecoder } from 'node:string_decoder'
 
-/** Number of characters of a piece of a line that has not ended yet. */
+/** Number of characters per chunk of a line that has not ended yet. */
 const CHUNK_LENGTH = 8000
 
 export class Lines {

@@ -10,7 +10,7 @@ import type { ScheduleTask, ShardContext } from '../shard-context.ts'
 const FAILED_SNAPSHOT_RETRY_MS = 60_000
 /** Maximum number of concurrent writes of snapshots. */
 const MAX_CONCURRENT_WRITES = 512
-/** Milliseconds for which the shard's loop is paused to take snapshots. */
+/** Approximate milliseconds for which the shard's loop is paused at a time to take snapshots. */
 const SNAPSHOT_SLICE_MS = 5
 
 /**

@@ -17,7 +17,7 @@ import {
 import { choicesOf, race } from './scheduler.ts'
 import { openStore, type Plant, type Store } from './world.ts'
 
-/** A project with the resources of an earlier apply, which were then changed by other requests. */
+/** The history of a project: an applied request, and the later changes by other requests. */
 export interface History {
   readonly first: Request
   readonly outside: readonly Outside[]

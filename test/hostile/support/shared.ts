@@ -128,7 +128,7 @@ export class SharedPlaces {
       if (ENDS.test(other)) current.spent.add(shape.tag)
       else if (!KEEPS.test(other) || FIRES.test(other)) this.#current = undefined
   }
-  /** Checks the last project. */
+  /** Checks that refused requests have not changed the last project. */
   async end(changed: (failure: string) => void): Promise<void> {
     if (!this.#current?.busy) await this.unchanged(changed)
     this.#current = undefined

@@ -1,4 +1,4 @@
-/** The rules for schemas, values and data of rows. */
+/** The rules for schemas, values and row data. */
 import t from 'tap'
 import { canonicalJson } from '../../../protocol/rules/canonical-json.ts'
 import { evolutionFaults, schemaFaults } from '../../../protocol/tables/definition.ts'

@@ -58,7 +58,7 @@ export function applyArtifact(store: Store, { entry }: PlacedEntry): void {
 interface ArtifactListing extends Paging {
   readonly run_id?: string
   readonly step_id?: string
-  /** The beginning of the media type, such as `image/`. */
+  /** Prefix of the media type, such as `image/`. */
   readonly mime?: string
   readonly viewer: Viewer
 }

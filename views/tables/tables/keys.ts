@@ -24,7 +24,7 @@ const STRING = 0x20
 const BOOLEAN = 0x30
 /** The byte of a value of any other type in a key. */
 const OTHER = 0x40
-/** The byte of a missing value in a key. */
+/** The byte that represents a missing value in a key. */
 const MISSING = 0xf0
 const BEFORE = Buffer.from([0x01])
 const PAST = Buffer.from([0xff])

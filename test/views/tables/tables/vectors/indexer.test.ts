@@ -35,7 +35,7 @@ function withRows(count: number): History {
   return history
 }
 const question = { id: TABLE, model: MODEL, query: 'note 1', mode: 'semantic' as const }
-/** Returns the keys that a search finds, in order, or its progress. */
+/** Returns the keys that a search finds, in order, or the progress of an index in preparation. */
 function search(
   history: History,
   more: object = {},
