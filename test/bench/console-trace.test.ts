@@ -110,7 +110,10 @@ t.test('a frame belongs to the part of the way in which it begins', async (t) =>
 })
 
 t.test('times that do not repeat are left out, and those that repeat are not', async (t) => {
-  const places = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.double({ min: 0, max: 8, noNaN: true }))
+  const places = fc.dictionary(
+    fc.constantFrom('a', 'b', 'c', 'd'),
+    fc.double({ min: 0, max: 8, noNaN: true }),
+  )
   fc.assert(
     fc.property(fc.array(places, { minLength: 2, maxLength: 4 }), fc.nat(3), (all, index) => {
       const passes = all.map((pass) => new Map(Object.entries(pass)))
