@@ -49,12 +49,13 @@ const inspection = (): string => {
 
 /**
  * Opens the browser.
- * @param tolerated pattern of log errors that are not faults.
+ * @param tolerated pattern of log errors that are not faults. The browser logs each refused request.
+ * A busy service refuses with 503, and the page repeats the request.
  */
 export async function watched(
   browser: Browser,
   s: Service,
-  tolerated = /status of 4\d\d/,
+  tolerated = /status of (4\d\d|503)/,
 ): Promise<Watched> {
   const { context, open, faults } = await signedIn(browser, s)
   await context.addInitScript({ content: inspection() })
