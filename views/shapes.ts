@@ -179,8 +179,8 @@ export class Shapes {
     return text
   }
   /**
-   * Returns the node that follows a node; undefined if the tree is full, or if the value or the
-   * name cannot be part of a shape.
+   * Returns the child of a node for a kind and a name, and creates it if it is missing. Returns
+   * undefined if the tree is full, or if the value or the name cannot be part of a shape.
    */
   #step(from: Node, kind: number, name: string): Node | undefined {
     const { last } = from

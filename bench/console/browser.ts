@@ -143,7 +143,7 @@ export interface PageSize {
   readonly nodes: number
   readonly listeners: number
 }
-/** Collects the garbage of a page and returns the remaining size. */
+/** Runs garbage collection in a page, and returns the size of the page afterwards. */
 export async function sizeOf(cdp: CDPSession): Promise<PageSize> {
   // Objects that a first collection finalizes are freed by the second.
   for (let round = 0; round < 2; round++) await cdp.send('HeapProfiler.collectGarbage')

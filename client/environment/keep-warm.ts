@@ -33,7 +33,7 @@ const words: Readonly<Record<string, number>> = {
   true: Number.POSITIVE_INFINITY,
 }
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-/** Maximum delay of a timer in milliseconds, about 24 days. A longer time means no limit. */
+/** Maximum delay of a timer in milliseconds, about 24 days. Longer keep-warm times never end. */
 const MAX_TIMER = 2 ** 31 - 1
 
 /**

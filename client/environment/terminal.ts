@@ -15,7 +15,7 @@ export interface TerminalOptions {
   readonly cwd: string
 }
 export interface Terminal {
-  /** Sends input as a keyboard does. Ctrl-C is the byte 3. */
+  /** Sends input as if it were typed. Ctrl-C is byte 3. */
   write(data: Uint8Array | string): void
   resize(columns: number, rows: number): void
   /** Stops reading output until `resume` is called, which applies backpressure to the program. */

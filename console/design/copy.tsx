@@ -1,4 +1,4 @@
-/** Copies a value, or a request as `curl`, CLI or TypeScript. */
+/** Copies a value, or a request as a `curl` command, a CLI command or TypeScript code. */
 
 import { cliOf, curlOf, typescriptOf } from '../api/call-text.ts'
 import type { CallInput, CallName } from '../api/client.ts'

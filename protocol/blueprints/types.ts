@@ -116,7 +116,7 @@ const triggerForm = (value: unknown): unknown =>
         withoutHandle(trigger, (handle) => isId(handle, 'trigger')),
       )
     : value
-/** Removes from the triggers of a record the handles that the input does not set. */
+/** Removes handles that the input does not set from the triggers of a record. */
 const alignTriggers = (wanted: unknown, value: unknown): unknown =>
   Array.isArray(wanted) && Array.isArray(value)
     ? (value as Trigger[]).map((trigger, index) => {

@@ -13,7 +13,7 @@ const limits = {
   toolkit: [toolkitLimits.toolkits, (limit: number) => `A project has at most ${limit} toolkits.`],
   webhook: [100, (limit: number) => `A project has at most ${limit} webhooks.`],
 } as const
-/** A type of resources whose number is limited. */
+/** A resource type with a limit on the number of resources. */
 export type LimitedType = keyof typeof limits
 export const limitedTypes = Object.keys(limits) as readonly LimitedType[]
 

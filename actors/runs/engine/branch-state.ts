@@ -69,8 +69,8 @@ function withBranch(
   return others
 }
 /**
- * Returns the record of a step of a branch. Records are stored under the step's own key. The
- * objects of all items therefore have the same property names and share their V8 hidden classes.
+ * Returns the record of a step of a branch. Records are stored under the step's own key, so
+ * the `rows` objects of all items have the same property names and share their V8 hidden classes.
  * Snapshots of the first releases use the key with the branch's prefix.
  */
 export const rowIn = ({ key, rows }: Branch, step: string): RunStep | undefined =>

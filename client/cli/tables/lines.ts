@@ -1,6 +1,6 @@
 /**
- * Writes rows as lines of a file, in the format that `records.ts` reads. CSV contains a header and
- * the columns of the schema. JSON Lines contains all stored values.
+ * Writes rows as lines of a file, in the format that `records.ts` reads. A CSV file contains a
+ * header and the columns of the schema. A JSON Lines file contains all stored values.
  */
 import { stringify } from 'csv-stringify/sync'
 import { type FileColumn, textOf } from './columns.ts'

@@ -6,7 +6,7 @@ import { CreateFromTemplate } from '../build/create-dialog.tsx'
 import { templates } from './templates.ts'
 import { workflowsText as text } from './text.ts'
 
-/** Shows the dialog. It opens the page of the new workflow. */
+/** Shows the dialog. After the workflow has been created, its page opens. */
 export const CreateDialog = ({
   project,
   onClose,

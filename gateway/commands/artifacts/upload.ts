@@ -95,7 +95,7 @@ async function admitUpload(edge: Edge, call: Call, upload: Upload): Promise<Answ
   const foreign = held && (await checkHolder(edge, call, project, held))
   if (foreign) return foreign
   const artifact = world.id('artifact', undefined, held && slotOf(held.facts.job_id))
-  // A repeated upload is answered with its artifact, even after the end of its lease.
+  // A repeated upload is answered with the artifact of the first one, even after the lease ended.
   const known =
     key === undefined ? undefined : await claimKey({ world, project, origin }, key, artifact)
   if (known) return isRefusal(known) ? known : { status: 200, body: publishedArtifact(known) }

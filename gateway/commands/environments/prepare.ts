@@ -1,8 +1,9 @@
 /**
- * Prepares the commands of environments. Commands about a name are decided by the actor that holds
- * the name, in the shard of the environments with this name. The environment of a run, an agent or
- * a loop (its owner) needs no name: without a name, its id is derived from the owner's id. The
- * first job of the owner derives the same id, so both create the same environment.
+ * Prepares the commands of environments. A command that names an environment is decided by the
+ * actor that holds the name, in the shard of the environments with this name. The environment of a
+ * run, an agent or a loop (its owner) needs no name: without a name, its id is derived from the
+ * owner's id. The first job of the owner derives the same id, so a command and a job never create
+ * two environments for one owner.
  */
 
 import type { Origin } from '../../../protocol/entry.ts'

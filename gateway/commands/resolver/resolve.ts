@@ -1,6 +1,6 @@
 /**
- * Determines the definition that the organization's definition resolver returns for an agent. The
- * resolver is not called if the organization uses stored definitions.
+ * Gets the definition of an agent from the organization's definition resolver. The resolver is not
+ * called if the organization uses stored definitions.
  */
 import type { Agent } from '../../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'

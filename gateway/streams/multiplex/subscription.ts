@@ -157,7 +157,7 @@ export class OpenSubscription {
       const opened = await this.#open().catch(() => refuse('service_unavailable'))
       attempted()
       if (isRefusal(opened)) {
-        // An unknown code of a newer release is treated as temporary; see `answerOf`.
+        // An unknown code from a newer release is treated as temporary; see `answerOf`.
         if ((errors[opened.refused]?.status ?? 503) < 500) return this.#refuse(opened)
         await sleep(this.#sequences.edge.world, pauseMs(failures++))
         continue

@@ -80,8 +80,8 @@ function sharedStrings(parts: Parts): readonly string[] {
 }
 
 /**
- * Returns the rows with content, up to the limits of a table. Also returns how many rows have
- * content, and how many columns these rows have.
+ * Returns the rows with content, up to the limits of a table, with the total number of such rows
+ * and of their columns.
  */
 function rowsOf(bytes: Uint8Array, part: string, shared: readonly string[]): Rows {
   const rows: string[][] = []

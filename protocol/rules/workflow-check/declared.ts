@@ -66,7 +66,7 @@ export function applyDefaults(
   return { values: Object.fromEntries([...Object.entries(values), ...defaults]) }
 }
 
-/** Returns the faults of declarations: a default must have the declared type. */
+/** Returns an error for each default that does not have the declared type. */
 export const checkDeclared = (declared: Declarations | undefined, path: string): FieldError[] =>
   Object.entries(declared ?? {}).flatMap(([name, rule]) =>
     (rule.default ?? null) === null

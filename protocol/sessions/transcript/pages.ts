@@ -11,8 +11,8 @@ import type { TranscriptMessage, TurnUpsert } from '../schema.ts'
 export interface TranscriptQuestion {
   readonly session_id: string
   /**
-   * Selects the changes after this revision, or after the message with this sequence. If both are
-   * absent, the newest part of the transcript is selected.
+   * Selects the changes after this revision. `after_sequence` selects the changes after the message
+   * with this sequence. If both are absent, the newest part of the transcript is selected.
    */
   readonly after?: number
   readonly after_sequence?: number

@@ -37,7 +37,7 @@ const USES = 6
 type Shown = Awaited<ReturnType<typeof shownIn>>
 export interface Shared {
   readonly place: Place
-  /** What the lists show before the next accepted request. */
+  /** The contents of the lists when they were last read. Only accepted requests may change them. */
   shown: Shown
   /** The rows whose requests were all refused since `shown` was read. */
   refused: RowName[]

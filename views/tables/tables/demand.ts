@@ -46,7 +46,7 @@ export class OrderDemand {
   isDue(): boolean {
     return this.#due > 0
   }
-  /** Returns an order that should be added, and removes it from the missing orders. */
+  /** Returns a missing order that is due to be added, and removes it from the missing orders. */
   take(): MissingOrder | undefined {
     for (const [key, missing] of this.#missing) {
       if (!missing.due) continue

@@ -16,7 +16,7 @@ interface Writing {
   readonly encrypted?: boolean
 }
 
-/** Creates a ZIP archive with these members by name. */
+/** Creates a ZIP archive. `members` contains the content of each member by its name. */
 export function zip(
   members: Readonly<Record<string, string | Uint8Array>>,
   { lie, stored = false, streamed = false, encrypted = false }: Writing = {},
