@@ -4,7 +4,7 @@
  * parameter `include` lists it.
  */
 import { type TSchema, Type } from 'typebox'
-import { Closed, repeatedParameter } from './common.ts'
+import { Closed, valuesOf } from './common.ts'
 
 type RecordOf = Readonly<Record<string, unknown>>
 /**
@@ -27,7 +27,7 @@ export type Additions<N extends string = string> = Readonly<Record<N, Addition>>
 export const additions = <const N extends string>(table: Additions<N>) => ({
   additions: table,
   include: Type.Optional(
-    repeatedParameter(
+    valuesOf(
       Type.Enum(Object.keys(table) as N[], {
         description: 'Additional members of the record to return',
       }),

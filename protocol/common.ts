@@ -183,4 +183,4 @@ export const runPageOf = <T extends TSchema>(item: T) =>
 /** Returns the schema of a list that is not paged. */
 export const listOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item) })
 /** Returns the schema of a query parameter with several values, repeated or separated by commas. */
-export const repeatedParameter = <T extends TSchema>(item: T) => Type.Array(item, { maxItems: 200 })
+export const valuesOf = <T extends TSchema>(item: T) => Type.Array(item, { maxItems: 200 })

@@ -11,9 +11,9 @@ import {
   pageOf,
   paging,
   parseTimestamp,
-  repeatedParameter,
   Tags,
   Timestamp,
+  valuesOf,
 } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
@@ -257,8 +257,8 @@ export const interactions = {
     permission: 'project.view',
     reply: pageOf(Interaction),
     query: Closed({
-      status: Type.Optional(repeatedParameter(Type.Enum([...interactionStatuses]))),
-      kind: Type.Optional(repeatedParameter(InteractionKind)),
+      status: Type.Optional(valuesOf(Type.Enum([...interactionStatuses]))),
+      kind: Type.Optional(valuesOf(InteractionKind)),
       run_id: Type.Optional(Id),
       session_id: Type.Optional(Id),
       target_user_id: Type.Optional(Target),

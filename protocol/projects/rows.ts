@@ -1,15 +1,7 @@
 /** The rows and schemas of projects, and of the audit log of the organization. */
 import { type Static, Type } from 'typebox'
 import { additions, onlyIncluding } from '../additions.ts'
-import {
-  Closed,
-  JsonObject,
-  pageOf,
-  paging,
-  repeatedParameter,
-  Tags,
-  Timestamp,
-} from '../common.ts'
+import { Closed, JsonObject, pageOf, paging, Tags, Timestamp, valuesOf } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
@@ -90,7 +82,7 @@ export const projects = {
     permission: 'authenticated',
     query: Closed({
       search: Type.Optional(Type.String({ maxLength: 256 })),
-      tag: Type.Optional(repeatedParameter(Type.String({ maxLength: 1024 }))),
+      tag: Type.Optional(valuesOf(Type.String({ maxLength: 1024 }))),
       ...paging,
       include: projectAdditions.include,
     }),
@@ -178,18 +170,18 @@ export const AuditEntry = Type.Object({
 export type AuditEntry = Static<typeof AuditEntry>
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 256 }))
 const Filters = Closed({
-  resource_type: Type.Optional(repeatedParameter(Type.String())),
+  resource_type: Type.Optional(valuesOf(Type.String())),
   project_id: text,
   resource_id: text,
   user_id: text,
   actor_type: Type.Optional(
-    repeatedParameter(Type.Enum(['user', 'service_account', 'service', 'agent', 'system'])),
+    valuesOf(Type.Enum(['user', 'service_account', 'service', 'agent', 'system'])),
   ),
   actor_id: text,
   principal_id: Type.Optional(
     Type.String({ minLength: 1, maxLength: 256, description: 'Deprecated name of actor_id' }),
   ),
-  action: Type.Optional(repeatedParameter(Type.Enum(['create', 'update', 'delete']))),
+  action: Type.Optional(valuesOf(Type.Enum(['create', 'update', 'delete']))),
   created_after: Type.Optional(Timestamp),
   created_before: Type.Optional(Timestamp),
   ...paging,

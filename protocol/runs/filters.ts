@@ -1,11 +1,11 @@
 /** The filters and the sort order of lists of runs. A run must match all given filters. */
 import { type Static, Type } from 'typebox'
-import { repeatedParameter, Timestamp } from '../common.ts'
+import { Timestamp, valuesOf } from '../common.ts'
 import { runStatuses } from '../loops/run.ts'
 import { WaitingOn } from './waiting.ts'
 
 export const runFilters = {
-  status: Type.Optional(repeatedParameter(Type.Enum([...runStatuses]))),
+  status: Type.Optional(valuesOf(Type.Enum([...runStatuses]))),
   workflow_type: Type.Optional(Type.String()),
   queue: Type.Optional(Type.String()),
   parent_run_id: Type.Optional(Type.String()),
@@ -30,7 +30,7 @@ export const runFilters = {
   failed_step: Type.Optional(
     Type.String({ minLength: 1, maxLength: 512, description: 'Key of a step that has failed' }),
   ),
-  waiting_on: Type.Optional(repeatedParameter(WaitingOn.properties.kind)),
+  waiting_on: Type.Optional(valuesOf(WaitingOn.properties.kind)),
 }
 
 export const runOrder = {

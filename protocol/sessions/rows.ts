@@ -11,16 +11,7 @@ import { type Static, Type } from 'typebox'
 import { InlineConfig } from '../agents/inline.ts'
 import { AgentName, CompactionPolicy, compactionFaults, ThinkingEffort } from '../agents/schema.ts'
 import { channelOfKey } from '../channels/exchange.ts'
-import {
-  bodyKey,
-  Closed,
-  Id,
-  JsonObject,
-  pageOf,
-  paging,
-  repeatedParameter,
-  Timestamp,
-} from '../common.ts'
+import { bodyKey, Closed, Id, JsonObject, pageOf, paging, Timestamp, valuesOf } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
 import { checkAppended, checkContent, checkContext, checkMetadata, checkOutput } from './check.ts'
@@ -195,7 +186,7 @@ const Nudge = Closed({
 const checkNudge = ({ metadata }: Static<typeof Nudge>): FieldError[] =>
   checkMetadata(metadata, 'metadata')
 const Order = Type.Optional(Type.Enum(['asc', 'desc'], { default: 'asc' }))
-const Include = Type.Optional(repeatedParameter(Type.Enum(['context'])))
+const Include = Type.Optional(valuesOf(Type.Enum(['context'])))
 const After = Type.Optional(Type.Integer({ minimum: 0 }))
 const P = '/projects/:project'
 const S = `${P}/sessions/:session_id`
@@ -278,7 +269,7 @@ export const sessions = {
       agent_name: Type.Optional(AgentName),
       session_key: Type.Optional(SessionKey),
       scope_name: Type.Optional(SessionKey),
-      status: Type.Optional(repeatedParameter(Type.Enum([...sessionStatuses]))),
+      status: Type.Optional(valuesOf(Type.Enum([...sessionStatuses]))),
       scope: Type.Optional(Type.Enum(['agent', 'loop'])),
       provider: Type.Optional(Id),
       integration_id: Type.Optional(Id),
@@ -339,12 +330,7 @@ export const sessions = {
     summary: 'Turns of a session, ordered by creation',
     ...turnDetail,
     reply: pageOf(TurnDetail),
-    query: Closed({
-      ids: Type.Optional(repeatedParameter(Id)),
-      order: Order,
-      ...turnInclude,
-      ...paging,
-    }),
+    query: Closed({ ids: Type.Optional(valuesOf(Id)), order: Order, ...turnInclude, ...paging }),
     exact: 'ids',
   }),
   'session.start_turn': command(`POST ${S}/turns`, {
@@ -372,11 +358,7 @@ export const sessions = {
     ...read,
     summary: 'Nudges of a session, ordered by creation',
     reply: pageOf(SessionNudge),
-    query: Closed({
-      status: Type.Optional(repeatedParameter(NudgeStatus)),
-      order: Order,
-      ...paging,
-    }),
+    query: Closed({ status: Type.Optional(valuesOf(NudgeStatus)), order: Order, ...paging }),
   }),
   'session.nudge': command(`POST ${S}/nudges`, {
     ...act,

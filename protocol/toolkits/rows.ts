@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { AssignToolkits, ToolkitAssignment } from '../agents/capabilities.ts'
 import { ToolManifest } from '../agents/manifest.ts'
-import { Closed, cutting, listOf, repeatedParameter } from '../common.ts'
+import { Closed, cutting, listOf, valuesOf } from '../common.ts'
 import { command, query } from '../contract.ts'
 import { checkGrants, Toolkit, ToolkitBody } from './schema.ts'
 
@@ -69,9 +69,9 @@ export const toolkits = {
       'skill loaded, or tools by names and patterns',
     answeredBy: 'gateway',
     query: Closed({
-      toolkit_ids: Type.Optional(repeatedParameter(Type.String())),
+      toolkit_ids: Type.Optional(valuesOf(Type.String())),
       skill_name: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
-      allowed_tools: Type.Optional(repeatedParameter(Type.String())),
+      allowed_tools: Type.Optional(valuesOf(Type.String())),
     }),
     reply: ToolManifest,
     errors: ['not_found'],

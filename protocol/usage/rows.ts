@@ -3,7 +3,7 @@
  * answer of a model.
  */
 import { type Static, Type } from 'typebox'
-import { Closed, JsonObject, pageOf, paging, repeatedParameter, Timestamp } from '../common.ts'
+import { Closed, JsonObject, pageOf, paging, Timestamp, valuesOf } from '../common.ts'
 import { query } from '../contract.ts'
 
 /** One expense. A text field is empty where it does not apply. */
@@ -61,7 +61,7 @@ export const usage = {
     permission: 'project.admin',
     query: Closed({
       period_start: Type.Optional(Timestamp),
-      project_id: Type.Optional(repeatedParameter(Type.String({ minLength: 1, maxLength: 128 }))),
+      project_id: Type.Optional(valuesOf(Type.String({ minLength: 1, maxLength: 128 }))),
       recorded_after: Type.Optional(Timestamp),
       counter: text,
       source_type: text,
