@@ -14,6 +14,7 @@ import {
   scrollTable,
   soakTable,
   viewsTable,
+  worst,
 } from './console/report.ts'
 import { type Scrolled, scrolled } from './console/scroll.ts'
 import { soak } from './console/soak.ts'
@@ -147,7 +148,7 @@ export async function bench(terms: Terms): Promise<string> {
       for (let pass = 1; pass <= amount.passes; pass++) {
         const result = await scrolled(signed, amount.runs, { quick })
         passes.push(result)
-        const greatest = [result.wheel, result.bar].map((of) => ms(Math.max(...of.processor)))
+        const greatest = [result.wheel, result.bar].map((of) => ms(worst(of.processor)))
         say(
           `${whole(result.runs)} runs scrolled: script up to ${greatest.join(' and ')} ms per frame`,
         )

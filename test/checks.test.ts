@@ -54,7 +54,7 @@ for (const [what, name, ...args] of [
   ['the linter', '.bin/biome', 'check', '.'],
   ['the search for dead code', '.bin/knip', '--no-progress'],
 ] as const) {
-  t.test(`${what} finds nothing`, { timeout: 300_000 }, async (t) => {
+  t.test(`${what} finds nothing`, { timeout: 120_000 }, async (t) => {
     const check = () =>
       run(join(root, 'node_modules', name), args, { cwd: root, env, maxBuffer: 2 ** 24 }).then(
         () => '',

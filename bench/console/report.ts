@@ -15,7 +15,8 @@ const GOALS = { usable: 800, script: 8, core: 0.3, growth: 0.05, run: 1000 } as 
 const MIB = 2 ** 20
 const verdict = (met: boolean): string => (met ? 'yes' : '**no**')
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
-const worst = (values: readonly number[]): number => Math.max(...values)
+/** Returns the greatest value. */
+export const worst = (values: readonly number[]): number => Math.max(...values)
 const halfAndWorst = (values: readonly number[]): string =>
   cell(whole(median(values)), whole(worst(values)))
 

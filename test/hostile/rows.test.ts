@@ -305,7 +305,7 @@ const isReading = ({ method }: Asked): boolean => /^(GET|HEAD|OPTIONS)$/.test(me
 const shared = new SharedPlaces(s)
 let allowed = 0
 for (const [name, row] of inTurn(rows)) {
-  t.test(name, { timeout: tries(120_000) }, async (t) => {
+  t.test(name, { timeout: tries(30_000) }, async (t) => {
     const changed = (failure: string) => void t.fail(failure.slice(0, 3000))
     const current = await shared.next(row, changed)
     const { place } = current

@@ -49,13 +49,12 @@ const inspection = (): string => {
 
 /**
  * Opens the browser.
- * @param tolerated pattern of log errors that are not faults. The browser logs each refused request.
- * A busy service refuses with 503, and the page repeats the request.
+ * @param tolerated pattern of log errors that are not faults.
  */
 export async function watched(
   browser: Browser,
   s: Service,
-  tolerated = /status of (4\d\d|503)/,
+  tolerated = /status of 4\d\d/,
 ): Promise<Watched> {
   const { context, open, faults } = await signedIn(browser, s)
   await context.addInitScript({ content: inspection() })
