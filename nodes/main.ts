@@ -1,5 +1,5 @@
 /**
- * The entry point of the program. Each environment has a worker process of its own, so the
+ * The entry point of the program. Each environment has its own worker process, so the
  * `environment-worker` command loads only the client. Every other command loads the whole command
  * line.
  */

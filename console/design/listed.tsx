@@ -30,7 +30,7 @@ export const EmptyCard = (props: ComponentProps<typeof Empty>) => (
   </section>
 )
 
-/** Shows the items of a list, or `empty` if there are none. */
+/** Shows the items of a list, or `empty` if the list has no items. */
 export function Listed<T>({
   of,
   empty,

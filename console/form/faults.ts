@@ -7,7 +7,7 @@ interface Faults {
   /** Replaces the faults, for example with faults that the form has found itself. */
   readonly setFaults: (faults: readonly FieldFault[]) => void
   /**
-   * Sends the form, and keeps the faults of a refusal. After a success, there are none.
+   * Sends the form, and keeps the faults of a refusal. A success removes all faults.
    * @throws the error of the request, so that the button shows it.
    */
   readonly attempt: (send: () => Promise<unknown>) => Promise<void>

@@ -73,7 +73,7 @@ export function unshownFaults(
       !places.some(({ path, deep }) => path === field || (deep && isBelow(field, path))),
   )
 }
-/** Returns the joined messages of the faults at a path; undefined if there are none. */
+/** Returns the joined messages of the faults at a path; undefined if the path has no faults. */
 export function faultAt(
   faults: readonly FieldFault[],
   path: string,

@@ -47,8 +47,8 @@ export interface Journal {
    */
   last(partition: number, shard: number): Promise<Stored | undefined>
   /**
-   * Returns the envelope with the given sequence according to the stream's leader; undefined if
-   * there is none.
+   * Returns the envelope with the given sequence according to the stream's leader, or undefined if
+   * the stream has no such envelope.
    * @throws Error when the leader does not answer.
    */
   at(partition: number, sequence: number): Promise<Stored | undefined>
@@ -128,7 +128,7 @@ export interface Bus {
   ): Promise<{ readonly answer: unknown } | NoAnswer>
   /**
    * Returns the answer of a subscriber in this process that answers synchronously, or undefined if
-   * there is none. Asynchronous answers are not awaited.
+   * this process has no such subscriber. Asynchronous answers are not awaited.
    */
   here(subject: string, message: unknown): unknown
   /**

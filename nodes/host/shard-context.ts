@@ -27,7 +27,7 @@ export interface ShardContext {
 export interface ShardPosition {
   /** Epoch of the envelopes that this owner writes. 0 before the takeover. */
   epoch: number
-  /** Sequence of the last envelope of the subject. 0 when there is none. */
+  /** Sequence of the last envelope of the subject; 0 if the subject is empty. */
   sequence: number
 }
 

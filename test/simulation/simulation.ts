@@ -57,7 +57,7 @@ export interface Options {
 }
 export interface Outcome {
   readonly seed: number
-  /** Violations in the order of detection; empty if there are none. */
+  /** Violations in the order of detection. */
   readonly violations: readonly string[]
   readonly faults: readonly FaultKind[]
   readonly trace: readonly string[]

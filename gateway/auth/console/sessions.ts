@@ -7,7 +7,7 @@
  * Invariants:
  * S1. Every request checks that the session has not expired, and that the key or the user whose
  *     rights it uses is still valid.
- * S2. In a project for which a session has a right of its own, it acts as the principal of that
+ * S2. In a project for which a session has its own right, it acts as the principal of that
  *     right. It uses an organization key only in other projects.
  */
 import {

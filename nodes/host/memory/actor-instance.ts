@@ -57,7 +57,7 @@ export interface ActorInstance extends Address {
   stored: number
   /** Number of entries since the last stored snapshot. */
   entries: number
-  /** Last known revision of the stored snapshot; 0 when there is none. */
+  /** Last known revision of the stored snapshot; 0 if no snapshot is stored. */
   revision: number
   /** Time at which the actor entered memory, in monotonic milliseconds (`Clock.elapsed`). */
   readonly born: number

@@ -25,7 +25,7 @@ export interface Isolation {
   readonly tools: Tools
   /** The user ids of environments. If absent, workers run as the user of the host. */
   readonly uids?: UidRange
-  /** File with the seccomp filter; absent if there is none for this architecture. */
+  /** File with the seccomp filter; absent if this architecture has no filter. */
   readonly seccomp?: string
 }
 export interface IsolationParts {

@@ -20,7 +20,7 @@ interface Answer {
 const encoder = new TextEncoder()
 
 /**
- * Returns the newest message of a subject; undefined when there is none.
+ * Returns the newest message of a subject; undefined if the subject has no message.
  * @param timeout milliseconds to wait for the answer.
  * @throws JetStreamApiError when the server reports an error, for example that the stream does not
  *   exist.

@@ -41,7 +41,7 @@ export const keepSeed = (folder: string, { seed }: Identity): void =>
   writePrivate(seedFile(folder), `${seed}\n`)
 
 /**
- * Returns the seed that the server in a folder accepts; undefined when there is none.
+ * Returns the seed that the server in a folder accepts; undefined if the folder has no seed.
  * @throws Error when the file exists but cannot be read, for example because it belongs to another
  *   user.
  */

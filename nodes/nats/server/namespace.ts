@@ -8,7 +8,7 @@
 import { createInbox } from '@nats-io/transport-node'
 
 export interface Namespace {
-  /** The prefix; empty when there is none. */
+  /** The prefix; empty if none is configured. */
   readonly prefix: string
   /** Adds the prefix to a subject. */
   subject(plain: string): string

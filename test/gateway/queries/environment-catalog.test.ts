@@ -6,7 +6,7 @@ import type { CatalogEntry } from '../../../protocol/actions/rows.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { reservedActionName } from '../../../protocol/naming.ts'
 
-/** Creates an installation with these environment providers and no actions of its own. */
+/** Creates an installation that has these environment providers, and defines no actions. */
 const worldWith = (...providers: string[]): World =>
   ({
     organization: () => 'org_1',
