@@ -49,6 +49,18 @@ process.on('uncaughtException', (error) => {
 process.on('exit', () => {
   if (uncaught.length > 0) process.exitCode = 1
 })
+const { stdout } = process
+const write = stdout.write.bind(stdout)
+// A write to a pipe blocks, so the lines of one turn of the event loop are written together: 2 s
+// less for the 27,000 lines of the unit tests (2026-11-27).
+stdout.write = (/** @type {Parameters<typeof write>} */ ...args) => {
+  if (stdout.writableCorked === 0) {
+    stdout.cork()
+    setImmediate(() => stdout.uncork())
+  }
+  return write(...args)
+}
+process.on('exit', () => stdout.uncork())
 const bundle = process.env[BUNDLE_ENV]
 /** @type {(() => unknown)[]} */
 const ends = []
@@ -65,6 +77,9 @@ async function run(file) {
   const path = bundle === undefined ? file : bundledTest(bundle, file)
   await import(pathToFileURL(resolve(path)).href).catch((error) => void uncaught.push(error))
   const loaded = cpuTime()
+  // Helpers of a file may assert with the `t` of the file instead of the `t` of a test. tap queues
+  // such an assertion behind the tests that are known by then, so `the end` must not be one of them.
+  await t.test(`the tests of ${file}`, async () => {})
   await t.test(`the end of ${file}`, async (t) => {
     // All tests of the file have ended. Some may have added teardowns while they ran.
     for (let end = ends.shift(); end; end = ends.shift()) await end()

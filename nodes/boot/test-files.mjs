@@ -87,6 +87,7 @@ const NOT_UNIT = {
   'test/gateway/files/streaming/transfer.test.ts': 'its files take 3 s over sockets',
   'test/gateway/http/respond.test.ts': 'it sends 120 MB over sockets, which takes 3 s',
   'test/host/crash': 'a crash at every write takes 15 s',
+  'test/host/durability/compact.test.ts': 'its random entries take 2 s',
   'test/language/engine.test.ts': 'it starts a service',
   'test/protocol/blueprints/file-schemas.test.ts': 'its schemas take 3 s',
   'test/protocol/common.test.ts': 'its 20,000 random times take 2 s',
@@ -94,8 +95,11 @@ const NOT_UNIT = {
   'test/protocol/schedule.test.ts': 'two years minute by minute take 5 s',
   'test/views/agree.test.ts': 'its 300 random histories take 2 s',
   'test/views/properties.test.ts': 'its random histories take 3 s',
+  'test/views/shapes.test.ts': 'its many shapes of records take 1 s',
   'test/views/tables/tables/rows.test.ts': 'its random tables take 6 s',
   'test/views/tables/tables/tables.test.ts': 'its large tables take 2 s',
+  'test/views/tables/tables/vectors/search.test.ts': 'its random searches take 1 s',
+  'test/views/waiting.test.ts': 'its thousands of runs take 2 s',
 }
 
 /**

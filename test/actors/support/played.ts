@@ -44,6 +44,7 @@ export interface Played {
 /** Creates an actor in its initial state. The ids that it generates have the slot of its own id. */
 export function played(actor: AnyActor, self: Address): Played {
   let state: unknown = actor.initial()
+  let text = JSON.stringify(state)
   const play: Played = {
     at: START,
     events: [],
@@ -59,18 +60,18 @@ export function played(actor: AnyActor, self: Address): Played {
         mint: (prefix) => makeId(prefix, play.at, bytes(), slotOf(self.id)),
         secret: () => `secret${++minted}`,
       }
-      const before = JSON.stringify(state)
       const arm = actor.decide[name]
       assert(arm, `the actor decides ${name}`)
       const decided = arm(state as never, input as never, cause)
-      assert.equal(JSON.stringify(state), before, 'deciding changes nothing')
+      assert.equal(JSON.stringify(state), text, 'deciding changes nothing')
       play.events = []
       play.effects = []
       if (isRefusal(decided)) return decided as unknown as Answer
       const { events, reply } = decided as Decided<Event, unknown>
       play.events = JSON.parse(JSON.stringify(events)) as Played['events']
       for (const event of play.events) state = evolve(actor, state, event, play.at)
-      state = JSON.parse(JSON.stringify(state)) as unknown
+      text = JSON.stringify(state)
+      state = JSON.parse(text) as unknown
       play.effects = play.events.flatMap(
         (event: Event) => actor.react?.[event.type]?.(event as never, self) ?? [],
       )
