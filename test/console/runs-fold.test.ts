@@ -157,7 +157,14 @@ t.test('a waiting run says why, in words', async (t) => {
   ])
   for (const key of ['t1', 't2']) {
     const step = steps.get(key)
-    if (step) step.waitingOn = { kind: 'worker', reason: 'no worker', queue: 'gpu' }
+    if (step)
+      step.waitingOn = {
+        kind: 'worker',
+        reason: 'no worker',
+        cause: 'no_worker',
+        queue: 'gpu',
+        action_name: '\u202eevil',
+      }
   }
   const reasons = reasonsOf({ status: 'suspended' }, steps.values(), name)
   t.strictSame(
@@ -169,8 +176,13 @@ t.test('a waiting run says why, in words', async (t) => {
       ['Step child waits for another run', { kind: 'run', runId: 'run_2' }],
     ],
   )
-  const cancelled = { kind: 'cancel' as const, reason: 'stopping' }
+  t.equal(
+    reasons[2]?.detail,
+    'No connected worker accepts the action \u2068evil\u2069 of this queue.',
+    'the cause is a sentence of the console, and isolates the names in it',
+  )
+  const cancelled = { kind: 'cancel' as const, reason: 'stopping', worker_instance_id: 'w1' }
   t.match(reasonsOf({ status: 'suspended', waitingOn: cancelled }, steps.values(), name), [
-    { sentence: 'The run is being cancelled', detail: 'stopping' },
+    { sentence: 'The run is being cancelled', detail: 'The worker w1 has not stopped yet.' },
   ])
 })

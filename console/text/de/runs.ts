@@ -279,6 +279,21 @@ export const waiting: typeof waitingText = {
   run: (steps) => `Wartet auf einen anderen Lauf: ${steps}`,
   agent: (steps) => `Wartet auf einen Agenten: ${steps}`,
   other: (steps) => `Wartet: ${steps}`,
+  stopping: 'Der Lauf endet, sobald seine Arbeit angehalten hat.',
+  stoppingWorker: (worker) => `Der Worker ${worker} hat noch nicht angehalten.`,
+  lastError: (error) => `Der letzte Versuch ist fehlgeschlagen: ${error}`,
+  environment: (id) =>
+    `Die Umgebung ${id} hat den Job noch nicht zugelassen. Sie wird vielleicht vorbereitet, ist ` +
+    'verwaist oder an einen anderen Halter vergeben.',
+  executor: 'Alle Ausführungsplätze des Dienstes sind belegt.',
+  slot: (workers) =>
+    workers === 1
+      ? 'Ein Worker nimmt den Job an und ist beschäftigt.'
+      : `${workers} Worker nehmen den Job an und sind beschäftigt.`,
+  noWorker: (action) =>
+    `Kein verbundener Worker nimmt die Aktion ${action} dieser Warteschlange an.`,
+  noWorkerIn: (action, environment) =>
+    `Kein verbundener Worker der Umgebung ${environment} nimmt die Aktion ${action} an.`,
   since: 'seit',
   until: 'bis',
   answer: 'Frage öffnen',

@@ -163,6 +163,7 @@ t.test('the reason why a job waits depends on the connected workers', (t) => {
   )
   t.strictSame(why(), {
     kind: 'worker',
+    cause: 'no_worker',
     reason: 'no worker for queue "q" takes action "a"',
     job_id: 'job_1',
     queue: 'q',
@@ -173,7 +174,11 @@ t.test('the reason why a job waits depends on the connected workers', (t) => {
     registered('w1', { queues: ['q'] }),
     registered('b1', {}, { project: 'prj_b' }),
   )
-  t.match(why(), { reason: 'waiting for a free slot: 1 worker can take it' })
+  t.match(why(), {
+    cause: 'slot',
+    able_workers: 1,
+    reason: 'waiting for a free slot: 1 worker can take it',
+  })
   for (const type of [
     'worker.draining',
     'worker.drain_requested',

@@ -55,10 +55,12 @@ export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined 
     job_id: job.id,
     queue: job.queue,
     ...(job.action_name !== undefined && { action_name: job.action_name }),
+    ...(job.environment_id !== undefined && { environment_id: job.environment_id }),
   }
   if (job.gated)
     return {
       kind: 'worker',
+      cause: 'environment',
       reason:
         `waiting until its environment ${job.environment_id} admits it: the environment may be ` +
         'in preparation, orphaned or leased to another holder',
@@ -73,18 +75,20 @@ export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined 
   )
     return {
       kind: 'worker',
+      cause: 'executor',
       reason: 'waiting for a free slot of an executor of the service',
       ...about,
     }
   const able = watch.workers().filter((worker) => mayClaim(worker, job)).length
-  return {
-    kind: 'worker',
-    reason:
-      able > 0
-        ? `waiting for a free slot: ${able} ${able === 1 ? 'worker' : 'workers'} can take it`
-        : `no worker ${wanted(job)}`,
-    ...about,
-  }
+  return able > 0
+    ? {
+        kind: 'worker',
+        cause: 'slot',
+        able_workers: able,
+        reason: `waiting for a free slot: ${able} ${able === 1 ? 'worker' : 'workers'} can take it`,
+        ...about,
+      }
+    : { kind: 'worker', cause: 'no_worker', reason: `no worker ${wanted(job)}`, ...about }
 }
 // Renewals are not in the journal, but losses are. If the lease of a claimed job seems to have
 // expired, either it was renewed, or its loss is not committed yet.

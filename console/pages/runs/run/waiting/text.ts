@@ -25,6 +25,20 @@ export const waitingText = messages('run-waiting', {
   run: (steps: string) => `${steps} waits for another run`,
   agent: (steps: string) => `${steps} waits for an agent`,
   other: (steps: string) => `${steps} waits`,
+  stopping: 'The run ends when its work has stopped.',
+  stoppingWorker: (worker: string) => `The worker ${worker} has not stopped yet.`,
+  lastError: (error: string) => `The last attempt failed: ${error}`,
+  environment: (id: string) =>
+    `The environment ${id} has not admitted the job yet. It may be in preparation, orphaned or ` +
+    'leased to another holder.',
+  executor: 'All executors of the service are busy.',
+  slot: (workers: number) =>
+    workers === 1
+      ? 'One worker accepts the job, and is busy.'
+      : `${workers} workers accept the job, and are busy.`,
+  noWorker: (action: string) => `No connected worker accepts the action ${action} of this queue.`,
+  noWorkerIn: (action: string, environment: string) =>
+    `No connected worker of the environment ${environment} accepts the action ${action}.`,
   since: 'for',
   until: 'until',
   answer: 'Open the question',

@@ -20,7 +20,7 @@ export type NextStep =
 export interface Reason {
   /** A sentence without its final full stop. */
   readonly sentence: string
-  /** The reason in the words of the service, if it reports one. */
+  /** A second sentence, with the cause of the wait. */
   readonly detail?: string
   /** Unix milliseconds. */
   readonly since?: number
@@ -78,7 +78,7 @@ export function reasonsOf(
     return [
       {
         sentence: waitingOn?.kind === 'cancel' ? text.cancel : text.queued,
-        ...(waitingOn && { detail: waitingOn.reason }),
+        ...detailOf(waitingOn),
         steps: waitingOn?.step_key === undefined ? [] : [waitingOn.step_key],
       },
     ]
@@ -104,6 +104,31 @@ export function reasonsOf(
 const rank = ({ next }: Reason): number =>
   next === undefined ? 2 : next.kind === 'run' || next.kind === 'session' ? 1 : 0
 
+/** Returns the cause of a wait as a second sentence, if the service reports one. */
+function detailOf(on: WaitingOn | undefined, error?: string): { readonly detail?: string } {
+  const detail = on && sentenceOf(on, error)
+  return detail === undefined ? {} : { detail }
+}
+function sentenceOf(on: WaitingOn, error: string | undefined): string | undefined {
+  const { kind, cause, worker_instance_id: worker, able_workers, action_name, environment_id } = on
+  if (kind === 'cancel') return worker === undefined ? text.stopping : text.stoppingWorker(worker)
+  if (kind === 'retry') return error === undefined ? undefined : text.lastError(error)
+  switch (cause) {
+    case 'environment':
+      return text.environment(environment_id ?? '')
+    case 'executor':
+      return text.executor
+    case 'slot':
+      return text.slot(able_workers ?? 0)
+    case 'no_worker':
+      return environment_id === undefined
+        ? text.noWorker(action_name ?? '')
+        : text.noWorkerIn(action_name ?? '', environment_id)
+    default:
+      return undefined
+  }
+}
+
 function reasonOf(group: readonly Open[], nameOf: (id: string) => string): Reason {
   const steps = group.map(({ step }) => step)
   const { step, wait, on } = group[0] as Open
@@ -114,7 +139,7 @@ function reasonOf(group: readonly Open[], nameOf: (id: string) => string): Reaso
   const since = begin === undefined ? {} : { since: begin }
   const deadline = on?.until ?? facts['deadline']
   const until = typeof deadline === 'string' ? { until: Date.parse(deadline) } : {}
-  const detail = on === undefined ? {} : { detail: on.reason }
+  const detail = detailOf(on, step.attempts.findLast(({ error }) => error !== undefined)?.error)
   const names = namesOf(steps)
   switch (kind) {
     case 'interaction': {
