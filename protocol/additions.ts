@@ -45,9 +45,8 @@ export const onlyIncluding = <T extends Additions, I extends TSchema>({
 }) => ({ query: Closed({ include }), additions: table })
 
 /**
- * Returns the answer with the additions that `include` lists and without all others. The answer is
- * one record, or an object with a list of records under `items`, `data` or both. The given answer
- * is not modified.
+ * Returns the answer with only those additions that `include` lists. The answer is one record, or
+ * an object with a list of records under `items`, `data` or both. The given answer is not modified.
  */
 export function withAdditions(
   table: Additions,

@@ -66,7 +66,7 @@ export const initialSources = (): SourcesState => ({
   budget: initialBudget(),
 })
 
-/** Prefixes a key, so that it never equals an inherited property of an object. */
+/** Prefixes a key, so that it never equals the name of an inherited property. */
 const placeOf = (key: string): string => `:${key}`
 /**
  * Returns the id of the event that was published under a key, or undefined if the key is not

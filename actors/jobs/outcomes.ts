@@ -170,7 +170,7 @@ export function loseLease(held: Held, at: number): Ended {
   if (held.cancel) return cancelled(held, at)
   const fault = {
     error_type: 'lease_expired',
-    error_message: `The worker sent no heartbeat during attempt ${attemptOf(held)}.`,
+    error_message: `The heartbeats of the worker stopped during attempt ${attemptOf(held)}.`,
   }
   return held.losses + 1 >= held.header.max_losses
     ? settle(held, { outcome: 'failed', ...fault }, at)

@@ -14,6 +14,10 @@
  * Q5. Lease renewals are soft events, so a new owner assumes that every lease has its full duration
  *     left. If ownership changes repeatedly within that duration, leases are extended repeatedly.
  *     The worker's gateway may therefore report that an assumed lease has expired.
+ * Q6. A lease expires when its duration has passed since its claim or its last heartbeat (`dueAt`
+ *     in state.ts). `wake` then ends it, and the job gets another attempt or fails (`loseLease`).
+ *     The time during which a node cannot write does not count (W5 of
+ *     nodes/host/durability/write-gate.ts).
  */
 
 import { timestamp } from '../../protocol/common.ts'

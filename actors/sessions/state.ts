@@ -1,7 +1,7 @@
 /**
  * The state of a session between two commands: its record and files, the rows that the model is
- * shown, unfinished turns, pending nudges, and the newest keys. `evolve` builds it from events
- * alone.
+ * shown, unfinished turns, pending nudges, and the newest idempotency keys. `evolve` builds it from
+ * events alone.
  *
  * Invariants:
  * S1. `window` contains the last summary, if any, and the final rows that it does not cover, within

@@ -28,7 +28,7 @@ const asTheme = (value: string | undefined): Theme =>
 /** The chosen theme. */
 export const theme = signal<Theme>(asTheme(stored(THEME)))
 
-/** Applies the theme to the page. Called once. */
+/** Applies and stores the theme, now and whenever it changes. Called once at the start. */
 export const applyTheme = (): void =>
   void effect(() => {
     store(THEME, theme.value === 'system' ? undefined : theme.value)

@@ -32,7 +32,7 @@ export function authorizeRow(
 }
 
 /**
- * Returns `permission_denied` for a caller without a permission, otherwise undefined. The worker of
+ * Returns `permission_denied` if the caller lacks the permission, otherwise undefined. The worker of
  * an environment has no permissions.
  * @param brand the brand of the installation, in any letter case.
  * @param action name of the action in the path, if any. For rows that need `actions.execute.*`, the

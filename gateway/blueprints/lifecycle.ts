@@ -26,7 +26,7 @@ interface Sweep {
   plan(
     bindings: readonly StoredBinding[],
   ): Promise<readonly PlannedChange[] | Refusal> | readonly PlannedChange[] | Refusal
-  /** Returns the input of the command that ends the hold. */
+  /** Returns the additional input of the command that ends the hold. */
   record(before: readonly StoredBinding[], after: readonly StoredBinding[]): object
 }
 /** Executes a sweep while the blueprint is held, higher tiers first. */

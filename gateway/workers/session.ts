@@ -107,7 +107,7 @@ export class Session {
   wants: PreparedFilters
   /**
    * Maximum number of jobs that the session may execute concurrently: the concurrency limit, or
-   * less after a `worker.ready` with fewer slots.
+   * fewer after a `worker.ready` with fewer slots.
    */
   limit: number
   readonly ready: Ready[] = []

@@ -1,5 +1,5 @@
 /**
- * Runs `baton backup` and `baton restore` (backup-options.ts). Both use the configured NATS
+ * Runs `baton backup` and `baton restore`, whose options are in backup-options.ts. Both use the configured NATS
  * servers. If none are configured, they use the NATS server of the data folder and start it if
  * necessary.
  */

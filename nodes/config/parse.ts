@@ -139,7 +139,7 @@ export const secret =
     const found = fileText(text.slice(1))
     return typeof found === 'string' ? parse(found.replace(/\r?\n$/, '')) : found
   }
-/** Parses the prefix of the subjects of an installation. */
+/** Parses the prefix of an installation's NATS subjects. */
 export const natsPrefix: Parse<string> = (text) =>
   /^[A-Za-z][A-Za-z0-9-]{0,31}$/.test(text) && !firstTokens.has(text)
     ? text

@@ -7,8 +7,8 @@ import type { ShardAnswer, ShardRequest } from './deps.ts'
 export interface LocalShard {
   /**
    * Decides a command or answers a query.
-   * @param answer called exactly once with the answer, possibly within the call. The answer is
-   *   delayed while the storage does not respond.
+   * @param answer called exactly once with the answer, possibly before `receive` returns. The
+   *   answer is delayed while the storage does not respond.
    */
   receive(request: ShardRequest, answer: (answer: ShardAnswer) => void): void
 }

@@ -7,9 +7,9 @@
  *     request that cannot start yet waits. A later request for the same environment replaces it.
  * O2. The host performs only operations that it has claimed. When the environment answers that an
  *     operation is no longer current, the operation is aborted and its outcome is not reported.
- * O3. Aborting an operation removes nothing, because another host of the same place may already
- *     continue the operation. `presence.ts` finds the environments that do not belong to the place.
- * O4. A report is repeated until it is decided, or until the environment must have assigned the
+ * O3. Aborting an operation removes nothing, because another host of the same place may already be
+ *     continuing it. `presence.ts` finds the environments that do not belong to the place.
+ * O4. A report is repeated until the environment has decided it, or must have assigned the
  *     operation to another host (`environmentLimits.stale`).
  */
 import type { World } from '../../gateway/ports.ts'

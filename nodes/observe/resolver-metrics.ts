@@ -5,7 +5,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ResolverMeasure } from '../resolver/resolver.ts'
 
-/** Bounds of the ages of definitions in seconds: from one second to a month. */
+/** Bucket bounds of the ages of definitions, in seconds: from one second to 30 days. */
 const AGES = [1, 10, 60, 300, 1800, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400]
 /** Bucket bounds of the durations of resolver requests, in seconds. */
 const DURATIONS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30]

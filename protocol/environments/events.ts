@@ -215,7 +215,7 @@ export interface EnvironmentStanding {
   readonly worker: Pick<WorkerOfEnvironment, 'state' | 'generation' | 'session' | 'instance'>
 }
 
-/** Events of the actor of a name; `key` is a `scopeKey`. */
+/** Events of the actor that reserves the name of an environment; `key` is a `scopeKey`. */
 export type EnvironmentNameEvent =
   /** Only from actors whose id is derived from an idempotency key. */
   | (Event & { readonly type: 'environment_name.keyed' })

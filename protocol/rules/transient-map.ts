@@ -1,9 +1,9 @@
 /**
- * A map whose entries are added and removed frequently.
+ * A map for entries that are added and removed frequently.
  *
  * V8 replaces the table of a `Map` when the table is full. The old table still references its
  * entries and the new table. If the old table has been promoted to the old generation, only a full
- * collection frees it. Until then, it keeps all later tables of the map in memory, with the values
+ * garbage collection frees it. Until then, it keeps all later tables of the map in memory, with the values
  * that they contained when they were replaced. Short-lived values are therefore copied and
  * promoted.
  *

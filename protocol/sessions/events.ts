@@ -71,7 +71,7 @@ export const rowIn = ({
   ...row
 }: Extract<SessionFrame, { type: 'message.upsert' }>): TranscriptMessage => row
 /**
- * A change to a block. `progress`: absent leaves the value unchanged, null removes it, and an
+ * A change to a block. If `progress` is absent, the value is unchanged. Null removes it, and an
  * object replaces it.
  */
 export interface BlockPatch {

@@ -91,7 +91,7 @@ function rightsOf(
   if ('grant' in input) {
     const { grant } = input
     const stored = getOwn(keys, grant.key.id)
-    // The gateway has checked keys of projects, and checks them again on every request.
+    // The gateway has already checked a project key, and checks it again on every request.
     return grant.project_id !== undefined || (stored && unexpired(stored.key, at))
       ? { method: 'credential', grants: [grant], events: [] }
       : refuse('unauthorized')

@@ -46,7 +46,7 @@ export interface ResolvedCreation {
   readonly binding?: Binding
 }
 /**
- * Checks and completes the creation in the body of a call. Field errors are refused with
+ * Checks the requested creation in the body of a call, and fills in its defaults. Field errors are refused with
  * `bad_request`. An owner that does not exist or has ended is not refused here but by the actor
  * (`facts.fault`), unless the actor remembers the answer to an earlier request under the same
  * idempotency key.

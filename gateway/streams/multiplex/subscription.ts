@@ -211,7 +211,7 @@ export class OpenSubscription {
   #lose(refused: Refusal): void {
     this.#say('subscription.ended', { reason: 'access_lost', ...errorBody(refused) })
   }
-  /** Joins a sequence. Resolves to the reason why the client no longer receives the sequence. */
+  /** Follows a sequence. Resolves to the reason why the client no longer receives it. */
   #joined(call: Call, opened: Opened): Promise<End> {
     const { topic } = this.#subscription
     return new Promise((resolve) => {

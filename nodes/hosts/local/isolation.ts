@@ -185,8 +185,8 @@ function closedAncestor(folder: string): string | undefined {
 }
 
 /**
- * Finds the best kind of isolation that works on this machine. If there is none, returns only the
- * reasons (`missing`).
+ * Finds the best kind of isolation that works on this machine. If no kind works, returns only
+ * the reasons (`missing`).
  */
 export async function openIsolation(
   parts: IsolationParts,

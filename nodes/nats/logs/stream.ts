@@ -26,8 +26,8 @@ const MIN_BYTES = 16 * 1_048_576
 
 /**
  * Creates the stream when it is absent. Otherwise adapts its limits and its number of replicas.
- * When the account has less free space than `bytes`, the limit is halved until it fits, because the
- * servers reserve the space of a stream with such a limit.
+ * When the account has less free space than `bytes`, the limit on the total size is halved until it
+ * fits, because the servers reserve the whole size of a stream that has such a limit.
  */
 export async function ensureLogs(
   nats: Nats,

@@ -1,4 +1,4 @@
-/** The effective definition of layers, and the fields in which they have faults. */
+/** Helpers that compute the effective definition of layers, and the fields that have faults. */
 import {
   type EffectiveDefinition,
   effectiveDefinition,

@@ -123,7 +123,7 @@ t.test('processes are killed while artifacts are uploaded', async (t) => {
   await again.kill()
   await Promise.all(uploading)
 
-  // Interrupted uploads are abandoned at their deadline.
+  // Interrupted uploads stay pending until their deadline.
   const quota = await until(
     () => read('/v1/projects/default/artifacts/quota'),
     ({ pending_count, artifact_count }) =>

@@ -1,6 +1,6 @@
 /**
  * `baton apply`, `diff`, `check`, `export` and `schemas` with a running service: the example is
- * planned, applied, changed, changed by other means, pruned and exported.
+ * planned, applied, edited, changed outside of the blueprint, pruned and exported.
  */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'

@@ -1,6 +1,6 @@
 /**
  * Invariants of jobs and their leases, in journal order: one lease at a time; reports only under
- * the current lease or, if there is none, the last one; no lease ends too early; nothing follows
+ * the current lease or, without a current one, the last one; no lease ends too early; nothing follows
  * the end of a job.
  */
 

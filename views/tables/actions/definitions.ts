@@ -54,7 +54,7 @@ export const definitionId = (store: Store, project: number, name: string): strin
 const masked = (action: Definition): Definition =>
   withMaskedUrl<'endpoint_url', Definition>(action, 'endpoint_url')
 
-/** Applies an entry of a project or of the organization. */
+/** Applies the action events of an entry of a project or of the organization. */
 export function applyActions(store: Store, { entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   for (const any of entry.events) {

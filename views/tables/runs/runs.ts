@@ -171,8 +171,8 @@ export function runDetail(
 }
 
 /**
- * Returns the id of the project's run that was started under an idempotency key, or an empty object
- * if no such run exists. `stem` is the part of the id that is derived from the key.
+ * Returns an object with the id of the project's run that was started under an idempotency key. The
+ * object is empty if no such run exists. `stem` is the part of the id that is derived from the key.
  */
 export const runOfKey = (store: Store, project: number, stem: string): { id?: string } =>
   store.one<{ id: string }>(

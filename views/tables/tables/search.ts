@@ -30,15 +30,15 @@ import {
 import { narrowest, rowsByKey } from './selection.ts'
 
 /**
- * Maximum number of words that are looked up in the index. The other words are compared in the rows
- * that are found.
+ * Maximum number of words that are looked up in the index. The other words are checked against
+ * the rows that are found.
  */
 const MAX_WORDS = 24
 /** Maximum number of alternatives in an expression. */
 const MAX_ALTERNATIVES = 32
 /** Maximum number of index entries that are read in one part. */
 const MAX_HITS = 1000
-/** Number of rows that are read in one part. */
+/** Maximum number of rows that are read in one part. */
 const MAX_ROWS = 200
 /** Maximum number of rows matching the filter that are compared directly, without the index. */
 const MAX_COMPARED = 500

@@ -8,7 +8,7 @@ import { tablesText as text } from '../text.ts'
 import { typedValue } from '../values.ts'
 import { memberFault } from './save.ts'
 
-/** The direction in which the grid moves after an edit. */
+/** Where the active cell moves after an edit. */
 export type After = 'down' | 'next' | 'previous' | 'stay'
 
 /**

@@ -27,7 +27,7 @@ interface Refused {
   readonly reason: string
 }
 export interface Filled {
-  /** Fields that have a hostile value, by mark: the row and the path. */
+  /** The row and the path of each field that has a hostile value, by mark. */
   readonly accepted: ReadonlyMap<number, string>
   readonly refused: readonly Refused[]
   /** Ids of the created records, by the row that created them. */

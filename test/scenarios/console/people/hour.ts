@@ -36,8 +36,8 @@ export function hourOf(page: Page, hands: Hands, ask: Ask) {
   const inDialog = (name: string | RegExp) => dialog.getByRole('button', { name, exact: true })
   const line = (name: string) => page.getByRole('row').filter({ hasText: name })
   /**
-   * Opens a page of the navigation: with the mouse by its link, with the keyboard by its shortcut,
-   * or by the palette while a field has the focus.
+   * Opens a page of the navigation. With the mouse, its link is clicked. With the keyboard, its
+   * shortcut is pressed, or the palette is used while a field has the focus.
    */
   const visit = async (name: string, shortcut: string): Promise<void> => {
     if (!keys) await page.locator('.side').getByRole('link', { name }).first().click()

@@ -1,4 +1,4 @@
-/** Sort keys have the order of the values that they encode. */
+/** Sort keys sort in the same order as the values that they encode. */
 import fc from 'fast-check'
 import t from 'tap'
 import type { QueryField, SortField } from '../../../../protocol/tables/query.ts'
