@@ -45,7 +45,7 @@ export const partsAfter = (
 }
 
 /**
- * Computes the change to a record whose `field` is a URL, like `changeOf`. A URL that differs only
+ * Computes the change to a record as `changeOf` does, but `field` is a URL: a URL that differs only
  * in its sealed values counts as a change.
  * @param wish the requested values, with a masked URL. An undefined URL leaves the stored URL
  * unchanged. An empty URL is handled by `changeOf`.

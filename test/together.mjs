@@ -20,7 +20,7 @@ import { CPU_ENV, cpuLine, cpuTime } from '../nodes/boot/cpu.mjs'
 import { BUNDLE_ENV, bundledTest } from '../nodes/boot/test-bundle.mjs'
 import { FILES_ENV } from '../nodes/boot/test-process.mjs'
 
-/** Milliseconds after its last file within which the process must end on its own. */
+/** Milliseconds after the last file within which the process must end on its own. */
 const END_MS = 5000
 
 const files = process.argv.slice(2)

@@ -226,8 +226,8 @@ export interface Engine extends Place {
    */
   readonly definitions?: Readonly<Record<string, Definition>>
   /**
-   * Unix milliseconds at which work that was left to a later commit continues: branches, or a
-   * cancellation.
+   * Unix milliseconds at which the run continues work that it left to a later commit: that of its
+   * branches, or a cancellation.
    */
   readonly more_at?: number
   /** Ids of the most recently delivered source events, to detect repeats. */
@@ -259,7 +259,7 @@ export interface RunState {
   readonly engine: Engine
   /** Records of the steps that were reached, by step key. */
   readonly steps: Readonly<Record<string, RunStep>>
-  /** Signals in the order of arrival. */
+  /** Signals in order of arrival. */
   readonly signals: readonly StoredSignal[]
   /** Source event ids by signal name and idempotency key (`signalKey`). */
   readonly keys: Readonly<Record<string, string>>

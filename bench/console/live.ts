@@ -65,7 +65,7 @@ export async function startLoad(
   }
 }
 
-/** Starts a long run, which itself produces about ten events per second. */
+/** Starts a long run, which produces about ten events per second. */
 export function startLongRun(http: Http): Promise<string> {
   const nap = { id: 'nap', kind: 'sleep', config: { duration: '1s' } }
   const items = Array.from({ length: ITEMS }, (_, item) => item)

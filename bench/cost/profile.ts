@@ -20,10 +20,11 @@ import type { Tree } from './trees.ts'
 export interface ThreadProfile {
   /** `<role>: <thread>` */
   readonly name: string
-  /** Processor time in µs. */
+  /** Processor time in µs, by module. */
   readonly time: ReadonlyMap<string, number>
+  /** Processor time in µs, by function. */
   readonly functions: ReadonlyMap<string, number>
-  /** Allocated bytes. */
+  /** Allocated bytes, by module. */
   readonly bytes: ReadonlyMap<string, number>
 }
 /** The profile of a tree per unit of the load. */

@@ -1,6 +1,6 @@
 /**
- * An HTTP/1.1 client for loads: a pool of keep-alive connections with one request at a time on
- * each. Responses must have a content length. Like other clients, it retries a request that the
+ * An HTTP/1.1 client for load tests: a pool of keep-alive connections with one request at a time
+ * on each. Responses must have a content length. Like other clients, it retries a request that the
  * service cannot serve right now (503). The measured time includes the retries.
  */
 import { pause } from '../support/measure.ts'

@@ -1,6 +1,6 @@
 /**
- * A follower of an event stream (Server-Sent Events over HTTP/1.1 chunked coding, RFC 9112 section
- * 7.1) for loads. Whole frames are passed on as unparsed text.
+ * A client for load tests that follows an event stream (Server-Sent Events over HTTP/1.1 chunked
+ * coding, RFC 9112 section 7.1). It passes on whole frames as unparsed text.
  */
 import { dial, headOf } from './wire.ts'
 

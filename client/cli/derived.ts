@@ -109,7 +109,7 @@ const NULL = Symbol('null')
  * conflicts with the flags that every command has.
  */
 const keyOf = ({ name }: Field): string => `field_${name}`
-/** Returns the values of the given options, by the names of their fields. */
+/** Returns the values of the options that were given on the command line, by field name. */
 export const givenFields = (
   fields: readonly Field[],
   options: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** Messages for requests without a response or without an error message. */
+/** Messages for conflicting edits, and for requests without a response or an error message. */
 import { messages } from '../text/messages.ts'
 
 export const apiText = messages('api', {

@@ -53,9 +53,9 @@ export interface Caller {
   /** Only for a console session: its id, and the ids of all principals that it may act as. */
   readonly session?: { readonly id: string; readonly principals: readonly string[] }
   /**
-   * The parts of the presented credential that authenticate the caller again: the key's hash, the
-   * project tag and, if they were given, the project handle and the environment. For a console
-   * session, the hash of its cookie and the preferred rights.
+   * The parts of the presented credential with which the caller is authenticated again: the key's
+   * hash, the project tag and, if they were given, the project handle and the environment. For a
+   * console session, the hash of its cookie and the preferred rights.
    */
   readonly proof: {
     readonly hash: string

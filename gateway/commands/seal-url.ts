@@ -35,8 +35,8 @@ function sealUrl(
 }
 
 /**
- * Replaces the URL in a body field with its sealed form in the command's input. Without a URL in
- * the body, the preparation is returned unchanged.
+ * Adds the sealed form of the URL in a body field to the input of the command. Without a URL in the
+ * body, the preparation is returned unchanged.
  */
 export function withSealedUrl(
   edge: Edge,

@@ -41,8 +41,8 @@ interface Held {
   readonly model?: string
 }
 /**
- * A leased job that has not been delivered to a claim yet. When it is due, the job returns to its
- * queue.
+ * A leased job that has not been delivered to a claim yet. If no claim takes it before this task is
+ * due, the job returns to its queue.
  */
 export interface Ready extends Task {
   readonly job: ClaimedJob

@@ -19,7 +19,7 @@ interface Identifiable {
 /** The match of a requested resource; `known` is absent if no existing resource matches. */
 export interface Found {
   readonly known?: KnownResource
-  /** The resource has no binding yet. */
+  /** `known` has no binding yet, so the blueprint adopts it. */
   readonly adopts?: true
 }
 

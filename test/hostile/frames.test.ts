@@ -78,8 +78,8 @@ function fault(worker: TestWorker, closed: number | undefined): string | undefin
 }
 /**
  * Sends texts or bytes on a new connection.
- * @throws {Error} when a frame or the close code is undocumented, or when the connection stays open
- *   but does not answer another frame.
+ * @throws {Error} when a received frame or the close code is undocumented, or when the connection
+ *   stays open but does not answer a final frame.
  */
 async function play(messages: readonly (string | Uint8Array)[]): Promise<void> {
   const worker = await s.worker({ type: null })

@@ -317,8 +317,8 @@ for (const [name, row] of inTurn(rows)) {
       row.shape.body ? REQUESTS : REQUESTS / 2,
       hostile(name, row, place),
       async (asked) => {
-        // Before the first request that may change data, checks that earlier, refused requests
-        // changed nothing.
+        // The refused requests before the first request that may change data have changed
+        // nothing.
         if (!isReading(asked)) await shared.unchanged(changed)
         const answer = await client
           .ask(asked)

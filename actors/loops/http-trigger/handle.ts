@@ -17,7 +17,7 @@ import { type Actor, defineActor } from '../../actor.ts'
 
 /** Milliseconds for which a loop may use a reservation (H2). */
 const RESERVATION_MS = 60_000
-/** Milliseconds after which the actor first queries the loop about its use of the handle. */
+/** Milliseconds from a reservation until the loop is first asked whether it uses the handle. */
 const FIRST_QUERY_MS = 120_000
 /** Milliseconds after which an unanswered query to the loop is repeated. */
 const QUERY_EVERY_MS = 300_000

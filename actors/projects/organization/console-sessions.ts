@@ -60,7 +60,7 @@ const principalsOf = (
   session: Pick<KeptConsoleSession, 'grants' | 'account'>,
 ): string[] => [
   ...session.grants.map(({ principal_id }) => principal_id),
-  // The id is empty while the user of a project is about to be created.
+  // The id is empty until the user of the project has been created.
   ...Object.values(usersOf(state, session)).filter((id) => id !== ''),
 ]
 const sharesOne = (

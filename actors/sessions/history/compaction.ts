@@ -164,7 +164,7 @@ function failPass(on: Draft, error_type: string, error_message: string): void {
   emit(on, { type: 'compaction.failed', error_type, error_message, pass })
   change(on, { status: on.state.record.status })
 }
-/** Fails the pass if its deadline has passed. */
+/** Fails the compaction pass if its deadline has been reached. */
 export function expirePass(on: Draft): void {
   const { compacting } = on.state
   if (!compacting || compacting.deadline > on.cause.at) return

@@ -19,7 +19,7 @@ export interface GitWorld extends CommandWorld {
 }
 /** Seconds after which a git operation is killed. */
 const TIMEOUT_SECONDS = 3600
-/** Maximum number of characters of output in the message of a failure. */
+/** Maximum number of characters of output in a failure message. */
 const MAX_MESSAGE_LENGTH = 2000
 
 /**

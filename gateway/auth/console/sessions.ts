@@ -88,7 +88,7 @@ const nameOf = ({ project = '', people }: Preference): string =>
 export const rightsOf = ({ session, users }: FoundConsoleSession): readonly Right[] => [
   ...session.grants,
   ...Object.entries(users).flatMap(([project_id, principal_id]) =>
-    // The id is empty while the user of a project is about to be created.
+    // The id is empty until the user of the project has been created.
     principal_id === '' ? [] : [{ project_id, principal_id }],
   ),
 ]

@@ -61,7 +61,7 @@ export class Membership {
   /** Value of `#absences` at the start of the last ownership check that succeeded. */
   #known = 0
   readonly #timers = new Set<() => void>()
-  /** The last renewal. */
+  /** The latest renewal, which may be in progress. */
   #renewing: Promise<unknown> = Promise.resolve()
   /** The next renewal, if callers of `tell` wait for it. */
   #announcing: Promise<void> | undefined

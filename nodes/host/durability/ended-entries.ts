@@ -11,8 +11,8 @@ export interface Entries {
 }
 
 /**
- * Bits of a filter per entry. Only 0.002 % of the hashes that are not in a segment pass its filter.
- * The share must be small, because a shard with a million ended actors has about 200 filters.
+ * Bits of a segment's Bloom filter per entry. The rate of false positives is 0.002 %. It must be
+ * this low, because a shard with a million ended actors has about 200 filters.
  */
 const BITS_PER_ENTRY = 24
 /** Number of bits that each entry sets. */

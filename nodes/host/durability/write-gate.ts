@@ -131,8 +131,8 @@ export class WriteGate {
     this.#cancel?.()
   }
   /**
-   * Tries to append a fence. Once that succeeds, or another owner has appended, the shard is taken
-   * over again.
+   * Tries to append a fence. If that succeeds, or if another owner has appended an envelope, the
+   * shard is taken over again.
    */
   async #probe(): Promise<void> {
     const { deps, partition, shard, name } = this.#context

@@ -49,7 +49,7 @@ export class Outbox {
     // Sending is deferred, so that all tells of one commit to this receiver are sent together.
     queueMicrotask(() => void this.#run())
   }
-  /** Adds an effect that is a tell. */
+  /** Adds a tell to the queue. */
   add(planned: Planned): void {
     this.#waiting.push(planned)
   }

@@ -1,4 +1,4 @@
-/** Starts the process of a worker through `inside.mjs`, copies its output, and ends it. */
+/** Starts a worker process through `inside.mjs`, copies its output to its log, and stops it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Duplex, Readable } from 'node:stream'
 import { ProviderFault } from '../provider.ts'

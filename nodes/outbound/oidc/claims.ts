@@ -31,7 +31,7 @@ function claimIn(claims: Claims, name: string): unknown {
   for (const part of name.split('.')) value = getOwn(record(value) ?? {}, part)
   return value
 }
-/** Returns the groups in a claim, whose value is a list of texts or a single text. */
+/** Returns the groups in a claim, whose value is an array of strings or a single string. */
 export function groupsIn(claims: Claims, name: string): readonly string[] {
   return [claimIn(claims, name)]
     .flat()

@@ -221,7 +221,7 @@ const TOO_DEEP = `needs more than ${MAX_DEPTH} nested checks`
 
 /**
  * Whether the errors of a schema explain a mismatch better than the best errors so far: at least
- * one is inside the value and not a missing property, and there are fewer errors.
+ * one is about a part of the value and reports no missing property, and there are fewer errors.
  */
 function isCloser(
   found: readonly FieldError[],

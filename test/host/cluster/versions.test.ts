@@ -42,7 +42,10 @@ t.test('an envelope that begins with an unknown byte is refused', async (t) => {
 
 const COMPRESSED = 2
 const formats: readonly EnvelopeFormat[] = [1, 2, 3]
-/** Commits 80 concurrent commands, each with a text of 4 × `length` characters. */
+/**
+ * Commits 80 concurrent commands, each with a text of 4 × `length` characters. Returns the last
+ * envelope.
+ */
 async function busy(world: ToyWorld, format: EnvelopeFormat, length: number): Promise<Uint8Array> {
   const shard = await world.owner(0, { ...world.deps(), format: () => format })
   await Promise.all(

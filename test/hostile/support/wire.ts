@@ -48,7 +48,7 @@ export function answersIn(text: string): Said[] {
 
 /**
  * Sends bytes on a new connection, and reads until `answers` responses have arrived, the server has
- * closed, or `ms` milliseconds have passed. Then closes the connection.
+ * closed the connection, or `ms` milliseconds have passed. Then closes the connection itself.
  */
 export async function say(
   url: string,
@@ -65,8 +65,8 @@ export async function say(
 }
 
 /**
- * Reads from a connection until `enough` returns true, the server closes, or `ms` milliseconds have
- * passed. Does not close the connection.
+ * Reads from a connection until `enough` returns true, the server closes it, or `ms` milliseconds
+ * have passed. Does not close the connection.
  */
 export function listen(
   socket: Socket,

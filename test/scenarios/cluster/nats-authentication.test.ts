@@ -37,7 +37,7 @@ const newFolder = () => join(folder, String(folders++))
 
 const EVERY_ROLE = 'gateway,shards,views,executor,hosts'
 const complete = (settings: Settings): Settings => ({
-  // By default, no node is a host, because a host tests its sandbox first.
+  // Only tests that need the role hosts set it, because a host tests its sandbox when it starts.
   BATON_ROLES: 'gateway,shards,views,executor',
   BATON_PARTITIONS: '1',
   BATON_SHARDS: '1',

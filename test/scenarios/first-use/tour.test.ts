@@ -1,5 +1,5 @@
 /**
- * The tour over the real stack. It verifies its totals, can be repeated, and deletes its loops,
+ * The tour with a real service. It verifies its totals, can be repeated, and deletes its loops,
  * agents and actions.
  */
 import { existsSync } from 'node:fs'

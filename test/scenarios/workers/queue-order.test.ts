@@ -1,4 +1,4 @@
-/** The order in which the jobs of a queue are offered, over all shards. */
+/** The order in which the jobs of a queue are offered, across all shards. */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
 import type { Found } from '../support/given.ts'

@@ -1,6 +1,6 @@
 /**
- * Clients of loops: they create loops, start their runs, and pause and resume them. In the end,
- * they delete the projects.
+ * Clients of loops: they create, pause and resume loops, and start runs of loops. At the end of the
+ * simulation, they delete the projects.
  */
 import type { Address, Command } from '../../../protocol/entry.ts'
 import { makeId, slotOf } from '../../../protocol/ids.ts'

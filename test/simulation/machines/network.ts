@@ -64,7 +64,7 @@ export class Network {
       )
     })
   }
-  /** Returns the bus of a machine. After the machine's death, calls of the bus have no effect. */
+  /** Returns the bus of a machine. Calls to the bus of a dead machine have no effect. */
   bus(machine: Machine): Bus {
     return {
       subscribe: (subject, handler, group) => {

@@ -10,8 +10,8 @@ import { rowRecord } from './rows.ts'
 import { select } from './selection.ts'
 
 /**
- * Returns a page of the rows that match a filter. Its position is the sort key of the last row, in
- * base64.
+ * Returns a page of the rows that match a filter. The `position` of the page is the sort key of its
+ * last row, in base64.
  */
 export function* queryRows(
   store: Store,

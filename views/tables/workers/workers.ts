@@ -99,7 +99,7 @@ const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['s
       : 'stale'
 
 /**
- * A connected worker in the list of queues. An empty `queues` means that it accepts jobs of any
+ * A connected worker in the list of queues. If `queues` is empty, it accepts jobs from any
  * queue.
  */
 export type ConnectedWorker = Queue['workers'][number] & { readonly queues: readonly string[] }

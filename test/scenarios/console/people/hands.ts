@@ -32,7 +32,7 @@ export interface Hands {
   readonly faults: readonly string[]
 }
 
-/** Intercepts file choosers from the start, so that the dialog of the system never opens. */
+/** Intercepts file choosers from the start, so that the native dialog never opens. */
 const interceptFiles = (page: Page): void => void page.on('filechooser', () => {})
 const chosenFiles = (page: Page): Promise<FileChooser> => page.waitForEvent('filechooser')
 const gone = (page: Page): Promise<void> =>

@@ -38,7 +38,7 @@ const PROJECT = 'prj_1'
 export const TABLE = 'tbl_1'
 export const START = Date.UTC(2031, 0, 1)
 
-/** Runs a query to its end and returns its result. `between` runs between two parts. */
+/** Runs a query to its end and returns its result. Calls `between` between two parts. */
 export function whole<R>(parts: InParts<R>, between: () => void = () => undefined): R {
   for (;;) {
     const { done, value } = parts.next()
