@@ -27,8 +27,9 @@ const types = (name: string) => [
 ]
 const hash = hashOf(root)
 /**
- * The checks use the least processor time, although each takes longer: the type checker, a Go
- * program, collects no garbage (1.4 GB instead of 1.2 GB), and the linter has one thread.
+ * Settings that minimize processor time, even if a check takes longer. The type checker, a Go
+ * program, runs without garbage collection (1.4 GB of memory instead of 1.2 GB), and the linter
+ * with one thread.
  */
 const env = { ...process.env, GOGC: 'off', RAYON_NUM_THREADS: '1' }
 

@@ -46,10 +46,10 @@ export interface Page {
 /** Maximum time in milliseconds for which a query waits for the view to become current. */
 export const MAX_WAIT_MS = 1000
 /**
- * Queries the page after a cursor. The page must be complete up to the cursor `fresh` or, without
- * `fresh`, up to everything that was committed before the query. `behind` is true if the previous
- * page was not the last. A longer page is then preferred, because with short pages the duration of
- * a query would limit the throughput of the stream.
+ * Fetches the page after a cursor. The page must contain everything up to the cursor `fresh` or,
+ * without `fresh`, everything that was committed before the query. `behind` is true if the previous
+ * page was not the last. Longer pages are then preferred, because with short pages the latency of
+ * queries would limit the throughput of the stream.
  */
 export type Ask = (after: number, fresh?: number, behind?: boolean) => Promise<Page | Refusal>
 /** The first page of a client, and the highest cursor that was received before the query. */
@@ -266,8 +266,8 @@ export class Follower {
   }
 
   /**
-   * Queries a page. Returns undefined if the query fails. A sequence that no longer exists has
-   * ended.
+   * Fetches a page. Returns undefined if the query fails, and an empty last page if the sequence no
+   * longer exists.
    */
   async #page(after: number, fresh: number | undefined, long: boolean): Promise<Page | undefined> {
     const page = await this.#ask(after, fresh, long).catch(() => undefined)

@@ -53,7 +53,10 @@ export interface AgentBundle extends Bundle {
 /** Whether two definitions of an agent are equal. */
 export const isSameBundle = (a: AgentBundle, b: AgentBundle): boolean =>
   a.digest === b.digest && JSON.stringify(a.definition) === JSON.stringify(b.definition)
-/** The data from a run about the environment of an agent. The run may lack the agent's id. */
+/**
+ * What a run specifies about the environment of an agent. `owner_id` is omitted, because the run may
+ * not know the id of the agent.
+ */
 type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &
   Omit<JobEnvironment, 'binding'>
 /** The session and the definition of a turn of a run. */

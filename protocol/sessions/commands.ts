@@ -205,8 +205,8 @@ export interface Standing {
   /** The session was deleted, or was idle for longer than its retention. */
   readonly gone: boolean
   /**
-   * The generation of the newest session of the key. Only the first session of the key is notified
-   * of newer sessions.
+   * The generation of the newest session with the same session key. Only the first session of a key
+   * knows it, because newer sessions notify only that one.
    */
   readonly generation: number
   readonly session?: Session

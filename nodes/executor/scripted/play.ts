@@ -121,7 +121,10 @@ const callsOf = ({ call }: Rule) =>
   call === undefined
     ? []
     : (Array.isArray(call) ? call : [call]).flatMap((one) => Object.entries(one))
-/** Returns a call of the tool under the name shown to the model, or of the router of its group. */
+/**
+ * Returns a call to a tool by the name that the model was shown. If the model was shown only the
+ * tool of its group, the call is to that tool.
+ */
 function toolUse(
   tools: readonly ShownTool[],
   name: string,

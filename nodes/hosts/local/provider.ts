@@ -39,7 +39,7 @@ export interface LocalOptions {
   readonly kinds?: readonly IsolationKind[]
   /** Whether control groups may be used; true by default. */
   readonly groups?: boolean
-  /** Minimum pause between two measurements of files in milliseconds. */
+  /** Minimum pause in milliseconds between two measurements of an environment's disk usage. */
   readonly measure_ms?: number
 }
 

@@ -1,4 +1,4 @@
-/** The browser of scenarios, and helpers for its pages. */
+/** Starts the browser in which scenarios run, and provides helpers for its pages. */
 import axe from 'axe-core'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import type { TAP } from 'tap'
