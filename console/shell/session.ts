@@ -19,7 +19,7 @@ const SESSION = '/v1/auth/console/session'
 export const identity = signal<ConsoleIdentity | undefined>(undefined)
 /** Whether somebody is signed in; undefined until the session is loaded. */
 export const signedIn = computed(() => identity.value?.signed_in)
-/** The projects that the person can enter, by name. */
+/** The projects that the person can enter, sorted by name. */
 export const projects = computed(() => identity.value?.projects ?? [])
 /** The handle or id of the current project in the URL; '' outside of projects. */
 export const project = computed(
@@ -32,7 +32,7 @@ export const project = computed(
 export const current = computed(() =>
   projects.value.find(({ handle, id }) => project.value === handle || project.value === id),
 )
-/** The last project in the URL that was missing in the session after a reload. */
+/** The last project in the URL that the session did not list even after it was loaded again. */
 const notFound = signal('')
 /**
  * Whether the project in the URL does not exist, or is not accessible to the person. False if the

@@ -42,7 +42,10 @@ export interface Standing {
   readonly key?: string
   readonly next_fire_at?: string
 }
-/** Finds the state of a trigger by its key; without a key, by its position. */
+/**
+ * Finds the state of a trigger by its key; without a key, by its position. Returns undefined if the
+ * state is missing.
+ */
 export const standingOf = <S extends Standing>(
   trigger: Trigger,
   index: number,

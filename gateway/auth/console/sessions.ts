@@ -57,7 +57,9 @@ interface Known {
 export interface ConsoleSessions {
   /** Authenticates the session whose cookie has this hash. */
   find(hash: string, preference: Preference): Promise<Caller | Refusal>
-  /** Authenticates a caller of a session again. Returns the same object while nothing changed. */
+  /**
+   * Authenticates a caller of a session again. Returns the same object while nothing has changed.
+   */
   again(proof: Caller['proof']): Promise<Caller | Refusal>
   /**
    * Returns the session with the users of its account, or `unauthorized` if the session does not

@@ -20,7 +20,7 @@ export type RunDetail = Reply<Api['run.get']>
 /** The data of a run's page, updated live. */
 export interface LiveRun {
   readonly fold: RunFold
-  /** Increases whenever `fold` changes. Components read it to be rendered again. */
+  /** Increases whenever `fold` changes. Components read it in order to be re-rendered. */
   readonly version: ReadonlySignal<number>
   readonly detail: Query<RunDetail>
   /** Whether the records of the steps were loaded. */
