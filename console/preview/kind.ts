@@ -79,7 +79,7 @@ export function previewKind(mime: string, name: string): PreviewKind {
   return found ?? (type.startsWith('text/') || type.endsWith('+xml') ? 'text' : 'none')
 }
 
-/** Media types of images whose file name extension differs from the subtype. */
+/** Media types of images by file name extension, for extensions that differ from the subtype. */
 const imageTypes: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
   jpg: 'image/jpeg',

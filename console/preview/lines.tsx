@@ -15,7 +15,7 @@ const MAX_LINES = 350_000
 
 /** How a line is highlighted; undefined for no highlighting. */
 export type LineTone = 'good' | 'bad' | 'info' | undefined
-/** Returns the highlighting of a line of a unified diff. */
+/** Returns the highlighting of a line in a unified diff. */
 export function diffTone(line: string): LineTone {
   if (/^(@@|diff |index |\+\+\+ |--- )/.test(line)) return 'info'
   return line.startsWith('+') ? 'good' : line.startsWith('-') ? 'bad' : undefined

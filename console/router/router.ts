@@ -30,7 +30,7 @@ interface Ways {
    */
   readonly tabs?: boolean
 }
-/** The active guards: their questions, with the kinds of navigation for which they prompt. */
+/** The question of each active guard, with the kinds of navigation for which the guard prompts. */
 const guards = new Map<Question, Ways>()
 /**
  * Asks for confirmation before the user leaves the page or its current tab, if something would be

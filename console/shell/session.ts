@@ -32,7 +32,7 @@ export const project = computed(
 export const current = computed(() =>
   projects.value.find(({ handle, id }) => project.value === handle || project.value === id),
 )
-/** The last project in the URL that the session did not list even after it was loaded again. */
+/** The last project in the URL that the session did not list even after a reload. */
 const notFound = signal('')
 /**
  * Whether the project in the URL does not exist, or is not accessible to the person. False if the
@@ -84,8 +84,8 @@ function forget(): void {
 }
 
 /**
- * Loads the session with its permissions again. If the request fails, nothing changes and the
- * result is false.
+ * Reloads the session with its permissions. If the request fails, changes nothing and returns
+ * false.
  */
 async function refresh(): Promise<boolean> {
   const rights = (): string => JSON.stringify(projects.peek())
@@ -108,12 +108,12 @@ const OF_PERMISSIONS: ReadonlySet<string> = new Set(['assignment', 'principal', 
  * a gateway that applies the change later than this page receives it.
  */
 const RELOADS_MS = [200, 2000]
-/** Delay before the session is loaded again after a failure. */
+/** Delay before the session is reloaded after a failure. */
 const RETRY_MS = 2000
 
 /**
- * Goes to the sign-in page when the session has ended, and loads the permissions again when they
- * may have changed. Called once.
+ * Goes to the sign-in page when the session has ended, and reloads the permissions when they may
+ * have changed. Called once.
  */
 export function followSession(): void {
   let planned: readonly ReturnType<typeof setTimeout>[] = []
@@ -142,7 +142,8 @@ export function followSession(): void {
       if (OF_PERMISSIONS.has(kind)) refreshSoon()
     })
   })
-  // An unknown project may have been created since the session was loaded, so it is loaded again.
+  // An unknown project may have been created since the session was loaded, so the session is
+  // reloaded.
   effect(() => {
     const name = project.value
     if (!signedIn.value || current.value || name === '' || notFound.peek() === name) return

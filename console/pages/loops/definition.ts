@@ -15,7 +15,7 @@ function removal(before: unknown): unknown {
   if (Array.isArray(before)) return []
   return typeof before === 'object' ? {} : typeof before === 'string' ? '' : undefined
 }
-/** Members that are reset to a default instead of being removed. */
+/** Members that are reset to a default instead of being removed, with their defaults. */
 const defaults: Readonly<Record<string, unknown>> = { concurrency: 'allow' }
 
 /**

@@ -81,7 +81,7 @@ export interface ConsoleSessions {
   endOf(caller: Caller): number | undefined
 }
 
-/** Maximum number of cached sessions. Another session replaces the oldest entry. */
+/** Maximum number of cached sessions. Beyond it, a new session replaces the oldest one. */
 const REMEMBERED = 10_000
 const nameOf = ({ project = '', people }: Preference): string =>
   `${people ? 'people' : ''} ${project}`

@@ -29,9 +29,11 @@ const isOver = ({ status }: Pick<TranscriptTurn, 'status'>): boolean => settledT
 class FactsOfTurns {
   readonly #facts = signal<ReadonlyMap<string, TurnFacts>>(new Map())
   readonly #of: { readonly project: string; readonly session_id: string }
-  /** The turns to read, with the number of reads so far. */
+  /** The ids of the turns to read, each with the number of reads so far. */
   readonly #wanted = new Map<string, number>()
-  /** The turns that were requested so far, and whether each had ended when it was requested. */
+  /**
+   * The ids of the turns that were requested so far, each with whether the turn had ended by then.
+   */
   readonly #read = new Map<string, boolean>()
   #later: ReturnType<typeof setTimeout> | undefined
   #stopped = false
