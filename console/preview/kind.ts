@@ -99,7 +99,7 @@ export function looksLikeText(bytes: Uint8Array): boolean {
   const start = bytes.subarray(0, 4096)
   if (start.includes(0)) return false
   try {
-    // The last character may be cut, which the option `stream` tolerates.
+    // The last character may be cut off, which the option `stream` tolerates.
     new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: true })
     return true
   } catch {

@@ -104,8 +104,8 @@ async function refresh(): Promise<boolean> {
 /** Kinds of changes that may affect the person's permissions. */
 const OF_PERMISSIONS: ReadonlySet<string> = new Set(['assignment', 'principal', 'role', 'refused'])
 /**
- * Delays between a change and the reloads of the session. The second reload is for
- * a gateway that applies the change later than this page receives it.
+ * Delays between a change and the reloads of the session. The second reload is needed if a gateway
+ * applies the change only after this page has received it.
  */
 const RELOADS_MS = [200, 2000]
 /** Delay before the session is reloaded after a failure. */
