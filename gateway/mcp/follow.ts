@@ -74,7 +74,8 @@ export function waitingOf(edge: Edge, call: Call, frame_id: string): Waiting | u
 
 /**
  * Opens the stream of a call.
- * @param call the call of the tool's row, whose permission is checked while the stream is open.
+ * @param call the call to the tool's row. The permission for the row is checked while the stream is
+ * open.
  * @param first whether this is the first stream of the call.
  */
 export async function followCall(

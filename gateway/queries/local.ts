@@ -1,8 +1,8 @@
 /**
  * Queries that the gateway answers itself, and the table of all such queries. This file has the
  * queries of projects, keys, principals, people, roles, permissions, event types and models. Most
- * are answered from the cached directories, which reflect every change that was answered before the
- * query.
+ * are answered from the cached directories, which reflect every change that was acknowledged before
+ * the query.
  */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'

@@ -16,7 +16,7 @@ export interface Source {
   readonly comment: string
   readonly ask: Ask
   /**
-   * Queries the empty page at the newest position, where clients without a cursor start. If the
+   * Fetches the empty page at the newest position, where clients without a cursor start. If the
    * source has no such function, they start at the beginning.
    */
   newest?(): Promise<Page | Refusal>

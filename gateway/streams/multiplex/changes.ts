@@ -76,7 +76,7 @@ class ChangeFollower {
     this.#edge = edge
     this.#project = project
   }
-  /** Queries the changes after a cursor; without one, only the current position. */
+  /** Fetches the changes after a cursor; without one, only the current position. */
   ask(after = Number.MAX_SAFE_INTEGER, fresh?: number): Promise<Page | Refusal> {
     const { world } = this.#edge
     return world
@@ -107,7 +107,7 @@ class ChangeFollower {
     }
     this.#running = false
   }
-  /** Sends a page to the clients. Returns false when the page must be queried again. */
+  /** Sends a page to the clients. Returns false when the page must be fetched again. */
   async #deliver(due: readonly Client[], page: Page): Promise<boolean> {
     const { items, last, floor } = page
     const behind = due.filter(
@@ -156,8 +156,8 @@ class ChangeFollower {
   }
   /**
    * Checks which readers may receive the ids of the changed records. The returned function takes a
-   * change and the index of a reader. It returns undefined for a record that no longer exists. The
-   * result is undefined when the view does not answer.
+   * change and the index of a reader. It returns undefined for a record that no longer exists.
+   * Without an answer from the view, undefined is returned instead of the function.
    */
   async #readable(
     items: readonly Change[],
