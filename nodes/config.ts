@@ -68,7 +68,7 @@ export interface Config {
   readonly partitions: number
   readonly shards: number
   readonly replicas: number
-  /** The log lines of jobs. */
+  /** Limits on the stored log lines of jobs, and on the log lines that one job may write. */
   readonly logs: LogConfig
   /**
    * Newest format in which envelopes are written. An older format is used while any live node

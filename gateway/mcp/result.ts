@@ -81,7 +81,7 @@ export interface Promised {
 }
 /**
  * Returns the result of a call, or undefined while its run is in progress. Refused when the caller
- * has lost its access, or when the result cannot be read.
+ * has lost access, or when the result cannot be read.
  * @param call the call to the tool's row.
  */
 export const resultOf = async (

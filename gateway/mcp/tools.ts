@@ -34,7 +34,7 @@ export interface Offered {
 }
 
 /**
- * Timeout of one attempt of an action in seconds: the maximum that the row `action.invoke` allows.
+ * Timeout of one attempt of an action, in seconds: the maximum that the row `action.invoke` allows.
  */
 const ACTION_TIMEOUT_S = 120
 /** Matches the names that MCP clients accept unchanged: at most 64 letters, digits, `_` and `-`. */

@@ -37,7 +37,7 @@ export const showForm =
     return 'status' in opened ? opened : (over(opened) ?? form(opened.record, nameOf(opened)))
   }
 
-/** Handles POST: sends the answer in the form to the interaction. */
+/** Handles POST: sends the form's answer to the interaction. */
 export const takeForm =
   (edge: Edge): Handler =>
   async (incoming) => {

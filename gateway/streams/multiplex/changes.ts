@@ -157,7 +157,7 @@ class ChangeFollower {
   /**
    * Checks which readers may receive the ids of the changed records. The returned function takes a
    * change and the index of a reader. It returns undefined for a record that no longer exists.
-   * Without an answer from the view, undefined is returned instead of the function.
+   * Returns undefined instead of a function when the view does not answer.
    */
   async #readable(
     items: readonly Change[],
