@@ -110,7 +110,7 @@ const objectOf = (schema: JsonObject | undefined): McpTool['inputSchema'] =>
     ? { ...schema, type: 'object' }
     : { type: 'object' }
 /**
- * Describes an entry as a tool. A built-in action is idempotent only within one job. Each call of
+ * Describes an entry as a tool. A built-in action is idempotent only within one job. Each call to
  * its tool is a new job, so the tool has no `idempotentHint`.
  */
 function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {

@@ -7,7 +7,7 @@ interface Page<I> {
   readonly position?: unknown
 }
 /**
- * The first `limit` items of all partitions. `last` is the last item, after which the next page
+ * The first `limit` items across all partitions. `last` is the last item, after which the next page
  * begins. It is present only when more items follow.
  */
 interface Merged<I, P> {

@@ -281,7 +281,7 @@ export async function define(
 /**
  * Returns the environment for the tools that work in an environment: the environment that the run
  * specifies, or else the environment of the agent. Returns undefined when no tool works in an
- * environment. The first call of such a tool creates the environment.
+ * environment. The first call to such a tool creates the environment.
  */
 function environmentOf(
   tools: readonly GrantedTool[],

@@ -1,5 +1,5 @@
 /**
- * Handlers of answer links. A link is a credential for one answer of one person to one interaction,
+ * Handlers of answer links. A link is a credential for one answer by one person to one interaction,
  * so the person need not sign in. The interaction's actor decides whether to accept the answer, as
  * it does for any other answer. The HTML is in `page.ts`, and the format of links is in `token.ts`.
  */
