@@ -36,8 +36,8 @@ import { listSessions, readSession } from './sessions/list.ts'
 import { liveTurn, snapshot } from './sessions/transcript/snapshot.ts'
 
 /**
- * A list as views return it. `position` is the position of the last item. It is present only when
- * more items follow.
+ * A list as views return it. `position`, the position of the last item, is present only when more
+ * items follow.
  */
 interface Listed {
   readonly items: readonly unknown[]

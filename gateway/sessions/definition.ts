@@ -1,7 +1,7 @@
 /**
  * Resolves the agent and the definition of a turn before the command that starts the turn is sent.
  * The rules for merging the layers of a definition are in protocol/agents/definition.ts. Tools are
- * resolved only at this point. The session receives the list of granted tools.
+ * resolved only here: the session receives the list of granted tools.
  */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'

@@ -119,7 +119,7 @@ interface OpenedTranscript {
   join(sink: Sink): Promise<void>
   /**
    * Calls `look` when the access may have been revoked, until the returned function is called. Does
-   * nothing for a call that refers to its session by a key instead of its path. Keys of channels
+   * nothing for a call that identifies its session by a key and not in the path. Keys of channels
    * are refused in such calls, so the session belongs to no channel.
    */
   watch(look: () => void): () => void
