@@ -184,7 +184,7 @@ function over({ claim, record }: Pick<Opened, 'claim' | 'record'>): Answer | und
 
 /**
  * Restores the line breaks of a text, which forms send as CRLF (HTML Standard, "Constructing the
- * entry list").
+ * entry list"). Returns undefined for an absent field.
  */
 const textOf = (field: string | null | undefined): string | undefined =>
   field?.replaceAll('\r\n', '\n')

@@ -42,7 +42,9 @@ import type { OpenedSequence } from '../stream.ts'
 
 /** Minimum time in milliseconds between two frames of a client. */
 const PAUSE_MS = 250
-/** Maximum number of records in a frame. A larger frame contains only the kinds of the records. */
+/**
+ * Maximum number of records that a frame lists by id. If there are more, it lists only their kinds.
+ */
 const MAX_RECORDS = 200
 
 type Page = ViewQueries['changes']['reply']

@@ -70,7 +70,7 @@ export function hasRoom(
 
 /**
  * Returns the least recently served of the sessions for which a job may be taken, and marks it as
- * the most recently served.
+ * the most recently served. Returns undefined if there is no such session.
  */
 export function choose(
   candidates: Candidates,

@@ -218,7 +218,10 @@ export class Order<J extends Ranked, T> {
     return one
   }
 
-  /** Returns the job of these offers that comes first in the order. */
+  /**
+   * Returns the job of these offers that comes first in the order, with its offer; undefined if no
+   * job is left.
+   */
   #first(
     open: readonly OpenOffer<J, T>[],
   ): { readonly one: OpenOffer<J, T>; readonly job: J } | undefined {
