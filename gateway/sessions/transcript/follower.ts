@@ -14,7 +14,7 @@
  * G4. The stream of a client that does not read, or that has been connected for `Ports.age`, ends
  *     with `rotate`, and the client reconnects with its cursor. The amount of buffered data is
  *     therefore bounded, and nothing is skipped.
- * G5. `idle` is sent only after another query of the view has confirmed that the client has nothing
+ * G5. `idle` is sent only after another query to the view has confirmed that the client has nothing
  *     to wait for.
  */
 import { lastCursor, type PlacedEntry } from '../../../protocol/entry.ts'
