@@ -255,7 +255,7 @@ interface Usage {
   readonly agent_turns?: number
   readonly step_key?: string
   /**
-   * The turn has ended, and the next command reports its end. Even if it is over budget, the run
+   * The turn has ended, and the next command reports its end. Even if the run is over budget, it
    * stores the results of the turn, because they were paid for.
    */
   readonly ends?: boolean

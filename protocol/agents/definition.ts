@@ -232,8 +232,9 @@ interface Routed {
   readonly max_effort?: Effort
 }
 /**
- * Returns the route with its model; undefined after adding a fault to `faults`. Only the ceiling
- * limits the effort of a worker's model, because the maximum of the model is unknown.
+ * Returns the route with its model. If no model can be used, adds a fault to `faults` and returns
+ * undefined. Only the ceiling limits the effort of a worker's model, because the maximum of the
+ * model is unknown.
  */
 function routeOf(layers: Layers, faults: FieldError[]): Routed | undefined {
   const {

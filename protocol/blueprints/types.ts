@@ -28,8 +28,8 @@ export interface FieldFacts {
   /** The field refers to one resource of this type, or to a list of them. */
   readonly refers?: { readonly type: ResourceTypeName; readonly list?: true }
   /**
-   * A separate row changes the field. `body` is the name of the member of the row's body that
-   * contains the whole list.
+   * A separate row changes the field. `body` is the member of the row's body that contains the
+   * whole list.
    */
   readonly assigned?: { readonly row: RowName; readonly body: string }
   /** Returns the canonical form of a value. Equivalent values have the same form. */

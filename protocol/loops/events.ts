@@ -102,7 +102,7 @@ export type LoopEvent =
   /** A run leaves the queue of the loop and is admitted. */
   | (Event & { readonly type: 'run.promoted'; readonly run_id: string })
   /**
-   * The run is requested to end, for example in favor of another run. A waiting run leaves the
+   * The loop asks the run to end, for example in favor of another run. A waiting run leaves the
    * queue immediately.
    */
   | (Event & { readonly type: 'run.displaced'; readonly run_id: string })

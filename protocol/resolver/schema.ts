@@ -23,7 +23,7 @@ export const resolverLimits = {
   /** Maximum of both ages in seconds: ten years. */
   age_s: 315_360_000,
   origins: 20,
-  /** Number of origins in a request, before duplicates are removed. */
+  /** Maximum number of origins in a request, before duplicates are removed. */
   sent_origins: 200,
   origin: 300,
 } as const

@@ -46,16 +46,17 @@ export type SessionCommands = {
    */
   'exchange.open': { input: ExchangeOpening; reply: { readonly session_id: string } }
   /**
-   * Sent by the newest session of a session key to the first session of that key. `generation`: the
-   * generation of the newest session.
+   * Reports that a newer session of the session key exists. Sent by that session to the first
+   * session of the key. `generation`: the number of earlier sessions with this key.
    */
   'session.succeed': { input: { generation: number }; reply: undefined }
   /**
    * Announces an upload. Sent by the gateway before it stores the bytes. Refused when the session
    * has ended or stores too many files, or when the idempotency key belongs to another upload or to
    * an erased file. The reply to a repeated upload contains the stored file. `expires_at`: the
-   * deadline of the upload in Unix milliseconds. If present, the gateway next reserves the bytes in
-   * the quota. Files of earlier releases are not counted.
+   * deadline of the upload in Unix milliseconds. The gateway then reserves the bytes in the quota,
+   * unless `expires_at` is absent, as it is for files of earlier releases, which do not count
+   * toward the quota.
    */
   'attachment.reserve': {
     input: Reserving
@@ -205,8 +206,8 @@ export interface Standing {
   /** The session was deleted, or was idle for longer than its retention. */
   readonly gone: boolean
   /**
-   * The generation of the newest session with the same session key. Only the first session of a key
-   * knows it, because newer sessions notify only that one.
+   * The number of sessions with the same session key before the newest one. Only the first session
+   * of a key knows it, because newer sessions notify only that one.
    */
   readonly generation: number
   readonly session?: Session
