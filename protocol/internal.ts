@@ -27,7 +27,7 @@ export type QueueCommands = ArtifactQueueCommands &
   EnvironmentQueueCommands & {
     /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
     'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-    /** Cancels jobs. Waiting jobs end immediately. Workers are requested to stop leased jobs. */
+    /** Cancels jobs. Waiting jobs end immediately. Workers are asked to stop leased jobs. */
     'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
     /** Assigns jobs to the workers of a gateway, or to an executor, in response to an offer. */
     'queue.claim': {

@@ -1,6 +1,6 @@
 /**
- * Computation of the permissions that roles grant. A role is a set of permissions. A principal has
- * the union of the permissions of its roles. The scope role of a key may cap that union.
+ * Computes the permissions that roles grant. A role is a set of permissions. A principal has the
+ * union of the permissions of its roles. The scope role of a key may cap that union.
  *
  * Wildcards exist only for actions: `actions.execute.*` covers every action, and
  * `actions.execute.crm.*` covers the actions whose names begin with `crm.`. Permission ids in this

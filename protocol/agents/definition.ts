@@ -1,8 +1,8 @@
 /**
- * Computation of the effective definition of a turn. It combines the settings of the request, the
- * session, the step and the agent in a fixed order of precedence, within the limits of the
- * installation. The computation is pure, so that the settings of every turn can be explained
- * afterwards. Its callers perform the lookups.
+ * Computes the effective definition of a turn: combines the settings of the request, the session,
+ * the step and the agent in a fixed order of precedence, within the limits of the installation. The
+ * computation is pure, so that the settings of every turn can be explained afterwards. Its callers
+ * perform the lookups.
  */
 
 import type { FieldError } from '../errors.ts'

@@ -1,6 +1,6 @@
 /**
- * Matching of selectors against actions in the catalog. All functions here are pure, so that
- * gateways and executors get the same result.
+ * Matches selectors against actions in the catalog. All functions here are pure, so that gateways
+ * and executors get the same result.
  */
 import { getOwn } from '../lookup.ts'
 import type { Selector } from '../toolkits/schema.ts'

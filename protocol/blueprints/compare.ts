@@ -1,6 +1,6 @@
 /**
- * Comparison of resource inputs with records, field by field. Fields that the input does not
- * contain are not compared. An empty value is equal to an absent field.
+ * Compares resource inputs with records, field by field. Fields that the input does not contain are
+ * not compared. An empty value is equal to an absent field.
  */
 import type { ResourceInput, ResourceTypeName } from './resources.ts'
 import type { FieldDifference } from './schema.ts'

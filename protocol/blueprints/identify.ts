@@ -1,5 +1,5 @@
 /**
- * Matching of requested resources with existing ones: by binding, otherwise by name.
+ * Matches requested resources with existing ones: by binding, otherwise by name.
  *
  * Invariant: a resource that is bound to another blueprint is never a match.
  */

@@ -73,7 +73,7 @@ export interface TypeFacts {
   /** The path parameter of the rows, and the member of the record that contains its value. */
   readonly slot: { readonly name: string; readonly from: 'id' | 'name' }
   readonly fields: Readonly<Record<string, FieldFacts>>
-  /** Default members of the body of the `create` row. */
+  /** Default values in the body of the `create` row, by member. */
   readonly defaults?: Readonly<Record<string, unknown>>
 }
 

@@ -123,7 +123,7 @@ export interface KeptResolver extends UrlParts {
   readonly updated_at: string
 }
 
-/** Returns the faults of a request that its schema cannot express. */
+/** Returns the faults that schemas cannot detect in a request. */
 export function checkResolver({ source, endpoint_url }: PutDefinitionResolver): FieldError[] {
   if (endpoint_url === undefined)
     return source === 'client_resolver'
