@@ -143,7 +143,10 @@ export interface Shape {
    * turn, so it has no entity tag (`conditional.ts`).
    */
   readonly untagged?: true
-  /** Arguments of the example for the command line. By default, the example is derived. */
+  /**
+   * Arguments of the example for the command line. By default, the example is derived from the
+   * required fields of the row.
+   */
   readonly cliExample?: string
   /** The row is an endpoint of the Model Context Protocol (MCP). */
   readonly mcp?: true

@@ -112,7 +112,7 @@ export function differencesOf(
   })
 }
 
-/** Returns the hashes of the values that an input sets, for the detection of drift. */
+/** Returns the hashes of the values that an input sets, which are used to detect drift. */
 export function appliedHashes(
   type: ResourceTypeName,
   wanted: Readonly<Record<string, unknown>>,
@@ -165,7 +165,7 @@ export function driftOf(known: KnownResource, hash: Hash): FieldDifference[] {
   )
 }
 
-/** Returns the fields of an input that are settings of the resource type. */
+/** Returns the fields of an input that are present and that `resourceFacts` lists for the type. */
 export const configured = (
   type: ResourceTypeName,
   input: ResourceInput,

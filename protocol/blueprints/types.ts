@@ -116,7 +116,7 @@ const triggerForm = (value: unknown): unknown =>
         withoutHandle(trigger, (handle) => isId(handle, 'trigger')),
       )
     : value
-/** Removes handles that the input does not set from the triggers of a record. */
+/** Removes, from the triggers of a record, the handles that the input does not set. */
 const alignTriggers = (wanted: unknown, value: unknown): unknown =>
   Array.isArray(wanted) && Array.isArray(value)
     ? (value as Trigger[]).map((trigger, index) => {
@@ -357,7 +357,7 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
 /** Returns the name of a field in the record and in the bodies of its rows. */
 export const memberOf = (facts: TypeFacts, field: string): string =>
   facts.fields[field]?.as ?? field
-/** Returns the members of request bodies that contain ids of other resources. */
+/** Returns the names of those members of request bodies that contain ids of other resources. */
 export const referringMembers = (facts: TypeFacts): ReadonlySet<string> =>
   new Set(
     Object.entries(facts.fields).flatMap(([field, { refers, assigned }]) =>

@@ -105,7 +105,10 @@ export type EnvironmentCommands = {
   }
   /** Reports that a job has ended. Sent by a queue. */
   'environment.done': { input: { readonly job_id: string }; reply: undefined }
-  /** Sent by a run that used its own environment, after the run and its cleanup have ended. */
+  /**
+   * Reports that the run that owns the environment has ended, including its cleanup. Sent by the
+   * run if it used the environment.
+   */
   'environment.run_ended': {
     input: { readonly run_id: string; readonly status: 'completed' | 'failed' | 'cancelled' }
     reply: undefined

@@ -23,7 +23,10 @@ import type { Defined, TurnDefinition, UnresolvedDefinition } from './turns/defi
 export type SessionCommands = {
   'job.settled': RunCommands['job.settled']
   'job.retried': RunCommands['job.retried']
-  /** Sent by an interaction that this session opened, in the commit of each of its changes. */
+  /**
+   * Reports a change to an interaction that this session opened. Sent by the interaction, in the
+   * commit of the change.
+   */
   'interaction.changed': {
     /** `invalid`: the interaction was cancelled because targets or reviewers do not exist. */
     input: { interaction: Interaction; invalid?: true }
@@ -67,7 +70,10 @@ export type SessionCommands = {
    * file is stored, otherwise true.
    */
   'attachment.abandon': { input: Attaching; reply: { readonly abandoned: boolean } }
-  /** Sent by the artifact of an Office file, in the commit in which its conversion ended. */
+  /**
+   * Reports that the conversion of an Office file has ended. Sent by its artifact, in the same
+   * commit.
+   */
   'attachment.converted': {
     input: Attaching & { readonly conversion: ConversionResult }
     reply: undefined
