@@ -34,7 +34,7 @@ export const repeats = { standard: 1, quick: 1 }
 export const missing = missingChromium
 
 const EVENTS_PER_SECOND = 200
-/** Maximum milliseconds until the server has started and its views contain all runs. */
+/** Maximum time in milliseconds until the server has started and its views contain all runs. */
 const READY_TIMEOUT_MS = 600_000
 const amounts = (quick: boolean, seconds: number | undefined) =>
   quick
@@ -82,7 +82,7 @@ async function bothCaches(
 }
 
 type Costs = Map<string, Map<string, LiveCost>>
-/** Measures the live pages on a server and adds their costs, by page and setting. */
+/** Measures the live pages on a server and adds their costs to `costs`, by page and setting. */
 async function measureLive(
   server: Baton,
   signed: Signed,

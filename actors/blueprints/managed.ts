@@ -44,7 +44,7 @@ const unbound = ({ resource_type, resource_id }: StoredBinding): BoundEvent => (
 const isSame = (a: StoredBinding | undefined, b: StoredBinding): boolean =>
   JSON.stringify(a) === JSON.stringify(b)
 
-/** Adds events to a decision, and drops its `next`, which does not include them. */
+/** Adds events to a decision, and drops its `next`, which does not reflect them. */
 function withEvents<E, R>(
   { next: _, ...decided }: Decided<E, R>,
   more: readonly BoundEvent[],

@@ -60,7 +60,8 @@ const spreadOf = (values: readonly number[]): string =>
   cell(ms(percentile(values, 0.5)), ms(percentile(values, 0.99)), ms(worst(values)))
 /**
  * Returns the table of the frames in several passes of scrolling through the list. The machine
- * delays single frames at random, so the times that repeat decide whether a goal is met.
+ * delays single frames at random, so only the times that recur in each pass decide whether a goal
+ * is met.
  */
 export function scrollTable(passes: readonly Scrolled[]): string {
   const line = (

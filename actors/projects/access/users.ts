@@ -165,9 +165,8 @@ export function revokeToken(
 }
 
 /**
- * Data that the gateway adds for a request with a console session: the time at which the key or
- * token of the session expires or, for a session without a key or token, the time at which the
- * session expires.
+ * Data that the gateway adds for a request with a console session: the expiry of the session's key
+ * or token or, if it has neither, the expiry of the session itself.
  */
 export interface TokenLimit {
   readonly until?: string
