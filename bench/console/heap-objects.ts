@@ -1,4 +1,4 @@
-/** The objects in the JavaScript heap of a page, counted from a heap snapshot of V8. */
+/** The size of the objects in the JavaScript heap of a page, computed from a V8 heap snapshot. */
 import type { CDPSession } from 'playwright-core'
 
 /**
