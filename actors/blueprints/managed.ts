@@ -30,7 +30,7 @@ export interface ManagedResource<S> {
   readonly type: ResourceTypeName
   /** Prefix of the ids that the actor generates for new resources of this type. */
   readonly prefix?: Prefix
-  /** Returns the resource of a command, or undefined if it does not exist. */
+  /** Returns the resource that a command addresses, or undefined if there is no such resource. */
   readonly find: (state: S, input: Readonly<Record<string, unknown>>) => Identified | undefined
   readonly binding: (state: S, id: string) => StoredBinding | undefined
 }

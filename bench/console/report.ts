@@ -127,10 +127,10 @@ export function scrollTable(passes: readonly Scrolled[]): string {
   )
 }
 
-/** The cost of open pages with both settings of the journal. */
+/** The cost of open pages with both fsync settings of the journal. */
 export interface LiveLine {
   readonly name: string
-  /** Costs by the setting of the journal, such as `fsync always`. */
+  /** Costs by the fsync setting of the journal, such as `fsync always`. */
   readonly costs: ReadonlyMap<string, LiveCost>
 }
 /** Returns the table of the costs of live pages. */
@@ -169,7 +169,7 @@ export function liveTable(lines: readonly LiveLine[], seconds: number): string {
   )
 }
 
-/** Returns the table of the times in which a run opens. */
+/** Returns the table of the times that a run takes to open. */
 export function runTable(
   steps: number,
   loads: readonly Loads[],

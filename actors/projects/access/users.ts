@@ -152,7 +152,7 @@ export function createToken(
   return { events: [madeOf(key, input)], reply: key as Reply<Rows['token.create']> }
 }
 
-/** Revokes a token of a user. The token of another user is refused with `not_found`. */
+/** Revokes a token of a user. Refuses with `not_found` if the user has no such token. */
 export function revokeToken(
   state: ProjectState,
   input: Pick<Input<Rows['token.revoke']>, 'id' | 'token'>,
