@@ -59,8 +59,8 @@ export type Effect =
   /** Offers the waiting jobs of a queue to gateways or executors. */
   | { readonly offer: { readonly queue: string } }
   /**
-   * A message to the gateway of a worker session, or to an executor. If `spec` is present, the
-   * job's parameters are first read from its owner.
+   * A message to the gateway of a worker session, or to an executor. If `spec` is present, the host
+   * first reads the parameters of the job from the job's owner.
    */
   | { readonly push: Push }
   /**
@@ -155,8 +155,8 @@ export interface Actor<
     ) => Decision<E, I[N]['reply']>
   }
   /**
-   * For each conditional command, a function that returns the record that the command changes, as
-   * the row that reads it returns it, or undefined if the record does not exist.
+   * For each conditional command, a function that returns the record that the command changes, in
+   * the form in which clients read it, or undefined if the record does not exist.
    */
   readonly records?: {
     readonly [N in keyof CommandsOf<T, K>]?: (

@@ -1,5 +1,5 @@
 /**
- * Shared logic of the configuration records of the organization and of projects: changes to
+ * Shared logic for the configuration records of the organization and its projects: changes to
  * records, expiry, and API keys. Rules for one kind of record are in `projects/`.
  */
 
@@ -232,7 +232,7 @@ export function sketchOf({
   }
 }
 
-/** Minimum milliseconds between two updates of the `last_used_at` of a key. */
+/** Minimum time in milliseconds between two updates of a key's `last_used_at`. */
 const TOUCH_INTERVAL_MS = 60_000
 /**
  * Records the last use of keys. If several gateways report the same key within a minute, only the

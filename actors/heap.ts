@@ -94,7 +94,7 @@ interface View<O, T> {
   readonly order: Order<O, T>
   readonly owner: O
 }
-/** Orders indexes of another heap by the items at these indexes. */
+/** Orders the indexes of another heap by the items at these indexes. */
 const byItem: Order<View<unknown, unknown>, number> = {
   before: ({ heap, order, owner }, a, b) => order.before(owner, heap[a], heap[b]),
   placed: () => {},

@@ -86,8 +86,8 @@ async function ratesOfAll(store: Store, loads: readonly Load[]): Promise<Record<
 }
 
 /**
- * Returns the maximum resident memory of a process while `work` runs, in MiB above `before`
- * (bytes).
+ * Returns the maximum growth of a process's resident memory while `work` runs, in MiB.
+ * @param before resident memory in bytes from which the growth is measured.
  */
 async function peakOf(pid: number, before: number, work: () => Promise<unknown>): Promise<number> {
   let most = 0

@@ -30,11 +30,11 @@ export const about =
   'The console in Chromium: first views, scrolling through 100,000 runs, live pages, a soak, a run of 5,000 steps'
 /** The benchmark runs once, because its parts repeat the measurements that vary. */
 export const repeats = { standard: 1, quick: 1 }
-/** Returns what must be installed before the benchmark can run. */
+/** Returns what must be installed before the benchmark can run; undefined if nothing is missing. */
 export const missing = missingChromium
 
 const EVENTS_PER_SECOND = 200
-/** Maximum milliseconds until the server has started and its views contain all runs. */
+/** Maximum time in milliseconds until the server has started and its views contain all runs. */
 const READY_TIMEOUT_MS = 600_000
 const amounts = (quick: boolean, seconds: number | undefined) =>
   quick
@@ -82,7 +82,7 @@ async function bothCaches(
 }
 
 type Costs = Map<string, Map<string, LiveCost>>
-/** Measures the live pages on a server and adds their costs, by page and setting. */
+/** Measures the live pages on a server and adds their costs to `costs`, by page and setting. */
 async function measureLive(
   server: Baton,
   signed: Signed,
@@ -166,7 +166,7 @@ export async function bench(terms: Terms): Promise<string> {
         after: [soakTable(rows, amount.soak)],
       }
     })
-    // Only the live pages depend on the sync of the journal.
+    // Only the live pages depend on the fsync setting of the journal.
     if (!quick)
       for (const [other, lazy] of others)
         await withServer(data, lazy, undefined, (server, signed) =>

@@ -190,7 +190,7 @@ const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
       }
 /**
  * Returns the effects of a completed upload: the quota is settled, and the run is informed or the
- * artifact is published. A run in the same shard was already informed by a tell from `complete`.
+ * artifact is published. A tell from `complete` has already informed a run in the same shard.
  */
 function sayCompleted(event: Completed, { project }: Address): Effect[] {
   const { id, artifact, organization, session_id, attachment } = event

@@ -1,5 +1,5 @@
 /**
- * The actor that stores the artifact of one idempotency key of uploads. Its id is derived from the
+ * The actor that binds one idempotency key for uploads to an artifact. Its id is derived from the
  * project, the principal and the key, so each principal has separate keys. A key never expires.
  *
  * Invariant: at any time, the key is bound to at most one artifact id. It is rebound to another id
@@ -15,7 +15,7 @@ interface ArtifactKeyState {
   readonly artifact?: string
 }
 
-/** The actor of an idempotency key of uploads. */
+/** The actor of an idempotency key for uploads. */
 export const artifactKeyActor: Actor<
   ArtifactKeyState,
   ArtifactKeyEvent,

@@ -30,7 +30,7 @@ export interface ManagedResource<S> {
   readonly type: ResourceTypeName
   /** Prefix of the ids that the actor generates for new resources of this type. */
   readonly prefix?: Prefix
-  /** Returns the resource of a command, or undefined if it does not exist. */
+  /** Returns the resource that a command addresses, or undefined if there is no such resource. */
   readonly find: (state: S, input: Readonly<Record<string, unknown>>) => Identified | undefined
   readonly binding: (state: S, id: string) => StoredBinding | undefined
 }
@@ -44,7 +44,7 @@ const unbound = ({ resource_type, resource_id }: StoredBinding): BoundEvent => (
 const isSame = (a: StoredBinding | undefined, b: StoredBinding): boolean =>
   JSON.stringify(a) === JSON.stringify(b)
 
-/** Adds events to a decision, and drops its `next`, which does not include them. */
+/** Adds events to a decision, and drops its `next`, which does not reflect them. */
 function withEvents<E, R>(
   { next: _, ...decided }: Decided<E, R>,
   more: readonly BoundEvent[],

@@ -36,7 +36,7 @@ import {
 
 const resource = singleResource<ChannelState>('channel', ({ settings }) => settings)
 
-/** Data that the gateway adds to the input of rows. */
+/** Data that the gateway adds to the input of rows, by row name. */
 type Extra = {
   'channel.update': Caller
   'channel.delete': Caller

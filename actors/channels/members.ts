@@ -49,7 +49,7 @@ const removed = (member: ChannelMember): ChannelEvent => ({
 })
 
 /**
- * Adds a member. A caller that is not an administrator can add only itself, to a public channel, as
+ * Adds a member. A caller that is not an administrator can only add itself to a public channel, as
  * a plain member.
  */
 export function add(

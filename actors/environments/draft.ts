@@ -60,7 +60,7 @@ export function emitSoft(on: Draft, event: EnvironmentEvent): void {
   on.soft.push(event)
   on.state = apply(on.state, event, on.cause.at) as KeptEnvironment
 }
-/** Changes fields of the record. The audit log shows changes of the status. */
+/** Changes fields of the record. The audit log shows changes to the status. */
 export function change(on: Draft, record: Patch<Environment>): void {
   const { id, at } = { id: on.state.record.id, at: on.cause.at }
   emit(on, {

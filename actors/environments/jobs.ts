@@ -29,8 +29,8 @@ function merged(
 }
 
 /**
- * Returns the decision that refuses a job whose environment does not exist. The environment stores
- * nothing about the job.
+ * Returns the decision that refuses a job because its environment does not exist or is destroyed.
+ * The actor stores nothing about the job.
  */
 const refusedUse = ({ job_id, queue }: Use, error_type: string, error_message: string) => ({
   events: [

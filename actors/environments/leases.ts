@@ -25,10 +25,7 @@ export interface AddedLeaseInput {
 const missing = () => refuse('not_found', { resource: 'environment' })
 const taken = (holder: Holder, expires_at?: string) =>
   refuse('environment_leased', { holder, ...(expires_at !== undefined && { expires_at }) })
-/**
- * Returns another holder whose job is using the environment, or undefined if only this holder uses
- * it.
- */
+/** Returns another holder whose job is using the environment, or undefined if there is none. */
 const occupant = ({ jobs }: KeptEnvironment, holder: Holder): Holder | undefined =>
   Object.values(jobs).find((job) => job.admitted && !sameHolder(job.holder, holder))?.holder
 

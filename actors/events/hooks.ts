@@ -31,8 +31,9 @@ export function hooksFor({ hooks }: SourcesState, event_type: string): string[] 
 }
 
 /**
- * Names of the payload fields that contain the id of the record that an event is about. They are
- * used for events that do not include the record, so that `data` contains at least its id.
+ * Names of the payload fields that contain the id of the record that an event is about, by the
+ * first part of the event type. They are used for events that do not include the record, so that
+ * `data` contains at least its id.
  */
 const subjects: Readonly<Record<string, string>> = {
   run: 'run_id',

@@ -29,7 +29,7 @@ type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 const isChatter = (event_type: string): boolean =>
   event_type.startsWith('run.') || event_type.startsWith('check.')
 
-/** The results of matching that must be empty for an event of a private session. */
+/** Empty results, which replace the results of matching for an event of a private session. */
 const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 
 /**

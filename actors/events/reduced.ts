@@ -6,7 +6,7 @@ const MAX_PAYLOAD_LENGTH = 262_144
 
 /**
  * Returns a lower bound on the number of characters that remain of `left` after a JSON value. The
- * bound assumes that every character of a text needs an escape sequence. It is negative if the
+ * bound assumes that every character of a string needs an escape sequence. It is negative if the
  * value may be longer than `left`.
  */
 function remaining(value: unknown, left: number): number {

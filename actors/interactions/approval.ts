@@ -1,5 +1,5 @@
 /**
- * The rules for approving an action that requires approval. An approver must be allowed to execute
+ * Rules on who may approve an action that requires approval. An approver must be allowed to execute
  * the action and must not be an agent. In projects that require a separate approver, the requester
  * of the call may not approve it either (`excludes`).
  */

@@ -1,7 +1,7 @@
 /**
- * Ends an interaction by an outcome, by a cancellation or at its expiry, and deletes it later. The
- * commit that ends it also notifies the waiting run and opens the delivery to a subscriber. After
- * that, the interaction can only be deleted.
+ * Ends an interaction with an outcome, by a cancellation or at its expiry, and deletes ended
+ * interactions. The commit that ends an interaction also notifies the waiting run and opens the
+ * delivery to a subscriber. After that, the interaction can only be deleted.
  */
 import type { Api } from '../../protocol/api.ts'
 import { type JsonObject, timestamp } from '../../protocol/common.ts'

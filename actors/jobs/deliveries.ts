@@ -134,7 +134,7 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
 
 /**
  * Whether a message that may already have been sent need not be sent again. Only an assignment can
- * be obsolete: when its lease was replaced or has ended, or when its worker has sent a heartbeat.
+ * be obsolete: if its lease has been replaced or has ended, or if its worker has sent a heartbeat.
  */
 export function isObsolete(state: QueueState, { message }: Push): boolean {
   if (message.type !== 'assign') return false

@@ -4,7 +4,7 @@
  * queue.
  *
  * Two limits, counted separately:
- * - `max_attempts` bounds reported failures: the worker executed the job and it failed.
+ * - `max_attempts` bounds reported failures: the worker executed the job, and the job failed.
  * - `max_losses` bounds lost leases, after which it is unknown whether the job was executed. A job
  *   that is safe to repeat may be allowed more losses than failures.
  */

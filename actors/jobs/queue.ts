@@ -307,7 +307,7 @@ export function queueActor(
           const lease = find(state, job_id)?.lease
           return lease?.session === session ? [{ job_id, lease_token: lease.token }] : []
         }),
-      /** The job under a lease, for an upload of its worker. */
+      /** The job under a lease, for an upload by its worker. */
       lease: leaseOf,
       /** The current leases of the given jobs. */
       renewals: (state, { job_ids }: { readonly job_ids: readonly string[] }) =>

@@ -6,7 +6,7 @@
  * Invariants:
  * F1. No run starts for an event of a private session that the loop's last editor may not read. An
  *     unknown editor has no access.
- * F2. The state contains a firing without its payload until its errand has ended.
+ * F2. The state contains a firing, but not its payload, until the errand of the firing has ended.
  */
 import { ERRANDS, type Errand, errandJob } from '../../protocol/errand.ts'
 import type { Firing } from '../../protocol/events/sources.ts'

@@ -37,7 +37,7 @@ export function askForPlace(on: Draft, run_id: string): boolean {
 }
 
 /**
- * Gives back the slot of a run that has ended, even if the slot was requested but has not been
+ * Gives back the slot of a run that has ended, or withdraws the request if the slot has not been
  * granted yet.
  */
 export function givePlaceBack(on: Draft, run_id: string): void {

@@ -80,7 +80,7 @@ export interface LoopState {
   /** Firings for events of private sessions, by the job ids of their errands; absent: none. */
   firings?: Readonly<Record<string, HeldFiring>>
 }
-/** A loop that was created and not deleted. */
+/** A loop that exists: it was created and has not been deleted. */
 export type ExistingLoop = LoopState & { readonly record: Loop }
 
 /** Returns the state of a loop before it is created. */

@@ -5,7 +5,7 @@
  * V1. A private view is visible only to its owner. Other callers get `not_found`.
  * V2. Only its owner and callers that may share views (`may_share`) can change or delete a shared
  *     view. Only callers that may share views can share a view.
- * V3. The numbers of views stay within `savedViewLimits`.
+ * V3. The numbers of private and shared views do not exceed `savedViewLimits`.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Api } from '../../protocol/api.ts'

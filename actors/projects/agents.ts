@@ -1,9 +1,9 @@
 /**
  * Agents of a project: their settings and their principals.
  *
- * Invariants: an agent and its principal are created and deleted in one commit, under one id. Names
- * are unique among existing agents. An external reference is set once and never reused, not even
- * after its agent is deleted.
+ * Invariants: an agent and its principal have one id and are created and deleted in one commit.
+ * Names are unique among existing agents. An external reference is set once and never reused, not
+ * even after its agent is deleted.
  */
 
 import type { KeyEvent, PrincipalEvent } from '../../protocol/access/rows.ts'

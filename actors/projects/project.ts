@@ -130,7 +130,7 @@ type Managed =
   | `${'toolkit' | 'skill'}.${'create' | 'replace' | 'delete'}`
   | 'agent.assign_toolkits'
   | 'agent.assign_skills'
-/** Data that the gateway adds to the input of rows. */
+/** Data that the gateway adds to the input of rows, by row name. */
 type Extra = {
   readonly [N in
     | 'principal.create'

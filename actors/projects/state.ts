@@ -162,8 +162,8 @@ interface OfId {
   readonly id: string
 }
 /**
- * Returns, for each conditional command, the function that returns the record that the command
- * changes, as the row that reads it returns it.
+ * Returns, for each conditional command, a function that returns the record that the command
+ * changes, in the form in which clients read it.
  */
 export const recordsOf = ({ brand }: ProjectOptions) => ({
   'workflow.update': ({ workflows }: ProjectState, { id }: OfId) => {

@@ -325,7 +325,7 @@ export const upsert =
     return { events, reply: isStale(reply) ? reply : { ...reply, created: true } }
   }
 
-/** Deletes a row. A row that does not exist is refused with `not_found`. */
+/** Deletes a row. Refuses with `not_found` if the row does not exist. */
 export function remove(
   state: TableState,
   input: RowInput<'row.delete'>,

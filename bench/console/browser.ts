@@ -15,7 +15,7 @@ import { CHROMIUM_ARGS, chromiumPath } from '../../test/support/chromium.ts'
 import type { Target } from '../support/baton.ts'
 import { isRelevant, type TraceEvent } from './trace.ts'
 
-/** Maximum milliseconds to wait for an expected state of a page. */
+/** Maximum time in milliseconds to wait for an expected state of a page. */
 export const PATIENCE = 60_000
 /** Size of the browser window in pixels. */
 const VIEW = { width: 1440, height: 900 }

@@ -1,4 +1,4 @@
-/** The objects in the JavaScript heap of a page, counted from a heap snapshot of V8. */
+/** The size of the objects in the JavaScript heap of a page, computed from a V8 heap snapshot. */
 import type { CDPSession } from 'playwright-core'
 
 /**
@@ -7,7 +7,10 @@ import type { CDPSession } from 'playwright-core'
  */
 const OTHERS: ReadonlySet<string> = new Set(['code', 'native', 'synthetic'])
 
-/** The part of a heap snapshot that is evaluated. Each node is a list of numbers in `nodes`. */
+/**
+ * The part of a heap snapshot that is evaluated. In `nodes`, each node is a sequence of numbers,
+ * one for each of the `node_fields`.
+ */
 interface Snapshot {
   readonly snapshot: {
     readonly meta: {
@@ -18,7 +21,7 @@ interface Snapshot {
   readonly nodes: readonly number[]
 }
 
-/** Returns the total size in bytes of the objects, arrays, functions and texts of a snapshot. */
+/** Returns the total size in bytes of the objects, arrays, functions and strings in a snapshot. */
 export function objectBytesOf({ snapshot: { meta }, nodes }: Snapshot): number {
   const { node_fields: fields, node_types } = meta
   const [type, size] = [fields.indexOf('type'), fields.indexOf('self_size')]

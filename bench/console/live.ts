@@ -112,7 +112,7 @@ export const liveViews = (run: string): readonly (readonly [string, readonly Vie
   ]
 }
 
-/** Measures open pages for some seconds during a load. */
+/** Opens pages and measures their cost for `seconds` seconds during a load. */
 export async function liveCost(
   { context: create, session, url }: Signed,
   views: readonly View[],

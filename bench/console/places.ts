@@ -1,14 +1,14 @@
 /**
- * Separates the time that a page causes from the time that the machine adds at random. The same way
- * is scrolled in several passes. What the page causes at a place comes again in each pass, so the
- * least time of a place over the passes leaves out what the machine has added.
+ * Separates the time that a page causes from the time that the machine adds at random. The same
+ * path is scrolled in several passes. The time that the page causes at a place recurs in each pass,
+ * so the minimum for the place across all passes excludes the time that the machine added.
  *
- * Limit: a cost that occurs at another place in each pass, such as a garbage collection, is left
- * out too. The tables list collections separately.
+ * Limit: a cost that occurs at a different place in each pass, such as a garbage collection, is
+ * excluded too. The tables list collections separately.
  */
 import type { Frames } from './trace.ts'
 
-/** A part of the way. It begins where the previous one ends. */
+/** A part of the scroll path. It begins where the previous part ends. */
 export interface Stretch {
   /** End of the part in microseconds, on the clock of trace events. */
   readonly until: number
@@ -36,8 +36,8 @@ export function greatestByPlace(
 }
 
 /**
- * Returns the greatest of the times that repeat: the maximum over all places of the minimum over
- * the passes that came to the place.
+ * Returns the greatest time that recurs in each pass: for each place, the minimum across the passes
+ * that reached it is taken, and the maximum of these minimums is returned.
  */
 export function greatestRepeated(passes: readonly ReadonlyMap<string, number>[]): number {
   const least = new Map<string, number>()

@@ -60,7 +60,8 @@ const spreadOf = (values: readonly number[]): string =>
   cell(ms(percentile(values, 0.5)), ms(percentile(values, 0.99)), ms(worst(values)))
 /**
  * Returns the table of the frames in several passes of scrolling through the list. The machine
- * delays single frames at random, so the times that repeat decide whether a goal is met.
+ * delays single frames at random, so only the times that recur in each pass decide whether a goal
+ * is met.
  */
 export function scrollTable(passes: readonly Scrolled[]): string {
   const line = (
@@ -126,10 +127,10 @@ export function scrollTable(passes: readonly Scrolled[]): string {
   )
 }
 
-/** The cost of open pages with both settings of the journal. */
+/** The cost of open pages with both fsync settings of the journal. */
 export interface LiveLine {
   readonly name: string
-  /** Costs by the setting of the journal, such as `fsync always`. */
+  /** Costs by the fsync setting of the journal, such as `fsync always`. */
   readonly costs: ReadonlyMap<string, LiveCost>
 }
 /** Returns the table of the costs of live pages. */
@@ -168,7 +169,7 @@ export function liveTable(lines: readonly LiveLine[], seconds: number): string {
   )
 }
 
-/** Returns the table of the times in which a run opens. */
+/** Returns the table of the times that a run takes to open. */
 export function runTable(
   steps: number,
   loads: readonly Loads[],

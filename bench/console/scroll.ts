@@ -1,6 +1,6 @@
 /**
- * Scrolling through all runs of a project: by the wheel from the first to the last and back, and by
- * dragging the scroll bar. The list loads its pages on the way.
+ * Scrolling through all runs of a project: with the wheel from the first run to the last and back,
+ * and by dragging the scroll bar. The list loads its pages while it is scrolled.
  */
 import type { CDPSession, Page } from 'playwright-core'
 import { pause } from '../support/measure.ts'
@@ -11,7 +11,7 @@ import { listView } from './views.ts'
 
 /** Pixels per wheel event: more than the height of the list, so every frame shows other runs. */
 const WHEEL_PX = 2400
-/** Number of wheel events, or of mouse positions, in a part of the way. */
+/** Number of wheel events, or of mouse positions, in a part of the scroll path. */
 export const EVENTS_PER_PART = 10
 /** Milliseconds without any movement after which the measurement fails. */
 const STALL_TIMEOUT_MS = 60_000
@@ -60,7 +60,7 @@ const positionOf = (page: Page): Promise<Position> =>
 
 /**
  * Turns the wheel until the list is at its end and contains at least `runs` runs or, if `by` is
- * negative, until it is at its start. Adds the parts of the way to `way`.
+ * negative, until it is at its start. Adds the parts of the scroll path to `way`.
  * @throws Error if the list does not move for a minute.
  */
 async function turn(
@@ -93,8 +93,8 @@ async function turn(
 }
 
 /**
- * Drags the thumb of the scroll bar from one end to the other and back. Adds the parts of the way
- * to `way`.
+ * Drags the thumb of the scroll bar from one end to the other and back. Adds the parts of the
+ * scroll path to `way`.
  */
 async function drag(
   page: Page,

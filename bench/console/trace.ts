@@ -6,7 +6,7 @@
  * long part is never divided among frames.
  */
 
-/** A trace event. Times are in microseconds; `tdur` is processor time of the thread. */
+/** A trace event. Times are in microseconds; `tdur` is the processor time of the thread. */
 export interface TraceEvent {
   readonly name: string
   readonly ph: string

@@ -153,7 +153,7 @@ export async function opened(signed: Signed, id: string, count: number): Promise
     const shown = untilShown(page, runView(id).shown)
     await link.click()
     const time = await shown
-    // The first time fills the cache of the context.
+    // The first visit only fills the cache of the context.
     if (i > 0) times.push(time)
     await page.close()
   }

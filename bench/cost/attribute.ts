@@ -66,7 +66,7 @@ export const allocationsOf = ({ head }: HeapProfile): CallNode => {
   return at(head)
 }
 
-/** Modules of V8's pseudo-frames; undefined for idle time. */
+/** Modules of V8's pseudo-frames, by function name; undefined for idle time. */
 const SPECIAL: Readonly<Record<string, string | undefined>> = {
   '(idle)': undefined,
   '(root)': 'V8 and native code without a caller',

@@ -14,10 +14,10 @@ export const MIN_ROUNDS = 5
 type Verdict = 'less' | 'more' | 'no difference'
 export interface Compared {
   readonly name: string
-  /** Medians over all rounds. */
+  /** Medians across all rounds, of this tree and of the other tree. */
   readonly ours: number
   readonly theirs: number
-  /** Ratio of this tree's figure to that of the other tree, over the rounds. */
+  /** Ratio of this tree's figure to that of the other tree, across the rounds. */
   readonly ratio: { readonly median: number; readonly min: number; readonly max: number }
   /** `less` or `more` if every round agrees and there are at least `MIN_ROUNDS` rounds. */
   readonly verdict: Verdict
@@ -31,8 +31,8 @@ export const turns = (rounds: number): (readonly [0 | 1, 0 | 1])[] =>
   Array.from({ length: rounds }, (_, round) => (round % 2 === 0 ? [0, 1] : [1, 0]))
 
 /**
- * Compares each figure. A round has no ratio for a figure that is missing in it, or zero in both
- * trees. Without any ratio, the statistics are NaN.
+ * Compares each figure. A round has no ratio for a figure that is missing in the round, or that is
+ * zero in both trees. Without any ratio, the statistics are NaN.
  * @param ours figures of this tree, one element per round.
  * @param theirs figures of the other tree, in the same rounds.
  */

@@ -52,7 +52,7 @@ async function start({ program }: Tree, separate: boolean, { node, settings }: P
 }
 
 /**
- * Starts a tree, with fsync always.
+ * Starts a tree whose journal has the setting `fsync always`.
  * @param separate whether shards, views and gateway are separate processes.
  */
 export async function startInstallation(

@@ -37,7 +37,7 @@ export interface TreeProfile {
 const ALLOCATING = 0.25
 
 type Frame = Parameters<Parameters<typeof attribute>[1]>[0]
-/** Creates a function that finds the source of a frame, with the source maps of bundles. */
+/** Creates a function that finds the source of a frame, using the source maps of bundles. */
 function createLocator(): (frame: Frame) => Located {
   const maps = new Map<string, SourceMap | undefined>()
   const mapOf = (url: string): SourceMap | undefined => {

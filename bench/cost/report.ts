@@ -5,7 +5,7 @@ import { type Compared, MIN_ROUNDS } from './compare.ts'
 import type { ThreadProfile, TreeProfile } from './profile.ts'
 
 const KIB = 1024
-/** Labels and formats of the figures that are not processor times in µs. */
+/** Labels and formats of the figures that are not processor times in µs, by figure. */
 const KINDS: Readonly<Record<string, readonly [string, (value: number) => string]>> = {
   'garbage collection': ['pauses for garbage collection by the clock, µs', (value) => short(value)],
   allocation: ['allocated in the heaps, KiB', (value) => short(value / KIB)],
@@ -47,7 +47,7 @@ export const comparisonTable = (
       verdict === 'no difference' ? '' : verdict,
     ]),
   )
-/** Returns the table of one tree: medians, smallest and greatest values. */
+/** Returns the table of one tree: medians, minimums and maximums. */
 export const singleTable = (unit: string, rounds: readonly Figures[]): string =>
   table(
     [`per ${unit}`, 'median', 'smallest–greatest'],

@@ -17,7 +17,7 @@ const loader = import.meta.resolve('@oxc-node/core/register')
 export interface Tree {
   /** Name in tables: `this tree`, or the commit. */
   readonly name: string
-  /** The arguments with which node starts its program. */
+  /** Arguments for Node.js that start the program of the tree. */
   readonly program: readonly string[]
 }
 

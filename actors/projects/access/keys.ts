@@ -143,7 +143,10 @@ export function createKey(
   return { events: [...holder.events, madeOf(key, input)], reply: key as Created }
 }
 
-/** Revokes a project key. The token of a user is refused with `not_found`: see `revokeToken`. */
+/**
+ * Revokes a project key. Refuses with `not_found` if the id is that of a user's token, which
+ * `revokeToken` revokes.
+ */
 export function revokeKey(
   state: ProjectState,
   input: Input<Rows['key.revoke']>,

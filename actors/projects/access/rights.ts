@@ -48,7 +48,7 @@ export const lackingForRoles = (
     brand,
   )
 
-/** Returns a field error for each role id of a request that does not exist. */
+/** Returns a field error for each requested role id that does not exist. */
 export const roleFaults = (
   { roles }: Pick<Known, 'roles'>,
   role_ids: readonly string[] | undefined,

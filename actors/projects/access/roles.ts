@@ -140,7 +140,7 @@ export function updateRole(
 
 /**
  * Maximum number of assignments for which a role's deletion emits an event, because a command emits
- * at most 500 events.
+ * at most 500 events. The remaining assignments are deleted without an event.
  */
 const MAX_ASSIGNMENTS_NAMED = 400
 

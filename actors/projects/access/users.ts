@@ -152,7 +152,7 @@ export function createToken(
   return { events: [madeOf(key, input)], reply: key as Reply<Rows['token.create']> }
 }
 
-/** Revokes a token of a user. The token of another user is refused with `not_found`. */
+/** Revokes a token of a user. Refuses with `not_found` if the user has no such token. */
 export function revokeToken(
   state: ProjectState,
   input: Pick<Input<Rows['token.revoke']>, 'id' | 'token'>,
@@ -165,9 +165,8 @@ export function revokeToken(
 }
 
 /**
- * Data that the gateway adds for a request with a console session: the time at which the key or
- * token of the session expires or, for a session without a key or token, the time at which the
- * session expires.
+ * Data that the gateway adds for a request with a console session: the expiry of the session's key
+ * or token or, if it has neither, the expiry of the session itself.
  */
 export interface TokenLimit {
   readonly until?: string

@@ -1,5 +1,5 @@
 /**
- * The lifecycle of the secrets that sign calls of the organization's actions.
+ * The lifecycle of the secrets that sign calls to the organization's actions.
  *
  *     (rotate) → pending → (activate) → active → (activate the next one) → retiring → retired
  *     pending, retiring, retired → revoked at any time; active → revoked only while the action is

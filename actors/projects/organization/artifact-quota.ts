@@ -164,8 +164,8 @@ export const evolveStorage = {
 }
 
 /**
- * Returns the query that reads the storage in use, as the quota endpoint returns it, without the
- * time.
+ * Returns the query that reads the storage in use, in the form that the quota endpoint returns, but
+ * without `generated_at`.
  */
 export const storageOf =
   (options: QuotaOptions) =>

@@ -271,7 +271,7 @@ export function createLink(
   }
 }
 
-/** Minimum milliseconds between two updates of the time at which a session was last used. */
+/** Minimum time in milliseconds between two updates of a session's time of last use. */
 const USED_INTERVAL_MS = 60_000
 /** Records the last use of keys and console sessions, at most once a minute for each. */
 export function lastUsed(

@@ -101,7 +101,7 @@ type OrganizationEvent =
   | ConsoleEvent
   | QuotaEvent
   | ResolverEvent
-/** Data that the gateway adds to the input of rows. */
+/** Data that the gateway adds to the input of rows, by row name. */
 type Extra = {
   'key.create_organization': KeyMaterial
   'skill.import_organization': { readonly skill: SkillBody }

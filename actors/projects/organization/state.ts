@@ -23,7 +23,7 @@ type KeptProject = Project & { readonly deleted?: true }
 /**
  * A claim on a workflow handle (protocol/projects/configuration.ts). `due`: Unix milliseconds at
  * which the organization asks the project whether the workflow was created; absent once the query
- * was sent.
+ * has been sent.
  */
 interface Claim {
   readonly handle: string

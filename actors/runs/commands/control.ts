@@ -216,10 +216,10 @@ function recovery(
 }
 
 /**
- * Returns the input that replaces the input of a run, with the declared defaults. Runs of loops
- * keep the event that started them, and direct calls of actions have literal parameters, so both
- * are refused. With a new input, the branches of the repeated step start from the beginning,
- * because their items may depend on the input.
+ * Returns the input that replaces the input of a run, with the declared defaults. Refuses a new
+ * input for a run of a loop, which keeps the event that started it, and for a direct call of an
+ * action, whose parameters are literal. With a new input, the branches of the repeated step start
+ * from the beginning, because their items may depend on the input.
  */
 function inputFor({ record, engine, spec }: RunState, input: JsonObject): JsonObject | Refusal {
   const refused = (message: string) => refuseFields({ field: 'input', message })

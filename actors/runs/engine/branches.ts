@@ -30,7 +30,7 @@ export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
  * tell.
  */
 const PAUSE_AFTER = 200
-/** Maximum total number of characters of the outputs of all branches, as JSON. */
+/** Maximum total length of the outputs of all branches, in characters of JSON. */
 const MAX_OUTPUTS_LENGTH = 786_432
 /** Default maximum number of concurrent branches of a step. */
 const CONCURRENCY = 10

@@ -18,7 +18,7 @@ const MAX_ITEMS = 10_000
 
 /**
  * Begins the branches. A list without items completes the step immediately. A value that is not a
- * list, or has too many items, fails it.
+ * list, or a list with too many items, fails the step.
  */
 export function executeBranches(on: Draft, step: JoinStep): void {
   const key = current(on)?.key ?? ''

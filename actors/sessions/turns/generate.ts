@@ -26,7 +26,7 @@ import { openSegment } from './segment.ts'
 /**
  * Returns the rows that the model is shown in a generation of a turn. They were final when the
  * generation began, and the rows of the turn come last. The input of a queued turn can precede the
- * answer of an earlier turn, but the model must see it last.
+ * answer of an earlier turn in the window, but the model must see the input after that answer.
  */
 export function generationRows(
   { window }: SessionState,

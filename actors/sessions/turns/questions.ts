@@ -109,7 +109,7 @@ const approversOf = ({ work: { asker, definition } }: Turn, tool: GrantedTool) =
     .map(({ target }) => target)
 
 /**
- * Requests approval for one call of a destructive action. The call fails if no principal can
+ * Requests approval for one call to a destructive action. The call fails if no principal can
  * approve it.
  */
 export function askApproval(
