@@ -25,8 +25,8 @@ export const about =
 
 const CONNECTIONS = 64
 /**
- * Milliseconds until actors with a distant deadline are evicted from memory, including one or two
- * checkpoints.
+ * Milliseconds until actors with a distant deadline are evicted from memory, including the time for
+ * one or two checkpoints.
  */
 const EVICTION_MS = 75_000
 /** Milliseconds that are reserved for measurements before the runs wake. */

@@ -60,7 +60,7 @@ function expected({ status, body }: Reply, ...statuses: readonly number[]): stri
 }
 
 /**
- * Does `count` work items. Returns the rate of rows, the times of the items, and the CPU time
+ * Does `count` work items. Returns the rows per second, the latency of the items, and the CPU time
  * per row in microseconds.
  */
 async function rated(

@@ -143,7 +143,7 @@ export async function timeline(
   }
   return items
 }
-/** Number of events in one request. */
+/** Number of events that one request fetches. */
 const PAGE = 100
 const page = async (client: Client, id: string, after_sequence: number, limit: number) =>
   (await client.transport.call(api['run.events'], { id, after_sequence, limit })) as {
@@ -220,9 +220,7 @@ async function* follow<T>(
   }
 }
 
-/**
- * Returns the query of a request, beginning with `?`; the empty string if no parameter has a value.
- */
+/** Returns the query string of a request, beginning with `?`; empty if no parameter has a value. */
 function queryOf(parameters: Readonly<Record<string, unknown>>): string {
   const given = Object.entries(parameters).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, String(value)]],

@@ -95,7 +95,7 @@ const STALL_TIMEOUT_MS = 60_000
 /**
  * Does `count` work items, with `concurrency` items in flight.
  * @returns the duration of each item.
- * @throws Error if no item has ended for a minute, and any error that a item throws.
+ * @throws Error if no item has ended for a minute, and any error that an item throws.
  */
 export async function inFlight(
   concurrency: number,

@@ -16,9 +16,9 @@ const MAX_COLLECTIONS = 8
  */
 const SHRINKAGE = 0.99
 /**
- * Returns resident bytes after garbage collection. The first collection lets finalizers run. V8
- * releases the young generation and empty pages only in a later collection. Collections are
- * therefore repeated until memory no longer shrinks.
+ * Returns the resident memory in bytes after garbage collection. The first collection lets
+ * finalizers run. V8 releases the young generation and empty pages only in a later collection.
+ * Collections are therefore repeated until memory no longer shrinks.
  * @param pid a process that was started with `COLLECT`.
  */
 export async function settled(pid: number): Promise<number> {

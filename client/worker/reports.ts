@@ -103,8 +103,8 @@ export class Reports {
 }
 
 /**
- * Serializes a report; undefined if it exceeds the frame limit, because sending it would repeatedly
- * end the connection.
+ * Serializes a report. Returns undefined if it exceeds the frame limit, because sending it would
+ * end the connection every time.
  */
 function written(report: Report): string | undefined {
   const text = JSON.stringify(report)

@@ -36,7 +36,7 @@ interface Store<T> {
   /** The position of each item that has an id. */
   readonly at: Index
 }
-/** Returns the id of an item, if it has one. */
+/** Returns the id of an item; undefined if it has none. */
 export const idOf = (item: unknown): unknown => (item as { id?: unknown } | undefined)?.id
 
 function storeOf<T>(items: readonly T[], packing: Packing<T> | undefined): Store<T> {

@@ -17,8 +17,8 @@ export interface Packing<T> {
   unpack(value: unknown): T
 }
 /**
- * Returns a packing of objects that have exactly these members. Their values are texts, numbers,
- * Boolean values or undefined.
+ * Returns a packing of objects that have exactly these members. Their values are strings, numbers,
+ * booleans or undefined.
  */
 export const packingOf = <T extends object>(members: readonly (keyof T)[]): Packing<T> => ({
   pack: (item) => members.map((member) => item[member]),

@@ -23,8 +23,8 @@ type Fields = Readonly<Record<string, unknown>>
 const MAX_ATTEMPTS = 5
 
 /**
- * Reads a record, and updates it if `accepts` returns true. The record cannot change between the
- * read and the update.
+ * Reads a record, and updates it if `accepts` returns true. If the record changes between the read
+ * and the update, both are repeated.
  * @param name a conditional command (`protocol/conditional.ts`).
  * @returns the reply, or undefined if `accepts` returned false.
  * @throws ApiError if the service refuses.

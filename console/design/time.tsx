@@ -17,7 +17,7 @@ const MINUTE_MS = 60_000
 const SLOW_MS = 10_000
 /**
  * The current time, updated every `SLOW_MS`. Relative times of a minute or more follow it, so a
- * long list of such times is not rendered every second.
+ * long list of such times is not re-rendered every second.
  */
 const slowNow = computed(() => Math.floor(now.value / SLOW_MS) * SLOW_MS)
 const relativeTo = (ms: number): number =>

@@ -43,7 +43,7 @@ interface Box {
 /** A graph with its layout. */
 export interface PlacedGraph extends Graph {
   readonly boxes: ReadonlyMap<string, Box>
-  /** The edges between nodes, as points. */
+  /** The edges between nodes, each with the points of its line. */
   readonly lines: readonly {
     readonly from: string
     readonly to: string

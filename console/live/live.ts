@@ -33,8 +33,8 @@ export interface LiveSubscription {
   /** Id of the run, session, channel or environment. Absent for `runs` and `changes`. */
   readonly target?: string
   /**
-   * The cursor after which frames are sent: a number, or a text for sessions. Without it, a run and
-   * its logs begin at the start, a session and an environment log with their newest part, and
+   * The cursor after which frames are sent: a number, or a string for sessions. Without it, a run
+   * and its logs begin at the start, a session and an environment log with their newest part, and
    * everything else with new frames.
    */
   readonly after?: LiveCursor

@@ -11,7 +11,7 @@ const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
 /** Matches numbers, which may begin with a sign and are harmless. */
 const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** Returns the text of a field that no spreadsheet program evaluates as a formula. */
+/** Returns a text in a form that no spreadsheet program evaluates as a formula. */
 export const forSpreadsheet = (text: string): string =>
   FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text
 

@@ -1,4 +1,4 @@
-/** The changes of an audit entry as rows. */
+/** Converts the changes of an audit entry to rows, or to one line of text. */
 
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import { isolate } from '../../text/isolate.ts'
