@@ -29,8 +29,8 @@ export interface FollowOptions {
    */
   readonly onRepeat?: (id: number) => void
   /**
-   * Milliseconds without a byte after which a stream is abandoned; 45 s by default, three keepalive
-   * intervals of the server.
+   * Milliseconds without a byte after which a stream is abandoned; 45 s by default, which is three
+   * of the server's keepalive intervals.
    */
   readonly silence?: number
 }

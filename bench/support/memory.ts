@@ -11,8 +11,8 @@ export const COLLECT: readonly string[] = [
 /** Maximum number of collections. */
 const MAX_COLLECTIONS = 8
 /**
- * From the third collection on, another one follows only if memory shrank to at most this fraction
- * of its previous minimum.
+ * From the third collection on, another one follows only if memory use has fallen to at most this
+ * fraction of its previous minimum.
  */
 const SHRINKAGE = 0.99
 /**

@@ -26,7 +26,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
 
 /**
  * Creates an element that shows a time in the browser's locale and zone.
- * @param time RFC 3339.
+ * @param time in RFC 3339 format.
  */
 export const timeElement = (time: string): HTMLTimeElement =>
   el('time', { datetime: time, title: exactTime(time) }, shortTime(time, Date.now()))

@@ -67,7 +67,7 @@ export interface CallOptions {
    * a new key.
    */
   readonly key?: string
-  /** Condition of an update, as the header `If-Match`. */
+  /** Condition of an update, sent as the header `If-Match`. */
   readonly ifMatch?: string
 }
 

@@ -70,7 +70,7 @@ export class Growing<T> implements Sequence<T> {
   }
   /**
    * Returns a list of these items. The array must not be changed afterwards.
-   * @param packing keeps the items of the list's extensions as text.
+   * @param packing if given, the items of the list's extensions are kept as text.
    */
   static of<T>(items: readonly T[], packing?: Packing<T>): Growing<T> {
     return new Growing(items.length, packing, { all: items })

@@ -37,7 +37,7 @@ export interface Items<T> {
   push(item: T): void
 }
 
-/** Items as text. Negative indexes are not supported. */
+/** A store that keeps items as text. Negative indexes are not supported. */
 export class PackedItems<T> implements Items<T> {
   readonly #packing: Packing<T>
   readonly #blocks: string[] = []

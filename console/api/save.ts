@@ -55,7 +55,7 @@ const isEqual = (a: unknown, b: unknown): boolean =>
 export type Save = <N extends CallName>(name: N, input: CallInput<N>) => Promise<CallReply<N>>
 /**
  * Returns a function that saves a form. It throws an ApiError with the code `precondition_failed`
- * if somebody else has changed fields that the request sets. The next call then replaces them.
+ * if somebody else has changed fields that the request sets. The next call then overwrites them.
  * @param loaded the record that the form shows.
  */
 export function saverOf(loaded: object): Save {

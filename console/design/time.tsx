@@ -26,7 +26,7 @@ const relativeTo = (ms: number): number =>
     : // A time that is shown in minutes never goes back to seconds.
       Math.max(slowNow.value, ms < now.peek() ? ms + MINUTE_MS : 0)
 
-/** Shows a time. The exact time appears on hover and to screen readers. */
+/** Shows a time. The exact time is shown on hover, and is read by screen readers. */
 export function Time({
   at,
   relative = false,

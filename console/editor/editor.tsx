@@ -41,7 +41,7 @@ export interface EditorProps {
   readonly onFaults?: (faults: readonly ShownFault[]) => void
 }
 
-/** An editor for a text. */
+/** An editor for JSON, YAML or plain text. */
 export function Editor(props: EditorProps) {
   const { label, value, language, readOnly = false, rows = 8, faults: given = none } = props
   const frame = useRef<HTMLDivElement>(null)

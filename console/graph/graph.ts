@@ -5,7 +5,7 @@
  */
 import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 
-/** A node: one step. */
+/** A node, which represents one step. */
 export interface GraphNode {
   /**
    * `a` for a step, `a/b` for a step inside the `for_each` step `a`, `a/branch/b` for a step of a

@@ -15,7 +15,7 @@ import { escapeVariables } from './variables.ts'
 
 export interface Writing {
   readonly format: 'yaml' | 'json'
-  /** Address or folder of the JSON Schemas for editors, without a slash at the end. */
+  /** Address or folder of the JSON Schemas for editors, without a trailing slash. */
   readonly schemas: string
 }
 /** Fields whose long values are written to separate files. */

@@ -1,6 +1,6 @@
 /** Permissions to execute actions. A role lists single actions or patterns that end with `*`. */
 
-/** Prefix of these permissions. */
+/** Prefix of the permissions to execute actions. */
 const ACTION = 'actions.execute.'
 /** Returns whether a permission allows the execution of actions. */
 export const isAction = (permission: string): boolean => permission.startsWith(ACTION)
