@@ -25,9 +25,9 @@ export const about = 'environments: first command after creation and after wakin
 
 const exec = promisify(execFile)
 const MIB = 1_048_576
-/** The number of idle environments, and the number that are created concurrently. */
+/** Number of idle environments, and how many of them are created concurrently. */
 const IDLE = { quick: 10, full: 100, concurrency: 4 } as const
-/** Milliseconds between two reads of a record. */
+/** Milliseconds between two reads of an environment's record. */
 const LOOK_MS = 10
 /** Seconds over which the cost of idle environments is measured. */
 const IDLE_SECONDS = { quick: 10, full: 60 } as const

@@ -54,7 +54,7 @@ const eventOf = (i: number) => ({
   meta: { region: 'eu' },
 })
 
-/** Sends a command or a query to the actor of the project's source events. */
+/** Sends a command or a query to the project's `events` actor. */
 async function say(nats: Nats, project: string, message: object): Promise<unknown> {
   const subject = `shard.0.${shardOf('events', project, SHARDS)}`
   const reply = await nats.connection.request(

@@ -28,7 +28,7 @@ export const about =
 
 const WORKERS = 10
 const SLOTS = 20
-/** One-step runs that are started per second, both alone and during the `for_each`. */
+/** Number of one-step runs started per second, both alone and during the `for_each`. */
 const BESIDE = 20
 
 async function measure(sync: string, items: number, { profile }: Terms): Promise<Figures> {

@@ -29,7 +29,7 @@ export const about =
  */
 const BUFFER_BYTES = 1024
 /**
- * Number of workers that connect before the first memory measurement, after some runs. By then,
+ * Number of workers that connect, after some runs, before the first memory measurement. By then,
  * code is loaded, pools are filled, and the whole young generation of V8 is allocated (two times 32
  * MiB, regardless of the number of workers).
  */

@@ -22,7 +22,8 @@ const fail: Action = ({ message }) => {
   )
 }
 /**
- * Returns the time as RFC 3339 in UTC, or, with `utc: false`, with the UTC offset of this machine.
+ * Returns the given time in RFC 3339 format: in UTC or, with `utc: false`, in this machine's time
+ * zone with its UTC offset.
  */
 export const time = ({ utc }: Parameters, now: Date): string => {
   if (utc !== false && utc !== 'false') return now.toISOString()

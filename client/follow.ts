@@ -29,8 +29,8 @@ export interface FollowOptions {
    */
   readonly onRepeat?: (id: number) => void
   /**
-   * Milliseconds without a byte after which a stream is abandoned; 45 s by default, three keepalive
-   * intervals of the server.
+   * Milliseconds without a byte after which a stream is abandoned; 45 s by default, which is three
+   * of the server's keepalive intervals.
    */
   readonly silence?: number
 }
@@ -143,7 +143,7 @@ export async function timeline(
   }
   return items
 }
-/** Number of events in one request. */
+/** Number of events that one request fetches. */
 const PAGE = 100
 const page = async (client: Client, id: string, after_sequence: number, limit: number) =>
   (await client.transport.call(api['run.events'], { id, after_sequence, limit })) as {
@@ -220,9 +220,7 @@ async function* follow<T>(
   }
 }
 
-/**
- * Returns the query of a request, beginning with `?`; the empty string if no parameter has a value.
- */
+/** Returns the query string of a request, beginning with `?`; empty if no parameter has a value. */
 function queryOf(parameters: Readonly<Record<string, unknown>>): string {
   const given = Object.entries(parameters).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, String(value)]],

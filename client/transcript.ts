@@ -36,8 +36,8 @@ export interface FollowTranscript extends TranscriptSource {
   /** Called after every interruption, before the next attempt. */
   readonly onReconnect?: (reason: string) => void
   /**
-   * Milliseconds without a byte after which a stream is abandoned; 45 s by default, three keepalive
-   * intervals of the server.
+   * Milliseconds without a byte after which a stream is abandoned; 45 s by default, which is three
+   * of the server's keepalive intervals.
    */
   readonly silence?: number
   /** Waits for a number of milliseconds; replaces the default timer. */

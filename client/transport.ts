@@ -239,8 +239,9 @@ export class Transport {
     return this.#options.tries ?? 4
   }
   /**
-   * Sends a request and reads the response. After a temporary failure, the request is repeated
-   * unless `once` is set. It is repeated at the next address unless the status is 429.
+   * Sends a request and reads the response. After a temporary failure, the request is repeated: at
+   * the same address if the status is 429, otherwise at the next one. With `once`, it is never
+   * repeated.
    * @param make creates the request of each attempt. Its exceptions propagate.
    * @param accepts whether a response is a success; by default, one with a 2xx status.
    * @throws BatonError if the service refuses the request or does not respond.

@@ -1,4 +1,4 @@
-/** Uploads and downloads artifacts as a load, with plain HTTP requests and little memory. */
+/** Uploads and downloads artifacts in load tests, with plain HTTP requests and little memory. */
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import type { Target } from '../support/baton.ts'

@@ -17,7 +17,7 @@ interface Asked {
   readonly failed: (error: Error) => void
 }
 
-/** Time for which a request is retried, and pause between attempts, in milliseconds. */
+/** Maximum time for retries of a request, and pause between attempts, in milliseconds. */
 const PATIENCE = { whole: 30_000, between: 200 } as const
 
 /** Milliseconds after which an idle connection is not reused. */
@@ -29,7 +29,7 @@ interface Idle {
 }
 
 export class Http {
-  /** Number of 503 responses after which a request was sent again. */
+  /** Number of retries after 503 responses. */
   unavailable = 0
   readonly #port: number
   readonly #tail: string
@@ -113,7 +113,8 @@ export class Http {
         const at = this.#idle.findIndex((idle) => idle.line === line)
         if (at >= 0) this.#idle.splice(at, 1)
         current?.failed(error ?? new Error('the server closed a connection with a request on it'))
-        // A queued request opens a new connection, because there may be no other one to serve it.
+        // Opens a new connection for a queued request, because none of the others may be left to
+        // serve it.
         const next = this.#queue.shift()
         if (next) this.#open(next)
       },

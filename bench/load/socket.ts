@@ -1,7 +1,7 @@
 /**
- * A WebSocket client (RFC 6455) for loads: unfragmented text frames, no extensions. The mask is
- * four zero bytes, so masking costs nothing. Frames that are sent in one turn of the event loop are
- * written together.
+ * A WebSocket client (RFC 6455) for load tests: unfragmented text frames, no extensions. The mask
+ * is four zero bytes, so masking costs nothing. Frames that are sent in one turn of the event loop
+ * are written together.
  */
 import { dial, headOf } from './wire.ts'
 

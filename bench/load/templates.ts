@@ -1,6 +1,6 @@
 /**
- * Templates of journal entries: entries that a server wrote for runs of every kind, as texts whose
- * ids, times and positions can be replaced.
+ * Templates of journal entries: entries that a server wrote for runs of every kind, as strings
+ * whose ids, times and positions can be replaced.
  */
 import type { Entry, Event } from '../../protocol/entry.ts'
 import type { Baton } from '../support/baton.ts'
@@ -23,8 +23,7 @@ const WORKFLOWS = 4
 /** Returns the `workflow_type` of a workflow's runs, by which lists of runs can be filtered. */
 export const typeOf = (workflow: number): string => `type-${workflow}`
 /**
- * The numbers of runs, out of every twenty, that complete (`send`), fail, stay suspended (`hold`)
- * or are cancelled.
+ * How many of every twenty runs complete (`send`), fail, stay suspended (`hold`) or are cancelled.
  */
 const mix = [
   ['send', 17],
@@ -98,8 +97,8 @@ const speaksOf = (entry: Entry, id: string): boolean =>
   (entry.kind === 'queue' && JSON.stringify(entry.events).includes(id))
 
 /**
- * Returns the number of frames that `views/tables/runs/feed.ts` creates for an event in the
- * project's stream.
+ * Returns the number of frames that `views/tables/runs/feed.ts` creates in the project's stream for
+ * an event.
  */
 const framesOf = (
   entry: Entry,

@@ -1,6 +1,6 @@
 /**
- * A run as the unit of work of a load: from the request that starts it until the project's event
- * stream reports its end.
+ * A run as the unit of work of a load test: from the request that starts it until the project's
+ * event stream reports its end.
  */
 import { startBaton, type Target } from '../support/baton.ts'
 import { type Amount, type Loaded, load, type Terms, type Work } from '../support/measure.ts'
@@ -12,7 +12,7 @@ const ENDED = '"data":{"status":"completed"'
 const RUN = '"type":"run_updated","run_id":"'
 
 /**
- * Yields the ids of the runs that frames of the project's stream report as completed. The text is
+ * Yields the ids of the runs that a part of the project's stream reports as completed. The text is
  * searched, not parsed, because parsing all frames would use too much CPU time of the shared
  * machine.
  */

@@ -1,6 +1,6 @@
 /**
- * A worker for loads: one connection with many slots. It reports every job immediately: as failed
- * if the action is named `fail`, otherwise as completed.
+ * A worker for load tests: one connection with many slots. It reports every job immediately: as
+ * failed if the action is named `fail`, otherwise as completed.
  */
 import type { Target } from '../support/baton.ts'
 import { openSocket } from './socket.ts'

@@ -23,7 +23,7 @@ export interface Target {
   readonly key: string
 }
 export interface Baton extends Target {
-  /** Process ids: the server, its NATS server, and this process, which produces the load. */
+  /** Process ids of the server, its NATS server, and this process, which produces the load. */
   readonly processes: Required<ProcessIds>
   readonly data: string
   /** Milliseconds from the start of the server until it was ready. */

@@ -22,7 +22,7 @@ export interface Terms {
   readonly runs?: number
   /** Whether roles are separate processes. */
   readonly roles?: boolean
-  /** Duration in seconds of a part that may take long. */
+  /** Duration in seconds of a part that may take a long time. */
   readonly seconds?: number
   /** Whether the processor time is attributed to modules. */
   readonly attribute?: boolean
@@ -95,7 +95,7 @@ const STALL_TIMEOUT_MS = 60_000
 /**
  * Does `count` work items, with `concurrency` items in flight.
  * @returns the duration of each item.
- * @throws Error if no item has ended for a minute, and any error that a item throws.
+ * @throws Error if no item has ended for a minute, and any error that an item throws.
  */
 export async function inFlight(
   concurrency: number,
@@ -221,7 +221,9 @@ export async function load(
   }
 }
 
-/** The disk sync settings with which Baton is measured, each preceded by its name in tables. */
+/**
+ * The disk sync settings with which Baton is measured, each preceded by the name that tables show.
+ */
 export const SYNCS = [
   ['fsync always', 'always'],
   ['lazy sync (2m)', '2m'],

@@ -11,14 +11,14 @@ export const COLLECT: readonly string[] = [
 /** Maximum number of collections. */
 const MAX_COLLECTIONS = 8
 /**
- * From the third collection on, another one follows only if memory shrank to at most this fraction
- * of its previous minimum.
+ * From the third collection on, another one follows only if memory use has fallen to at most this
+ * fraction of its previous minimum.
  */
 const SHRINKAGE = 0.99
 /**
- * Returns resident bytes after garbage collection. The first collection lets finalizers run. V8
- * releases the young generation and empty pages only in a later collection. Collections are
- * therefore repeated until memory no longer shrinks.
+ * Returns the resident memory in bytes after garbage collection. The first collection lets
+ * finalizers run. V8 releases the young generation and empty pages only in a later collection.
+ * Collections are therefore repeated until memory no longer shrinks.
  * @param pid a process that was started with `COLLECT`.
  */
 export async function settled(pid: number): Promise<number> {

@@ -30,7 +30,9 @@ const works = (program: string): boolean => {
     return false
   }
 }
-/** Returns the `bin` folder of the newest PostgreSQL that Debian's packages have installed. */
+/**
+ * Returns the `bin` folder of the newest PostgreSQL from Debian's packages; undefined without one.
+ */
 const postgres = (): string | undefined => {
   const root = '/usr/lib/postgresql'
   const newest = existsSync(root)

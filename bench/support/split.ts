@@ -25,7 +25,10 @@ export interface SplitOptions {
   readonly sync: string
   /** Additional settings of all nodes, by name. */
   readonly settings?: Readonly<Record<string, string>>
-  /** The roles of each node except the gateway. By default, one node has all of them. */
+  /**
+   * The roles of each node except the gateway. By default, one node has `shards`, `views` and
+   * `executor`.
+   */
   readonly roles?: readonly string[]
   /** Node.js arguments that start the program; by default, the program of this working tree. */
   readonly program?: readonly string[]

@@ -57,7 +57,7 @@ const text = (source: Source, charset: string, length: number): string => {
 type Make = (source: Source, parameters: Parameters) => unknown
 const types: Readonly<Record<string, Make>> = {
   uuid,
-  /** Returns a whole number, min ≤ x ≤ max; 0 to 100 by default. */
+  /** Returns a whole number x with min ≤ x ≤ max; the range is 0 to 100 by default. */
   number: (source, parameters) => {
     const [min, max] = bounds(parameters, 0, 100)
     const [low, high] = [Math.ceil(min), Math.floor(max)]
@@ -65,7 +65,7 @@ const types: Readonly<Record<string, Make>> = {
       throw new Error(`there is no whole number in the range ${min} to ${max}`)
     return low + below(source, high - low + 1)
   },
-  /** Returns a number, min ≤ x < max; 0 to 1 by default. */
+  /** Returns a number x with min ≤ x < max; the range is 0 to 1 by default. */
   float: (source, parameters) => {
     const [min, max] = bounds(parameters, 0, 1)
     return min + fraction(source) * (max - min)

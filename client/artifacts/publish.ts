@@ -10,8 +10,8 @@ import type { Transport } from '../transport.ts'
 /** A reference to a published artifact, for the result of the job. `size` is in bytes. */
 export type ArtifactReference = Required<JobArtifactReference>
 /**
- * Options for publishing a file. `name` defaults to the last segment of the path. Bytes need a
- * name.
+ * Options for publishing a file. `name` defaults to the last segment of the path, and is required
+ * for bytes.
  */
 export type PublishOptions = Partial<Pick<PutOptions, 'name' | 'mime' | 'metadata' | 'convert'>>
 /** Uploads bytes, or the file at a path. */

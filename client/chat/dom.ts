@@ -6,8 +6,8 @@ type Child = Node | string | undefined | false
 
 /**
  * Creates an element. An attribute that is true is set to the empty string; one that is false or
- * undefined is omitted. A function is added as an event listener. The name is `on` followed by the
- * event type.
+ * undefined is omitted. A function is added as an event listener; its attribute name is `on`
+ * followed by the event type.
  */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -26,7 +26,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
 
 /**
  * Creates an element that shows a time in the browser's locale and zone.
- * @param time RFC 3339.
+ * @param time in RFC 3339 format.
  */
 export const timeElement = (time: string): HTMLTimeElement =>
   el('time', { datetime: time, title: exactTime(time) }, shortTime(time, Date.now()))

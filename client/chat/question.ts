@@ -160,7 +160,7 @@ function controlsOf(
     ),
   ]
 }
-/** Reads the value of a form; undefined if a choice is missing. */
+/** Returns the value entered in a form; undefined if nothing was chosen. */
 function chosenOf({ mode }: Question, fields: FormData): unknown {
   const given = fields.getAll('value').map(String)
   return mode === 'multi_select'

@@ -161,7 +161,7 @@ export function sessionScreen(page: Page, id: string): Screen {
       ended = ends
     })
   }
-  /** Returns the lowest sequence number of the loaded messages. */
+  /** Returns the lowest sequence number of the loaded messages; undefined if none has one. */
   const first = (): number | undefined =>
     transcript.messages().find(({ sequence }) => sequence !== null)?.sequence ?? undefined
 

@@ -56,7 +56,7 @@ const groups: Readonly<Record<string, readonly Kind[]>> = {
   user: ['user'],
   workflow: ['workflow'],
 }
-/** Record types that a field or parameter refers to, by its name; the same for all rows. */
+/** Record types by the name of a field or parameter that refers to them; the same for all rows. */
 const fields: Readonly<Record<string, readonly Kind[]>> = {
   action_id: ['organizationAction'],
   agent_id: ['agent'],
@@ -93,8 +93,8 @@ const PREFIX = new RegExp(`^(${Object.values(prefixes).join('|')})_[0-9A-Za-z]{2
 const MAX_PAGES = 25
 
 /**
- * Returns the types of records that a field of a row's input can refer to by name. Empty if the
- * field does not contain ids of named records.
+ * Returns the types of records that a field of a row's input can refer to by name. Returns none if
+ * the field does not contain ids of named records.
  */
 function kindsOf(name: string, row: Row, field: string): readonly Kind[] {
   const group = name.split('.')[0] ?? ''

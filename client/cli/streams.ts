@@ -6,7 +6,8 @@ import { clientFor, connected } from './connection/connection.ts'
 import type { Shell } from './shell.ts'
 
 /**
- * Adds the subscription of an argument, `topic` or `topic=target`. Its id is the argument itself.
+ * Parses an argument, `topic` or `topic=target`, and adds its subscription to the earlier ones. The
+ * argument also serves as the id of the subscription.
  */
 function subscription(text: string, before: readonly StreamSubscription[] = []) {
   const [topic = '', target] = text.split('=')

@@ -3,7 +3,7 @@
 import type { ChannelEventRecord } from '../../protocol/channels/schema.ts'
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 
-/** Payload fields that the line already contains, or that only programs need. */
+/** Payload fields to omit, because the line already contains them or only programs need them. */
 const silent: ReadonlySet<string> = new Set([
   'step',
   'kind',

@@ -23,7 +23,7 @@ export class Fence {
     this.#highest = file === undefined ? 0 : stored(file)
   }
   /**
-   * Accepts a job. Jobs without a fence number use no lease.
+   * Accepts a job. One without a fence number uses no lease and is always accepted.
    * @throws ActionFault `environment_fenced` if the job has an earlier lease.
    */
   admit(job: ClaimedJob): void {

@@ -65,6 +65,6 @@ export async function tailOf(
   const all = (ended ? text.slice(0, -1) : text).split('\n')
   return all.slice(-lines).join('\n') + (ended ? '\n' : '')
 }
-/** Opens a log; undefined if it cannot be opened, for example because it does not exist. */
+/** Opens a log. Returns undefined if that fails, for example because the log does not exist. */
 export const openLog = (folder: string, name: string): Promise<FileHandle | undefined> =>
   open(join(folder, `${name}.log`)).catch(() => undefined)

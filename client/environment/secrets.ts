@@ -6,7 +6,7 @@ const MAX_SECRETS = 256
 const MIN_LENGTH = 8
 
 export class Secrets {
-  /** Ordered from least to most recently added. */
+  /** The credentials, ordered from least to most recently added. */
   readonly #texts = new Set<string>()
   add(text: string): void {
     if (text.length < MIN_LENGTH) return

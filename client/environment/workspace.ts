@@ -128,7 +128,8 @@ export class Workspace {
   #absolute(path: string): string {
     if (path.includes('\0')) throw new ActionFault('invalid_parameters', 'a path contains NUL')
     const absolute = resolve(this.root, path)
-    // A path below the configured folder, which may contain links, is mapped to the root.
+    // The configured path of the root may contain links, so a path below it is mapped to the real
+    // root.
     const moved =
       isAbsolute(path) && isInside(this.#given, absolute)
         ? resolve(this.root, relative(this.#given, absolute))

@@ -50,8 +50,8 @@ export const largestOf = (files: readonly Sized[], ending: string): Sized | unde
     )
 
 /**
- * Returns the definitions of the agent's actions. Calls of the action that records the answer need
- * an approval, because it is destructive.
+ * Returns the definitions of the agent's actions. Calls to the action that records the answer need
+ * approval, because it is destructive.
  */
 export function actionsOf(tour: string) {
   const { find, lines, note } = toolsOf(tour)

@@ -189,7 +189,7 @@ class Runs {
       await this.#look()
     }
   }
-  /** Queries the runs once more, and returns all of them. */
+  /** Fetches the runs once more, and returns all of them. */
   async all(): Promise<{ id: string; watched: Promise<Watched> }[]> {
     await this.#look()
     return [...this.#found].map(([id, watched]) => ({ id, watched }))

@@ -30,7 +30,7 @@ const actionsOf = (tour: string) => ({ count: `tour.count.${tour}`, total: `tour
 
 /**
  * Returns the definition of one tour's loop.
- * @param secret the secret with which requests to the HTTP trigger are signed: 32 bytes in base64.
+ * @param secret the secret that signs requests to the HTTP trigger: 32 bytes in base64.
  */
 export function loopOf(tour: string, secret: string): CreateLoop {
   const { count, total } = actionsOf(tour)

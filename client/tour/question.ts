@@ -1,6 +1,6 @@
 /**
  * The third part of the tour: an agent answers a question about the folder. A worker executes its
- * tools, and the calls of one tool need the approval of a user. The tour approves them. The tour
+ * tools, and calls to one tool need the approval of a user. The tour approves them. The tour
  * follows the transcript and finally compares it with the stored one. Afterwards, even after a
  * failure, it deletes the agent and its actions. The session is retained for inspection.
  */
@@ -124,7 +124,7 @@ export async function tourOfQuestion(tour: Question): Promise<boolean> {
 interface Followed {
   readonly transcript: Transcript
   readonly turn: string
-  /** Sequences of final rows in order of arrival, including repeats. */
+  /** Sequence numbers of final rows in order of arrival, including repeats. */
   readonly heard: readonly number[]
   /** Ids of the interactions that the tour approved. */
   readonly allowed: ReadonlySet<string>
@@ -199,7 +199,7 @@ export function checkEnd({ shown }: Question, { transcript, turn }: Followed): b
     )
   return status === 'completed'
 }
-/** Returns the text of the last message of the agent. */
+/** Returns the text of the agent's last message. */
 export const answerOf = ({ transcript }: Pick<Followed, 'transcript'>): string =>
   transcript
     .messages()

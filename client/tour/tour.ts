@@ -203,7 +203,7 @@ async function measureAll(tour: Tour): Promise<boolean> {
 }
 
 /**
- * Starts a run for every part, and follows all of them to their ends.
+ * Starts a run for every part, and follows each to its end.
  * @throws Error if a run does not complete.
  */
 async function measureParts(

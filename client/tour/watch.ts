@@ -10,7 +10,7 @@ import type { Show } from './show.ts'
 
 export interface Watched {
   readonly run: string
-  /** Sequences in order of arrival, including repeats. */
+  /** Sequence numbers of the events in order of arrival, including repeats. */
   readonly seen: readonly number[]
   /** Number of times the stream was reopened. */
   readonly interruptions: number

@@ -20,7 +20,7 @@ export interface ClaimsWorld {
   /** Slots to claim; 0 if no jobs may be claimed now. */
   slots(): number
   send(message_id: string, slots: number): void
-  /** Called when the response did not arrive in time. */
+  /** Called when the response does not arrive in time. */
   giveUp(): void
 }
 interface Claim {

@@ -67,7 +67,7 @@ export function jobLog(write: WriteLine, local: (line: string) => void): JobLog 
 
 export interface LogsWorld {
   readonly clock: Clock
-  /** Returns the current time as RFC 3339. */
+  /** Returns the current time in RFC 3339 format. */
   time(): string
   /** Removes credentials from a text. */
   redact(text: string): string

@@ -1,7 +1,7 @@
-/** Parses and explains the frames of the service. */
+/** Parses frames from the service, and explains errors. */
 import type { Down } from '../../protocol/workers/socket.ts'
 
-/** Parses a frame; undefined if the text is not a frame. Unknown types are accepted. */
+/** Parses a frame. Returns undefined if the text is not a frame. Unknown types are accepted. */
 export function readFrame(text: string): Down | undefined {
   try {
     const frame = JSON.parse(text) as Down | null

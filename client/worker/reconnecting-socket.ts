@@ -109,7 +109,7 @@ export class ReconnectingSocket {
       },
     })
   }
-  /** Sends a text frame. Returns whether an open socket existed. */
+  /** Sends a text frame. Returns false without sending it if no socket is open. */
   send(text: string): boolean {
     if (!this.#call?.open) return false
     this.#call.socket?.send(text)

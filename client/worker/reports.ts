@@ -28,7 +28,7 @@ export class Reports {
   #timer: Cancel | undefined
 
   /**
-   * @param send sends a frame. Does nothing while the worker is not registered.
+   * @param send sends a frame; does nothing while the worker is not registered.
    * @param changed called when no report is pending any more.
    */
   constructor(clock: Clock, send: (text: string) => void, changed: () => void) {
@@ -45,7 +45,7 @@ export class Reports {
   }
 
   /**
-   * Reports the outcome of a lease. A report that is too large for a frame is replaced by the
+   * Reports the outcome of a lease. A report that is too large for a frame is replaced with the
    * failure `ResultTooLarge`.
    */
   add(
@@ -103,8 +103,8 @@ export class Reports {
 }
 
 /**
- * Serializes a report; undefined if it exceeds the frame limit, because sending it would repeatedly
- * end the connection.
+ * Serializes a report. Returns undefined if it exceeds the frame limit, because sending it would
+ * end the connection every time.
  */
 function written(report: Report): string | undefined {
   const text = JSON.stringify(report)

@@ -4,8 +4,8 @@
  *
  * Invariants:
  * C1. A request is retried only if it cannot take effect twice. All attempts of a POST share one
- *     `Idempotency-Key`, even if a person retries the same JSON request after the last attempt
- *     remained unanswered. A PATCH has no key, so it is retried only after a 429.
+ *     `Idempotency-Key`, even if a person retries the same JSON request after the last attempt went
+ *     unanswered. A PATCH has no key, so it is retried only after a 429.
  * C2. If a PUT, PATCH or DELETE may have taken effect without a response that confirms it, the
  *     error has the code `outcome_unknown`, and everything that is shown is loaded again.
  */
@@ -67,7 +67,7 @@ export interface CallOptions {
    * a new key.
    */
   readonly key?: string
-  /** Condition of an update, as the header `If-Match`. */
+  /** Condition of an update, sent as the header `If-Match`. */
   readonly ifMatch?: string
 }
 

@@ -36,7 +36,7 @@ interface Store<T> {
   /** The position of each item that has an id. */
   readonly at: Index
 }
-/** Returns the id of an item, if it has one. */
+/** Returns the id of an item; undefined if it has none. */
 export const idOf = (item: unknown): unknown => (item as { id?: unknown } | undefined)?.id
 
 function storeOf<T>(items: readonly T[], packing: Packing<T> | undefined): Store<T> {
@@ -70,7 +70,7 @@ export class Growing<T> implements Sequence<T> {
   }
   /**
    * Returns a list of these items. The array must not be changed afterwards.
-   * @param packing keeps the items of the list's extensions as text.
+   * @param packing if given, the items of the list's extensions are kept as text.
    */
   static of<T>(items: readonly T[], packing?: Packing<T>): Growing<T> {
     return new Growing(items.length, packing, { all: items })

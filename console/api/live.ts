@@ -7,7 +7,7 @@ import type { Live, LiveConnection, LiveFault } from '../live/live.ts'
 import { openLive } from '../live/open.ts'
 import { ApiError } from './client.ts'
 
-/** The state of the connection of this browser. */
+/** The state of this browser's connection. */
 export const connection = signal<LiveConnection>({ state: 'idle' })
 
 /** The part of Trusted Types that the console uses. Not all browsers have it. */

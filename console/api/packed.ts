@@ -17,8 +17,8 @@ export interface Packing<T> {
   unpack(value: unknown): T
 }
 /**
- * Returns a packing of objects that have exactly these members. Their values are texts, numbers,
- * Boolean values or undefined.
+ * Returns a packing of objects that have exactly these members. Their values are strings, numbers,
+ * booleans or undefined.
  */
 export const packingOf = <T extends object>(members: readonly (keyof T)[]): Packing<T> => ({
   pack: (item) => members.map((member) => item[member]),
@@ -37,7 +37,7 @@ export interface Items<T> {
   push(item: T): void
 }
 
-/** Items as text. Negative indexes are not supported. */
+/** A store that keeps items as text. Negative indexes are not supported. */
 export class PackedItems<T> implements Items<T> {
   readonly #packing: Packing<T>
   readonly #blocks: string[] = []

@@ -266,8 +266,9 @@ export function useList<N extends CallName, T = Item<CallReply<N>>>(
       // If the list was cut in the meantime, the page does not follow the last item of the list.
       if (expected.next !== next) return
       const added = addPage(expected, page)
-      // The items are added after the scroll events of the frame, in which lists read their
-      // position. Otherwise, that read would have to wait for the layout of the new items.
+      // The items are added after the frame's scroll events, whose handlers read the scroll
+      // positions of lists. Otherwise, each read would have to wait for the layout of the new
+      // items.
       await new Promise(requestAnimationFrame)
       const now = known.peek()
       if (now === expected) known.value = added

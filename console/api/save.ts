@@ -23,8 +23,8 @@ type Fields = Readonly<Record<string, unknown>>
 const MAX_ATTEMPTS = 5
 
 /**
- * Reads a record, and updates it if `accepts` returns true. The record cannot change between the
- * read and the update.
+ * Reads a record, and updates it if `accepts` returns true. If the record changes between the read
+ * and the update, both are repeated.
  * @param name a conditional command (`protocol/conditional.ts`).
  * @returns the reply, or undefined if `accepts` returned false.
  * @throws ApiError if the service refuses.
@@ -55,7 +55,7 @@ const isEqual = (a: unknown, b: unknown): boolean =>
 export type Save = <N extends CallName>(name: N, input: CallInput<N>) => Promise<CallReply<N>>
 /**
  * Returns a function that saves a form. It throws an ApiError with the code `precondition_failed`
- * if somebody else has changed fields that the request sets. The next call then replaces them.
+ * if somebody else has changed fields that the request sets. The next call then overwrites them.
  * @param loaded the record that the form shows.
  */
 export function saverOf(loaded: object): Save {

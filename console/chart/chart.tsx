@@ -22,7 +22,7 @@ interface Series {
 
 /** Height in pixels. `chart.css` reserves the same height. */
 const HEIGHT_PX = 180
-// The library is requested with the page, not when the first values have arrived.
+// The library is requested when the page loads, not when the first values arrive.
 const library = loadPart('chart', () => import('uplot')).then(({ default: loaded }) => loaded)
 
 /**
@@ -76,8 +76,8 @@ function ValueTable({ title, times, series, format }: Props) {
 }
 
 /**
- * Shows series over time. The table exists only while it is open, because a live chart would
- * render all its rows again with each change.
+ * Shows series over time. The table is rendered only while it is open, because a live chart would
+ * otherwise re-render all of its rows with each change.
  */
 export function Chart(props: Props) {
   const { title, times, series, format } = props

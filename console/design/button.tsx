@@ -51,7 +51,7 @@ function usePending(onClick: ButtonProps['onClick'], busy = false) {
   return { pending, run: (event: MouseEvent) => void run(event) }
 }
 
-/** A button with a text. */
+/** A button that shows a text. */
 export function Button(props: ButtonProps) {
   const { icon, kind, danger, children, onClick, submit, disabled, title, shortcut, pressed } =
     props

@@ -12,7 +12,7 @@ async function copy(value: string): Promise<void> {
   showDone(text.copied)
 }
 
-/** A button that copies a text. */
+/** A button that copies a text to the clipboard. */
 export const CopyButton = ({
   value,
   label = text.copy,

@@ -189,7 +189,7 @@ export const Checkbox = ({
   </label>
 )
 
-/** A field for a search text. */
+/** A search field. */
 export function SearchField({
   label,
   value,

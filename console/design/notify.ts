@@ -38,7 +38,7 @@ export function showDone(message: string): void {
 }
 /**
  * Shows a failure until the user closes it. A cancelled request is not shown.
- * @param error an `ApiError` with the message of the service, or an error of the console.
+ * @param error an `ApiError` with the message from the service, or an error of the console.
  */
 export function showError(error: unknown): void {
   if (error instanceof DOMException && error.name === 'AbortError') return

@@ -68,7 +68,7 @@ export function Dialog({
 
 /**
  * The buttons at the end of a dialog: `children`, a button that cancels, and the primary button
- * with the text `action`. All other properties apply to the primary button.
+ * with the text `action`. All other props apply to the primary button.
  */
 export const DialogActions = ({
   action,

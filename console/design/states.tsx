@@ -59,7 +59,7 @@ export const Skeleton = ({ lines = 4 }: { readonly lines?: number }) => (
   </div>
 )
 
-/** The failure of a request, with the message of the service. */
+/** The failure of a request, with the message from the service. */
 export const Failure = ({
   error,
   retry,

@@ -17,7 +17,7 @@ const MINUTE_MS = 60_000
 const SLOW_MS = 10_000
 /**
  * The current time, updated every `SLOW_MS`. Relative times of a minute or more follow it, so a
- * long list of such times is not rendered every second.
+ * long list of such times is not re-rendered every second.
  */
 const slowNow = computed(() => Math.floor(now.value / SLOW_MS) * SLOW_MS)
 const relativeTo = (ms: number): number =>
@@ -26,7 +26,7 @@ const relativeTo = (ms: number): number =>
     : // A time that is shown in minutes never goes back to seconds.
       Math.max(slowNow.value, ms < now.peek() ? ms + MINUTE_MS : 0)
 
-/** Shows a time. The exact time appears on hover and to screen readers. */
+/** Shows a time. The exact time is shown on hover, and is read by screen readers. */
 export function Time({
   at,
   relative = false,

@@ -71,7 +71,7 @@ export interface CodeOptions {
   readonly faults: (text: string) => readonly ShownFault[]
   readonly onText: (text: string) => void
   readonly onFaults: (faults: readonly ShownFault[]) => void
-  /** Called for Ctrl-Enter or Command-Enter, and for Ctrl-S or Command-S. */
+  /** Called on Ctrl-Enter or Command-Enter, and on Ctrl-S or Command-S. */
   readonly onSubmit: () => void
 }
 /** An open editor. */
@@ -86,7 +86,7 @@ export interface CodeEditor {
   close(): void
 }
 
-/** Marks changes by `setText`, which `onText` does not report. */
+/** Marks changes that `setText` makes. They are not reported to `onText`. */
 const external = Annotation.define<boolean>()
 /** Marks a request to check an unchanged text again. */
 const again = Annotation.define<boolean>()

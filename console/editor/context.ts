@@ -20,7 +20,10 @@ export interface Level {
 /** The syntactic context of a position. */
 export interface Context {
   readonly kind: 'name' | 'value'
-  /** From the outermost level to the innermost. For `value`, the last key is that of the value. */
+  /**
+   * The levels from the outermost to the innermost. If `kind` is `value`, the last key is that of
+   * the value.
+   */
   readonly levels: readonly Level[]
   /**
    * Offset at which the word at the position begins. An opening quotation mark is not part of it.

@@ -17,7 +17,7 @@ const SHOWN_FAULTS = 6
 const MAX_WRITTEN = 20
 const none: readonly FieldFault[] = []
 
-/** The properties of an editor. */
+/** The props of an editor. */
 export interface EditorProps {
   readonly label: string
   readonly value: string
@@ -35,13 +35,13 @@ export interface EditorProps {
   readonly rows?: number
   /** Fills the height of its container instead of fitting the text. */
   readonly fill?: boolean
-  /** Called for Ctrl-Enter or Command-Enter, and for Ctrl-S or Command-S. */
+  /** Called on Ctrl-Enter or Command-Enter, and on Ctrl-S or Command-S. */
   readonly onSubmit?: () => void
   /** Called with the faults after each check. */
   readonly onFaults?: (faults: readonly ShownFault[]) => void
 }
 
-/** An editor for a text. */
+/** An editor for JSON, YAML or plain text. */
 export function Editor(props: EditorProps) {
   const { label, value, language, readOnly = false, rows = 8, faults: given = none } = props
   const frame = useRef<HTMLDivElement>(null)

@@ -1,4 +1,6 @@
-/** Files dropped on a part of a page. The browser handles text and other content. */
+/**
+ * Accepts files dropped on a part of a page. Dropped text and other content is left to the browser.
+ */
 import { useEffect, useRef, useState } from 'preact/hooks'
 
 /** The event handlers of a drop target, and whether files are dragged over it. */

@@ -5,7 +5,7 @@
  *
  * Invariants:
  * K1. The focus moves only after such a change, and only if no other code has set it since.
- * K2. An element that a person left by pointer does not regain the focus.
+ * K2. An element that lost the focus through a click elsewhere does not regain it.
  */
 interface Focused {
   readonly element: Element

@@ -33,7 +33,7 @@ export interface FormState {
    * Returns the value if it matches the schema. Otherwise shows the faults and returns undefined.
    */
   take(): { readonly value: unknown } | undefined
-  /** Shows the faults of the service that belong to the value at `root` of the request. */
+  /** Shows the faults that the service reported for the value at `root` of the request. */
   report(faults: readonly FieldFault[], root: string): void
 }
 

@@ -4,9 +4,9 @@ import { useRef, useState } from 'preact/hooks'
 import { Touch } from './unsaved.ts'
 
 /**
- * Shows the form of a record. When the record changes, the form starts again with the new values,
- * unless the person has changed something in it since it was last saved. Saving then checks for
- * conflicts (`useSave`).
+ * Shows the form of a record. When the record changes, the form is reset to the new values, unless
+ * the person has changed something in it since it was last saved. Saving then checks for conflicts
+ * (`useSave`).
  * @param props.children renders the form with its initial values. The form calls `onSettled` after
  * it was saved, or after it has discarded its changes.
  */

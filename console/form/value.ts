@@ -83,7 +83,7 @@ export function faultAt(
   return found.length === 0 ? undefined : found.map(({ message }) => message).join('; ')
 }
 
-/** Converts an RFC 3339 time to the local time of `datetime-local`; '' if it is not a time. */
+/** Converts an RFC 3339 time to the format of `datetime-local`. Returns '' if it is not a time. */
 export function localTime(value: string): string {
   const at = new Date(value)
   if (Number.isNaN(at.getTime())) return ''
@@ -91,14 +91,14 @@ export function localTime(value: string): string {
   const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
   return `${day}T${two(at.getHours())}:${two(at.getMinutes())}`
 }
-/** Converts a local time to RFC 3339; undefined if it is empty or not a time. */
+/** Converts a local time to RFC 3339. Returns undefined if it is empty or not a time. */
 export function utcTime(local: string): string | undefined {
   const at = new Date(local)
   return local === '' || Number.isNaN(at.getTime()) ? undefined : at.toISOString()
 }
 /**
- * Parses an entered number; undefined for an empty text. Other text is returned trimmed, and the
- * schema check refuses it.
+ * Parses an entered number. Returns undefined if the text is empty. Other text is returned trimmed,
+ * and the schema check refuses it.
  */
 export function numberOf(text: string): number | string | undefined {
   const trimmed = text.trim()

@@ -5,7 +5,7 @@
  */
 import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 
-/** A node: one step. */
+/** A node, which represents one step. */
 export interface GraphNode {
   /**
    * `a` for a step, `a/b` for a step inside the `for_each` step `a`, `a/branch/b` for a step of a
@@ -43,7 +43,7 @@ interface Box {
 /** A graph with its layout. */
 export interface PlacedGraph extends Graph {
   readonly boxes: ReadonlyMap<string, Box>
-  /** The edges between nodes, as points. */
+  /** The edges between nodes, each with the points of its line. */
   readonly lines: readonly {
     readonly from: string
     readonly to: string

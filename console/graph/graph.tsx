@@ -116,7 +116,7 @@ function Canvas({
   readonly height: string
   /** Id of the node that is visible at first if the graph does not fit. */
   readonly first: string | undefined
-  /** Whether the states of nodes are known, if the graph has any. */
+  /** False while none of the states that the graph shows is known. */
   readonly isKnown: boolean
   readonly children: ComponentChildren
 }) {

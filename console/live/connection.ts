@@ -1,6 +1,6 @@
 /**
- * One request of the multiplexed stream, from start to end. It does not reconnect; `hub.ts` decides
- * when to open the next connection.
+ * One request for the multiplexed stream, from start to end. It does not reconnect; `hub.ts`
+ * decides when to open the next connection.
  */
 import {
   readStream,
@@ -96,7 +96,7 @@ function faultOf(status: number, text: string): LiveFault {
   }
   return { code: status === 401 ? 'unauthorized' : 'internal', message: `Status ${status}` }
 }
-/** Returns the faults of individual subscriptions in the refusal of a request. */
+/** Returns the faults of individual subscriptions from the refusal of a request, by index. */
 function single({ code, details }: LiveFault): ReadonlyMap<number, LiveFault> {
   const fields = (details?.['fields'] ?? []) as readonly { field: string; message: string }[]
   return new Map(

@@ -3,8 +3,8 @@
  *
  * Invariants:
  * L1. A listener receives each frame with a cursor once and in order. While two connections
- *     overlap, both may deliver a flow with numeric cursors. Each delivers everything after a
- *     cursor that the flow had reached, so only frames beyond the highest cursor are new.
+ *     overlap, both may deliver the frames of a flow with numeric cursors. Each continues from a
+ *     position that the flow had reached, so only frames beyond the highest cursor are new.
  * L2. A flow whose positions cannot be compared (a session, or a flow without a cursor) accepts
  *     frames from one connection only: the newest that was requested for it.
  * L3. A listener joins a flow only if the flow delivers everything after the listener's cursor.

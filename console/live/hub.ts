@@ -214,7 +214,7 @@ export class Hub {
       this.#merge(flow)
     }
   }
-  /** Ends a flow: with a fault, the service refused the flow; without one, the flow is complete. */
+  /** Ends a flow. With a fault, the service has refused it; without one, it is complete. */
   #finish(flow: Flow, fault: LiveFault | undefined): void {
     this.#flows.delete(flow.id)
     for (const listener of flow.listeners) this.#places.delete(listener)

@@ -18,7 +18,7 @@ import type { StreamSubscription, StreamTopic } from '../../protocol/streams/row
  * - `session`: the transcript of the session `target`, as `session.transcript_stream` sends it.
  * - `channel`: the events of the channel `target`.
  * - `changes`: the kinds and ids of changed records of the project, or of the organization if there
- *   is no project, so that a page loads them again.
+ *   is no project, so that a page can load them again.
  * - `logs`: the lines that workers print for the run `target`, from the start or after a cursor.
  * - `environment_log`: a log of the worker of the environment `target`: its newest lines, and the
  *   lines added later.
@@ -33,8 +33,8 @@ export interface LiveSubscription {
   /** Id of the run, session, channel or environment. Absent for `runs` and `changes`. */
   readonly target?: string
   /**
-   * The cursor after which frames are sent: a number, or a text for sessions. Without it, a run and
-   * its logs begin at the start, a session and an environment log with their newest part, and
+   * The cursor after which frames are sent: a number, or a string for sessions. Without it, a run
+   * and its logs begin at the start, a session and an environment log with their newest part, and
    * everything else with new frames.
    */
   readonly after?: LiveCursor

@@ -11,7 +11,7 @@ export interface LiveCredential {
 
 /** Messages from a tab to the hub. The tab chooses `key`, which is unique within the tab. */
 export type MessageToHub =
-  /** The first message of a tab. */
+  /** The first message from a tab. */
   | { readonly type: 'hello'; readonly credential: LiveCredential }
   | {
       readonly type: 'follow'

@@ -43,7 +43,7 @@ export class Registry {
     return this.#tabs.size
   }
 
-  /** Handles a message of a tab. */
+  /** Handles a message from a tab. */
   receive(port: TabPort, message: MessageToHub): void {
     if (message.type === 'hello') {
       this.#drop(port)

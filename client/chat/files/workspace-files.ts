@@ -20,7 +20,7 @@ export interface WorkspaceFile {
   readonly modified_at: string
 }
 export interface WorkspaceList {
-  /** Newest first. */
+  /** The files, newest first. */
   readonly files: readonly WorkspaceFile[]
   /** Whether the workspace has more files or folders than the action returned. */
   readonly truncated: boolean

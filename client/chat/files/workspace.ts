@@ -43,7 +43,8 @@ export class WorkspacePanel {
   }
   /**
    * Shows the workspace of the session in its current state, and reads the files again if the panel
-   * is open. Called for a new screen, after each turn, and when the page becomes visible.
+   * is open. Called when the session has been loaded, after each turn, and when the page becomes
+   * visible.
    */
   async update(environment: SessionDetail['environment']): Promise<void> {
     const exists = environment !== undefined && environment.status !== 'destroyed'

@@ -11,7 +11,7 @@ import { Mistake } from '../mistake.ts'
 
 /** A file that contains documents, or standard input. */
 export interface BlueprintFile {
-  /** Name in messages. */
+  /** Name of the file in messages. */
   readonly name: string
   /** Absolute path of the folder that contains the file. */
   readonly folder: string

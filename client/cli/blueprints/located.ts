@@ -4,7 +4,7 @@
  */
 import { Mistake } from '../mistake.ts'
 
-/** A file with the name that messages show. */
+/** A file, with the name that is shown in messages. */
 export interface Source {
   readonly name: string
   /** Returns the line and the column of an offset, both counted from 1. */

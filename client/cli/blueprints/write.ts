@@ -15,7 +15,7 @@ import { escapeVariables } from './variables.ts'
 
 export interface Writing {
   readonly format: 'yaml' | 'json'
-  /** Address or folder of the JSON Schemas for editors, without a slash at the end. */
+  /** Address or folder of the JSON Schemas for editors, without a trailing slash. */
   readonly schemas: string
 }
 /** Fields whose long values are written to separate files. */
@@ -113,7 +113,7 @@ function ordered(type: ResourceTypeName, { key, name, ...rest }: ResourceInput) 
     ),
   ])
 }
-/** Returns the fields of a type, with long ones last. */
+/** Returns the names of a type's fields, with those of long values last. */
 const fieldOrder = (type: ResourceTypeName): string[] => {
   const names = Object.keys(resourceFacts[type].fields)
   const last = ['system_prompt', 'instructions', 'schema', 'spec', 'steps', 'output', 'cleanup']

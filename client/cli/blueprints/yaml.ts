@@ -47,7 +47,7 @@ export interface Reading {
   /** Returns the text of a file that a document references, or its fault. */
   readonly file: (name: string) => { readonly text: string } | { readonly fault: string }
 }
-/** The documents of a file, and its faults. If there are faults, documents can be incomplete. */
+/** The documents of a file, and its faults. If there are faults, documents may be incomplete. */
 interface Documents {
   readonly documents: readonly Located[]
   readonly faults: readonly Fault[]

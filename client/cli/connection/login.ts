@@ -14,7 +14,7 @@ import type { Shell } from '../shell.ts'
 import { addressesOf, serverOf } from './connection.ts'
 import { type Profile, profileOf, readProfiles, saveProfile, writeProfiles } from './profiles.ts'
 
-/** The external dependencies of the commands: HTTP requests, and a pause in milliseconds. */
+/** The external dependencies of the commands: HTTP requests and timed pauses. */
 export interface LoginWorld {
   readonly fetch: typeof fetch
   readonly pause: (ms: number) => Promise<void>

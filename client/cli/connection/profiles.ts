@@ -32,7 +32,7 @@ export const profileFile = (env: Environment): string =>
   )
 
 /**
- * Reads the stored profiles; empty if there is no file.
+ * Reads the stored profiles. Returns none if the file does not exist.
  * @throws Mistake if the file cannot be read or is invalid.
  */
 export function readProfiles(env: Environment): Profiles {
@@ -54,7 +54,10 @@ export function readProfiles(env: Environment): Profiles {
   }
 }
 
-/** Replaces the stored profiles. The file has mode 0600. A folder that must be created has 0700. */
+/**
+ * Replaces the stored profiles. The file has mode 0600. Its folder, if it must be created, has mode
+ * 0700.
+ */
 export function writeProfiles(env: Environment, profiles: Profiles): void {
   const file = profileFile(env)
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })

@@ -32,7 +32,10 @@ const TIMEOUT_S = 120
 /** A file in an environment or on this machine. */
 export type CopyEnd = { readonly env: string; readonly path: string } | { readonly file: string }
 
-/** Parses one argument: `ENV:PATH` refers to a file in an environment. */
+/**
+ * Parses one argument. `ENV:PATH` refers to a file in an environment, any other text to a local
+ * file.
+ */
 export function copyEnd(text: string): CopyEnd {
   const [, env, path] = /^([A-Za-z0-9][\w.-]*):(.*)$/s.exec(text) ?? []
   return env === undefined || path === undefined ? { file: text } : { env, path }

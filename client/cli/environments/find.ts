@@ -1,4 +1,4 @@
-/** Resolves the name or id of an environment in a command. */
+/** Finds the environment whose name or id is given to a command. */
 import { api } from '../../../protocol/api.ts'
 import type { Transport } from '../../transport.ts'
 import { resolveNames } from '../names.ts'

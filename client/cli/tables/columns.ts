@@ -95,7 +95,7 @@ export function dataOf(
     }),
   )
 }
-/** Parses a CSV field; undefined if the text is not a value of the given type. */
+/** Parses a CSV field. Returns undefined if the text is not a value of the given type. */
 export function valueIn(text: string, type: ColumnType): unknown {
   if (type === 'string') return text
   if (type === 'any') return jsonIn(text) ?? text
@@ -104,7 +104,7 @@ export function valueIn(text: string, type: ColumnType): unknown {
   return isOfType(type, value) ? value : undefined
 }
 
-/** Formats a value for CSV so that `dataOf` restores it; undefined for a field without a value. */
+/** Formats a value for CSV so that `dataOf` restores it. Returns undefined if there is no value. */
 export function textOf(value: unknown, type: ColumnType): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'string') return JSON.stringify(value)

@@ -1,7 +1,7 @@
 /**
  * Texts in CSV files for spreadsheet programs, which evaluate a field as a formula if it begins
  * with certain characters. A formula can start programs and send data to other hosts. As OWASP
- * advises ("CSV Injection"), an apostrophe is put before such texts. Pure functions.
+ * advises ("CSV Injection"), an apostrophe is prepended to such texts. Pure functions.
  *
  * Invariant: `fromSpreadsheet` restores every text that `forSpreadsheet` returned.
  */
@@ -11,7 +11,7 @@ const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
 /** Matches numbers, which may begin with a sign and are harmless. */
 const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** Returns the text of a field that no spreadsheet program evaluates as a formula. */
+/** Returns a text in a form that no spreadsheet program evaluates as a formula. */
 export const forSpreadsheet = (text: string): string =>
   FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text
 

@@ -111,7 +111,7 @@ async function repeated(
     }
   }
 }
-/** Waits `ms` milliseconds. Rejects if the job is cancelled. */
+/** Waits for `ms` milliseconds. Rejects if the job is cancelled. */
 function wait(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((done, failed) => {
     const timer = setTimeout(done, ms)

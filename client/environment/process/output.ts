@@ -5,7 +5,7 @@
  * O1. At most twice the limit is kept in memory, whatever the stream contains.
  * O2. If the limit is at least twice `MAX_NOTICE_BYTES`, the text has at most `limit` bytes as
  *     UTF-8, and at most three times `limit` bytes as JSON.
- * O3. A character of UTF-8 is never split, and the text reports the number of omitted bytes.
+ * O3. A UTF-8 character is never split, and the text reports the number of omitted bytes.
  */
 
 /** Maximum size in bytes of the notice about omitted bytes. */

@@ -32,7 +32,7 @@ export class RenderBudget {
   #incomplete = false
 
   /**
-   * For each postponed line: maps the key of the item that it should show to the key of the item
+   * Maps, for each postponed line, the key of the item that it should show to the key of the item
    * that it still shows.
    */
   get postponed(): ReadonlyMap<string, string> {

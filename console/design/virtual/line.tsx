@@ -24,12 +24,12 @@ interface LineProps<T> {
   readonly budget: RenderBudget
 }
 
-/** A line of a virtual list, rendered again after a change if the frame has time for it. */
+/** A line of a virtual list. After a change, it is re-rendered in a frame that has time for it. */
 export class Line<T> extends Component<LineProps<T>> {
   readonly #frame = createRef<HTMLDivElement>()
-  /** The properties of the last rendering. `props` may already contain later ones. */
+  /** The props of the last render. `this.props` may already be newer. */
   #shown: LineProps<T> | undefined
-  /** The key of the item before the last rendering. */
+  /** The key of the item that was shown before the last render. */
   #before: string | undefined
   override shouldComponentUpdate(next: LineProps<T>): boolean {
     if (!this.#shown) return true

@@ -55,8 +55,8 @@ export function VirtualList<T>({
   /** Called when the last item is rendered, to load more. */
   readonly onEnd?: () => void
   /**
-   * Index of the line that was selected by keyboard. When its item changes, the line is scrolled
-   * into view and its link receives the focus.
+   * Index of the line that was selected with the keyboard. When its item changes, the line is
+   * scrolled into view and its link receives the focus.
    */
   readonly current?: number
 }) {

@@ -14,19 +14,19 @@ interface View {
   /** Signed distance of the last scroll step; 0 after scrolling has ended (`renderSettled`). */
   readonly moved: number
 }
-/** The scroll position of an element, and functions that render its component again. */
+/** The scroll position of an element, and functions that re-render its component. */
 interface Scrolling {
   readonly view: View
-  /** Renders the component again in the next frame, unless a scroll step does so first. */
+  /** Re-renders the component in the next frame, unless a scroll step does so first. */
   readonly renderNext: () => void
-  /** Renders the component again, with `moved` set to 0, when scrolling has ended. */
+  /** Re-renders the component, with `moved` set to 0, when scrolling has ended. */
   readonly renderSettled: () => void
 }
 
 /** Milliseconds without a scroll step after which scrolling has ended. */
 const SETTLED_MS = 100
 
-/** Returns the scroll position of an element, and renders the component again after each change. */
+/** Returns the scroll position of an element, and re-renders the component after each change. */
 export function useScrolling(element: RefObject<HTMLElement | null>): Scrolling {
   const [view, setView] = useState<View>({ scrolled: 0, height: 800, moved: 0 })
   const { cancel, renderNext, renderSettled } = useMemo(() => {
@@ -39,7 +39,7 @@ export function useScrolling(element: RefObject<HTMLElement | null>): Scrolling 
       },
       renderNext: (): void => {
         cancelAnimationFrame(frame)
-        // The next callback may still belong to this frame, if a scroll event led to the rendering.
+        // The next callback may still belong to this frame, if a scroll event caused the render.
         frame = requestAnimationFrame(() => {
           frame = requestAnimationFrame(() => setView((before) => ({ ...before })))
         })

@@ -36,8 +36,8 @@ export function slotsOf(keys: readonly string[], before: Slots): Slots {
 /**
  * Returns the slots by the keys of the items that they currently show.
  * @param slots the slots by the keys of the items that they should show.
- * @param postponed for each postponed line: maps the key of the item that it should show to the key
- * of the item that it still shows.
+ * @param postponed maps, for each postponed line, the key of the item that it should show to the
+ * key of the item that it still shows.
  */
 export const shownSlots = (slots: Slots, postponed: ReadonlyMap<string, string>): Slots =>
   postponed.size === 0

@@ -1,11 +1,11 @@
 /** Permissions to execute actions. A role lists single actions or patterns that end with `*`. */
 
-/** Prefix of these permissions. */
+/** Prefix of the permissions to execute actions. */
 const ACTION = 'actions.execute.'
 /** Returns whether a permission allows the execution of actions. */
 export const isAction = (permission: string): boolean => permission.startsWith(ACTION)
 
-/** Reads action permissions separated by white space or commas. Their prefix may be omitted. */
+/** Parses action permissions separated by white space or commas. Their prefix may be omitted. */
 export const actionPermissionsOf = (lines: string): readonly string[] => [
   ...new Set(
     lines

@@ -1,5 +1,5 @@
 /**
- * The memory of an agent, updated live: its entries, their editing and deletion, and the history.
+ * The memory of an agent, updated live: entries that can be edited and deleted, and the history.
  */
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, type CallReply, call } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-/** The page of one artifact: its preview, its origin, download, a signed link, and deletion. */
+/** The page of one artifact, with its preview, origin, download, signed link and deletion. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { type CallReply, call, send } from '../../api/client.ts'

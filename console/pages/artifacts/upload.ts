@@ -64,7 +64,7 @@ function next(): void {
   }
 }
 
-/** Sends a file by `XMLHttpRequest`, because `fetch` does not report upload progress. */
+/** Sends a file with `XMLHttpRequest`, because `fetch` does not report upload progress. */
 function send({ id, project, name }: Upload, file: File): void {
   const form = new FormData()
   form.set('name', name)

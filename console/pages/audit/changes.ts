@@ -1,4 +1,4 @@
-/** The changes of an audit entry as rows. */
+/** Converts the changes of an audit entry to rows, or to one line of text. */
 
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import { isolate } from '../../text/isolate.ts'
@@ -33,8 +33,8 @@ const textOf = (value: unknown): string => {
   return isolate(text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text)
 }
 /**
- * Returns the changes in one line, such as `name: a → b`. If they are not pairs of `from` and `to`,
- * only the names of the attributes are returned; '' without changes.
+ * Returns the changes in one line, such as `name: a → b`, or '' if there are none. If they are not
+ * pairs of `from` and `to`, only the names of the attributes are returned.
  */
 export function changeSummary(changes: AuditEntry['changes']): string {
   const rows = changeRows(changes)

@@ -13,7 +13,9 @@ const choices = [
   { value: '', label: text.never },
 ] as const
 
-/** Returns the request member `expires_at` for a choice; no member for a key that never expires. */
+/**
+ * Returns the request member `expires_at` for a choice; an empty object if the key never expires.
+ */
 export const expiryOf = (days: string, now: number): { readonly expires_at?: string } =>
   days === '' ? {} : { expires_at: new Date(now + Number(days) * DAY_MS).toISOString() }
 

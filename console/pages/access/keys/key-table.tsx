@@ -16,7 +16,7 @@ const Expiry = ({ at }: { readonly at: string | undefined }) => {
 
 /**
  * Shows keys or tokens with their prefix, last use and expiry.
- * @param further additional columns, after the name.
+ * @param further additional columns, shown after the name.
  * @param revoke revokes a key; absent if the person may not revoke keys.
  */
 export function KeyTable({

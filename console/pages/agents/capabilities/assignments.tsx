@@ -16,7 +16,7 @@ interface Named {
   readonly description?: string
 }
 
-/** The toolkits, skills and tools of the agent `id`. */
+/** Shows the toolkits, skills and tools of the agent `id`. */
 export function AgentCapabilities({
   project,
   id,
