@@ -55,7 +55,7 @@ const escaped = (char: string): string =>
 export const names = {
   /** The stream of a partition, which is the source of truth. */
   journal: (partition: number) => `JOURNAL_${partition}`,
-  /** The KV bucket of a partition with snapshots and checkpoints, which is only a cache. */
+  /** The KV bucket with the snapshots and checkpoints of a partition, which is only a cache. */
   state: (partition: number) => `STATE_${partition}`,
   /**
    * The KV bucket with the constants of the installation: the numbers of partitions and shards, the
@@ -77,7 +77,7 @@ export const subjects = {
   journals: (partition: number) => `journal.${partition}.*`,
   /** Commands and owner queries to the owner of a shard. */
   shard: (partition: number, shard: number) => `shard.${partition}.${shard}`,
-  /** Committed entries of one actor. The owner publishes them after the append was acknowledged. */
+  /** Committed entries of one actor. The owner publishes them once the append is acknowledged. */
   live: (project: string, kind: string, id: string) => `live.${project}.${kind}.${token(id)}`,
   /** The cursor up to which the feed of a project is committed. */
   moved: (project: string) => `moved.${project}`,
@@ -176,8 +176,8 @@ export const firstTokens: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns the matching key of a job. The same candidates can perform jobs with equal keys: workers
- * of one capability, and also the service itself unless `workers_only` is set.
+ * Returns the matching key of a job. Jobs with equal keys can be performed by the same candidates:
+ * workers of one capability, and also the service itself unless `workers_only` is set.
  */
 export const lineOf = (
   job: Parameters<typeof offerCapability>[0] & { workers_only?: true },

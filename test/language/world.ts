@@ -1,5 +1,5 @@
 /**
- * The environment of one run: the run actor with its children, and an event matcher that answers
+ * A setup that plays one run: the run actor with its children, and an event matcher that answers
  * immediately. The script controls the jobs of the queue, the questions and the clock.
  */
 import { type AnyActor, type Cause, type Decided, evolve, type Tell } from '../../actors/actor.ts'

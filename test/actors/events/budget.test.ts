@@ -1,6 +1,6 @@
 /**
- * Limits on the runs that triggers start for events of runs. Invariant: a bounded number of runs
- * follows from one event, however loops trigger each other.
+ * Limits on the runs that triggers start in response to events of runs. Invariant: a bounded number
+ * of runs follows from one event, however loops trigger each other.
  */
 
 import fc from 'fast-check'

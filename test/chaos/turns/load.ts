@@ -1,6 +1,6 @@
 /**
- * The clients of turns under kills. Each session sends one message at a time, under its own key,
- * and waits until its follower has shown the end of the turn.
+ * The clients of the kill test of turns. Each session sends one message at a time, under its own
+ * key, and waits until its follower has shown the end of the turn.
  */
 import { setMaxListeners } from 'node:events'
 import type { Dice } from '../../simulation/faults/dice.ts'

@@ -1,5 +1,5 @@
 /**
- * The environment of the worker socket: a manual clock, scripted actors, and workers that record
+ * A test setup for the worker socket: a manual clock, scripted actors, and workers that record
  * their frames.
  */
 import { createHash } from 'node:crypto'

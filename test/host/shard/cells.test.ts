@@ -7,7 +7,7 @@ import { notOwner } from '../../../nodes/host/deps.ts'
 import { settleAll } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
-/** Milliseconds after which an unused actor was certainly evicted from memory. */
+/** Milliseconds after which an unused actor has certainly been evicted from memory. */
 const PAST_IDLE_EVICTION_MS = 70_000
 
 t.test('snapshots for waiting commands are read once, concurrently with commits', async (t) => {

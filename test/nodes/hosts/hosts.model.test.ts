@@ -179,7 +179,7 @@ async function stage(delays: readonly number[]) {
       const stopped = host?.stop()
       await toy.clock.advance(10_000)
       await stopped
-      // Ends the process and all work that has not ended in time.
+      // End the process and all work that has not ended in time.
       await host?.kill()
     },
     fail: (yes: boolean) => {

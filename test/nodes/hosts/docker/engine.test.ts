@@ -56,7 +56,7 @@ const empty: Record<string, unknown> = {
 }
 /**
  * Starts an engine. `answers` returns the response to a call, undefined for the response in
- * `empty`, or `handled` if it uses the response itself.
+ * `empty`, or `handled` if it has written to the HTTP response itself.
  */
 async function engine(t: Test, answers: Answers, more: Partial<DockerOptions> = {}) {
   const calls: string[] = []
