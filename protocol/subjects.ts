@@ -105,11 +105,11 @@ export const subjects = {
   /** Announcements by gateways and executors that they have free slots for a project again. */
   demand: (project: string) => `demand.${project}`,
   demandAll: 'demand.*',
-  /** Probes of a node and greetings to it. The node answers them while it is alive. */
+  /** Probes and greetings sent to a node. The node answers them while it is alive. */
   node: (node: string) => `node.${token(node)}`,
   /**
-   * The mailbox of one gateway or executor for assigned jobs, cancellations and invalidations of
-   * its cache.
+   * The mailbox of one gateway or executor for assigned jobs, cancellations and cache
+   * invalidations.
    */
   gateway: (node: string) => `gateway.${node}`,
   /**
@@ -130,7 +130,7 @@ export const subjects = {
   hostsAt: (place: string) => `hosts.place.${token(place)}`,
   /** Requests for the logs of environments at a place. */
   hostLogs: (place: string) => `hosts.logs.${token(place)}`,
-  /** Requests to open a terminal. The gateway of the worker of the environment answers. */
+  /** Requests to open a terminal. The gateway of the environment's worker answers. */
   openTerminal: (environment_id: string) => `terminal.open.${token(environment_id)}`,
   /** Terminal messages to the worker. */
   terminalDown: (terminal_id: string) => `terminal.down.${token(terminal_id)}`,
@@ -138,7 +138,7 @@ export const subjects = {
   terminalUp: (terminal_id: string) => `terminal.up.${token(terminal_id)}`,
   /** Requests for embeddings. One member of the group `executors` answers each request. */
   embed: 'embed',
-  /** Chunks of the output of a model, for the followers of the session or run. */
+  /** Chunks of a model's output, for the followers of the session or run. */
   preview: (project: string, followed: string) => `preview.${project}.${followed}`,
   /** The log lines of a run, or of a turn of a session. */
   logs: (project: string, target: string) => `logs.${project}.${target}`,

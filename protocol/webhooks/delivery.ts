@@ -97,7 +97,10 @@ export interface DeliveryOutcome
 
 /** Internal commands of a delivery. They are never refused. */
 export type DeliveryCommands = {
-  /** Opens the delivery. Sent by the `events` actor, an interaction, or the project for a test. */
+  /**
+   * Opens the delivery. Sent by the `events` actor, by an interaction, or, for a test, by the
+   * project.
+   */
   'delivery.open': { input: DeliveryOpening; reply: undefined }
   /**
    * Starts an attempt. Sent by the executor that has the lease of the job. `attempt` is the number

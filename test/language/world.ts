@@ -113,7 +113,7 @@ export class World {
         ...(outcome === 'completed' && more['text'] === undefined ? { output: more } : more),
       })
   }
-  /** Settles the question of a step: answered, expired or cancelled. */
+  /** Settles the question of a step as answered, expired or cancelled. */
   answer(step: string, status: string, value: unknown): void {
     const found = placesOf(this.#runs.get(this.#id) as RunState).find(
       ([, { wait }]) => wait?.kind === 'interaction' && wait.step === step,

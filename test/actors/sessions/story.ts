@@ -85,7 +85,9 @@ export class Story {
   last: Outcome<SessionState> | undefined
   readonly log: SessionEvent[] = []
 
-  /** Sends a command to the session. Returns the code of the refusal, if there is one. */
+  /**
+   * Sends a command to the session. Returns the code of the refusal, or undefined if there is none.
+   */
   do(name: string, input: Open, cause: Partial<Cause> = {}): string | undefined {
     const after = this.#session(name, input, cause)
     this.last = after

@@ -1,5 +1,5 @@
 /**
- * Data of other releases. An envelope of a newer version is refused, and an envelope is written
+ * Data from other releases. An envelope of a newer version is refused, and an envelope is written
  * only in a format that all nodes read. Snapshots and checkpoints of an unknown version are ignored
  * and recreated.
  */

@@ -1,7 +1,7 @@
 /**
- * Hosts that are killed, stopped and started at any moment of slow operations, with the environment
- * actor. Invariant: once all hosts run again, each environment exists only at its recorded place,
- * nothing else is left, and every operation has ended.
+ * Hosts that are killed, stopped and started at any moment during slow operations, tested with the
+ * environment actor. Invariant: once all hosts run again, each environment exists only at its
+ * recorded place, nothing else is left, and every operation has ended.
  */
 import fc from 'fast-check'
 import t from 'tap'
