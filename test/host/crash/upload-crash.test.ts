@@ -42,7 +42,9 @@ class FileWorld extends ToyWorld {
 }
 
 interface Plan {
-  /** The component that fails at step `at`: a gateway, or the owner of a shard. */
+  /**
+   * What fails at step `at`: a gateway, in this way, or the owner of the shard with this number.
+   */
   readonly who: Failure | 0 | 1
   readonly leased: boolean
   /** Whether the client repeats the upload under its idempotency key. */
