@@ -223,7 +223,7 @@ export interface StaleReply {
 }
 /**
  * The reply to an insertion. Replies are stored for repeats, so this reply omits the data, which
- * the gateway has sent. The data of row i is `insertedData(defaults, sent[i])`.
+ * the gateway already has. The data of row i is `insertedData(defaults, sent[i])`.
  */
 export interface Inserted {
   readonly ids: readonly string[]
