@@ -46,7 +46,10 @@ export class World {
     if (!state) throw new Error('the run was not started')
     return state.record
   }
-  /** Decides a command to a run, and all commands that immediately follow from it. */
+  /**
+   * Decides a command to a run, and all commands that immediately follow from it. Returns the
+   * refusal of the command, or undefined if it was accepted.
+   */
   send(name: string, input: Values, id = this.#id): Refusal | undefined {
     const refused = this.#decide(id, name, input)
     this.#settle()

@@ -79,7 +79,7 @@ export class Story {
   readonly questions = new Map<string, Scene<unknown>>()
   readonly artifacts = new Map<string, Scene<KeptArtifact | null>>()
   readonly artifactEffects: Effect[] = []
-  /** Queued jobs that have neither ended nor been cancelled. */
+  /** Queued jobs that have neither ended nor been cancelled, by id. */
   readonly jobs = new Map<string, JobHeader>()
   at = START
   last: Outcome<SessionState> | undefined

@@ -189,7 +189,10 @@ async function left() {
     await world.clock.advance(1000)
   return { world, shard, lost, id, at, older }
 }
-/** Advances the clock by `ms` milliseconds. Returns the answer if it arrives within that time. */
+/**
+ * Advances the clock by `ms` milliseconds. Returns the answer, or undefined if it does not arrive
+ * within that time.
+ */
 async function within<T>(world: ToyWorld, ms: number, answer: Promise<T>): Promise<T | undefined> {
   let got: T | undefined
   void answer.then((given) => {

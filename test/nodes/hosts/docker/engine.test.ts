@@ -44,7 +44,7 @@ const labels = (generation?: number) => ({
 
 type Answers = (call: string, body: unknown, answer: ServerResponse) => unknown
 const json = (value: unknown, status = 200) => ({ status, value })
-/** The responses of an engine without containers. */
+/** The responses of an engine without containers, by call. */
 const empty: Record<string, unknown> = {
   'GET /info': {},
   'GET /version': { Version: '1.0' },
