@@ -146,7 +146,7 @@ export const subjects = {
   logsAll: 'logs.*.*',
   /** Announcements that log lines were stored. */
   logged: (project: string, target: string) => `logged.${project}.${target}`,
-  /** Requests for the whole preview of a message of a transcript. */
+  /** Requests for the whole preview of a transcript's message. */
   previewed: (project: string, message: string) => `previewed.${project}.${message}`,
 }
 

@@ -43,7 +43,7 @@ export class TurnLoad {
     // Each follower and each pending turn adds a listener to this signal.
     setMaxListeners(0, options.signal)
   }
-  /** Sends `turns` messages, distributed over `sessions` sessions. */
+  /** Sends `turns` messages, distributed across `sessions` sessions. */
   async run(turns: number, sessions: number): Promise<void> {
     await Promise.all(
       Array.from({ length: sessions }, async (_, session) => {

@@ -1,4 +1,4 @@
-/** How `npm test` distributes files over time and over processes. */
+/** How `npm test` distributes files over time and across processes. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 
