@@ -1,5 +1,5 @@
 /**
- * Claims to a node id. Invariant: at most one process holds an id, for any order of starts, crashes
+ * Claims on a node id. Invariant: at most one process holds an id, for any order of starts, crashes
  * and returns.
  */
 import fc from 'fast-check'
