@@ -55,7 +55,7 @@ const escaped = (char: string): string =>
 export const names = {
   /** The stream of a partition, which is the source of truth. */
   journal: (partition: number) => `JOURNAL_${partition}`,
-  /** The KV bucket of a partition with snapshots and checkpoints, which is only a cache. */
+  /** The KV bucket with the snapshots and checkpoints of a partition, which is only a cache. */
   state: (partition: number) => `STATE_${partition}`,
   /**
    * The KV bucket with the constants of the installation: the numbers of partitions and shards, the
@@ -77,7 +77,7 @@ export const subjects = {
   journals: (partition: number) => `journal.${partition}.*`,
   /** Commands and owner queries to the owner of a shard. */
   shard: (partition: number, shard: number) => `shard.${partition}.${shard}`,
-  /** Committed entries of one actor. The owner publishes them after the append was acknowledged. */
+  /** Committed entries of one actor. The owner publishes them once the append is acknowledged. */
   live: (project: string, kind: string, id: string) => `live.${project}.${kind}.${token(id)}`,
   /** The cursor up to which the feed of a project is committed. */
   moved: (project: string) => `moved.${project}`,
@@ -105,11 +105,11 @@ export const subjects = {
   /** Announcements by gateways and executors that they have free slots for a project again. */
   demand: (project: string) => `demand.${project}`,
   demandAll: 'demand.*',
-  /** Probes of a node and greetings to it. The node answers them while it is alive. */
+  /** Probes and greetings sent to a node. The node answers them while it is alive. */
   node: (node: string) => `node.${token(node)}`,
   /**
-   * The mailbox of one gateway or executor for assigned jobs, cancellations and invalidations of
-   * its cache.
+   * The mailbox of one gateway or executor for assigned jobs, cancellations and cache
+   * invalidations.
    */
   gateway: (node: string) => `gateway.${node}`,
   /**
@@ -130,7 +130,7 @@ export const subjects = {
   hostsAt: (place: string) => `hosts.place.${token(place)}`,
   /** Requests for the logs of environments at a place. */
   hostLogs: (place: string) => `hosts.logs.${token(place)}`,
-  /** Requests to open a terminal. The gateway of the worker of the environment answers. */
+  /** Requests to open a terminal. The gateway of the environment's worker answers. */
   openTerminal: (environment_id: string) => `terminal.open.${token(environment_id)}`,
   /** Terminal messages to the worker. */
   terminalDown: (terminal_id: string) => `terminal.down.${token(terminal_id)}`,
@@ -138,7 +138,7 @@ export const subjects = {
   terminalUp: (terminal_id: string) => `terminal.up.${token(terminal_id)}`,
   /** Requests for embeddings. One member of the group `executors` answers each request. */
   embed: 'embed',
-  /** Chunks of the output of a model, for the followers of the session or run. */
+  /** Chunks of a model's output, for the followers of the session or run. */
   preview: (project: string, followed: string) => `preview.${project}.${followed}`,
   /** The log lines of a run, or of a turn of a session. */
   logs: (project: string, target: string) => `logs.${project}.${target}`,
@@ -146,7 +146,7 @@ export const subjects = {
   logsAll: 'logs.*.*',
   /** Announcements that log lines were stored. */
   logged: (project: string, target: string) => `logged.${project}.${target}`,
-  /** Requests for the whole preview of a message of a transcript. */
+  /** Requests for the whole preview of a transcript's message. */
   previewed: (project: string, message: string) => `previewed.${project}.${message}`,
 }
 
@@ -176,8 +176,8 @@ export const firstTokens: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns the matching key of a job. The same candidates can perform jobs with equal keys: workers
- * of one capability, and also the service itself unless `workers_only` is set.
+ * Returns the matching key of a job. Jobs with equal keys can be performed by the same candidates:
+ * workers of one capability, and also the service itself unless `workers_only` is set.
  */
 export const lineOf = (
   job: Parameters<typeof offerCapability>[0] & { workers_only?: true },

@@ -107,7 +107,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]@lydell\/node-pty['"]/, /^client\/environment\/terminal\.ts$/],
   // The chat page and the console render Markdown with one parser.
   [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
-  // Only one file removes the types from the modules that browsers load.
+  // Only one file strips the types from the modules that browsers load.
   [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],
   [/['"]esbuild['"]/, /^nodes\/(boot\/(program|test-bundle)\.mjs|console\.ts)$/],
   // `console/api/call-text.ts` generates example programs, whose text reads `process.env`.
@@ -158,8 +158,8 @@ t.test('no folder contains code that breaks its rules', async (t) => {
 })
 
 /**
- * Limits of the files that exceed the general limit. A limit may only decrease. Split such a file
- * when you work on it.
+ * Limits of the files that exceed the general limit, in lines. A limit may only decrease. Split
+ * such a file when you work on it.
  */
 const long: Readonly<Record<string, number>> = {
   'test/actors/interactions/interaction.test.ts': 450,

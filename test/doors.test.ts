@@ -12,7 +12,7 @@ const doors: ReadonlySet<string> = new Set(['view', 'ask', 'command', 'everywher
 /** Methods of a promise that return a promise with the same result. */
 const passing: ReadonlySet<string> = new Set(['catch', 'finally'])
 
-/** Returns the lines of a file that cast the answer to a call of one of `doors`. */
+/** Returns the lines of a file that cast the answer to a call to one of `doors`. */
 function castsIn(path: string, text: string): string[] {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
   const found: string[] = []
@@ -28,7 +28,7 @@ function castsIn(path: string, text: string): string[] {
   return found
 }
 /**
- * Whether an expression is the answer to a call of one of `doors`, the promise of that answer, or
+ * Whether an expression is the answer to a call to one of `doors`, the promise of that answer, or
  * its member `reply`.
  */
 function isAnswer(node: ts.Expression): boolean {
@@ -56,7 +56,8 @@ function isAnswer(node: ts.Expression): boolean {
   )
 }
 /**
- * Returns the initial value of the constant with this name in the nearest scope that declares it.
+ * Returns the initial value of the constant with this name in the nearest scope that declares it,
+ * or undefined if there is none.
  */
 function initializerOf(name: ts.Identifier): ts.Expression | undefined {
   for (let scope: ts.Node = name; !ts.isSourceFile(scope); scope = scope.parent) {

@@ -309,7 +309,7 @@ export const sessionMessage = ({
 })
 
 /**
- * The reply to a request that started a turn. `resume_cursor` lies before every row of the turn.
+ * The reply to a request that started a turn. `resume_cursor` precedes every row of the turn.
  * `after_sequence` is the sequence of the turn's input.
  */
 export const TurnAck = Type.Object(

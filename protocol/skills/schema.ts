@@ -13,7 +13,7 @@ import type { Changes } from '../workflows/rows.ts'
 /**
  * Limits of skills. `allowed`: number of entries in `allowed_tools`. `skills`: number of skills of
  * one project or of the organization. `assigned`: number of skills of one agent. `import`: length
- * of an imported document. Lengths, including all other limits, are in characters.
+ * of an imported document in characters. The others are also lengths in characters.
  */
 export const skillLimits = {
   name: 80,

@@ -2,14 +2,15 @@
  * The kinds of records that the `changes` topic reports, and the changes that result from an entry
  * of the journal. Runs and jobs are omitted, because the feed of a project contains their events.
  *
- * Invariant: every event that may change the response of the list of a kind results in a change of
- * the kind. Superfluous changes are harmless, because a client only loads a record again. The time
- * of the last use of a key is an exception, because every request would result in a change.
+ * Invariant: every event that may change the response to a list request for a kind results in a
+ * change of that kind. Superfluous changes are harmless, because they only cause clients to load a
+ * record again. The time of the last use of a key is an exception, because every request would
+ * result in a change.
  */
 import type { RowName } from '../api.ts'
 import type { Entry, Event, Kind } from '../entry.ts'
 
-/** The row whose permission a caller needs to receive changes of a kind, by kind. */
+/** The row whose permission a caller needs to receive changes to records of a kind, by kind. */
 type Listed = Readonly<Record<string, RowName>>
 const project = {
   action: 'action.list',

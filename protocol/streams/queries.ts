@@ -23,7 +23,7 @@ export interface StreamQueries {
     }
   }
   /**
-   * Which records each reader may read. `gone`: the records that do not exist, by position.
+   * Which records each reader may read. `gone`: the positions of the records that do not exist.
    * `readable`: for each reader, the positions of the records that it may read.
    */
   changes_readable: {

@@ -70,7 +70,8 @@ export type TableEvent =
   /** The claim can no longer be used to create or rename the table. */
   | (Event & { readonly type: 'table.claim_denied'; readonly claim: NameClaim })
   /**
-   * `shown`, also in updates and deletions: the data as readers see it, if the schema hides a part.
+   * `shown`, also in updates and deletions: the data as readers see it, if the schema hides part of
+   * it.
    */
   | (Event &
       RowChange & {
@@ -222,7 +223,7 @@ export interface StaleReply {
 }
 /**
  * The reply to an insertion. Replies are stored for repeats, so this reply omits the data, which
- * the gateway has sent. The data of row i is `insertedData(defaults, sent[i])`.
+ * the gateway already has. The data of row i is `insertedData(defaults, sent[i])`.
  */
 export interface Inserted {
   readonly ids: readonly string[]

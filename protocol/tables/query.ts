@@ -1,6 +1,6 @@
 /**
  * Row queries: the validation of filters and sort orders against the schema of the table, and their
- * semantics as pure functions. Views translate valid queries to SQL. A test compares both.
+ * semantics as pure functions. Views translate valid queries to SQL. A test compares the two.
  */
 import type { FieldError } from '../errors.ts'
 import { getOwn } from '../lookup.ts'

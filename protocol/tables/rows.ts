@@ -154,7 +154,7 @@ export const tables = {
   'table.query': query(`POST ${T}/query`, queryShape),
   'table.search': query(`POST ${T}/search`, searchShape),
 
-  // Other paths of the operations above, for existing clients.
+  // Alternative paths of the operations above, for existing clients.
   'row.query': query(`POST ${T}/rows/query`, {
     ...queryShape,
     tag: 'compat',

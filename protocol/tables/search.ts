@@ -15,8 +15,9 @@ export const rowTokens = (data: JsonObject): string[] => textsOf(data).flatMap(t
 
 /**
  * Returns the number of distinct query tokens that equal a token of the row. Returns undefined when
- * the row does not match, because a query token is not a prefix of any token of the row. Matching
- * rows are sorted by this number (descending), then by time of update (descending), then by id.
+ * the row does not match, that is, when some query token is not a prefix of any token of the row.
+ * Matching rows are sorted by this number (descending), then by time of update (descending), then
+ * by id.
  */
 export function exactHits(query: readonly string[], row: readonly string[]): number | undefined {
   if (!query.every((token) => row.some((other) => other.startsWith(token)))) return undefined

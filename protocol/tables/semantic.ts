@@ -9,11 +9,11 @@ import type { SearchRows, TableRow } from './schema.ts'
 import { textsOf } from './search.ts'
 
 /**
- * Limits of semantic and hybrid search. `window`: the number of rows of each list that hybrid
- * search combines, and of its results. `examined`: the maximum number of rows with a word of the
- * query that hybrid search compares. `batch` and `characters`: the maximum number of texts in a
- * request for embeddings, and their maximum total length. `unused_days`: the number of days without
- * a search after which the vectors of a table are deleted.
+ * Limits of semantic and hybrid search. `window`: the maximum number of rows in each of the lists
+ * that hybrid search combines, and in its result. `examined`: of the rows that contain a word of
+ * the query, the maximum number that hybrid search compares. `batch` and `characters`: the maximum
+ * number of texts in a request for embeddings, and their maximum total length. `unused_days`: the
+ * number of days without a search after which the vectors of a table are deleted.
  */
 export const semanticLimits = {
   window: 100,

@@ -112,7 +112,7 @@ export type ToolkitEvent =
 /**
  * Returns the toolkits that the service defines for every project.
  * @param brand lower-case brand.
- * @param since timestamp of the creation of the project.
+ * @param since creation time of the project, as a timestamp.
  */
 export const systemToolkits = (brand: string, since: string): Toolkit[] => [
   {

@@ -26,7 +26,7 @@ export const START_TIMEOUT_MS = 15_000
 const PAUSES = [
   5_000, 30_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000,
 ] as const
-/** Maximum random deviation of a pause, as a share of the pause. */
+/** Maximum random deviation of a pause, as a fraction of the pause. */
 const JITTER = 0.2
 /** The maximum back-off in milliseconds that a receiver can request. */
 const MAX_RETRY_AFTER_MS = 3_600_000
@@ -97,7 +97,10 @@ export interface DeliveryOutcome
 
 /** Internal commands of a delivery. They are never refused. */
 export type DeliveryCommands = {
-  /** Opens the delivery. Sent by the `events` actor, an interaction, or the project for a test. */
+  /**
+   * Opens the delivery. Sent by the `events` actor, by an interaction, or, for a test, by the
+   * project.
+   */
   'delivery.open': { input: DeliveryOpening; reply: undefined }
   /**
    * Starts an attempt. Sent by the executor that has the lease of the job. `attempt` is the number

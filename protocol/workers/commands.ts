@@ -1,4 +1,4 @@
-/** Internal commands of worker instances, from gateways and from the actor itself. */
+/** Internal commands of worker instances, sent by gateways and by the actor itself. */
 import type { Registration } from './socket.ts'
 
 export type WorkerCommands = {

@@ -94,7 +94,7 @@ type Message<N extends keyof typeof toPerson> = Static<(typeof toPerson)[N]>
 export type ToPerson = { [N in keyof typeof toPerson]: Message<N> }[keyof typeof toPerson]
 export type TerminalExit = Message<'terminal.exit'>
 
-/** The frames of the worker socket about terminals that a worker sends, by `type`. */
+/** The terminal frames that a worker sends over the worker socket, by `type`. */
 export const terminalUp = {
   'terminal.output': Type.Object({
     type: Type.Literal('terminal.output'),
@@ -115,7 +115,7 @@ export const terminalUp = {
     ...exit,
   }),
 } as const
-/** The frames of the worker socket about terminals that a worker receives, by `type`. */
+/** The terminal frames that a worker receives over the worker socket, by `type`. */
 export const terminalDown = {
   'terminal.open': Type.Object({
     type: Type.Literal('terminal.open'),
@@ -129,19 +129,19 @@ export const terminalDown = {
   'terminal.close': Type.Object({ type: Type.Literal('terminal.close'), terminal_id }),
 } as const
 
-/** A message from the gateway of the person to the gateway of the worker. */
+/** A message from the person's gateway to the worker's gateway. */
 export type TowardsWorker =
   | { readonly type: 'terminal.input'; readonly sequence: number; readonly data: string }
   | { readonly type: 'terminal.resize'; readonly columns: number; readonly rows: number }
   | { readonly type: 'terminal.ack'; readonly bytes: number }
   | { readonly type: 'terminal.close' }
   | { readonly type: 'beat' }
-/** A message from the gateway of the worker to the gateway of the person. */
+/** A message from the worker's gateway to the person's gateway. */
 export type TowardsPerson =
   | Message<'terminal.output' | 'terminal.ack' | 'terminal.exit'>
   | { readonly type: 'beat' }
 
-/** A request to the gateway of the worker to open a terminal. The reply is a `TerminalAnswer`. */
+/** A request to the worker's gateway to open a terminal. The reply is a `TerminalAnswer`. */
 export interface TerminalRequest {
   readonly project: string
   readonly environment_id: string

@@ -180,8 +180,8 @@ const strike = (manner: Strike['manner'], at: number, until: number): Strike => 
   what: `somebody at ${at}`,
 })
 /**
- * Returns `count` requests, the n-th at n × 100 ms. A request at `at` gets its response `wait(at)`
- * milliseconds later.
+ * Returns `count` requests, the n-th sent at n × 100 ms. A request sent at `at` gets its response
+ * `wait(at)` milliseconds later.
  */
 const requests = (count: number, wait: (at: number) => number) =>
   Array.from({ length: count }, (_, n) => ({ at: n * 100, done: n * 100 + wait(n * 100) }))

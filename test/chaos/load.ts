@@ -201,7 +201,7 @@ export class Load {
 
 /**
  * Returns the id of the run in the response to a start. If the run of a repeated start has ended,
- * the response is 409 with the id in its details.
+ * the response is 409 with the id in its details. Returns undefined for any other response.
  */
 function runOf({ status, body }: Reply): string | undefined {
   if (status === 202 || status === 200) return String(body['id'])

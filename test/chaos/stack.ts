@@ -55,8 +55,8 @@ interface Options {
   readonly binary: string
   readonly say: (line: string) => void
   /**
-   * Whether NATS runs in operator mode, with a user per node role that has exactly the permissions
-   * that `baton nats-permissions` prints.
+   * Whether NATS runs in operator mode, with one user for each node role, which has exactly the
+   * permissions that `baton nats-permissions` prints.
    */
   readonly accounts: boolean
 }

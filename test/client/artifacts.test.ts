@@ -1,4 +1,4 @@
-/** Uploads and downloads of the client library when connections break. */
+/** Uploads and downloads by the client library when connections break. */
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { getArtifact, putArtifact } from '../../client/artifacts.ts'

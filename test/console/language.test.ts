@@ -74,7 +74,7 @@ function placeholders(functions: readonly Placed[]): readonly string[] {
     } catch {
       // The functions expect another type of argument.
     }
-  // Some functions take a list first and then numbers, such as names and their number.
+  // Some functions take a list first and then numbers, such as a list of names and their count.
   return functions.map((text) => {
     const shown = text(['21'], ...values.slice(1))
     return values.filter((value) => shown.includes(String(value))).join()

@@ -171,7 +171,7 @@ t.test('a line keeps its element while it is rendered, and no two lines share on
         if ([...slots.keys()].join() !== range.join() || numbers.size !== range.length) return false
         for (const [key, slot] of before)
           if (slots.has(key) && slots.get(key) !== slot) return false
-        // New elements are created only if all former ones are used.
+        // New elements are created only if all existing ones are in use.
         const created = [...numbers].filter((slot) => ![...before.values()].includes(slot))
         if (created.length !== Math.max(0, range.length - before.size)) return false
         before = slots

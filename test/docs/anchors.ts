@@ -36,8 +36,8 @@ export function withoutFences(text: string): string {
 }
 
 /**
- * Returns the anchors of a document: those of its headings, and of `<a id="…">`. The anchor of a
- * repeated heading ends with a number.
+ * Returns the anchors of a document: those of its headings, and those of `<a id="…">` elements. The
+ * anchor of a repeated heading ends with a number.
  */
 export function anchorsIn(text: string): ReadonlySet<string> {
   const shownText = withoutFences(text)

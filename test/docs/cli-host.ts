@@ -3,9 +3,9 @@
  * process, because loading the program takes most of the time of a command. The server listens on a
  * loopback port and writes the port to its standard output.
  *
- * A request is the number of arguments and then the arguments, each terminated by a NUL. The answer
- * is the exit code, a line feed and the standard output. Notes go to the standard error of this
- * process.
+ * A request consists of the number of arguments, followed by the arguments, each terminated by a
+ * NUL. The answer is the exit code, a line feed and the standard output. Notes go to the standard
+ * error of this process.
  */
 import { createServer, type Socket } from 'node:net'
 import { Command, CommanderError } from 'commander'

@@ -1,6 +1,6 @@
 /**
  * Commands of the client in the text of documents, outside blocks. `faultOf` checks that a command
- * exists and has the flags in the text.
+ * exists and has the flags that the text mentions.
  */
 import { Command } from 'commander'
 import { addClientCommands } from '../../client/cli/commands.ts'

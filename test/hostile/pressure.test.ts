@@ -1,6 +1,6 @@
 /**
  * Thousands of bad requests, aborted streams and lost sockets. Invariants: memory, connections and
- * followers do not leak, and valid requests are answered at the same time.
+ * followers do not leak, and valid requests are answered throughout.
  */
 import t from 'tap'
 import { sleeping, until } from '../scenarios/support/given.ts'

@@ -107,7 +107,7 @@ const named = (name: (typeof rows)[number][0], permission: string, place: Place)
   permission === 'actions.execute.*'
     ? `actions.execute.${placedPath(name, place).split('/').at(-2)}`
     : brandedPermission(permission, 'service')
-/** Whether a refusal concerns the record: its targets and reviewers, or the owner of the view. */
+/** Whether a refusal is due to the caller's relation to the interaction or saved view. */
 const notAsked = (name: string, code: string, what = ''): boolean =>
   ((code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) &&
     (name === 'interaction.respond' || name === 'interaction.review')) ||

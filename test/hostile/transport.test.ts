@@ -30,7 +30,10 @@ const good = async (): Promise<number> => {
 }
 const base = await settled(s)
 const run = (await s.ok('run.start', { spec: sleeping() }))['id']
-/** Connections that must not receive a response. They are checked near the end of this file. */
+/**
+ * Connections that must not receive a response, by description. They are checked near the end of
+ * this file.
+ */
 const silent = new Map<
   string,
   { readonly socket: Socket; readonly said: ReturnType<typeof listen> }

@@ -1,5 +1,5 @@
 /**
- * The environment of one run: the run actor with its children, and an event matcher that answers
+ * A setup that plays one run: the run actor with its children, and an event matcher that answers
  * immediately. The script controls the jobs of the queue, the questions and the clock.
  */
 import { type AnyActor, type Cause, type Decided, evolve, type Tell } from '../../actors/actor.ts'
@@ -46,7 +46,10 @@ export class World {
     if (!state) throw new Error('the run was not started')
     return state.record
   }
-  /** Decides a command to a run, and all commands that immediately follow from it. */
+  /**
+   * Decides a command to a run, and all commands that immediately follow from it. Returns the
+   * refusal of the command, or undefined if it was accepted.
+   */
   send(name: string, input: Values, id = this.#id): Refusal | undefined {
     const refused = this.#decide(id, name, input)
     this.#settle()
@@ -113,7 +116,7 @@ export class World {
         ...(outcome === 'completed' && more['text'] === undefined ? { output: more } : more),
       })
   }
-  /** Settles the question of a step: answered, expired or cancelled. */
+  /** Settles the question of a step as answered, expired or cancelled. */
   answer(step: string, status: string, value: unknown): void {
     const found = placesOf(this.#runs.get(this.#id) as RunState).find(
       ([, { wait }]) => wait?.kind === 'interaction' && wait.step === step,

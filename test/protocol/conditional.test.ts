@@ -1,4 +1,7 @@
-/** Conditional updates: which rows have entity tags, the tags, and the decisions about them. */
+/**
+ * Conditional updates: which rows have entity tags, when a tag changes, the form of `If-Match`, and
+ * the decision on a condition.
+ */
 import t from 'tap'
 import { unmetCondition } from '../../actors/conditional.ts'
 import { actorKinds } from '../../actors/kinds.ts'

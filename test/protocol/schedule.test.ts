@@ -15,7 +15,7 @@ const FROM = Date.UTC(2026, 0, 1)
 const TO = Date.UTC(2028, 0, 1)
 const MINUTE_MS = 60_000
 const SLOT_MS = 30 * MINUTE_MS
-/** The number of slots of a day. */
+/** The number of half-hour slots in a day. */
 const DAY_SLOTS = 48
 
 /**

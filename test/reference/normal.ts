@@ -17,7 +17,7 @@ const DIGEST = '0123456789abcdef'.repeat(4)
  * Fields with journal cursors or measured times. They are integers that differ between recordings.
  */
 const MOVING = /^(sequence|seq|after|next_sequence|last_seq|through_seq|duration_ms|latency_ms)$/
-/** Fields with arbitrary values, and their replacements. */
+/** The replacements of fields with arbitrary values, by field name. */
 const STANDING: Readonly<Record<string, string>> = {
   next_cursor: 'example-cursor',
   resume_cursor: 'example-cursor',

@@ -30,7 +30,7 @@ interface Request {
 
 /**
  * Sends a request and records it with its response.
- * @throws {Error} when the request is refused, except with 426 by the worker socket.
+ * @throws {Error} when the request is refused, unless the worker socket refuses it with 426.
  */
 async function exampleOf(s: Service, request: Request): Promise<Example> {
   const { method, path } = routeOf(request)

@@ -32,7 +32,7 @@ export interface Changed<T> {
   readonly revision: number
   readonly record: T
 }
-/** The fields of a compaction that the numbered stream adds to the row of its summary. */
+/** The fields of a compaction that the numbered stream adds to the summary row. */
 export type SummaryFields = Pick<Pass, 'trigger' | 'message_count' | 'summary_model'>
 export interface TranscriptPage {
   /** The revision after which the page begins; −1 for the newest part of the transcript. */

@@ -99,6 +99,6 @@ export const blockTypes = [
 /** Returns the tool uses in the content of a message, in order. */
 export const toolUses = (content: readonly Block[]): readonly ToolUseBlock[] =>
   content.filter((block) => block.type === 'tool_use')
-/** Returns the concatenated text of the content of a message. */
+/** Returns the concatenated text of a message's content. */
 export const textOf = (content: readonly Block[]): string =>
   content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('')

@@ -77,11 +77,11 @@ export interface TurnDefinition
    * the turn works on tables and the project has tables.
    */
   readonly tables?: string
-  /** The environment of the tools that require an environment. */
+  /** The environment for tools that require one. */
   readonly environment?: TurnEnvironment
   readonly max_tokens?: number
   /**
-   * Overrides the default maximum number of generations in the turn. A larger value than the
+   * Overrides the default maximum number of generations in the turn. A value larger than the
    * default has no effect.
    */
   readonly max_generations?: number

@@ -15,8 +15,8 @@ export interface ModelMessage {
   readonly content: readonly JsonObject[]
 }
 /**
- * The content of a generation job. In addition, a field with the name of the brand contains the ids
- * of the organization and the project.
+ * The content of a generation job. In addition, a field that is named after the brand contains the
+ * ids of the organization and the project.
  */
 export interface GenerationSpec {
   readonly route: JsonObject
@@ -77,9 +77,9 @@ export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
     : messages
 }
 /**
- * Returns the fault of a conversation, or undefined. The message after a tool use must contain the
- * result, and the last message must have the role `user`. Adjacent rows are joined as in
- * `messagesOf`.
+ * Returns the fault of a conversation, or undefined if it has none. The message after a tool use
+ * must contain its result, and the last message must have the role `user`. Adjacent rows are joined
+ * as in `messagesOf`.
  */
 export function conversationFault(rows: readonly TranscriptMessage[]): string | undefined {
   let last: ModelMessage['role'] | undefined

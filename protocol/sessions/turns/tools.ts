@@ -17,7 +17,7 @@ export interface ShownTool {
   readonly description?: string
   readonly input_schema: JsonObject
 }
-/** The tools of the service itself. */
+/** The tools that the service itself defines. */
 export type Reserved = 'submit_output' | 'ask' | 'skill'
 /**
  * The operation that a tool call of the model requests. The result of `help` and of `fault` is

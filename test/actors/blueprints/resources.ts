@@ -180,7 +180,9 @@ export const created = (
   if (scene.refused) throw new Error(`${type}: ${JSON.stringify(scene.refused)}`)
   return scene
 }
-/** Returns the resource with the id `x_1`, as blueprints compare it. */
+/**
+ * Returns the resource with the id `x_1`, as blueprints compare it, or undefined if there is none.
+ */
 export const known = (scene: Scene<unknown>, type: ResourceTypeName): KnownResource | undefined =>
   resourceFacts[type].owner === 'project'
     ? (scene.ask('resources', { ids: [id], named: [] }) as KnownResource[])[0]

@@ -1,5 +1,5 @@
 /**
- * Random commands of random principals, compared with a model of sets and lists, and with a view of
+ * Random commands by random principals, compared with a model of sets and lists, and with a view of
  * the resulting journal. Invariant: after every history, actor, model and view agree on members,
  * threads, pins, read markers and message numbers. Message numbers have no gaps.
  */

@@ -3,8 +3,8 @@
  * in any order, late and repeated.
  *
  * Invariants: at most one operation and one worker exist at a time. Operation numbers, fences and
- * worker generations only grow. No job is admitted while another holder has the lease. Only the
- * host of an operation ends it. A destroyed environment has no operation, worker or lease. After
+ * worker generations only grow. No job is admitted while another holder has the lease. An operation
+ * is ended only by its host. A destroyed environment has no operation, worker or lease. After
  * enough time without hosts or workers, every job that is not passive has been admitted to a live
  * worker or refused.
  */

@@ -1,6 +1,6 @@
 /**
- * Limits on the runs that triggers start for events of runs. Invariant: a bounded number of runs
- * follows from one event, however loops trigger each other.
+ * Limits on the runs that triggers start in response to events of runs. Invariant: a bounded number
+ * of runs follows from one event, however loops trigger each other.
  */
 
 import fc from 'fast-check'
@@ -21,7 +21,7 @@ type Overruns = Readonly<Record<string, Overrun>>
 interface Outcome {
   /** The number of runs that triggers started, by loop. */
   readonly started: Record<string, number>
-  /** Loops that were paused, with the reason. */
+  /** The reason why each paused loop was paused, by loop. */
   readonly paused: Record<string, string>
 }
 

@@ -177,7 +177,7 @@ t.test('every event reaches exactly the listeners that match it', async (t) => {
     fc.property(fc.array(command, { minLength: 12, maxLength: 60 }), (commands) => {
       const model: Model = { loops: new Map(), waits: new Map(), keys: new Map() }
       let scene: Scene<SourcesState> = given<SourcesState>(actor)
-      // A state that keeps its index across commands, as in a shard.
+      // This state keeps its index across commands, as in a shard.
       const living = wire(scene.state)
       for (const { name, input: raw, later = 0 } of wire(commands)) {
         const at = scene.at + later

@@ -1,4 +1,7 @@
-/** Uploads by workers: the lease of a token, and publication only under the current lease. */
+/**
+ * Uploads by workers: the job to which a lease token belongs, and publication only under the
+ * current lease.
+ */
 import t from 'tap'
 import type { LeaseFacts } from '../../../protocol/artifacts/commands.ts'
 import { QueueStage } from './queue-stage.ts'

@@ -1,6 +1,7 @@
 /**
- * Jobs that wait until their environment admits them: order, retries, refusals and old journals.
- * The common case is in `queue.test.ts`, and random histories are in `queue.model.test.ts`.
+ * Jobs that wait until their environment admits them: order, retries, refusals and journals of
+ * earlier releases. The common case is in `queue.test.ts`, and random histories are in
+ * `queue.model.test.ts`.
  */
 import t from 'tap'
 import { evolve } from '../../../actors/actor.ts'

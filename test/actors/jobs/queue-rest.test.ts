@@ -1,6 +1,6 @@
 /**
- * Reports of executors to a queue: retries after a back-off, final failures, and the limit on lost
- * leases.
+ * Reports from executors to a queue: retries after a back-off, final failures, and the limit on
+ * lost leases.
  */
 import t from 'tap'
 import { QueueStage, told } from './queue-stage.ts'

@@ -39,7 +39,7 @@ class World {
   organization: Scene<never> = given<never>(organization)
   readonly uploads: readonly Upload[]
   readonly store = new Set<string>()
-  /** Direct messages. Each may be delivered at any time, more than once. */
+  /** Direct messages. Each may be delivered at any time and more than once. */
   readonly direct: Message[] = []
   constructor(uploads: readonly Pick<Upload, 'size' | 'key'>[]) {
     this.story.answers(say('x'))

@@ -1,5 +1,6 @@
 /**
- * Turns that runs open in a session: they can be stopped, and are reported to the run exactly once.
+ * Turns that runs open in a session: they can be stopped, and each is reported to its run exactly
+ * once.
  */
 import t from 'tap'
 import { definition, message, Story, say, tool, use } from './story.ts'

@@ -79,13 +79,15 @@ export class Story {
   readonly questions = new Map<string, Scene<unknown>>()
   readonly artifacts = new Map<string, Scene<KeptArtifact | null>>()
   readonly artifactEffects: Effect[] = []
-  /** Queued jobs that have neither ended nor been cancelled. */
+  /** Queued jobs that have neither ended nor been cancelled, by id. */
   readonly jobs = new Map<string, JobHeader>()
   at = START
   last: Outcome<SessionState> | undefined
   readonly log: SessionEvent[] = []
 
-  /** Sends a command to the session. Returns the code of the refusal, if there is one. */
+  /**
+   * Sends a command to the session. Returns the code of the refusal, or undefined if there is none.
+   */
   do(name: string, input: Open, cause: Partial<Cause> = {}): string | undefined {
     const after = this.#session(name, input, cause)
     this.last = after

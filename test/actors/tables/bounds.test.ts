@@ -1,4 +1,4 @@
-/** The size of a table's state, which does not grow with its rows. */
+/** The size of a table's state, which does not grow with the number of rows. */
 import t from 'tap'
 import type { Cause } from '../../../actors/actor.ts'
 import { evolve } from '../../../actors/actor.ts'

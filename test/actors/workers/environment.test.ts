@@ -1,4 +1,7 @@
-/** A worker instance that serves an environment: who is notified of its end, and attachments. */
+/**
+ * A worker instance that serves an environment: when the environment is notified of a session's
+ * end, and attachments.
+ */
 import t from 'tap'
 import { type WorkerState, workerActor } from '../../../actors/workers/worker.ts'
 import type { WorkerCommands } from '../../../protocol/workers/commands.ts'

@@ -1,6 +1,6 @@
 /**
- * The checks of turns under kills: every kind of violation is found, and none is reported for a
- * correct history.
+ * The checks of the kill test of turns: every kind of violation is found, and none is reported for
+ * a correct history.
  */
 import t from 'tap'
 import { checkTurns, type Violation, violations } from './check.ts'

@@ -1,5 +1,5 @@
 /**
- * Checks the history of turns under kills. All functions are pure and depend only on the given
+ * Checks the history of a kill test of turns. All functions are pure and depend only on the given
  * history.
  */
 import type { Sent, TurnHistory } from './history.ts'

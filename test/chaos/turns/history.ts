@@ -1,6 +1,6 @@
 /**
- * The history of turns under kills as plain data: mainly what the clients and the worker observed.
- * Times are milliseconds since the start.
+ * The history of a kill test of turns as plain data: mainly what the clients and the worker
+ * observed. Times are milliseconds since the start.
  */
 import type { Kind } from './plans.ts'
 

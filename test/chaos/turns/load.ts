@@ -1,6 +1,6 @@
 /**
- * The clients of turns under kills. Each session sends one message at a time, under its own key,
- * and waits until its follower has shown the end of the turn.
+ * The clients of the kill test of turns. Each session sends one message at a time, under its own
+ * key, and waits until its follower has shown the end of the turn.
  */
 import { setMaxListeners } from 'node:events'
 import type { Dice } from '../../simulation/faults/dice.ts'
@@ -43,7 +43,7 @@ export class TurnLoad {
     // Each follower and each pending turn adds a listener to this signal.
     setMaxListeners(0, options.signal)
   }
-  /** Sends `turns` messages, distributed over `sessions` sessions. */
+  /** Sends `turns` messages, distributed across `sessions` sessions. */
   async run(turns: number, sessions: number): Promise<void> {
     await Promise.all(
       Array.from({ length: sessions }, async (_, session) => {

@@ -1,6 +1,6 @@
 /**
- * The turns under kills: their messages to the agent, the script that the agent follows, and the
- * exact expected results.
+ * The turns of the kill test: their messages to the agent, the script that the agent follows, and
+ * the exact expected results.
  */
 
 const kinds = ['one', 'pair', 'chain', 'broken'] as const

@@ -1,4 +1,4 @@
-/** The final report of turns under kills. */
+/** The final report of a kill test of turns. */
 import { violations as meanings, type Violation } from './check.ts'
 import type { TurnHistory } from './history.ts'
 

@@ -1,6 +1,6 @@
 /**
- * One run of turns under kills: an installation, clients and kills, and then the check of what the
- * clients observed.
+ * One run of the kill test of turns: an installation, clients and kills, and then the check of what
+ * the clients observed.
  */
 import { linkedAbort } from '../../../client/watchdog.ts'
 import { type Action, Worker } from '../../../client/worker.ts'

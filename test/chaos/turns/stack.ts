@@ -1,5 +1,5 @@
 /**
- * The installation for turns under kills: one NATS server, and nodes that mostly have one role
+ * The installation for the kill test of turns: one NATS server, and nodes that mostly have one role
  * each. Its members (shard nodes, gateways and executors) can be killed and started again.
  */
 import { type Processes, portsFor, processes } from '../../scenarios/support/processes.ts'

@@ -140,7 +140,7 @@ t.test('links lead only to web pages and mailboxes', async (t) => {
 })
 
 /**
- * Returns texts that are slow in known Markdown lexers.
+ * Returns texts that known Markdown lexers process slowly.
  * @param size the length of each text, in characters.
  */
 function corpus(size: number): readonly (readonly [name: string, text: string])[] {

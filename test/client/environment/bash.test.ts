@@ -46,7 +46,7 @@ t.test('each line of the output is logged while the command runs', async (t) => 
     },
     () => {},
   )
-  // The command ends only after its first line was logged.
+  // The command ends only after its first line has been logged.
   const command = "echo begun; while [ ! -e go ]; do sleep 0.01; done; printf 'a\\rb\\n\\nlast'"
   await execute(bash(world), { command }, { log })
   t.strictSame(lines, ['info stdout begun', 'info stdout a', 'info stdout b', 'info stdout last'])

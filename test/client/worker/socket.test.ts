@@ -34,7 +34,10 @@ async function server(
   })
   return `ws://127.0.0.1:${(http.address() as AddressInfo).port}/`
 }
-/** Returns socket events that append to a log, and promises for the first event of each kind. */
+/**
+ * Returns socket event handlers that append to a log, and promises for the first event of each
+ * kind.
+ */
 function heard() {
   const log: unknown[][] = []
   const waiting = new Map<string, () => void>()

@@ -23,7 +23,10 @@ const labelOf = (element: Element): string =>
 /** Labels of buttons that are the same on every page. Each is used once. */
 const everywhere = new Set(['Copy as', 'Copy', 'Copy the id'])
 const usedOnce = new Set<string>()
-/** Returns the label of an element without names of records, so that all rows of a list agree. */
+/**
+ * Returns the label of an element without names of records, so that it is equal in all rows of a
+ * list.
+ */
 const kindOf = (element: Element): string => labelOf(element).replace(/\S*q\d+q[\s\S]*|: .*/, '…')
 const isUsable = (element: HTMLElement): boolean =>
   element.checkVisibility() && !element.matches(':disabled, [aria-disabled=true]')

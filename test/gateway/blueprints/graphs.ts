@@ -2,7 +2,7 @@
  * Random blueprints: graphs of resources of all types, and changes made outside of blueprints.
  *
  * A resource has one of a few keys. Its name follows from its key and a choice between two names,
- * so names are unique in a request and no two resources exchange their names.
+ * so names are unique in a request and no two resources swap names.
  */
 import fc from 'fast-check'
 import type { ResourceTypeName } from '../../../protocol/blueprints/resources.ts'
@@ -213,9 +213,9 @@ export const requests: fc.Arbitrary<Request> = fc
 export interface Outside {
   readonly effect: 'create' | 'change' | 'delete'
   readonly type: ResourceTypeName
-  /** The resource to create. */
+  /** Determines the name of the resource to create. */
   readonly key: string
-  /** The position of an existing resource. */
+  /** The position of the existing resource to change or delete. */
   readonly nth: number
 }
 const outside: fc.Arbitrary<Outside> = fc.record({

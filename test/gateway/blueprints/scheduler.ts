@@ -2,7 +2,7 @@
 import { settleAll } from '../../support/memory.ts'
 import type { Step, Store } from './world.ts'
 
-/** Milliseconds by which the time advances when every gateway waits for it. */
+/** Milliseconds by which the time advances when no gateway has a waiting call. */
 const TICK_MS = 50
 /** The maximum number of rounds of one race. */
 const MAX_ROUNDS = 20_000

@@ -76,7 +76,10 @@ export interface Store {
   gateway(step?: Step): Gateway
   /** Answers a query from a view that has applied the whole journal. */
   view<T>(name: string, input: object): T
-  /** Returns the events since an earlier length of the journal, each with the kind of its actor. */
+  /**
+   * Returns the events committed since the journal had this length, each with the kind of its
+   * actor.
+   */
   eventsSince(length: number): readonly (Event & { readonly kind: string })[]
   readonly length: () => number
   /** Returns a copy of the store that continues independently. */

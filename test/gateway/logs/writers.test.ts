@@ -26,7 +26,7 @@ const facts = {
 }
 const text = (...texts: string[]) => texts.map((one) => ({ text: one }))
 
-/** Creates writers over a manual clock, with a queue and a store that the test controls. */
+/** Creates writers with a manual clock, with a queue and a store that the test controls. */
 function scene(limits = { rate: 1000, bytes: 1_000_000 }) {
   const at = {
     now: 1_900_000_000_000,

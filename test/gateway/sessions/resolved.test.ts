@@ -1,6 +1,6 @@
 /**
  * When the definition of a turn is requested from the resolver, and how a lookup handles the
- * responses.
+ * resolver's responses.
  */
 import t from 'tap'
 import type { ResolverQuestion } from '../../../gateway/ports.ts'

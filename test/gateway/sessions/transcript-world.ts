@@ -63,7 +63,7 @@ const arrived = (text: string, calm: boolean): Arrived[] =>
 export interface Client {
   readonly version: Dialect['name']
   readonly transcript: Transcript
-  /** Version 1: the message numbers in received frames, over all connections. */
+  /** Version 1: the message numbers in received frames, across all connections. */
   readonly numbers: number[]
   readonly inbox: Arrived[]
   /** Version 2: the frame ids of the current connection. */

@@ -1,6 +1,6 @@
 /**
- * The environment for tests of the gateway's modules: real actors behind `ask` and `command`, a
- * manual clock, and records of calls.
+ * The setup for tests of the gateway's modules: real actors behind `ask` and `command`, a manual
+ * clock, and records of calls.
  */
 import { createHash, createHmac } from 'node:crypto'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'

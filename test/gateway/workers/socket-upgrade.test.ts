@@ -15,7 +15,7 @@ import type { GatewayMessage } from '../../../protocol/workers/messages.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { bearer, edge, ORG, PRJ } from '../support/given.ts'
 
-/** Creates the gateway of `given.ts` with the ports that the worker socket also needs. */
+/** Creates the gateway of `given.ts` with the additional ports that the worker socket needs. */
 function given(anonymous_worker?: string) {
   const it = edge()
   let handler: ((message: GatewayMessage) => unknown) | undefined

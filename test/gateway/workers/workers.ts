@@ -1,5 +1,5 @@
 /**
- * The environment of the worker socket: a manual clock, scripted actors, and workers that record
+ * A test setup for the worker socket: a manual clock, scripted actors, and workers that record
  * their frames.
  */
 import { createHash } from 'node:crypto'
@@ -106,7 +106,7 @@ export interface Scene {
   readonly commands: Command[]
   /** The number of times that demand was announced. */
   demands: number
-  /** Replies of actors, by command name. */
+  /** Replies from actors, by command name. */
   readonly on: Record<string, Script>
   /** Leases of sessions, as the view returns them. `down`: the view is unavailable. */
   leases: Record<string, { job_id: string; queue: string }[]> | 'down'

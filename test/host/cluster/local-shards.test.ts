@@ -1,4 +1,4 @@
-/** Commands and tells to a shard of the same process, which is called without the bus. */
+/** Commands and tells to a shard in the same process, which is called without the bus. */
 import t from 'tap'
 import type { HostDeps, ShardAnswer } from '../../../nodes/host/deps.ts'
 import type { Planned } from '../../../nodes/host/effects/effects.ts'

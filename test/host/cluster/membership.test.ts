@@ -172,7 +172,7 @@ t.test(
           joined = true
         })
       await settleAll()
-      // From here on, reads of the registry never complete, as under heavy load.
+      // From here on, reads from the registry never complete, as under heavy load.
       registry.list = () => new Promise(() => {})
       while (!joined) {
         if (answers === 'none' && clock.elapsed() - from < 1700)

@@ -1,5 +1,5 @@
 /**
- * Claims of a node id. Invariant: at most one process holds an id, for any order of starts, crashes
+ * Claims on a node id. Invariant: at most one process holds an id, for any order of starts, crashes
  * and returns.
  */
 import fc from 'fast-check'
@@ -15,8 +15,8 @@ const record = (roles: readonly string[], self?: Instance, beat = 3) =>
 const recorded = (value: string) => ({ value, revision: 7 })
 
 /**
- * Creates nodes that claim their id in one registry. `presence` reports whether an instance
- * listens.
+ * Creates nodes that claim their id in one registry. `presence` reports whether an instance is
+ * listening.
  */
 function setting(before?: string) {
   const registry = new MemoryRegistry()
@@ -25,7 +25,7 @@ function setting(before?: string) {
   const listening = new Set<string>()
   const presence = async (name: string): Promise<Presence> =>
     listening.has(name) ? 'there' : 'nobody'
-  /** Starts to listen and then claims the id, as `startNode` does. */
+  /** Starts listening and then claims the id, as `startNode` does. */
   const claim = (name: string, over: Registry = registry, ask = presence): Promise<string> => {
     listening.add(name)
     return claimNodeId({

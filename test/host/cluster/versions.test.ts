@@ -1,5 +1,5 @@
 /**
- * Data of other releases. An envelope of a newer version is refused, and an envelope is written
+ * Data from other releases. An envelope of a newer version is refused, and an envelope is written
  * only in a format that all nodes read. Snapshots and checkpoints of an unknown version are ignored
  * and recreated.
  */
@@ -57,7 +57,7 @@ async function busy(world: ToyWorld, format: EnvelopeFormat, length: number): Pr
   return world.journal.messages.at(-1)?.data ?? new Uint8Array()
 }
 t.test('a busy shard writes the newest format that all nodes read, and all are read', async (t) => {
-  // The last size is above the limit from which another thread compresses.
+  // With the last length, the envelope is so large that another thread compresses it.
   for (const length of [10, 1000]) {
     const sizes: number[] = []
     for (const format of formats) {

@@ -107,7 +107,7 @@ async function play(crashAt: number): Promise<Played> {
 
   /**
    * Claims the waiting jobs. If no job waits, reports the next claimed job. Returns whether any job
-   * has not ended.
+   * is unfinished.
    */
   const work = async (): Promise<boolean> => {
     const jobs = new Map<string, { state: 'waiting' | 'resting' | string; name: string }>()

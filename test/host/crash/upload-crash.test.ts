@@ -42,7 +42,9 @@ class FileWorld extends ToyWorld {
 }
 
 interface Plan {
-  /** The component that fails at step `at`: a gateway, or the owner of a shard. */
+  /**
+   * What fails at step `at`: a gateway, in this way, or the owner of the shard with this number.
+   */
   readonly who: Failure | 0 | 1
   readonly leased: boolean
   /** Whether the client repeats the upload under its idempotency key. */
@@ -78,7 +80,10 @@ async function play({ who, leased, repeats }: Plan, at: number): Promise<Played>
     log: silentLog,
   } as unknown as WorldParts)
 
-  /** Advances the time until the promise settles or its gateway is dead, by at most 20 s. */
+  /**
+   * Advances the time by at most 20 s, until the promise settles or its gateway is dead. Returns
+   * undefined if the promise did not settle.
+   */
   async function passed<T>(promise: Promise<T>, dead = () => false): Promise<T | undefined> {
     let settled: { readonly value: T } | undefined
     void promise.then((value) => {

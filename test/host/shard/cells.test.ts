@@ -7,7 +7,7 @@ import { notOwner } from '../../../nodes/host/deps.ts'
 import { settleAll } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
-/** Milliseconds after which an unused actor was certainly evicted from memory. */
+/** Milliseconds after which an unused actor has certainly been evicted from memory. */
 const PAST_IDLE_EVICTION_MS = 70_000
 
 t.test('snapshots for waiting commands are read once, concurrently with commits', async (t) => {
@@ -189,7 +189,10 @@ async function left() {
     await world.clock.advance(1000)
   return { world, shard, lost, id, at, older }
 }
-/** Advances the clock by `ms` milliseconds. Returns the answer if it arrives within that time. */
+/**
+ * Advances the clock by `ms` milliseconds. Returns the answer, or undefined if it does not arrive
+ * within that time.
+ */
 async function within<T>(world: ToyWorld, ms: number, answer: Promise<T>): Promise<T | undefined> {
   let got: T | undefined
   void answer.then((given) => {

@@ -142,7 +142,7 @@ t.test('effects that arrive together are rejected together when the gate opens',
     let closed = 0
     const stopped = () => (closed-- > 0 ? full : undefined)
     const owner = await world.owner(0, { ...world.deps(), stopped })
-    // More commands than fit into one batch.
+    // These are more commands than fit into one batch.
     const commands = Array.from({ length: 300 }, (_, i) => ({
       ...command(runId(0), 'add', { by: 1 }),
       command_id: `e:0.1:5000.${i}`,

@@ -22,8 +22,8 @@ export interface Answered {
 }
 
 /**
- * The content type and the text of a body: a form for rows whose uploads are streamed, otherwise
- * JSON.
+ * Returns the content type and the text of a body: a form for rows whose uploads are streamed,
+ * otherwise JSON.
  */
 export function encodedBody(
   { shape }: Row,

@@ -1,7 +1,7 @@
 /**
  * Shares projects between rows, because creating the records of a project takes most of the time of
- * a row. A project is passed on while it contains every record that the next row names, and while
- * nothing in it changes on its own.
+ * a row's test. A project is passed on while it contains every record that the next row names, and
+ * while nothing in it changes on its own.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { RowName } from '../../../protocol/api.ts'

@@ -24,7 +24,7 @@ const schema = {
   ],
 }
 
-/** Executes actions against scripted replies of the table. */
+/** Executes actions against scripted replies from the table. */
 function given(replies: readonly ({ readonly reply: unknown } | Refusal)[] = []) {
   const sent: Command[] = []
   const queries: { readonly name: string; readonly input: Open }[] = []

@@ -1,7 +1,7 @@
 /**
- * Hosts that are killed, stopped and started at any moment of slow operations, with the environment
- * actor. Invariant: once all hosts run again, each environment exists only at its recorded place,
- * nothing else is left, and every operation has ended.
+ * Hosts that are killed, stopped and started at any moment during slow operations, tested with the
+ * environment actor. Invariant: once all hosts run again, each environment exists only at its
+ * recorded place, nothing else is left, and every operation has ended.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -47,7 +47,7 @@ async function stage(delays: readonly number[]) {
   let step = 0
   const delay = () => delays[step++ % delays.length] ?? 0
 
-  /** Wraps a provider: each change is delayed before and after, and fails if aborted. */
+  /** Wraps a provider so that each change is delayed before and after, and fails if aborted. */
   const slow = (provider: Provider, clock: Clock): Provider => {
     const around = async (work: () => Promise<void>, signal?: AbortSignal): Promise<void> => {
       await sleep(clock, delay())
@@ -179,7 +179,7 @@ async function stage(delays: readonly number[]) {
       const stopped = host?.stop()
       await toy.clock.advance(10_000)
       await stopped
-      // Ends the process and all work that has not ended in time.
+      // End the process and all work that has not ended in time.
       await host?.kill()
     },
     fail: (yes: boolean) => {

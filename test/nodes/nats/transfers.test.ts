@@ -158,7 +158,7 @@ t.test('100 downloads of clients that do not read for a while', async (t) => {
     socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     return socket
   })
-  // Waits until all readers wait for their clients.
+  // Wait until all readers are waiting for their clients.
   for (let last = -1; begun < CLIENTS || given !== last; ) {
     last = given
     await new Promise((resolve) => setTimeout(resolve, 300))

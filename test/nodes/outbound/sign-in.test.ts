@@ -1,4 +1,4 @@
-/** The settings of the OpenID provider, and the person that its claims describe. */
+/** The settings of the OpenID provider, and the person whom its claims describe. */
 import t from 'tap'
 import { type Config, readConfig } from '../../../nodes/config.ts'
 import { groupsIn, personOf } from '../../../nodes/outbound/oidc/claims.ts'

@@ -154,8 +154,8 @@ function importsOf(file: string): readonly string[] {
   return found
 }
 /**
- * Returns the chain of imports from a file to one that starts a server or a service, or an empty
- * list.
+ * Returns the chain of imports from a file to one that starts a server or a service. Returns an
+ * empty array if there is no such chain.
  */
 function chainOf(file: string): readonly string[] {
   const from = new Map<string, string | undefined>([[file, undefined]])

@@ -1,4 +1,4 @@
-/** How `npm test` distributes files over time and over processes. */
+/** How `npm test` distributes files over time and across processes. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 
@@ -47,7 +47,7 @@ t.test('the longest files are known by names of existing files', async (t) => {
 
 /**
  * Runs a schedule in virtual time, and asserts which files may run concurrently.
- * @param breaks files after which their process can run no more files.
+ * @param breaks the files after which a process can run no more files.
  * @returns the time at which the schedule ended, in seconds, and the files of each process.
  */
 async function simulate(

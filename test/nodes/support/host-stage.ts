@@ -1,4 +1,4 @@
-/** A host with a provider in memory, scripted replies of environments, and a manual clock. */
+/** A host with a provider in memory, scripted replies from environments, and a manual clock. */
 import type { World } from '../../../gateway/ports.ts'
 import { startHost } from '../../../nodes/hosts/host.ts'
 import type { HostRequest, HostTask } from '../../../protocol/environments/commands.ts'

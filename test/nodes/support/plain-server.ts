@@ -21,7 +21,8 @@ export const jetstreamBlock = (folder: string, domain?: string): string =>
 /**
  * Starts a server and waits until it reports that it is ready.
  * @param folder the folder of its configuration, which is created if it is missing.
- * @param configuration the text after server name, address and payload size.
+ * @param configuration the text that follows the server name, the address and the maximum payload
+ * size.
  * @throws {Error} with the output of the server, when it ends before it is ready.
  */
 export async function startPlainServer(

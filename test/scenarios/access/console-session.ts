@@ -1,6 +1,6 @@
 /**
- * A client that behaves like a browser at the console: it stores the session cookie and sends the
- * `Origin` header.
+ * A client that behaves like a browser that shows the console: it stores the session cookie and
+ * sends the `Origin` header.
  */
 import type { Raw, Service } from '../../support/service.ts'
 

@@ -18,7 +18,7 @@ const MARK = 'Xylophone'
 const taken = { name: 'taken over' }
 const columns = [{ name: 'name', type: 'string', required: true }]
 const tableSchema = { identity_column: 'name', columns }
-/** Valid request bodies, so that a call is refused only for lack of access. */
+/** Valid request bodies, by operation, so that a call is refused only for lack of access. */
 const bodies: Readonly<Record<string, object>> = {
   'run.start': { spec: instant() },
   'run.cancel_many': { run_ids: ['run_x'] },

@@ -1,6 +1,6 @@
 /**
  * Managed model routes: real requests to a provider stub in a separate process, including several
- * kinds of failures of the provider.
+ * kinds of provider failure.
  */
 import t from 'tap'
 import type { Log } from '../../../gateway/ports.ts'

@@ -1,8 +1,8 @@
 /**
- * Kills executors while they convert a document: once during the conversion itself, and once when
- * the text is about to be stored. A third executor then completes the conversion, and exactly one
- * text is stored. The file store is a real S3 server behind a proxy that receives every request of
- * the executors.
+ * Kills executors while they convert a document: once during the conversion itself, and once just
+ * before the text is stored. A third executor then completes the conversion, and exactly one text
+ * is stored. The file store is a real S3 server behind a proxy that receives every request of the
+ * executors.
  */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'

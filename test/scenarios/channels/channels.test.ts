@@ -1,6 +1,4 @@
-/**
- * Channels over the real stack: the effects of every operation, and the reasons why it is refused.
- */
+/** Channels over the real stack: the effects of every operation, and why each can be refused. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { fieldsOf, ids, idsOf, listOf, pages, until } from '../support/given.ts'

@@ -37,7 +37,8 @@ const newFolder = () => join(folder, String(folders++))
 
 const EVERY_ROLE = 'gateway,shards,views,executor,hosts'
 const complete = (settings: Settings): Settings => ({
-  // Only tests that need the role hosts set it, because a host tests its sandbox when it starts.
+  // The role `hosts` is omitted unless a test needs it, because a host tests its sandbox at
+  // startup.
   BATON_ROLES: 'gateway,shards,views,executor',
   BATON_PARTITIONS: '1',
   BATON_SHARDS: '1',

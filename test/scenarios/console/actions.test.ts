@@ -1,7 +1,7 @@
 /**
  * The pages of actions and events in a real browser: defining and calling an action, its secret,
- * publishing an event and what it started, changes by other clients, permissions and accessibility.
- * Skipped without Chromium.
+ * publishing an event, what the event starts, changes by other clients, permissions and
+ * accessibility. Skipped without Chromium.
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'

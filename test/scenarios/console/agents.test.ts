@@ -1,7 +1,7 @@
 /**
  * The pages of agents, toolkits and skills in a real browser: an agent is created, changed, tried
- * out next to its settings and given tools; changes to its memory appear live; bindings, refusals,
- * unsaved changes and readers. Skipped without Chromium.
+ * out next to its settings and given tools; changes to its memory appear live. Also covers
+ * bindings, refusals, unsaved changes and readers. Skipped without Chromium.
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'

@@ -1,6 +1,7 @@
 /**
- * The channels of the console in a real browser: creating, writing and reading live, threads, pins,
- * mentions, files, search, unread messages, and people who may not write. Skipped without Chromium.
+ * The channels of the console in a real browser: creating a channel, writing and reading messages
+ * live, threads, pins, mentions, files, search, unread messages, and people who may not write.
+ * Skipped without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'

@@ -249,7 +249,7 @@ async function tryOut(browser: Browser): Promise<void> {
     for (const inner of page.frames())
       t.equal(await inner.evaluate('document.querySelector("h1")?.textContent === "Hello"'), false)
     t.notMatch(await page.title(), /hacked/)
-    // Opens the URL of the file, as a link would. A browser without a viewer for PDF downloads the
+    // Open the URL of the file, as a link would. A browser without a viewer for PDF downloads the
     // file.
     const id = page.url().split('/').at(-1)?.split('?')[0]
     const direct = await context.newPage()

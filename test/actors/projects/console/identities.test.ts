@@ -1,4 +1,6 @@
-/** People who sign in with OpenID Connect: their user in a project, and its roles. */
+/**
+ * People who sign in with OpenID Connect: their users in a project, and the roles of these users.
+ */
 import t from 'tap'
 import { projectActor } from '../../../../actors/projects/project.ts'
 import type { ProjectState } from '../../../../actors/projects/state.ts'

@@ -44,7 +44,7 @@ const labels = (generation?: number) => ({
 
 type Answers = (call: string, body: unknown, answer: ServerResponse) => unknown
 const json = (value: unknown, status = 200) => ({ status, value })
-/** The responses of an engine without containers. */
+/** The responses of an engine without containers, by call. */
 const empty: Record<string, unknown> = {
   'GET /info': {},
   'GET /version': { Version: '1.0' },
@@ -56,7 +56,7 @@ const empty: Record<string, unknown> = {
 }
 /**
  * Starts an engine. `answers` returns the response to a call, undefined for the response in
- * `empty`, or `handled` if it uses the response itself.
+ * `empty`, or `handled` if it has written to the HTTP response itself.
  */
 async function engine(t: Test, answers: Answers, more: Partial<DockerOptions> = {}) {
   const calls: string[] = []

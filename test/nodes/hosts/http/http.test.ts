@@ -40,7 +40,7 @@ interface Request {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Record<string, unknown>
 }
-/** Creates a provider whose service gives the responses in order, and then empty responses. */
+/** Creates a provider whose service returns the responses in order, and then empty responses. */
 function providerOf(t: Test, answers: Answer[] = [], more: { readonly url?: string } = {}) {
   const requests: Request[] = []
   const pauses: number[] = []

@@ -28,7 +28,7 @@ t.test('files of the host, its secrets and other environments', { skip }, async 
   await provision('env_2')
   const other = join(data, 'environments/env_2/workspace/other')
   writeFileSync(other, SECRET)
-  // A link that already exists when the sandbox starts, and that leads out of the sandbox.
+  // This link already exists when the sandbox starts, and leads out of the sandbox.
   await provision('env_1')
   symlinkSync(data, join(data, 'environments/env_1/workspace/planted'))
   const paths = [
@@ -177,7 +177,7 @@ t.test('the network', { skip }, async (t) => {
   const { port } = server.address() as AddressInfo
   const { run, gateway_url } = await stage(t, 'sandbox')
   const own = new URL(gateway_url).port
-  // Connects directly, through the proxy with CONNECT, and through the proxy with an absolute URL.
+  // The program connects directly, and through the proxy with CONNECT and with an absolute URL.
   const program = `
     const net = require('node:net'), http = require('node:http'), dgram = require('node:dgram')
     const direct = (host, port) => new Promise((done) => {

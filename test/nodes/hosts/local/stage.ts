@@ -30,7 +30,7 @@ const works = (program: string, args: readonly string[]): boolean =>
 
 /**
  * Returns the nearest enclosing folder that other users cannot enter, such as one created by
- * `mktemp -d`. Another user cannot run the program there.
+ * `mktemp -d`, or undefined if there is none. Another user cannot run the program there.
  */
 function closedFolder(): string | undefined {
   for (let path = import.meta.dirname; ; path = dirname(path)) {
