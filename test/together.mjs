@@ -51,8 +51,8 @@ process.on('exit', () => {
 })
 const { stdout } = process
 const write = stdout.write.bind(stdout)
-// A write to a pipe blocks, so the lines of one turn of the event loop are written together: 2 s
-// less for the 27,000 lines of the unit tests (2026-11-27).
+// A write to a pipe blocks, so the lines of one turn of the event loop are written together. This
+// saves 2 s for the 27,000 lines of the unit tests (2026-11-27).
 stdout.write = (/** @type {Parameters<typeof write>} */ ...args) => {
   if (stdout.writableCorked === 0) {
     stdout.cork()

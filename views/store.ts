@@ -51,7 +51,7 @@ export interface Buffered {
   undo(): void
   /**
    * Writes the waiting rows.
-   * @param all whether changes of values that will probably change soon are written too.
+   * @param all whether values that will probably change soon are written too.
    */
   flush(all: boolean): void
   /** Discards everything that is not written. */

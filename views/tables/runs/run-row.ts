@@ -14,7 +14,7 @@ export interface RunRow {
   readonly project: number
   readonly created_at: number
   /**
-   * The run's own spec as JSON, or the hash of the spec of its workflow version, which runs share.
+   * The run's own spec as JSON, or the hash of the spec that the runs of a workflow version share.
    */
   readonly spec: string | null
   /** The immutable values of the run that frames of the feed need. */

@@ -37,8 +37,8 @@ export interface Filled {
 }
 
 /**
- * Returns a key of a field that is equal for all rows that set the field: rows that create a
- * record, rows that change it, and every place of a step or a definition.
+ * Returns a key for a field. The key is the same in all rows that set the field, whether they
+ * create or change the record, and at every place where a step or a definition may occur.
  */
 function fieldOf(site: TextPlace): string {
   const path = pathOf(site)

@@ -74,8 +74,8 @@ async function arranged(page: Page, rows: readonly (readonly Buffer[])[]): Promi
 }
 
 /**
- * Takes every page in three widths and both themes.
- * @param folder receives the pictures, if it is set.
+ * Takes a picture of every page in three widths and both themes.
+ * @param folder receives these pictures, if it is set.
  * @param docs whether the small pictures of the documentation are written. For each page there are
  *   two: the wide light view beside the narrow dark one, and all six views in the folder `views`.
  */
