@@ -188,7 +188,7 @@ export function isActive(store: Store, id: string): boolean {
   return row !== undefined && !terminal.has(row.record.status)
 }
 
-/** Returns the row of a project's run. */
+/** Returns the row of a run; undefined if the project has no such run. */
 export function runRow(store: Store, project: number, id: string): RunRow | undefined {
   const row = keptRuns(store).peek(id) ?? load(store, id)
   return row?.project === project ? row : undefined

@@ -169,7 +169,7 @@ const after = (
   return { items: items.slice(0, limit), more: items.length > limit }
 }
 
-/** Returns the event of a run at this cursor. */
+/** Returns the event of a run at a cursor; undefined if the timeline has none there. */
 export const eventAt = (
   store: Store,
   run: { readonly n: number; readonly id: string },

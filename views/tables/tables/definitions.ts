@@ -67,7 +67,7 @@ export function tableOf(store: Store, project: number, id: string): Defined | un
   const definition = definitions(store).get(id)
   return isDefined(definition) && definition.project === project ? definition : undefined
 }
-/** Returns the schema of a table by its number. */
+/** Returns the schema of a table by its number; undefined if there is no such table. */
 export function schemaOf(store: Store, n: number): TableSchema | undefined {
   const id = store.one<{ id: string }>('SELECT id FROM tables WHERE n = ?', n)?.id
   return id === undefined ? undefined : definitions(store).get(id)?.table?.schema

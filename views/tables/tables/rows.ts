@@ -222,7 +222,7 @@ export function deleteRow(store: Store, n: number): void {
 }
 /**
  * Returns the time of the last change among the rows of a table, in Unix milliseconds. Deleted rows
- * are not considered.
+ * are not considered. Returns undefined if the table has no rows.
  */
 export const lastChange = (store: Store, table: number): number | undefined =>
   store.one<{ at: number }>(

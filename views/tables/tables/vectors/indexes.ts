@@ -158,7 +158,7 @@ export function queueSomeRows(store: Store, model: string): boolean {
 }
 /**
  * Returns the table that follows `table` in round-robin order, among the tables with queued rows
- * and an index of the model.
+ * and an index of the model. Returns undefined if there are no such tables.
  */
 export function nextQueued(store: Store, model: string, table: number): number | undefined {
   const next = (from: number) =>
@@ -248,7 +248,7 @@ export const setFault = (store: Store, model: string, fault: string | null): voi
 /** Drops the index of a table; `deleteSomeVectors` later deletes its rows. */
 export const dropIndex = (store: Store, table: number): void =>
   store.run('UPDATE vector_indexes SET dropped = 1 WHERE tbl = ?', table)
-/** Drops the indexes whose last search was before a time, in Unix milliseconds. */
+/** Drops the indexes whose `used_at` is before a time, in Unix milliseconds. */
 export const dropUnused = (store: Store, before: number): void =>
   store.run('UPDATE vector_indexes SET dropped = 1 WHERE used_at < ?', before)
 /** Whether a dropped index has not been deleted yet. */
