@@ -66,7 +66,7 @@ export interface Buffered {
 export class WriteBackCache<V> implements Buffered {
   readonly #rows = new TransientMap<string, V>()
   readonly #dirty = new Set<string>()
-  /** The values that the current batch replaced; undefined for keys that it added. */
+  /** The values that the current batch replaced, by key; undefined for keys that it added. */
   #before = new Map<string, V | undefined>()
   readonly #load: (key: string) => V | undefined
   readonly #save: (value: V, key: string) => void
