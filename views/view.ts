@@ -70,8 +70,8 @@ interface Position {
 const start: Position = { sequence: 0, tails: [], oldest: 0 }
 
 /**
- * Maximum number of entries, of rows, and of characters of rows that wait in memory. They are
- * limited because a query may have to wait until they are written, which takes 3 to 4 µs per row.
+ * Limits on the numbers of entries, rows and characters that wait in memory. A query may have to
+ * wait until they are written, which takes 3 to 4 µs per row.
  */
 const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
 /**

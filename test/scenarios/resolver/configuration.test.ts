@@ -1,5 +1,5 @@
 /**
- * The configuration of the definition resolver and of the return origins of OAuth: who may see and
+ * The configuration of the definition resolver and of the OAuth return origins: who may see and
  * change it, which changes are refused, and that its token stays secret. Calls to the resolver are
  * tested in resolver-kill.test.ts.
  */

@@ -75,7 +75,8 @@ const sources = {
   },
 } as const
 /**
- * Returns the ids of the resources of one type that have one of the names; without names, all ids.
+ * Returns the ids of the resources that have a given type and one of the names; without names, of
+ * all resources of the type.
  */
 export function resourcesNamed(
   store: Store,

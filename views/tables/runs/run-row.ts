@@ -121,8 +121,8 @@ const REPLACE = `UPDATE runs
                  SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')}
                  WHERE n = ?`
 
-// SQLite updates every index with a column that an UPDATE sets, so each statement sets only the
-// columns that its kind of change needs.
+// If an UPDATE sets a column, SQLite updates every index that contains the column. Therefore, each
+// statement sets only the columns that its kind of change needs.
 function save(store: Store, row: RunRow, id: string): void {
   const { n } = row
   const next = indexed(row.record)

@@ -95,7 +95,7 @@ const isWritten = ({ row, path: [first] }: TextPlace): boolean =>
 const endsRecord = (row: RowName): number =>
   Number(/cancel|respond|review|delete|release|detach|revoke|_many|bulk|update|replace/.test(row))
 
-/** Fills every field of a project's records, and of new records. */
+/** Fills every field of the project's records, and of records that it creates. */
 export async function fillAll(s: Service, place: Place): Promise<Filled> {
   const accepted = new Map<number, string>()
   const refused: Refused[] = []
