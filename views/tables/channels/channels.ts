@@ -91,6 +91,7 @@ export function readable(
 
 /**
  * Returns the facts that decide whether the viewer may follow the channel, as of the cursor `at`.
+ * Returns `not_found` if the viewer may not read the channel.
  */
 export function access(
   store: Store,
@@ -186,7 +187,10 @@ const memberRecord = ({ record, last_read }: MemberRow): ChannelMember => ({
   last_read_seq: last_read,
 })
 
-/** Returns the members of a channel in the order in which they joined. */
+/**
+ * Returns the members of a channel in the order in which they joined, or `not_found` if the viewer
+ * may not read the channel.
+ */
 export function memberList(
   store: Store,
   project: number,

@@ -127,7 +127,8 @@ const KEY_BYTES = 80
  */
 const INDEX_BYTES = 300
 /**
- * Returns the number, size and age of the rows of a table.
+ * Returns the number, size and age of the rows of a table, or `not_found` if the project has no
+ * such table.
  * @param now Unix milliseconds.
  */
 export function tableStats(
