@@ -31,8 +31,8 @@ const args = [
 
 /**
  * Returns the accessibility violations that axe finds on a page. The page's browser context must
- * bypass its content security policy, because the policy forbids foreign scripts such as axe. axe is
- * loaded once per document, and collects only violations.
+ * bypass its content security policy, because the policy forbids foreign scripts such as axe. axe
+ * is loaded once per document, and collects only violations.
  */
 export async function faultsOf(page: Page): Promise<string[]> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source)
