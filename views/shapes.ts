@@ -91,7 +91,7 @@ export class Shapes {
   /**
    * Returns the compact form of a record.
    * @param label a text that is stored in the shape, such as the type of an event. There must be
-   * few labels.
+   * only a few different labels.
    * @param packed the list to which the compact form is added.
    */
   pack(record: object, known: Known, label?: string, packed: unknown[] = []): Packed {

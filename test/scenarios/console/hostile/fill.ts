@@ -53,7 +53,7 @@ const pathOf = (site: TextPlace): string =>
   site.path.map((name) => (name === '*' ? 'any' : name)).join('.')
 const hole = (mark: number): string => `q${mark}q`
 
-/** Returns a body of the row with a placeholder for the value of each field. */
+/** Returns a request body for the row, with a placeholder for the value of each field. */
 function template(row: RowName, fields: readonly Field[], place: Place): object {
   const base = baseOf(row, place)
   const body = fields.reduce((made, { site, mark }) => site.put(hole(mark), made, place), base)
