@@ -52,7 +52,7 @@ export const judged = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Re
  * Watches the admission of an open stream. Calls `end` with the refusal when a check finds that the
  * caller would be refused with a status below 500. The caller is checked at the start, after each
  * change to the project's or the organization's configuration, when the key expires or the console
- * session would end, and on each call of `look`. An expiry that is more than `MAX_TIMER_MS` away is
+ * session would end, and on each call to `look`. An expiry that is more than `MAX_TIMER_MS` away is
  * checked after this time instead.
  */
 export function guardOf(

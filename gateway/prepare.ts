@@ -58,7 +58,7 @@ import { sessionPreparations } from './sessions/prepare.ts'
 export interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
   readonly reply?: Readonly<Record<string, unknown>>
-  /** The body is not part of the command, because the actor needs only `input`. */
+  /** Set when the body is not sent with the command, because the actor needs only `input`. */
   readonly omitsBody?: true
   /** Id of the actor that decides, if the row does not determine it. */
   readonly id?: string
@@ -146,8 +146,8 @@ const inline: Prepare = (edge, call, identity, origin) => {
   )
 }
 /**
- * Refuses a definition that refers to an agent or a provider that does not exist, or an action that
- * its steps or the caller may not call.
+ * Refuses a definition that refers to an agent or a provider that does not exist, or to an action
+ * that its steps or the caller may not call.
  */
 const agentsThere: Prepare = async (edge, { project, body, caller }) => {
   const { steps, cleanup, defaults } = (body['spec'] ?? {}) as Partial<Spec>
@@ -246,9 +246,8 @@ async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared 
 const executesOf = ({ permissions }: Call['caller']): readonly string[] =>
   [...permissions].filter((permission) => permission.startsWith('actions.execute.'))
 /**
- * Prepares an answer or a review. Adds the roles that the caller holds, because a role may be the
- * target of the interaction, and the actions that the caller may execute. Also checks the scope
- * role of the caller's key.
+ * Prepares an answer or a review. Adds the caller's roles, which may be targets of the interaction,
+ * and the actions that the caller may execute. Also checks the scope role of the caller's key.
  */
 async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared | Refusal> {
   const input = project ? await rolesOf(edge, project.id, caller) : { roles: [] }
@@ -281,8 +280,8 @@ const preparations: Readonly<Record<string, Prepare>> = {
     makeKey(edge, call, call.project?.id, identity, 'token'),
   'me.create_token': (edge, call, identity) => {
     const made = makeKey(edge, call, call.project?.id, identity, 'token')
-    // The token must not outlive the console session, and the project's actor cannot read when the
-    // session ends.
+    // The token must not outlive the console session, and the project's actor cannot read the time
+    // at which the session ends.
     const until =
       call.caller.credential.type === 'console_session'
         ? edge.authentication.expiryOf(call.caller)

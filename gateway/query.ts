@@ -36,8 +36,8 @@ import { listSessions, readSession } from './sessions/list.ts'
 import { liveTurn, snapshot } from './sessions/transcript/snapshot.ts'
 
 /**
- * A list as views return it. `position` is the position of the last item. It is present only when
- * more items follow.
+ * A list as views return it. `position`, the position of the last item, is present only when more
+ * items follow.
  */
 interface Listed {
   readonly items: readonly unknown[]
@@ -175,7 +175,8 @@ function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
 
 /**
  * Returns the fields under which the response contains a list of runs: the configured names, or
- * only `items` for a query with `loop_id` or `source_event_id`. Clients that send these filters read `items`.
+ * only `items` for a query with `loop_id` or `source_event_id`. Clients that send these filters
+ * read `items`.
  */
 const listNames = ({ world }: Edge, { query }: Call): RunListNames =>
   query['loop_id'] !== undefined || query['source_event_id'] !== undefined

@@ -68,7 +68,7 @@ export interface Config {
   readonly partitions: number
   readonly shards: number
   readonly replicas: number
-  /** The log lines of jobs. */
+  /** Limits on the stored log lines of jobs, and on the log lines that one job may write. */
   readonly logs: LogConfig
   /**
    * Newest format in which envelopes are written. An older format is used while any live node
@@ -138,8 +138,8 @@ export interface Config {
    */
   readonly triggers: TriggerLimits
   /**
-   * `max_keys` limits the unrevoked keys and tokens of a project, and the unrevoked keys of the
-   * organization; `max_principals` limits the people and services of a project.
+   * `max_keys` limits the number of unrevoked keys and tokens of a project, and of unrevoked keys
+   * of the organization; `max_principals` limits the number of people and services of a project.
    */
   readonly access: { readonly max_keys: number; readonly max_principals: number }
   /**

@@ -73,7 +73,7 @@ function fingerprint(defines: Readonly<Record<string, string>>): string {
   return hash.digest('hex').slice(0, 24)
 }
 
-/** Builds into a folder that does not exist yet. */
+/** Builds the console into a folder that does not exist yet. */
 async function build(folder: string, define: Readonly<Record<string, string>>): Promise<void> {
   const { build: bundle } = await import('esbuild')
   const making = `${folder}.${process.pid}`
@@ -138,7 +138,7 @@ function read(folder: string): ConsoleFiles {
 }
 
 /**
- * Returns the files of the console, built if necessary. A build takes about a second.
+ * Returns the files of the console, and builds them if necessary. A build takes about a second.
  * @throws Error when the build fails, for example because of a syntax error.
  */
 export async function loadConsole(): Promise<ConsoleFiles> {

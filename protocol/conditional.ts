@@ -8,7 +8,7 @@
  *     its `updated_at`. Exceptions are commands that expect a `version` of the record, and rows
  *     that declare `untagged`.
  * C2. Owner and gateway compute a tag with the same function, from the fields that the command can
- *     set, so the owner can evaluate a tag wherever the client read it.
+ *     set, so the owner can check a tag from any reply with the record.
  */
 import { api, type RowName } from './api.ts'
 import { pathShape, type Row, routeOf, type Table } from './contract.ts'

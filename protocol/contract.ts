@@ -41,8 +41,8 @@ export interface Shape {
   /** The body may be omitted, which means `{}`. */
   readonly bodyOptional?: true
   /**
-   * A pure function that checks the rules for the body that a schema cannot express. It returns
-   * faults, each with the path of the field.
+   * A pure function that returns the faults that a schema cannot detect in the body, each with the
+   * path of the field.
    */
   readonly check?: (body: never) => readonly FieldError[]
   /**
@@ -143,7 +143,10 @@ export interface Shape {
    * turn, so it has no entity tag (`conditional.ts`).
    */
   readonly untagged?: true
-  /** Arguments of the example for the command line. By default, the example is derived. */
+  /**
+   * Arguments of the example for the command line. By default, the example is derived from the
+   * required fields of the row.
+   */
   readonly cliExample?: string
   /** The row is an endpoint of the Model Context Protocol (MCP). */
   readonly mcp?: true

@@ -6,10 +6,7 @@
  */
 
 interface KindFacts {
-  /**
-   * Prefix of the ids of actors of this kind. Absent if the id is a name or the id of another
-   * record.
-   */
+  /** Id prefix of this kind of actor. Absent if the id is a name or the id of another record. */
   readonly prefix?: string
   /** The entries of actors of this kind are published live to their followers. */
   readonly followed?: true

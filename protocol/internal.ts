@@ -27,7 +27,7 @@ export type QueueCommands = ArtifactQueueCommands &
   EnvironmentQueueCommands & {
     /** Enqueues a job. Sent by the owner of the job, in the commit that requests it. */
     'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-    /** Cancels jobs. Waiting jobs end immediately. Workers are requested to stop leased jobs. */
+    /** Cancels jobs. Waiting jobs end immediately. Workers are asked to stop leased jobs. */
     'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
     /** Assigns jobs to the workers of a gateway, or to an executor, in response to an offer. */
     'queue.claim': {
@@ -157,9 +157,12 @@ export type RunCommands = ArtifactRunCommands & {
     }
     reply: undefined
   }
-  /** Sent by an interaction that a client opens for this run, in the commit that opens it. */
+  /**
+   * Reports that a client opened an interaction for this run. Sent by the interaction, in the same
+   * commit.
+   */
   'interaction.opened': { input: InteractionOpened; reply: undefined }
-  /** Sent by an interaction of this run when a response has arrived. */
+  /** Reports a response to an interaction of this run. Sent by the interaction. */
   'interaction.responded': {
     input: {
       interaction_id: string
@@ -172,8 +175,8 @@ export type RunCommands = ArtifactRunCommands & {
     reply: undefined
   }
   /**
-   * Sent once by an interaction of this run, when the interaction has ended. Not sent when this run
-   * withdrew the interaction.
+   * Reports that an interaction of this run has ended. Sent once by the interaction, unless this
+   * run withdrew it.
    */
   'interaction.settled': { input: InteractionSettled; reply: undefined }
   /** Creates this run. Sent by a step of the parent run. */
@@ -230,12 +233,16 @@ export type RunCommands = ArtifactRunCommands & {
     }
     reply: undefined
   }
-  /** Sent by an actor that spends money on behalf of the run. Counts once per `usage_id`. */
+  /**
+   * Records an expense of the run. Sent by the actor that spent the money. Each `usage_id` counts
+   * once.
+   */
   'usage.record': { input: Usage; reply: undefined }
   /** Delivers the definition of a turn of this run. Sent by the executor that looked it up. */
   'turn.defined': { input: TurnDefined; reply: undefined }
   /**
-   * Sent once by the session, when the turn has ended or cannot start. A repeat changes nothing.
+   * Reports that a turn has ended or cannot start. Sent once by the session. A repeat changes
+   * nothing.
    */
   'turn.settled': { input: Omit<TurnReport, 'run_id'> & { session_id: string }; reply: undefined }
 }
@@ -255,7 +262,7 @@ interface Usage {
   readonly agent_turns?: number
   readonly step_key?: string
   /**
-   * The turn has ended, and the next command reports its end. Even if it is over budget, the run
+   * The turn has ended, and the next command reports its end. Even if the run is over budget, it
    * stores the results of the turn, because they were paid for.
    */
   readonly ends?: boolean

@@ -23,7 +23,10 @@ export interface People {
   readonly agents: readonly Agent[]
   /** Whether the lists of principals and agents have arrived. */
   readonly known: boolean
-  /** Returns the name of a principal or agent, or of a target such as `role:Operator`. */
+  /**
+   * Returns the name of a principal or agent, or of a target such as `role:Operator`; undefined if
+   * unknown.
+   */
   nameOf(id: string): string | undefined
   /** The id of the person's principal in this project; '' if unknown. */
   readonly me: string
@@ -34,7 +37,7 @@ export interface People {
 }
 
 const ROLE = 'role:'
-/** Maximum number of principals, agents and roles, each, that are loaded. */
+/** Maximum number of principals that are loaded. It also applies to agents and to roles. */
 const LIMIT = 200
 
 /** Loads the people of a project. All components share the requests. */

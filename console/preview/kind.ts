@@ -79,7 +79,7 @@ export function previewKind(mime: string, name: string): PreviewKind {
   return found ?? (type.startsWith('text/') || type.endsWith('+xml') ? 'text' : 'none')
 }
 
-/** Media types of images whose file name extension differs from the subtype. */
+/** Media types of images by file name extension, for extensions that differ from the subtype. */
 const imageTypes: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
   jpg: 'image/jpeg',
@@ -99,7 +99,7 @@ export function looksLikeText(bytes: Uint8Array): boolean {
   const start = bytes.subarray(0, 4096)
   if (start.includes(0)) return false
   try {
-    // The last character may be cut, which the option `stream` tolerates.
+    // The last character may be cut off, which the option `stream` tolerates.
     new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: true })
     return true
   } catch {

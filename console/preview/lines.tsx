@@ -1,6 +1,6 @@
 /**
- * Text with line numbers. Only visible lines are in the document, and long lines are cut, so that
- * any text can be shown.
+ * Text with line numbers. Only visible lines are in the document, and long lines are truncated, so
+ * that any text can be shown.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { visibleRange } from '../design/virtual/visible-range.ts'
@@ -15,7 +15,7 @@ const MAX_LINES = 350_000
 
 /** How a line is highlighted; undefined for no highlighting. */
 export type LineTone = 'good' | 'bad' | 'info' | undefined
-/** Returns the highlighting of a line of a unified diff. */
+/** Returns the highlighting of a line in a unified diff. */
 export function diffTone(line: string): LineTone {
   if (/^(@@|diff |index |\+\+\+ |--- )/.test(line)) return 'info'
   return line.startsWith('+') ? 'good' : line.startsWith('-') ? 'bad' : undefined

@@ -67,7 +67,7 @@ export function Preview({
 }) {
   const kind = previewKind(mime, name)
   const media = asMedia.has(kind)
-  // The service sends other media types of PDF files as downloads.
+  // The service sends a PDF file with any other media type as a download.
   const direct = kind === 'pdf' && mime === 'application/pdf' ? address : undefined
   const tooLarge = media && direct === undefined && size > MAX_MEDIA_BYTES
   const [start, setStart] = useState<FileStart>()
@@ -252,11 +252,11 @@ function HtmlFrame({ value }: { readonly value: string }) {
   )
 }
 
-/** Maximum number of records that are shown from a CSV file. */
+/** Maximum number of records of a CSV file that are shown. */
 const MAX_RECORDS = 20_000
-/** Maximum number of columns that are shown from a CSV file. */
+/** Maximum number of columns of a CSV file that are shown. */
 const MAX_COLUMNS = 60
-/** Maximum number of shown characters of a CSV field. */
+/** Maximum number of characters of a CSV field that are shown. */
 const MAX_CELL_LENGTH = 300
 function CsvTable({ value }: { readonly value: string }) {
   const records = useMemo(() => readCsv(value, undefined, MAX_RECORDS + 1), [value])

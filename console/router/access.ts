@@ -1,4 +1,4 @@
-/** The pages of people, keys, secrets, audit, settings and the account. */
+/** Routes of the pages for people, keys, secrets, audit, settings and the account. */
 import { shellText as text } from '../shell/text.ts'
 import type { Route } from './route.ts'
 

@@ -1,4 +1,4 @@
-/** The pages of sessions and agents. */
+/** Routes of the pages for sessions and agents. */
 import { shellText as text } from '../shell/text.ts'
 import type { Route } from './route.ts'
 

@@ -1,4 +1,4 @@
-/** The pages of workflows, loops, actions and events. */
+/** Routes of the pages for workflows, loops, actions and events. */
 import { shellText as text } from '../shell/text.ts'
 import type { Route } from './route.ts'
 

@@ -1,4 +1,4 @@
-/** Routes of the pages of tables, artifacts and environments. */
+/** Routes of the pages for tables, artifacts and environments. */
 import { shellText as text } from '../shell/text.ts'
 import type { Route } from './route.ts'
 

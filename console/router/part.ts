@@ -1,6 +1,6 @@
 /**
- * Loads the parts of the program that are needed only on demand. An upgrade of the service removes
- * the files that an open page may still need. The page then reloads once for each missing part.
+ * Loads parts of the program on demand. An upgrade of the service removes the files that an open
+ * page may still need. The page then reloads once for each missing part.
  *
  * Invariants:
  * P1. The page reloads only while the service answers. Otherwise the person would lose the page.

@@ -30,14 +30,14 @@ interface Ways {
    */
   readonly tabs?: boolean
 }
-/** The active guards: their questions, with the kinds of navigation for which they prompt. */
+/** The question of each active guard, with the kinds of navigation for which the guard prompts. */
 const guards = new Map<Question, Ways>()
 /**
  * Asks for confirmation before the user leaves the page or its current tab, if something would be
  * lost, such as changes to a form. This applies to links, to `go`, to the history buttons, and to
  * closing or reloading the browser's tab. Drafts that are kept need no guard.
  * @param question returns the question for the user, or undefined if the page may be left.
- * @param ways all by default.
+ * @param ways the kinds of navigation for which the guard prompts; all by default.
  * @returns a function that removes the guard.
  */
 export function guardLeaving(question: Question, ways: Ways = {}): () => void {
@@ -58,7 +58,7 @@ export function guardUnload(isNeeded: () => boolean): () => void {
   return () => removeEventListener('beforeunload', ask)
 }
 /**
- * Returns the first question that must be answered before the page is left.
+ * Returns the first question that must be answered before the page is left; undefined for none.
  * @param way the way of leaving. By default, the browser leaves the console.
  */
 const openQuestion = (way: Ways = {}): string | undefined => {
@@ -69,7 +69,10 @@ const openQuestion = (way: Ways = {}): string | undefined => {
   }
   return undefined
 }
-/** Returns the first question that must be answered before another place is shown. */
+/**
+ * Returns the first question that must be answered before another place is shown; undefined for
+ * none.
+ */
 const questionBefore = ({ path, query }: Place, calls: boolean): string | undefined => {
   const shown = place.peek()
   if (path !== shown.path) return openQuestion({ calls })
@@ -91,8 +94,8 @@ let shownAt = 0
 /**
  * Goes to a URL of the console.
  * @param options `replace` replaces the current entry of the history; `keep` keeps the scroll
- * position, for a changed filter or tab; `chosen`: the person has chosen the target, so an open
- * dialog with entries prompts as well.
+ * position, for a changed filter or tab; `chosen`: the person has chosen the target, so a guard
+ * that ignores calls by the program, such as that of a dialog, prompts as well.
  */
 export function go(
   href: string,

@@ -1,4 +1,4 @@
-/** The pages of runs. */
+/** Routes of the pages for runs. */
 import { callEarly } from '../api/client.ts'
 import { listInput } from '../pages/runs/list/filters.ts'
 import { shellText as text } from '../shell/text.ts'

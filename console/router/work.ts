@@ -1,4 +1,4 @@
-/** The pages of the inbox and of channels. */
+/** Routes of the pages for the inbox and channels. */
 import { shellText as text } from '../shell/text.ts'
 import type { Route } from './route.ts'
 

@@ -17,7 +17,8 @@ export function useDraft(key: string): readonly [string, (text: string) => void]
     text,
     (next) => {
       setText(next)
-      // Part of a text, such as a definition, would be useless, so a longer text is not stored.
+      // A longer text is not stored, because part of a text, such as a definition, would be
+      // useless.
       store(name, next === '' || next.length > MAX_CHARACTERS ? undefined : next)
     },
   ]

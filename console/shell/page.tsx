@@ -8,7 +8,7 @@ import { isolate } from '../text/isolate.ts'
 import { useCommands } from './shortcuts.ts'
 import { shellText as text } from './text.ts'
 
-/** The properties of every page: the parameters of its URL. */
+/** The props of every page: the parameters of its URL. */
 export interface PageProps {
   readonly params: Readonly<Record<string, string>>
 }

@@ -69,7 +69,7 @@ function all(): readonly Found[] {
   )
 }
 
-/** The palette, while it is open. */
+/** Shows the palette while it is open. */
 export function Palette() {
   return paletteOpen.value ? <Open /> : null
 }

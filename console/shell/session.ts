@@ -19,7 +19,7 @@ const SESSION = '/v1/auth/console/session'
 export const identity = signal<ConsoleIdentity | undefined>(undefined)
 /** Whether somebody is signed in; undefined until the session is loaded. */
 export const signedIn = computed(() => identity.value?.signed_in)
-/** The projects that the person can enter, by name. */
+/** The projects that the person can enter, sorted by name. */
 export const projects = computed(() => identity.value?.projects ?? [])
 /** The handle or id of the current project in the URL; '' outside of projects. */
 export const project = computed(
@@ -32,7 +32,7 @@ export const project = computed(
 export const current = computed(() =>
   projects.value.find(({ handle, id }) => project.value === handle || project.value === id),
 )
-/** The last project in the URL that was missing in the session after a reload. */
+/** The last project in the URL that the session did not list even after a reload. */
 const notFound = signal('')
 /**
  * Whether the project in the URL does not exist, or is not accessible to the person. False if the
@@ -84,8 +84,8 @@ function forget(): void {
 }
 
 /**
- * Loads the session with its permissions again. If the request fails, nothing changes and the
- * result is false.
+ * Reloads the session with its permissions. If the request fails, changes nothing and returns
+ * false.
  */
 async function refresh(): Promise<boolean> {
   const rights = (): string => JSON.stringify(projects.peek())
@@ -104,16 +104,16 @@ async function refresh(): Promise<boolean> {
 /** Kinds of changes that may affect the person's permissions. */
 const OF_PERMISSIONS: ReadonlySet<string> = new Set(['assignment', 'principal', 'role', 'refused'])
 /**
- * Delays between a change and the reloads of the session. The second reload is for
- * a gateway that applies the change later than this page receives it.
+ * Delays between a change and the reloads of the session. The second reload is needed if a gateway
+ * applies the change only after this page has received it.
  */
 const RELOADS_MS = [200, 2000]
-/** Delay before the session is loaded again after a failure. */
+/** Delay before the session is reloaded after a failure. */
 const RETRY_MS = 2000
 
 /**
- * Goes to the sign-in page when the session has ended, and loads the permissions again when they
- * may have changed. Called once.
+ * Goes to the sign-in page when the session has ended, and reloads the permissions when they may
+ * have changed. Called once.
  */
 export function followSession(): void {
   let planned: readonly ReturnType<typeof setTimeout>[] = []
@@ -142,7 +142,8 @@ export function followSession(): void {
       if (OF_PERMISSIONS.has(kind)) refreshSoon()
     })
   })
-  // An unknown project may have been created since the session was loaded, so it is loaded again.
+  // An unknown project may have been created since the session was loaded, so the session is
+  // reloaded.
   effect(() => {
     const name = project.value
     if (!signedIn.value || current.value || name === '' || notFound.peek() === name) return

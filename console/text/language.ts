@@ -1,7 +1,7 @@
 /**
- * The language of the console, and the locale of its numbers and times. The person's choice, which
- * is stored in the browser, determines both, or else the browser's languages do. Neither changes
- * while the page is open.
+ * The language of the console, and the locale of its numbers and times. Both are determined by the
+ * person's choice, which is stored in the browser, or else by the browser's languages. Neither
+ * changes while the page is open.
  */
 import { store, stored } from '../shell/theme.ts'
 

@@ -76,8 +76,8 @@ export interface Authentication {
   /** Records the use of the caller's credential and of its console session. */
   note(caller: Caller): void
   /**
-   * Authenticates a caller again, for a connection that stays open or a request that took time.
-   * Returns the same object while nothing has changed.
+   * Authenticates a caller again, for a connection that stays open or a request that took a long
+   * time. Returns the same object while nothing has changed.
    */
   again(caller: Caller): MaybePromise<Caller | Refusal>
   /**

@@ -36,7 +36,7 @@ const callerOf = (
 /**
  * Creates the function that authenticates the worker of an environment. It returns `unauthorized`
  * when no environment accepts the credential.
- * @param projects returns the ids of the projects that have a tag.
+ * @param projects returns the ids of the projects with the given tag.
  */
 export function openEnvironmentWorkers(
   world: Pick<World, 'ask' | 'now'>,

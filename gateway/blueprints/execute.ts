@@ -1,6 +1,6 @@
 /**
- * Executes the commands of a plan. Each command passes the permission check, the preparation and
- * the decision of its ordinary row, and includes the binding of its resource.
+ * Executes the commands of a plan. Each command goes through the permission check, the preparation
+ * and the decision of its ordinary row, and includes the binding of its resource.
  *
  * Invariant: the commands of one resource are executed in order, and tiers are executed one after
  * another. After a refusal, no further command is started. Completed changes remain.

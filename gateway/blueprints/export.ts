@@ -64,7 +64,7 @@ function inputOf(
   const input: Record<string, unknown> = { key, name: known.record['name'] }
   for (const [field, facts] of Object.entries(fields)) {
     const present = presentValue(known, field)
-    // The type of an action and required fields are written even when they have default values.
+    // Required fields, and the type of an action, are written even when they have default values.
     const isWritten = present !== undefined && (field === 'type' || required.includes(field))
     const value = formOf(facts, present) ?? (isWritten ? present : undefined)
     if (value === undefined) continue

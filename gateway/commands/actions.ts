@@ -209,7 +209,7 @@ const movedEndpoint = ({ world }: Edge, call: Call): Refusal | undefined =>
     : authorize(world.settings.brand, 'project.admin', call.caller)
 /**
  * Refuses an endpoint that is not an allowed destination, if its host is an IP address, `localhost`
- * or a name below `localhost`. Other host names are checked at each call of the action.
+ * or a name below `localhost`. Other host names are checked whenever the action is called.
  */
 async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | undefined> {
   const url = addressOf(call)

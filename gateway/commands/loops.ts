@@ -254,7 +254,7 @@ async function noted<T>(
  * Returns the id of the run that another loop or a workflow started under the same start key. A run
  * is stored with its loop, so only a view can find it. Duplicates remain possible when two loops
  * are started at the same moment. They also remain possible when a workflow is started after a
- * loop, because the start of a workflow skips this query to save its cost.
+ * loop, because the start of a workflow skips this query to avoid its cost.
  */
 async function runElsewhere(
   { world }: Edge,

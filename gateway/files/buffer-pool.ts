@@ -11,7 +11,7 @@ export interface BufferPool {
   readonly size: number
   /** Number of buffers that are in use. */
   readonly used: number
-  /** Highest number of buffers that were in use at the same time so far. */
+  /** Highest number of buffers that have been in use at the same time. */
   readonly most: number
   /** Returns a buffer with arbitrary content. */
   take(): Buffer

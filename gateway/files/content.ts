@@ -99,12 +99,14 @@ export function planContent(
   }
 }
 
-/** Characters that no file name needs, and that can hide its end, such as `\u202Egnp.exe`. */
+/**
+ * Characters that no file name needs, and that can disguise the extension, as in `\u202Egnp.exe`.
+ */
 const HIDING = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 /**
  * Returns the `value-chars` of an extended header parameter (RFC 8187, section 3.2.1), for the last
- * segment of a path, with slashes of any system. Lone surrogates, which have no UTF-8 form, are
- * replaced.
+ * segment of a path, whose separators are slashes or backslashes. Lone surrogates, which have no
+ * UTF-8 form, are replaced.
  */
 const fileNameValue = (path: string): string =>
   encodeURIComponent(

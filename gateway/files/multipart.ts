@@ -79,8 +79,8 @@ export function headOf(lines: string): PartHead | undefined {
   return { name, ...(filename !== undefined && { filename }), ...(type && { type }) }
 }
 /**
- * Returns the value of a parameter, which may be quoted. Browsers encode a quote as `%22`. Other
- * clients escape it with a backslash.
+ * Returns the value of a parameter, which may be quoted; undefined if it is absent. Browsers encode
+ * a quote as `%22`. Other clients escape it with a backslash.
  */
 function parameter(disposition: string, name: string): string | undefined {
   const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))`, 'i').exec(

@@ -33,7 +33,7 @@ const transfers: Readonly<Record<string, Transfer>> = {
   'artifact.content': sendArtifact,
 }
 
-/** Performs the transfer that a call of a `blob` row requests. */
+/** Performs the transfer that a call to a `blob` row requests. */
 export function transfer(edge: Edge, call: Call, exchange: Exchange): Promise<Answer | Refusal> {
   const perform = transfers[operationOf(call)]
   if (!perform) throw new Error(`${call.name} has no transfer`)

@@ -7,7 +7,9 @@ import type { Answer } from './respond.ts'
 /** The names of the additional request headers of a conditional command. */
 export const CONDITION_HEADERS = ['if-match'] as const
 
-/** Returns the header with the entity tag of a record, if the row of the call has tags. */
+/**
+ * Returns the header with the entity tag of a record; undefined if the row of the call has no tags.
+ */
 export function tagHeader(
   call: Pick<Call, 'name' | 'row'>,
   record: unknown,

@@ -10,7 +10,7 @@ import type { Handler } from '../serve.ts'
 export const METRICS_REFUSED =
   'The metrics require a token: send Authorization: Bearer with the value of BATON_METRICS_TOKEN.'
 /**
- * Returns whether a request may read the metrics, because it has the metrics token or no token is
+ * Returns whether a request may read the metrics: it has the metrics token, or no token is
  * configured. Hashes are compared, so that the response time reveals nothing about the token.
  */
 export const mayReadMetrics = (

@@ -184,8 +184,8 @@ export const unsafeValueFault = (value: unknown): FieldError | undefined =>
   isSuspect(value, 1) ? suspect(value) : undefined
 
 /**
- * Returns whether `suspect` may find a fault. This check applies the rules without building paths,
- * because almost every value passes.
+ * Returns whether `suspect` would find a fault. Almost every value passes, so this check applies
+ * the same rules without building paths.
  */
 function isSuspect(value: unknown, depth: number): boolean {
   if (typeof value === 'number') return !Number.isFinite(value)

@@ -86,7 +86,7 @@ function tell(client: Client, { log_name, content, truncated }: WorkerLogs): voi
   client.sink.write(frame('log.text', data))
 }
 
-/** Opens the log that an admitted call of `environment.worker_logs` requests. */
+/** Opens the log that an admitted call to `environment.worker_logs` requests. */
 export type OpenEnvironmentLog = (call: Call) => Promise<OpenedSequence | Refusal>
 /** Creates the function that opens logs. No log is followed at first. */
 export function openEnvironmentLogs(edge: Edge): OpenEnvironmentLog {

@@ -96,7 +96,8 @@ function linesOf(
 }
 /**
  * Returns the position at which a part ends, in the order of the page: the highest position of its
- * last batch or, in descending order, the lowest position of its first batch.
+ * last batch or, in descending order, the lowest position of its first batch. Returns undefined for
+ * an empty part.
  */
 function edgeOf({ batches }: LogPart, ascending: boolean): number | undefined {
   const last = ascending ? batches.at(-1) : batches[0]

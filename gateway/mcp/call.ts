@@ -1,11 +1,10 @@
 /**
- * Handles `tools/call`: converts the call of a tool to a call of the tool's API row, and the
- * outcome to an MCP response. Streams of calls are in `follow.ts`, and the format of results is in
- * `result.ts`.
+ * Handles `tools/call`: converts a tool call to a call to the tool's API row, and the outcome to an
+ * MCP response. Streams of calls are in `follow.ts`, and the format of results is in `result.ts`.
  *
  * Invariants:
  * C1. A call needs the permission of the tool's row and goes through the row's preparation, so it
- *     can do no more than a call of the row.
+ *     can do no more than a direct call to the row.
  * C2. A repeat is not recognized by its request id, because clients reuse ids. Only a call with an
  *     idempotency key is deduplicated: a repeat waits for the run that the first call started.
  */
@@ -37,7 +36,7 @@ import { denied, type Offered, offeredAs, offeredIn } from './tools.ts'
 const CALL_TIMEOUT_MS = 120_000
 
 /**
- * Converts an MCP call to a call of the row with the given name. Returns undefined when there is no
+ * Converts an MCP call to a call to the row with the given name. Returns undefined when there is no
  * such row.
  */
 const relayed = (
@@ -144,7 +143,7 @@ export async function resumeCall(
   })
   const all = await offeredIn(edge.world, scopeId(edge, call))
   if (isRefusal(all) || !row) return isRefusal(all) ? all : undefined
-  // A call of a tool that is no longer offered can still have a result.
+  // A call to a tool that is no longer offered can still have a result.
   const offered = offeredAs(all, waiting.name)
   return (
     denied(edge.world, call.caller, waiting) ??

@@ -65,7 +65,7 @@ export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Bindi
 
 /**
  * Returns the state of the call in progress that is sealed into a frame id, or undefined if the id
- * was not issued for a call of this caller.
+ * was not issued for a call by this caller.
  */
 export function waitingOf(edge: Edge, call: Call, frame_id: string): Waiting | undefined {
   const opened = openCursor(edge.world, bindingOf(edge, call, 'call'), frame_id)
@@ -74,7 +74,8 @@ export function waitingOf(edge: Edge, call: Call, frame_id: string): Waiting | u
 
 /**
  * Opens the stream of a call.
- * @param call the call of the tool's row, whose permission is checked while the stream is open.
+ * @param call the call to the tool's row. The permission for the row is checked while the stream is
+ * open.
  * @param first whether this is the first stream of the call.
  */
 export async function followCall(

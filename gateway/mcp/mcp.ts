@@ -60,8 +60,8 @@ export function openMcp(edge: Edge): Mcp {
 }
 
 /**
- * Refuses requests with an unsupported protocol version, and requests of browser pages whose origin
- * is not allowed. Such a page could otherwise reach this service by DNS rebinding.
+ * Refuses requests with an unsupported protocol version, and requests from browser pages whose
+ * origin is not allowed. Such a page could otherwise reach this service by DNS rebinding.
  */
 function admit(
   {

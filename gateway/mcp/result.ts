@@ -1,6 +1,5 @@
 /**
- * The result of a call in the format of MCP: text for the model, data for programs, and the id of
- * the run.
+ * The result of a call in MCP format: text for the model, data for programs, and the id of the run.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
@@ -81,9 +80,9 @@ export interface Promised {
   readonly outputSchema?: McpTool['outputSchema'] | undefined
 }
 /**
- * Returns the result of the run of a call, or undefined while the run is in progress. Refused when
- * the caller has lost its access, or when the result cannot be read.
- * @param call the call of the tool's row.
+ * Returns the result of a call, or undefined while its run is in progress. Refused when the caller
+ * has lost access, or when the result cannot be read.
+ * @param call the call to the tool's row.
  */
 export const resultOf = async (
   edge: Edge,

@@ -17,7 +17,7 @@ import { entriesOf } from '../queries/action-catalog.ts'
 
 type Asking = Pick<World, 'view' | 'organization' | 'settings' | 'hash'>
 
-/** A tool, and the row that a call of the tool executes. */
+/** A tool, and the row that a call to the tool executes. */
 export interface Offered {
   readonly tool: McpTool
   /** The tool's name in the catalog, which may differ from the name that clients see. */
@@ -29,15 +29,15 @@ export interface Offered {
    * immediately.
    */
   readonly lasts: boolean
-  /** Returns the path slots and the body of the row's call. */
+  /** Returns the path slots and the body of the call to the row. */
   ask(input: JsonObject): Pick<Call, 'slots' | 'body'>
 }
 
 /**
- * Timeout of one attempt of an action in seconds: the maximum that the row `action.invoke` allows.
+ * Timeout of one attempt of an action, in seconds: the maximum that the row `action.invoke` allows.
  */
 const ACTION_TIMEOUT_S = 120
-/** Names that MCP clients accept unchanged: at most 64 letters, digits, `_` and `-`. */
+/** Matches the names that MCP clients accept unchanged: at most 64 letters, digits, `_` and `-`. */
 const SAFE = /^[A-Za-z0-9_-]{1,64}$/
 const mangled = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 
@@ -63,7 +63,7 @@ export function shownNames(
 }
 
 /**
- * Returns the row that calls of an entry execute, or undefined for an entry that only agents can
+ * Returns the row that calls to an entry execute, or undefined for an entry that only agents can
  * call.
  */
 function operationOf(
@@ -110,7 +110,7 @@ const objectOf = (schema: JsonObject | undefined): McpTool['inputSchema'] =>
     ? { ...schema, type: 'object' }
     : { type: 'object' }
 /**
- * Describes an entry as a tool. A built-in action is idempotent only within one job. Each call of
+ * Describes an entry as a tool. A built-in action is idempotent only within one job. Each call to
  * its tool is a new job, so the tool has no `idempotentHint`.
  */
 function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
@@ -140,7 +140,7 @@ function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
 }
 /**
  * Returns whether an entry is offered as a tool: it must be ready, or need a worker, which may
- * connect later. Actions of environments are not offered, because a call of a tool specifies no
+ * connect later. Actions of environments are not offered, because a tool call specifies no
  * environment.
  */
 const usable = ({ name, readiness, endpoint_kind }: CatalogEntry): boolean =>

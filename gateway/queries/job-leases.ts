@@ -1,6 +1,6 @@
 /**
  * Adds current leases to jobs from a view. Heartbeats are not in the journal, so a view contains a
- * lease only as it was granted. The queue's actor has the time of the last heartbeat. Each queue of
+ * lease only as it was granted. The queue's actor has the time of the last heartbeat. Each queue on
  * a page is queried once. The jobs of a queue that does not answer in time are returned unchanged.
  */
 

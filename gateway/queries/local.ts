@@ -1,8 +1,8 @@
 /**
  * Queries that the gateway answers itself, and the table of all such queries. This file has the
  * queries of projects, keys, principals, people, roles, permissions, event types and models. Most
- * are answered from the cached directories, which reflect every change that was answered before the
- * query.
+ * are answered from the cached directories, which reflect every change that was acknowledged before
+ * the query.
  */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
@@ -54,9 +54,9 @@ import { manifestQueries } from './tool-manifest.ts'
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined =>
   keys.find((key) => key.id === id)
 /**
- * Reads keys from their actor instead of the cache, because recording a key's last use does not
- * invalidate the cache. The keys are the API keys of the organization or the project, or the tokens
- * of one person.
+ * Functions that read keys from their actor instead of the cache, because recording a key's last
+ * use does not invalidate the cache. The keys are the API keys of the organization or the project,
+ * or the tokens of one person.
  */
 const keys = {
   organization: async <T>(

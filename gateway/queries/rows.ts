@@ -8,7 +8,7 @@ import { type Searching, searchSemantically } from './semantic.ts'
 type Reads = Pick<World, 'view'>
 type Found = Promise<
   | (ViewQueries['table.query']['reply'] & {
-      /** The number of rows of a full page. */
+      /** The number of rows on a full page. */
       readonly beside: { readonly limit: number }
     })
   | Refusal

@@ -1,5 +1,5 @@
 /**
- * Determines the roles whose holders may approve a call of an action: every role that permits
+ * Determines the roles whose holders may approve a call to an action: every role that permits
  * executing the action and has a holder that is not an agent. Approvers are identified by role, so
  * that a change to a role's holders takes effect while an approval is pending. The permissions of
  * the principal that answers are checked in actors/interactions/approval.ts.

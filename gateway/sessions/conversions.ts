@@ -13,7 +13,7 @@ const POLL_MS = 200
 /**
  * Returns a function that reads the conversion of a file, and waits while it is in progress.
  * @param session_id the session of the files. Without one, no conversion is known.
- * @param limitMs milliseconds for which all calls together wait.
+ * @param limitMs maximum total wait of all calls, in milliseconds.
  * @param signal ends the wait.
  */
 export function conversionsOf(

@@ -1,7 +1,7 @@
 /**
  * Resolves the agent and the definition of a turn before the command that starts the turn is sent.
  * The rules for merging the layers of a definition are in protocol/agents/definition.ts. Tools are
- * resolved only at this point. The session receives the list of granted tools.
+ * resolved only here: the session receives the list of granted tools.
  */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
@@ -281,7 +281,7 @@ export async function define(
 /**
  * Returns the environment for the tools that work in an environment: the environment that the run
  * specifies, or else the environment of the agent. Returns undefined when no tool works in an
- * environment. The first call of such a tool creates the environment.
+ * environment. The first call to such a tool creates the environment.
  */
 function environmentOf(
   tools: readonly GrantedTool[],

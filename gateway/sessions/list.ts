@@ -12,7 +12,7 @@ import { viewerOf } from '../auth/viewer.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { agentWorkspace, definitionOf } from './definition.ts'
 
-/** Queries a page of the sessions that the caller may read. */
+/** Fetches a page of the sessions that the caller may read. */
 export async function listSessions(
   edge: Edge,
   call: Call,

@@ -295,8 +295,8 @@ async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck 
   return isRefusal(turn) ? turn : { ...ack, turn }
 }
 /**
- * Returns the nudge that a call cancels, or the refusal `nudge_already_delivered` when it was
- * already delivered.
+ * Returns the nudge that a call cancels, or the refusal `nudge_already_delivered` when it has
+ * already been delivered.
  */
 async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal> {
   const { session_id = '', nudge_id = '' } = call.slots

@@ -91,7 +91,8 @@ const PAGE = 200
 const MAX_ENTRIES = 2000
 /**
  * Returns the agent's memory as text for the model, with entries of at most `max_bytes` in total. A
- * larger memory is truncated in the mode `index`, and is a fault in the mode `full`.
+ * larger memory is truncated in the mode `index`, and is a fault in the mode `full`. In the mode
+ * `off`, the result is empty.
  */
 export async function remembered(
   world: Pick<World, 'view'>,

@@ -55,8 +55,8 @@ async function named(
 }
 
 /**
- * Returns the environment that the run specifies for the turn, if any. Null means that the turn has
- * no environment.
+ * Returns the field `environment`: the environment that the run specifies for the turn, or null if
+ * the run specifies that the turn has none. Omits the field if the run specifies neither.
  */
 function environmentFor(
   { id, principal_id }: Pick<Agent, 'id' | 'principal_id'>,

@@ -1,7 +1,7 @@
 /**
  * The feed of a project, the stream of all its run events, as a sequence to follow. Owners of
  * shards only announce that there may be new events. The frames are read from the view, which
- * determines their order over all shards.
+ * determines their order across all shards.
  */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'

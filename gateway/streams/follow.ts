@@ -107,7 +107,7 @@ export class Follower {
     return this.#clients.size
   }
 
-  /** Queries the first page of a client with `ask`; by default, the page after the cursor. */
+  /** Fetches the first page of a client with `ask`; by default, the page after the cursor. */
   async open(after: number, ask = () => this.#ask(after)): Promise<Opening | Refusal> {
     const heard = this.#heard
     const page = await ask()
@@ -224,7 +224,7 @@ export class Follower {
     let given = opening
     let behind = false
     /**
-     * Whether to query a long page. It is false after the client's socket had to drain, because
+     * Whether to request a long page. It is false after the client's socket had to drain, because
      * such a client may not accept more than a short page.
      */
     let long = false
@@ -247,7 +247,7 @@ export class Follower {
         client.sent = page.oldest - 1
       }
       if (!this.#give(client, chunkFrames(page.items, false))) client.more = true
-      // A page that was queried while `passing` need not be current, so another page must follow.
+      // A page that was requested while `passing` need not be current, so another page must follow.
       if (client.more || passing || page.late) continue
       if (page.ended) return this.#end([client])
       const reached = Math.max(

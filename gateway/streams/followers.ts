@@ -16,7 +16,7 @@ export interface Source {
   readonly comment: string
   readonly ask: Ask
   /**
-   * Queries the empty page at the newest position, where clients without a cursor start. If the
+   * Fetches the empty page at the newest position, where clients without a cursor start. If the
    * source has no such function, they start at the beginning.
    */
   newest?(): Promise<Page | Refusal>
@@ -41,7 +41,7 @@ export interface Followers {
  */
 const RETURN = { least: 100, spread: 1900 } as const
 
-/** Returns the last frame of a client of a stopping gateway. */
+/** Returns the last frame that a stopping gateway sends to a client. */
 export const farewellFrame = (world: Pick<World, 'random'>): string =>
   retryFrame(RETURN.least + ((world.random(1)[0] ?? 0) * RETURN.spread) / 255)
 

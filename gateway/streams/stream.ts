@@ -18,7 +18,10 @@ import type { Followers, Source } from './followers.ts'
 import { beginFrame, cursorOfText, openStream } from './sse.ts'
 import { timelineSource, withModelOutput } from './timeline.ts'
 
-/** Wraps a sink. `revoked` is called instead of ending the sink when the access is revoked. */
+/**
+ * Wraps a sink. When the access is revoked, calls `revoked` if it is given; otherwise ends the
+ * sink.
+ */
 type Watch = (sink: Sink, revoked?: () => void) => Sink
 /**
  * The rules of a stream operation: the sequence that it follows, and the name of its cursor

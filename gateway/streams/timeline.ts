@@ -19,7 +19,7 @@ import { frame } from './sse.ts'
 /** Maximum number of events per query. */
 const PAGE = 100
 const terminal: ReadonlySet<string> = new Set(['run.completed', 'run.failed', 'run.cancelled'])
-/** The event type that resumes an ended run. */
+/** The type of the event that resumes an ended run. */
 const revived = 'run.resumed'
 
 /** A format of the events of a timeline. */

@@ -37,7 +37,7 @@ export interface TerminalGrant {
   /** Checks the access again. Returns the refusal, or undefined while the access is valid. */
   recheck(): Promise<Refusal | undefined>
 }
-/** The methods of the socket. None is called after it was closed. */
+/** The methods of the socket. None is called after the socket has been closed. */
 export interface TerminalPipe {
   send(text: string): void
   close(code: number, reason: string): void

@@ -6,7 +6,7 @@
  * M1. A request is copied before the first asynchronous step, and a response is never used after it
  *     was aborted.
  * M2. An upgrade is not corked. At the end of a cork, uWS accesses the old response, whose memory
- *     already belongs to the new socket. It then sometimes closes the socket with code 1006.
+ *     already belongs to the new socket. uWS then sometimes closes the socket with code 1006.
  * M3. uWS pings idle sockets and ends a socket after 120 s without any frame or pong, so dead
  *     sockets are detected.
  * M4. Frames of one turn of the event loop leave a socket in order and in one write. A frame that

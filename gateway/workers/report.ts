@@ -32,7 +32,7 @@ const RETRY = { first: 1000, last: 10_000 } as const
  * Handles a `job.report` frame. A repeat while the report is being decided waits for the same
  * decision. Resolves when the queue has decided the report. Gives up when the session has closed
  * and either the gateway stops or one lease duration has passed.
- * @param bytes size of the frame, which is an upper bound of the size of the result.
+ * @param bytes size of the frame, which is an upper bound on the size of the result.
  */
 export function report(
   edge: Edge,

@@ -30,8 +30,8 @@ export interface Manifest {
   readonly installation: Written & { readonly file: string }
 }
 /**
- * Name of the manifest in the archive. It is written last, so its presence shows that the backup is
- * complete.
+ * Name of the manifest in the archive. The manifest is written last, so its presence shows that the
+ * backup is complete.
  */
 export const MANIFEST = 'manifest.json'
 

@@ -47,8 +47,9 @@ export const cpuLine = (file, began, loaded, ended) =>
 
 /**
  * Collects the lines of `cpuLine` from the output of test processes.
- * @returns {{ add: (line: string) => void, table: () => string }} `table` has a row per file, the
- *   most expensive first, with seconds: total, loading modules, the rest, child processes
+ * @returns {{ add: (line: string) => void, table: () => string }} `table` returns a table with a
+ *   row per file, the most expensive first. Its columns are in seconds: total, loading modules, the
+ *   rest, child processes
  */
 export function createCpuTable() {
   /** @type {{ file: string, load: number, run: number, children: number, total: number }[]} */

@@ -21,7 +21,7 @@ const maps = new Map()
  */
 function mapOf(url) {
   if (!maps.has(url)) {
-    // Set first, in case reading the map reads a stack trace.
+    // Set first: if reading the map creates a stack trace, that trace must not read the map again.
     maps.set(url, undefined)
     try {
       maps.set(url, new SourceMap(JSON.parse(readFileSync(`${fileURLToPath(url)}.map`, 'utf8'))))

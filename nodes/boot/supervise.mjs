@@ -23,7 +23,7 @@ const STABLE_MS = 60_000
 const FIRST_PAUSE_MS = 1000
 /** Longest pause before a restart. */
 const MAX_PAUSE_MS = 16_000
-/** Interval of the checks that the npm process that runs this process still exists. */
+/** Interval between checks whether the npm process that runs this process still exists. */
 const PARENT_CHECK_MS = 500
 
 /** @param {string} line */

@@ -1,5 +1,6 @@
 /**
- * The options of `baton backup` and `baton restore`. The modules that run them are loaded on use.
+ * The options of `baton backup` and `baton restore`. The modules that execute these commands are
+ * loaded only when a command is called.
  */
 import type { Command } from 'commander'
 import type { BackupGiven, RestoreGiven } from './backup.ts'

@@ -1,7 +1,7 @@
 /**
- * Runs `baton backup` and `baton restore`, whose options are in backup-options.ts. Both use the configured NATS
- * servers. If none are configured, they use the NATS server of the data folder and start it if
- * necessary.
+ * Runs `baton backup` and `baton restore`, whose options are in backup-options.ts. Both use the
+ * configured NATS servers. If none are configured, they use the NATS server of the data folder and
+ * start it if necessary.
  */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'

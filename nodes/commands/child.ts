@@ -17,7 +17,9 @@ export interface Child {
   readonly pid: number
   /** Resolves when the child is ready. Rejects if it ends first. */
   readonly ready: Promise<void>
-  /** Resolves with the exit code, the signal that ended the child, or the error of its start. */
+  /**
+   * Resolves with the exit code, the signal that ended the child, or the error if it did not start.
+   */
   readonly exited: Promise<string>
   kill(signal: NodeJS.Signals): void
 }

@@ -9,7 +9,9 @@ const Name = Type.String({ minLength: 1, maxLength: 256 })
 const Roles = Type.Union([Name, Type.Array(Name, { minItems: 1, maxItems: 16 })])
 const Mapping = Type.Record(Name, Type.Record(Name, Roles))
 
-/** Parses roles by group and by project. The text is JSON, or the path of a file with JSON. */
+/**
+ * Parses the roles by group and then by project. The text is JSON, or the path of a file with JSON.
+ */
 const mapping: Parse<Static<typeof Mapping>> = (text) => {
   const wrong =
     'must be JSON such as {"platform": {"default": "Admin"}, "*": {"*": "Viewer"}}, ' +
@@ -91,7 +93,7 @@ export interface OidcConfig {
   readonly groups_claim: string
   readonly name: string
   readonly domains: readonly string[]
-  /** Role names or ids by group and by handle or id of a project; `*` stands for all. */
+  /** Role names or ids, by group and then by the handle or id of a project; `*` stands for all. */
   readonly roles: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 }
 export interface ConsoleConfig {

@@ -34,7 +34,7 @@ export const logTable = {
   ),
 } as const
 
-/** The configuration of log lines: what is stored, and what one job may write. */
+/** The configuration of log lines: limits on what is stored, and on what one job may write. */
 export interface LogConfig {
   readonly stored: LogRetention
   readonly job: { readonly rate: number; readonly bytes: number }

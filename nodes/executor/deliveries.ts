@@ -226,7 +226,9 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
   }
 }
 
-/** Returns the beginning of a response's text, if it has any. */
+/**
+ * Returns the beginning of a response's text as the field `answer`, which is omitted without text.
+ */
 function excerptOf(answer: Received | Failed): { readonly answer?: string } {
   if ('failed' in answer) return {}
   const text = answer.body

@@ -148,8 +148,9 @@ export function startExecutor({
       : promise(project, jobs, known as Wanted[])
   }
   /**
-   * Reserves the accepted jobs. If a job is offered again because the first answer was late or
-   * lost, its reservation is renewed.
+   * Reserves the jobs of an offer that the service can take, and returns the answer to the offer.
+   * Returns undefined if no job is known to be for the service. If a job is offered again because
+   * the first answer was late or lost, its reservation is renewed.
    */
   function promise(
     project: string,

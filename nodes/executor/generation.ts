@@ -1,7 +1,7 @@
 /**
  * Performs the generations that the service executes itself. A job specifies a provider and a
- * model, and the provider's `GenerateAnswer` makes one attempt. Generations that workers execute are never
- * accepted.
+ * model, and the provider's `GenerateAnswer` makes one attempt. Generations that workers execute
+ * are never accepted.
  */
 
 import type { Files, Log } from '../../gateway/ports.ts'

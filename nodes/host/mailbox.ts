@@ -20,7 +20,7 @@ const MAX_EXAMINED = 1024
 export class Mailbox {
   readonly #instances: ActorCache
   #messages: MailboxMessage[] = []
-  /** Whether the messages that `ready` returned last are the head of the queue. */
+  /** Whether the messages that the last call to `ready` returned are the head of the queue. */
   #first = true
 
   constructor(instances: ActorCache) {
@@ -32,7 +32,7 @@ export class Mailbox {
   /**
    * Adds a message.
    * @param busy whether the shard's loop is running. If so, the message's actor is read into memory
-   *   in the meantime.
+   *   while the message waits.
    */
   post(mailboxMessage: MailboxMessage, busy: boolean): void {
     this.#messages.push(mailboxMessage)

@@ -70,7 +70,7 @@ export function createPresence({
 
   async function reportPresent(id: string): Promise<void> {
     const one = known.get(id)
-    // The progress reports of a running operation already show that the host works.
+    // During an operation, its progress reports already show that this host is alive.
     if (!one || !isUnchanged(one)) return
     const seen = await actors.send(one, 'environment.seen', {
       place: provider.place,

@@ -63,8 +63,8 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     }
   }
   /**
-   * Calls listeners in turn, beginning with the one at `from`, until one answers. Returns
-   * undefined, or a promise of it, when none does.
+   * Calls listeners in turn, beginning with the one at `from`, until one answers. If none does,
+   * returns undefined or a promise of undefined.
    */
   const first = (
     all: readonly Listener[],

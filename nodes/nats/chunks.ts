@@ -30,7 +30,7 @@ export interface Chunks {
 }
 
 /**
- * Opens the chunks that have this subject, beginning with the sequence `from`.
+ * Prepares to fetch the chunks that have this subject, beginning with the sequence `from`.
  * @throws Error when the servers do not answer.
  */
 export async function openChunks(

@@ -91,8 +91,8 @@ export function follow(
       if (waiting.length === 0) {
         await arrival.rung()
         // The acknowledgement of an append often arrives together with the appended message. Jobs
-        // of the commit are sent to workers in this turn and the next, before the message is handed
-        // on.
+        // of the commit are sent to workers in this turn of the event loop and the next, before the
+        // message is handed on.
         await nextTurn()
         await nextTurn()
         continue

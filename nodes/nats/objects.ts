@@ -56,7 +56,7 @@ const TIMEOUT_MS = 10_000
 const SILENCE_MS = 3000
 const DIGEST = 'SHA-256='
 
-/** The state that the transfers of a process share: limits of bytes in flight, and buffers. */
+/** The state that the transfers of a process share: limits on the bytes in flight, and buffers. */
 export interface Transferring {
   readonly pool: BufferPool
   readonly writing: Semaphore

@@ -19,7 +19,7 @@ export interface Resolved {
   /** Set when the address is in a network that the operator allows. */
   readonly allowed?: true
 }
-/** Thrown when the service may not connect to the host of a request. */
+/** Thrown when the service is not allowed to connect to the host of a request. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 }
@@ -28,7 +28,8 @@ export type Resolve = (name: string) => Promise<readonly string[]>
 export interface Guard {
   /**
    * Returns the addresses of a host, which is given as in a URL.
-   * @throws AddressRefused when the service may not connect to one of them, or the host has none.
+   * @throws AddressRefused when the service is not allowed to connect to one of them, or the host
+   *   has none.
    * @throws Error the error of the name lookup.
    */
   check(host: string): Promise<readonly Resolved[]>

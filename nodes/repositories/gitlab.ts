@@ -1,6 +1,6 @@
 /**
- * Creates tokens of GitLab for one repository. They are project access tokens, which are created
- * with the stored API token
+ * Creates GitLab tokens for one repository. They are project access tokens, which are created with
+ * the stored API token
  * (https://docs.gitlab.com/api/project_access_tokens/#create-a-project-access-token). Unlike the
  * stored token, such a token is valid for one project, has only the scopes of git, and expires
  * soon. GitLab counts its lifetime in days, in UTC.

@@ -117,7 +117,8 @@ export function openS3(
           for await (const chunk of bytes) {
             hash.update(chunk)
             size_bytes += chunk.length
-            // The chunk is copied, because the library collects the chunks of a part.
+            // The chunk is copied, because it is valid only until the next one is requested, and
+            // the library collects the chunks of a part.
             yield Buffer.from(chunk)
           }
         } catch (error) {

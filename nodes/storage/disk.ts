@@ -88,7 +88,7 @@ export function createDiskGauge(
     }
     const found = await use()
     if (found.used < found.limit || now() - measured < 1000) return found
-    // An old measurement is renewed before it stops any writes.
+    // A measurement older than a second is repeated before it stops any writes.
     measured = Number.NEGATIVE_INFINITY
     return use()
   }

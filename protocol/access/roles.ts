@@ -1,10 +1,10 @@
 /**
- * Computation of the permissions that roles grant. A role is a set of permissions. A principal has
- * the union of the permissions of its roles. The scope role of a key may cap that union.
+ * Computes the permissions that roles grant. A role is a set of permissions. A principal has the
+ * union of the permissions of its roles. The scope role of a key may cap that union.
  *
  * Wildcards exist only for actions: `actions.execute.*` covers every action, and
- * `actions.execute.crm.*` covers the actions whose names begin with `crm.`. Neither
- * here nor in stored data do the ids of permissions begin with the brand, such as `service.`.
+ * `actions.execute.crm.*` covers the actions whose names begin with `crm.`. Permission ids in this
+ * file and in stored data lack the brand prefix, such as `service.`.
  */
 
 import { type FieldError, type Refusal, refuse } from '../errors.ts'

@@ -1,7 +1,7 @@
 /**
- * Permissions, and the system roles that grant them. Here the ids have no brand. On the wire, the
- * configured brand precedes them (`service.project.view`), except for `actions.execute.*`.
- * Permissions on single actions (`actions.execute.<action>`) are not listed here.
+ * Permissions, and the system roles that grant them. On the wire, the configured brand precedes
+ * each id (`service.project.view`), except for `actions.execute.*`. The ids in this file lack this
+ * prefix. Permissions on single actions (`actions.execute.<action>`) are not listed here.
  */
 export const permissions = {
   'project.view': {

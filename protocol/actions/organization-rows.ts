@@ -56,7 +56,7 @@ export const OrganizationAction = Type.Object({
   updated_at: Timestamp,
 })
 export type OrganizationAction = Static<typeof OrganizationAction>
-/** A name follows the rules of project actions and contains at least one dot. */
+/** A name follows the rules for names of project actions and contains at least one dot. */
 const DottedName = Type.String({
   pattern: '^[a-z0-9]+([_-][a-z0-9]+)*\\.[a-z0-9]+([._-][a-z0-9]+)*$',
   maxLength: 128,
@@ -220,7 +220,7 @@ export type OrganizationActionEvent =
       readonly action: Patch<OrganizationAction>
       readonly secret?: SealedSecret
     })
-  /** The overlap has ended: receivers no longer accept the previous secret. */
+  /** The overlap of two secrets has ended: receivers no longer accept the previous one. */
   | (Event & {
       readonly type: 'organization_action.secret_retired'
       readonly id: string

@@ -1,8 +1,8 @@
 /**
- * Computation of the effective definition of a turn. It combines the settings of the request, the
- * session, the step and the agent in a fixed order of precedence, within the limits of the
- * installation. The computation is pure, so that the settings of every turn can be explained
- * afterwards. Its callers perform the lookups.
+ * Computes the effective definition of a turn: combines the settings of the request, the session,
+ * the step and the agent in a fixed order of precedence, within the limits of the installation. The
+ * computation is pure, so that the settings of every turn can be explained afterwards. Its callers
+ * perform the lookups.
  */
 
 import type { FieldError } from '../errors.ts'
@@ -232,8 +232,9 @@ interface Routed {
   readonly max_effort?: Effort
 }
 /**
- * Returns the route with its model; undefined after adding a fault to `faults`. Only the ceiling
- * limits the effort of a worker's model, because the maximum of the model is unknown.
+ * Returns the route with its model. If no model can be used, adds a fault to `faults` and returns
+ * undefined. Only the ceiling limits the effort of a worker's model, because the maximum of the
+ * model is unknown.
  */
 function routeOf(layers: Layers, faults: FieldError[]): Routed | undefined {
   const {

@@ -1,5 +1,5 @@
 /**
- * Computation of the tool manifest of an agent: the tools that its toolkits grant from the current
+ * Computes the tool manifest of an agent: the tools that its toolkits grant from the current
  * catalog, restricted by the loaded skill. The manifest contains a warning for each selector
  * without a match, for each tool that a skill allows but the agent lacks, and for each action that
  * is not ready.

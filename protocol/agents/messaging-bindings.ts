@@ -59,7 +59,7 @@ export const SetBinding = Closed({
 })
 export type SetBinding = Static<typeof SetBinding>
 /**
- * Returns the faults of a binding that schemas cannot detect. A worker route must specify its
+ * Returns the faults that schemas cannot detect in a binding. A worker route must specify its
  * model, because the model of the agent may change.
  */
 export const checkBinding = ({ model_route, compaction_policy }: SetBinding) => [

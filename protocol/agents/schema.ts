@@ -219,7 +219,7 @@ export function providerOf(
     ? { provider: text.slice(0, at), model: text.slice(at + 1) }
     : undefined
 }
-/** Returns the faults of a new agent that schemas cannot detect. */
+/** Returns the faults that schemas cannot detect in a new agent. */
 export const checkCreateAgent = (body: Static<typeof CreateAgent>): FieldError[] => [
   ...(body.if_exists === 'adopt' && body.external_ref === undefined
     ? [{ field: 'external_ref', message: 'adopt requires an external_ref' }]
@@ -228,7 +228,7 @@ export const checkCreateAgent = (body: Static<typeof CreateAgent>): FieldError[]
   ...routeFaults(body.model_route, body.model),
 ]
 /**
- * Returns the faults of an agent update that schemas cannot detect. The route is not checked here,
+ * Returns the faults that schemas cannot detect in an agent update. The route is not checked here,
  * because it depends on the model of the agent after the change.
  */
 export const checkUpdateAgent = (body: Static<typeof UpdateAgent>): FieldError[] =>

@@ -1,6 +1,6 @@
 /**
- * Matching of selectors against actions in the catalog. All functions here are pure, so that
- * gateways and executors get the same result.
+ * Matches selectors against actions in the catalog. All functions here are pure, so that gateways
+ * and executors get the same result.
  */
 import { getOwn } from '../lookup.ts'
 import type { Selector } from '../toolkits/schema.ts'
@@ -46,7 +46,7 @@ const inGroup = (group: string, name: string, groups: Groups): boolean =>
   Object.hasOwn(groups, group) ? (groups[group] ?? []).includes(name) : name.startsWith(`${group}.`)
 /**
  * Whether a pattern matches an action of one source. The pattern may begin with the source and a
- * dot. The source alone matches all of its actions.
+ * dot. A pattern that is only the source matches all actions of the source.
  */
 const inSource = (
   selector: string,

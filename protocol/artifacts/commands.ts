@@ -163,7 +163,9 @@ export type ArtifactQueueCommands = {
 }
 /** Commands of a run about its artifacts. */
 export type ArtifactRunCommands = {
-  /** Sent once by an artifact of this run, when its upload has completed. */
+  /**
+   * Reports that the upload of an artifact of this run has completed. Sent once by the artifact.
+   */
   'run.artifact': {
     input: {
       readonly artifact: ArtifactRecord

@@ -57,7 +57,7 @@ export const Artifact = Type.Object(
 )
 export type Artifact = Static<typeof Artifact>
 
-/** Fields that the reply to an upload lacks, because clients decode that reply strictly. */
+/** Fields that the reply to an upload omits, because clients decode that reply strictly. */
 const further = {
   owned_by: Type.Optional(
     Type.String({ description: 'Id of the principal that owns the artifact' }),

@@ -1,6 +1,6 @@
 /**
- * Comparison of resource inputs with records, field by field. Fields that the input does not
- * contain are not compared. An empty value is equal to an absent field.
+ * Compares resource inputs with records, field by field. Fields that the input does not contain are
+ * not compared. An empty value is equal to an absent field.
  */
 import type { ResourceInput, ResourceTypeName } from './resources.ts'
 import type { FieldDifference } from './schema.ts'
@@ -112,7 +112,7 @@ export function differencesOf(
   })
 }
 
-/** Returns the hashes of the values that an input sets, for the detection of drift. */
+/** Returns the hashes of the values that an input sets, which are used to detect drift. */
 export function appliedHashes(
   type: ResourceTypeName,
   wanted: Readonly<Record<string, unknown>>,
@@ -165,7 +165,7 @@ export function driftOf(known: KnownResource, hash: Hash): FieldDifference[] {
   )
 }
 
-/** Returns the fields of an input that are settings of the resource type. */
+/** Returns the fields of an input that are present and that `resourceFacts` lists for the type. */
 export const configured = (
   type: ResourceTypeName,
   input: ResourceInput,

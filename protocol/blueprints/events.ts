@@ -1,4 +1,4 @@
-/** Events and internal commands of the actor `blueprint` (actors/blueprints/blueprint.ts). */
+/** Events and internal commands of the `blueprint` actor (`actors/blueprints/blueprint.ts`). */
 import type { Event } from '../entry.ts'
 import type { ApplyResult, Binding, DeleteResult } from './schema.ts'
 import type { Identity } from './stored.ts'

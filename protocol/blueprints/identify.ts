@@ -1,5 +1,5 @@
 /**
- * Matching of requested resources with existing ones: by binding, otherwise by name.
+ * Matches requested resources with existing ones: by binding, otherwise by name.
  *
  * Invariant: a resource that is bound to another blueprint is never a match.
  */
@@ -60,7 +60,7 @@ export function duplicates(requested: readonly Requested[]): Refusal | undefined
 
 /**
  * Finds the existing resource that matches a requested one. Refused if the name is ambiguous, or if
- * the resource with a unique name already has a binding.
+ * names are unique and the resource with this name already has a binding.
  * @param keys the resources of the request, by `placeOf`.
  */
 export function identify(

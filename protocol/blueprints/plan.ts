@@ -1,7 +1,6 @@
 /**
- * Planning of a blueprint: computes the outcome for each resource, and the commands that produce
- * it. The computation is pure. Previews and applies share it, so an apply does what its preview
- * reported.
+ * Plans a blueprint: computes the outcome for each resource, and the commands that produce it. The
+ * computation is pure. Previews and applies share it, so an apply does what its preview reported.
  *
  * Invariants:
  * P1. A resource is identified by its binding, otherwise by a unique name among resources without a
@@ -45,7 +44,7 @@ export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
   readonly steps: readonly Step[]
   /** The binding after the change, without the id of the resource. */
   readonly binding?: Omit<StoredBinding, 'resource_id'>
-  /** The reference fields with symbolic ids: they refer to resources that do not exist yet. */
+  /** Values of reference fields that contain symbolic ids of resources to be created, by field. */
   readonly symbolic?: Readonly<Record<string, unknown>>
   /** The path in the request to which the change belongs. */
   readonly field: string

@@ -1,6 +1,4 @@
-/**
- * Computation of the commands that bring a resource to its desired state, and of its new binding.
- */
+/** Computes the commands that bring a resource to its desired state, and its new binding. */
 import type { RowName } from '../api.ts'
 import { appliedHashes, type Hash, type KnownResource } from './compare.ts'
 import type { ResourceInput, ResourceTypeName } from './resources.ts'
@@ -42,8 +40,8 @@ const assignmentsOf = (
     return assigned ? [{ row: assigned.row, body: { [assigned.body]: wanted[name] } }] : []
   })
 /**
- * Returns the present members of a record, which are sent to a row that replaces the record, so
- * that other fields keep their values.
+ * Returns the current members of a record. A request to a row that replaces the record contains
+ * them, so that unchanged fields keep their values.
  */
 const replaced = (facts: TypeFacts, known: KnownResource): Record<string, unknown> =>
   Object.fromEntries(

@@ -14,14 +14,14 @@ import type { ResourceTypeName } from './resources.ts'
 import type { Binding } from './schema.ts'
 
 /**
- * The identity of a blueprint within its project: the pair of both members, either of which can be
+ * The identity of a blueprint within its project: both members together. Either of them can be
  * absent.
  */
 export interface Identity {
   readonly namespace?: string
   readonly blueprint_key?: string
 }
-/** Whether two identities are equal. An empty text equals an absent one. */
+/** Whether two identities are equal. An empty text counts as absent. */
 export const isSameIdentity = (a: Identity, b: Identity): boolean =>
   (a.namespace ?? '') === (b.namespace ?? '') && (a.blueprint_key ?? '') === (b.blueprint_key ?? '')
 /** Returns the identity without empty texts. */
@@ -34,7 +34,7 @@ export const identityOf = ({ namespace, blueprint_key }: Identity): Identity => 
 export interface StoredBinding extends Binding {
   /** Hashes of the values that the last apply set, by field of the resource input. */
   readonly applied?: Readonly<Record<string, string>>
-  /** Fields of the resource input that the record cannot store. */
+  /** Values of input fields that the record cannot store, by field. */
   readonly kept?: Readonly<Record<string, unknown>>
 }
 /** Returns the binding as clients see it. */

@@ -28,8 +28,8 @@ export interface FieldFacts {
   /** The field refers to one resource of this type, or to a list of them. */
   readonly refers?: { readonly type: ResourceTypeName; readonly list?: true }
   /**
-   * A separate row changes the field. `body` is the name of the member of the row's body that
-   * contains the whole list.
+   * A separate row changes the field. `body` is the member of the row's body that contains the
+   * whole list.
    */
   readonly assigned?: { readonly row: RowName; readonly body: string }
   /** Returns the canonical form of a value. Equivalent values have the same form. */
@@ -73,7 +73,7 @@ export interface TypeFacts {
   /** The path parameter of the rows, and the member of the record that contains its value. */
   readonly slot: { readonly name: string; readonly from: 'id' | 'name' }
   readonly fields: Readonly<Record<string, FieldFacts>>
-  /** Default members of the body of the `create` row. */
+  /** Default values in the body of the `create` row, by member. */
   readonly defaults?: Readonly<Record<string, unknown>>
 }
 
@@ -116,7 +116,7 @@ const triggerForm = (value: unknown): unknown =>
         withoutHandle(trigger, (handle) => isId(handle, 'trigger')),
       )
     : value
-/** Removes handles that the input does not set from the triggers of a record. */
+/** Removes, from the triggers of a record, the handles that the input does not set. */
 const alignTriggers = (wanted: unknown, value: unknown): unknown =>
   Array.isArray(wanted) && Array.isArray(value)
     ? (value as Trigger[]).map((trigger, index) => {
@@ -357,7 +357,7 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
 /** Returns the name of a field in the record and in the bodies of its rows. */
 export const memberOf = (facts: TypeFacts, field: string): string =>
   facts.fields[field]?.as ?? field
-/** Returns the members of request bodies that contain ids of other resources. */
+/** Returns the names of those members of request bodies that contain ids of other resources. */
 export const referringMembers = (facts: TypeFacts): ReadonlySet<string> =>
   new Set(
     Object.entries(facts.fields).flatMap(([field, { refers, assigned }]) =>

@@ -59,7 +59,7 @@ export function mentionsOf(text: string, agents: Readonly<Record<string, string>
   ]
 }
 /**
- * Whether several of these agents match at one position of a text. If so, leaving out one agent can
+ * Whether several of these agents match at one position in a text. If so, leaving out one agent can
  * make `mentionsOf` return another agent.
  */
 export const isAmbiguous = (text: string, agents: Readonly<Record<string, string>>): boolean =>

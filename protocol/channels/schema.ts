@@ -265,7 +265,7 @@ export const nameFaults = (name: string | undefined): FieldError[] =>
         ]
       : []
 
-/** Returns the faults of the content and metadata of a message that a schema cannot detect. */
+/** Returns the faults that schemas cannot detect in the content and metadata of a message. */
 export function messageFaults({
   content,
   metadata,

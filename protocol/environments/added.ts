@@ -1,6 +1,4 @@
-/**
- * Detection of the new part of a growing text, for readers that receive only the end of the text.
- */
+/** Finds the new part of a growing text, for readers that receive only the end of the text. */
 
 /** Maximum number of characters at the end of the previous text that `addedTo` uses. */
 export const MAX_CONTEXT_CHARACTERS = 2000

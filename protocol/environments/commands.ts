@@ -105,7 +105,10 @@ export type EnvironmentCommands = {
   }
   /** Reports that a job has ended. Sent by a queue. */
   'environment.done': { input: { readonly job_id: string }; reply: undefined }
-  /** Sent by a run that used its own environment, after the run and its cleanup have ended. */
+  /**
+   * Reports that the run that owns the environment has ended, including its cleanup. Sent by the
+   * run if it used the environment.
+   */
   'environment.run_ended': {
     input: { readonly run_id: string; readonly status: 'completed' | 'failed' | 'cancelled' }
     reply: undefined
@@ -259,7 +262,7 @@ export type EnvironmentNameCommands = {
   /**
    * Stores a request. Sent by a gateway to the actor whose id is derived from an idempotency key
    * instead of a name. A different request under the same key may have another name and thus go to
-   * the actor of that name. Only this actor can refuse such a request with
+   * the actor of that name. Only the actor of the key can refuse such a request with
    * `idempotency_key_conflict`.
    */
   'environment_name.key': { input: Readonly<Record<never, never>>; reply: undefined }
@@ -339,7 +342,7 @@ export interface EnvironmentCredential {
 export const isManagedEnvironment = (id: string): boolean => isId(id, 'environment')
 /**
  * Returns how a job uses its environment. Returns undefined for a label that a worker chose,
- * because its jobs need no admission. An environment with a binding is never a label.
+ * because jobs with a label need no admission. An environment with a binding is never a label.
  */
 export const usedEnvironment = ({
   id,

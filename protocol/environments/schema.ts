@@ -23,9 +23,9 @@ export const environmentLimits = {
   report: 30_000,
   /** Time after which an attached environment that remains orphaned is destroyed. */
   orphaned: 24 * 3_600_000,
-  /** Maximum number of bytes of a log in one response. */
+  /** Maximum number of bytes from a log in one response. */
   log_bytes: 128_000,
-  /** Maximum number of lines of a log in one response. */
+  /** Maximum number of lines from a log in one response. */
   log_lines: 5000,
   repositories: 20,
   capabilities: 64,

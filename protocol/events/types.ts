@@ -173,8 +173,8 @@ export function checkCustomType(event_type: string, field: string): FieldError[]
     ]
   if (internal.has(event_type))
     return [{ field, message: 'is an event that the service sends to itself', actual: event_type }]
-  // Webhooks of a provider are verified by a signature or a token. A client that publishes such a
-  // type would impersonate the provider.
+  // Webhooks of a provider are verified by a signature or a token. A client that could publish an
+  // event of the provider would impersonate the provider.
   const owner =
     Object.hasOwn(capabilities, prefix) || Object.hasOwn(reservedPrefixes, prefix)
       ? 'the service itself'

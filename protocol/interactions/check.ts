@@ -14,7 +14,7 @@ const modes: Readonly<Record<Question['mode'], readonly InteractionKind[]>> = {
   multi_select: ['request_information', 'assign_work'],
   input: ['request_information', 'request_review', 'assign_work'],
 }
-/** The modes to which a field of a question applies. */
+/** The modes to which each field of a question applies, by field. */
 const belongs = {
   options: ['select', 'multi_select'],
   default_value: ['select'],

@@ -26,7 +26,7 @@ export interface Source {
   readonly chain?: Chain
 }
 /**
- * A pending delivery to an HTTP subscriber: its stable id, its URL, the reference of the secret
+ * A pending delivery to an HTTP subscriber: its stable id, its URL, the reference to the secret
  * that signs it, and its body.
  */
 export interface Dispatch extends UrlParts {
@@ -45,8 +45,8 @@ export interface Approval {
   readonly excludes?: readonly string[]
 }
 /**
- * A change to the record. `outcome` is separate from `set`, where null removes a field, because
- * null is a valid outcome.
+ * A change to the record. `outcome` is separate from `set`, because null is a valid outcome,
+ * whereas null in `set` removes a field.
  */
 export interface Change {
   readonly set?: Patch<Interaction>

@@ -135,7 +135,7 @@ function checkRun(body: CreateInteraction): FieldError[] {
     : []
 }
 /**
- * Returns the faults of a creation request that a schema cannot detect. The gateway separately
+ * Returns the faults that schemas cannot detect in a creation request. The gateway separately
  * checks whether the targets, the reviewers and the run exist.
  */
 function checkCreate(body: CreateInteraction): FieldError[] {
@@ -235,7 +235,7 @@ export const Links = Type.Object({
 const P = '/projects/:project/interactions'
 const tag = 'interactions'
 const self = { kind: 'interaction', slot: 'id', prefix: 'interaction' } as const
-/** Maximum size of the body of a request in bytes. */
+/** Maximum size of a request body, in bytes. */
 const LIMIT = 262_144
 
 export const interactions = {

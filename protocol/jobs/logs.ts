@@ -20,7 +20,7 @@ export const logLimits = {
   text: 8192,
   /** `fields` that are longer as JSON are omitted, and the line is marked as `truncated`. */
   fields: 8192,
-  /** Maximum number of lines of a frame, and of a stored batch. */
+  /** Maximum number of lines in a frame, and in a stored batch. */
   lines: 1000,
   /** Maximum size of a stored batch. A batch has at least one line. */
   batch: 256 * 1024,

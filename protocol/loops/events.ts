@@ -29,7 +29,7 @@ export interface Derived {
   readonly version: { readonly id: string; readonly number: number }
   /**
    * Workflows to which the steps of the loop refer, directly or through other workflows, in their
-   * versions at the time of saving.
+   * versions at the time of saving, by the name in the steps.
    */
   readonly definitions: Readonly<Record<string, Definition>>
   /** Ids of the triggers of the loop, by key. */
@@ -102,7 +102,7 @@ export type LoopEvent =
   /** A run leaves the queue of the loop and is admitted. */
   | (Event & { readonly type: 'run.promoted'; readonly run_id: string })
   /**
-   * The run is requested to end, for example in favor of another run. A waiting run leaves the
+   * The loop asks the run to end, for example in favor of another run. A waiting run leaves the
    * queue immediately.
    */
   | (Event & { readonly type: 'run.displaced'; readonly run_id: string })
@@ -304,7 +304,7 @@ export type LoopCommands = {
     reply: undefined
   }
   /**
-   * Sent by a failed run of this loop when it is recovered. The run starts again when the loop
+   * Sent by a failed run of this loop when the run is recovered. The run starts again when the loop
    * admits it.
    */
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
@@ -374,7 +374,9 @@ export interface HandleOwner {
 /** The data that the gateway adds to commands that save a loop. */
 export interface Saving {
   readonly organization: string
-  /** Workflows to which steps refer; absent when the request has no steps. */
+  /**
+   * Workflows to which steps refer, by the name in the steps; absent when the request has no steps.
+   */
   readonly definitions?: Readonly<Record<string, Definition>>
   /** The time until which each reservation may be used, in Unix milliseconds, by handle. */
   readonly reserved?: Readonly<Record<string, number>>

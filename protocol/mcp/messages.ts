@@ -52,7 +52,7 @@ export const McpAnswer = Type.Object({
   ),
 })
 export type McpAnswer = Static<typeof McpAnswer>
-/** A notification from the service: progress, or a change in the list of tools. */
+/** A notification from the service: progress, or a change to the list of tools. */
 export const McpNotice = Type.Object({
   jsonrpc: Type.Literal('2.0'),
   method: Type.String(),

@@ -99,14 +99,16 @@ export type MemoryEvent =
  * command.
  */
 export type MemoryCommands = {
-  /** Does the same as saving over HTTP. Sent for a tool call of the agent. */
+  /**
+   * Saves an entry, with the same effect as saving over HTTP. Sent for a tool call of the agent.
+   */
   'memory.remember': {
     input: SaveMemory & { readonly memory_key: string; readonly source_run_id?: string }
     reply: MemoryEntry
   }
   /**
-   * Does the same as deleting over HTTP. Sent for a tool call of the agent. `forgotten`: whether
-   * the entry existed.
+   * Deletes an entry, with the same effect as deleting over HTTP. Sent for a tool call of the
+   * agent. `forgotten`: whether the entry existed.
    */
   'memory.discard': {
     input: { readonly memory_key: string; readonly source_run_id?: string }

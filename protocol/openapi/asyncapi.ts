@@ -1,5 +1,5 @@
 /**
- * Generation of the AsyncAPI 3.0 document, which describes the frames of event streams and of
+ * Generates the AsyncAPI 3.0 document, which describes the frames of event streams and of
  * WebSockets. Routes come from the table of rows. Schemas come from the frames that the service
  * sends and validates.
  */

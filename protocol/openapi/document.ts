@@ -1,6 +1,6 @@
 /**
- * Generation of the OpenAPI 3.1 document from the table of rows and from the operations that
- * require no credential. Their schemas are JSON Schema, so nothing is described twice.
+ * Generates the OpenAPI 3.1 document from the table of rows and from the operations that require no
+ * credential. Rows and operations already have JSON Schemas, so nothing is described twice.
  */
 import { FormError, type Unauthenticated, unauthenticated } from '../access/unauthenticated-rows.ts'
 import { api } from '../api.ts'

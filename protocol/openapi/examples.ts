@@ -1,10 +1,10 @@
 /**
- * Insertion of examples into the OpenAPI document. An example is a request and its response,
- * recorded from a running service. `test/scenarios/first-use/examples.test.ts` records and checks
- * the examples, which are stored in `examples.json`.
+ * Inserts examples into the OpenAPI document. An example is a request and its response, recorded
+ * from a running service. `test/scenarios/first-use/examples.test.ts` records and checks the
+ * examples, which are stored in `examples.json`.
  */
 export interface Example {
-  /** Values of the path parameters. */
+  /** Values of the path parameters, by name. */
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
   readonly body?: unknown

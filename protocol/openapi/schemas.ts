@@ -61,8 +61,8 @@ import { DeclaredInput, Defaults, Environment, Limits, RunName, Spec } from '../
 import * as steps from '../workflows/steps.ts'
 
 /**
- * Explicit names. The name of any other body or reply is derived: for a list, from the name of its
- * items; otherwise, from the first operation that uses the shape.
+ * The schemas with explicit names, by name. The name of any other body or reply is derived: for a
+ * list, from the name of its items; otherwise, from the first operation that uses the shape.
  */
 const chosen: Readonly<Record<string, unknown>> = {
   ...Object.fromEntries(

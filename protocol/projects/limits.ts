@@ -18,8 +18,8 @@ export type LimitedType = keyof typeof limits
 export const limitedTypes = Object.keys(limits) as readonly LimitedType[]
 
 /**
- * Returns the refusal to create another resource of a type; undefined if `count` existing resources
- * are below the limit.
+ * Returns the refusal to create another resource of a type; undefined if `count`, the number of
+ * existing resources, is below the limit.
  */
 export function refusedBeyond(type: LimitedType, count: number): Refusal | undefined {
   const [limit, sentence] = limits[type]

@@ -75,7 +75,7 @@ export interface OwnerQueries {
       reply: readonly (string | null)[]
     }
     device: { input: { readonly user_code: string }; reply: DeviceRequest | null }
-    /** The console session with this hash that has not expired, or null. */
+    /** The unexpired console session with this hash, or null. */
     console_session: { input: { readonly hash: string }; reply: FoundConsoleSession | null }
     /** The console sessions that act as one of these principals. */
     console_sessions: { input: ConsoleOwner; reply: readonly KeptConsoleSession[] }

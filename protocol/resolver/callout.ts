@@ -19,7 +19,7 @@ import { skillLimits } from '../skills/schema.ts'
 import { toolkitLimits } from '../toolkits/schema.ts'
 import type { ResolverSettings } from './schema.ts'
 
-/** Maximum size of the body of a response, in bytes. */
+/** Maximum size of a response body, in bytes. */
 export const MAX_ANSWER_BYTES = 1_048_576
 /** Maximum length of a digest, and of an error code, in characters. */
 const MAX_DIGEST_LENGTH = 256
@@ -88,12 +88,12 @@ const ResolvedValue = Type.Object({
 /** A definition that a resolver sent. For absent fields, the values of the stored agent apply. */
 type ResolvedDefinition = InlineConfig
 
-/** The response of a resolver for one selector. */
+/** The response from a resolver for one selector. */
 export type Entry =
   | { readonly kind: 'bundle'; readonly digest: string; readonly definition: ResolvedDefinition }
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'unknown_agent' }
-  /** Another error of the resolver, with its code. */
+  /** Any other error from the resolver, with its code. */
   | { readonly kind: 'error'; readonly code: string }
   | { readonly kind: 'missing' }
   /** The response does not follow the protocol. */

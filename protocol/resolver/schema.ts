@@ -23,7 +23,7 @@ export const resolverLimits = {
   /** Maximum of both ages in seconds: ten years. */
   age_s: 315_360_000,
   origins: 20,
-  /** Number of origins in a request, before duplicates are removed. */
+  /** Maximum number of origins in a request, before duplicates are removed. */
   sent_origins: 200,
   origin: 300,
 } as const
@@ -123,7 +123,7 @@ export interface KeptResolver extends UrlParts {
   readonly updated_at: string
 }
 
-/** Returns the faults of a request that its schema cannot express. */
+/** Returns the faults that schemas cannot detect in a request. */
 export function checkResolver({ source, endpoint_url }: PutDefinitionResolver): FieldError[] {
   if (endpoint_url === undefined)
     return source === 'client_resolver'

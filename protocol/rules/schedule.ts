@@ -1,6 +1,6 @@
 /**
- * Computation of the times at which schedules fire. A schedule is a cron pattern in a time zone, or
- * an interval that is counted from a fixed time. All times are Unix milliseconds, and no clock is
+ * Computes the times at which schedules fire. A schedule is a cron pattern in a time zone, or an
+ * interval that is counted from a fixed time. All times are Unix milliseconds, and no clock is
  * read.
  *
  * Daylight saving time: a pattern with one time of day fires once on every day that it selects. If

@@ -3,8 +3,8 @@
  *
  * V8 replaces the table of a `Map` when the table is full. The old table still references its
  * entries and the new table. If the old table has been promoted to the old generation, only a full
- * garbage collection frees it. Until then, it keeps all later tables of the map in memory, with the values
- * that they contained when they were replaced. Short-lived values are therefore copied and
+ * garbage collection frees it. Until then, it keeps all later tables of the map in memory, with the
+ * values that they contained when they were replaced. Short-lived values are therefore copied and
  * promoted.
  *
  * Invariant: the table contains holders, and a removed holder is empty. An old table therefore

@@ -1,7 +1,7 @@
 /**
  * A bound on the nesting of YAML documents, checked before parsing because YAML parsers recurse for
- * each level. The nesting is determined without recursion from the tokens of the lexer of `yaml`.
- * The caller passes the tokens, so this module does not depend on the library.
+ * each level. The nesting is determined without recursion from the tokens of the `yaml` lexer. The
+ * caller passes the tokens, so this module does not depend on the library.
  */
 
 /** Maximum indentation in columns, which limits nesting by indentation. */

@@ -12,7 +12,7 @@ import { Run } from './schema.ts'
 /** Maximum number of runs on which one request acts, and of runs that a preview contains. */
 export const bulkLimits = { runs: 200, preview: 20 } as const
 
-/** The statuses of runs on which an action can act. */
+/** The statuses of the runs on which each action can act, by action. */
 const applicable = {
   cancel: ['queued', 'running', 'suspended'],
   retry: ['failed'],

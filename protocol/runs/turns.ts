@@ -54,8 +54,8 @@ export interface AgentBundle extends Bundle {
 export const isSameBundle = (a: AgentBundle, b: AgentBundle): boolean =>
   a.digest === b.digest && JSON.stringify(a.definition) === JSON.stringify(b.definition)
 /**
- * What a run specifies about the environment of an agent. `owner_id` is omitted, because the run may
- * not know the id of the agent.
+ * The settings that a run specifies for the environment of an agent. `owner_id` is omitted, because
+ * the run may not know the id of the agent.
  */
 type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &
   Omit<JobEnvironment, 'binding'>

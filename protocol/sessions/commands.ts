@@ -23,7 +23,10 @@ import type { Defined, TurnDefinition, UnresolvedDefinition } from './turns/defi
 export type SessionCommands = {
   'job.settled': RunCommands['job.settled']
   'job.retried': RunCommands['job.retried']
-  /** Sent by an interaction that this session opened, in the commit of each of its changes. */
+  /**
+   * Reports a change to an interaction that this session opened. Sent by the interaction, in the
+   * commit of the change.
+   */
   'interaction.changed': {
     /** `invalid`: the interaction was cancelled because targets or reviewers do not exist. */
     input: { interaction: Interaction; invalid?: true }
@@ -46,16 +49,17 @@ export type SessionCommands = {
    */
   'exchange.open': { input: ExchangeOpening; reply: { readonly session_id: string } }
   /**
-   * Sent by the newest session of a session key to the first session of that key. `generation`: the
-   * generation of the newest session.
+   * Reports that a newer session of the session key exists. Sent by that session to the first
+   * session of the key. `generation`: the number of earlier sessions with this key.
    */
   'session.succeed': { input: { generation: number }; reply: undefined }
   /**
    * Announces an upload. Sent by the gateway before it stores the bytes. Refused when the session
    * has ended or stores too many files, or when the idempotency key belongs to another upload or to
    * an erased file. The reply to a repeated upload contains the stored file. `expires_at`: the
-   * deadline of the upload in Unix milliseconds. If present, the gateway next reserves the bytes in
-   * the quota. Files of earlier releases are not counted.
+   * deadline of the upload in Unix milliseconds. The gateway then reserves the bytes in the quota,
+   * unless `expires_at` is absent, as it is for files of earlier releases, which do not count
+   * toward the quota.
    */
   'attachment.reserve': {
     input: Reserving
@@ -66,7 +70,10 @@ export type SessionCommands = {
    * file is stored, otherwise true.
    */
   'attachment.abandon': { input: Attaching; reply: { readonly abandoned: boolean } }
-  /** Sent by the artifact of an Office file, in the commit in which its conversion ended. */
+  /**
+   * Reports that the conversion of an Office file has ended. Sent by its artifact, in the same
+   * commit.
+   */
   'attachment.converted': {
     input: Attaching & { readonly conversion: ConversionResult }
     reply: undefined
@@ -205,8 +212,8 @@ export interface Standing {
   /** The session was deleted, or was idle for longer than its retention. */
   readonly gone: boolean
   /**
-   * The generation of the newest session with the same session key. Only the first session of a key
-   * knows it, because newer sessions notify only that one.
+   * The number of sessions with the same session key before the newest one. Only the first session
+   * of a key knows it, because newer sessions notify only that one.
    */
   readonly generation: number
   readonly session?: Session

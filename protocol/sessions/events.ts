@@ -106,8 +106,8 @@ export type SessionEvent =
     })
   | (Event & { readonly type: 'session.updated'; readonly session: Patch<Session> })
   /**
-   * All sessions of the key with earlier generations have ended. Only the first session of a key
-   * stores this event.
+   * A newer session of the key exists. All sessions before it have ended; `generation` is their
+   * number. Only the first session of a key stores this event.
    */
   | (Event & { readonly type: 'session.succeeded'; readonly generation: number })
   /** The transcript is deleted. The session remains as a tombstone, and its turns remain. */

@@ -64,7 +64,10 @@ function Changes({ of }: { readonly of: AuditEntry['changes'] }) {
   )
 }
 
-/** Shows the entry. Its buttons open the adjacent entries, or filter by its resource or actor. */
+/**
+ * Shows the entry, with buttons that open the adjacent entries, or filter by the entry's resource
+ * or actor.
+ */
 export function Entry({
   of,
   actorName,

@@ -14,7 +14,7 @@ export const filterNames = [
 export type FilterName = (typeof filterNames)[number]
 
 const HOUR_MS = 3_600_000
-/** Periods in hours, by the value of the query parameter. */
+/** Periods in hours, by the parameter value that selects them. */
 const periods: Readonly<Record<string, number>> = {
   '1h': 1,
   '24h': 24,

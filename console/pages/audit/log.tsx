@@ -1,4 +1,4 @@
-/** An audit log with its filters, details and export: of a project, or of the organization. */
+/** The audit log of a project or of the organization, with filters, details and export. */
 import { useMemo, useRef, useState } from 'preact/hooks'
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import { type CallInput, call } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-/** Downloads of generated text. */
+/** Saves generated text as a file. */
 
 /** Milliseconds until the URL of a download is revoked. The browser has read the text by then. */
 const READ_MS = 60_000

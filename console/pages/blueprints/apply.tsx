@@ -1,4 +1,4 @@
-/** Applies a blueprint from files: shows the plan first, and then applies exactly this plan. */
+/** Applies a blueprint from files: shows the plan first, and then applies exactly that plan. */
 import { useEffect, useState } from 'preact/hooks'
 import type { ApplyResult } from '../../../protocol/blueprints/schema.ts'
 import { ApiError, call } from '../../api/client.ts'
@@ -29,7 +29,10 @@ type Step =
   | { readonly kind: 'none' | 'planning' }
   | { readonly kind: 'planned' | 'applying' | 'applied'; readonly result: ApplyResult }
 
-/** Reads the files whenever the files or the variables change. */
+/**
+ * Reads the files whenever the files or the variables change. Returns undefined until they have
+ * been read.
+ */
 function useRead(files: readonly UploadedFile[], variables: string): ReadFiles | undefined {
   const [read, setRead] = useState<ReadFiles>()
   useEffect(() => {
@@ -69,8 +72,8 @@ export default function ApplyPage({ params }: PageProps) {
       ...more,
     })
   /**
-   * Shows the step `running` during a request, and the step `failed` if it fails, with the error
-   * of the service.
+   * Shows the step `running` during a request and, if the request fails, the step `failed` with the
+   * error of the service.
    */
   const attempt = async (running: Step, after: () => Promise<Step>, failed: Step) => {
     setStep(running)

@@ -15,7 +15,7 @@ const MAX_TOTAL_BYTES = 16_777_216
 const pathOf = (file: File): string =>
   file.webkitRelativePath === '' ? file.name : file.webkitRelativePath
 
-/** Reads the chosen files as text, except skipped files and files that exceed a maximum size. */
+/** Reads the chosen files as text, except skipped files and files that are too large. */
 async function textsOf(files: readonly File[]): Promise<readonly UploadedFile[]> {
   let left = MAX_TOTAL_BYTES
   const read: UploadedFile[] = []

@@ -1,6 +1,6 @@
 /**
- * The checks of definitions, which the service shares, and the schemas for completion in the
- * editor.
+ * The checks of definitions, which are the same as in the service, and the schemas for completion
+ * in the editor.
  */
 
 import { Closed } from '../../../protocol/common.ts'
@@ -22,7 +22,7 @@ export const checkWorkflow: ValueCheck = (value) => {
 const LoopDefinition = Closed(authoring)
 /** The schema of loop definitions. */
 export const loopSchema = LoopDefinition as unknown as Schema
-/** Returns the check of a loop definition; `agent_id` is the agent of the loop. */
+/** Returns a check for loop definitions; `agent_id` is the agent of the loop. */
 export const checkLoopWith =
   (agent_id: string | undefined): ValueCheck =>
   (value) => {

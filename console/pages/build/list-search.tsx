@@ -12,7 +12,7 @@ export const ListSearch = ({ value }: { readonly value: string }) => (
   </div>
 )
 
-/** Reports that nothing matches the search and the filters. `onClear` removes both. */
+/** Reports that nothing matches the search and the filters. `onClear` clears both. */
 export const NothingFound = ({ onClear }: { readonly onClear: () => void }) => (
   <Empty icon="search" title={text.nothingFound}>
     <Button onClick={onClear}>{text.clearSearch}</Button>

@@ -21,7 +21,9 @@ export const tagsOf = (written: readonly WrittenTag[]): Record<string, string> =
 /** Maximum number of tags, as in the service (`Tags` in `protocol/common.ts`). */
 const MAX_TAGS = 8
 
-/** Shows a row for each pair, and a button that adds a pair up to `MAX_TAGS`. */
+/**
+ * Shows a row for each pair, and a button that adds a pair while there are fewer than `MAX_TAGS`.
+ */
 export function TagFields({
   tags,
   faults,

@@ -53,7 +53,7 @@ function People({
   )
 }
 
-/** Creates a channel, or opens a direct message (`dm`), and shows it. */
+/** Shows the dialog that creates a channel or, with `dm`, opens a direct message. */
 export function Create({
   project,
   dm,

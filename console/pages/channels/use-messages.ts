@@ -1,6 +1,6 @@
 /**
  * The messages of one channel, loaded newest first and updated live. When the live updates start,
- * the first page is loaded again if it was loaded before, so that no message is missed.
+ * the first page is reloaded if it was already loaded, so that no message is missed.
  */
 import { type ReadonlySignal, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'

@@ -1,7 +1,7 @@
 /**
  * The form in which a person answers a question. Entered values survive a reload. An answer cannot
- * be withdrawn, so the key of a choice only selects the choice. The answer is sent by the button,
- * by Ctrl+Enter, and by Enter in a field that submits the form.
+ * be withdrawn, so pressing the key of a choice only selects the choice. The answer is sent by the
+ * button, by Ctrl+Enter, and by Enter in a field that submits the form.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Interaction, Question } from '../../../protocol/interactions/schema.ts'
@@ -58,7 +58,7 @@ const choicesOf = (question: Question): readonly Choice[] =>
         key: index < MAX_KEYS ? String(index + 1) : undefined,
       }))
 
-/** Shows the choices as large targets. The first `MAX_KEYS` options also have a key. */
+/** Shows the choices as large click targets. The first `MAX_KEYS` options also have a key. */
 function Choices({
   question,
   value,

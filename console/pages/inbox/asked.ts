@@ -111,7 +111,10 @@ export function answerText(
   return undefined
 }
 
-/** Returns the answers of all rounds, newest round first, and oldest first within a round. */
+/**
+ * Returns the answers of all rounds, the newest round first, and within a round the oldest answer
+ * first.
+ */
 export const answersOf = ({ responses }: Pick<Interaction, 'responses'>): readonly Response[] =>
   [...responses].sort(
     (a, b) => (b.attempt ?? 1) - (a.attempt ?? 1) || a.responded_at.localeCompare(b.responded_at),
@@ -148,7 +151,7 @@ export const sessionOf = ({ consumer }: Pick<Interaction, 'consumer'>): string |
   consumer.agent_tool?.session_id
 
 /**
- * Returns the id to select after a step in a list.
+ * Returns the id to select after a step in a list; undefined for an empty list.
  * @param at last known index of the selected item, used if the item is no longer in the list.
  */
 export function stepTo(

@@ -24,7 +24,7 @@ interface Props {
   readonly interaction: Interaction
 }
 
-/** How long before a deadline it is highlighted, in milliseconds. */
+/** Remaining time in milliseconds below which a deadline is highlighted. */
 const NEAR_DEADLINE_MS = 3_600_000
 /** Shows how much time is left to answer a question. */
 export function Deadline({ at }: { readonly at: string }) {

@@ -15,7 +15,7 @@ function removal(before: unknown): unknown {
   if (Array.isArray(before)) return []
   return typeof before === 'object' ? {} : typeof before === 'string' ? '' : undefined
 }
-/** Members that are reset to a default instead of being removed. */
+/** Members that are reset to a default instead of being removed, with their defaults. */
 const defaults: Readonly<Record<string, unknown>> = { concurrency: 'allow' }
 
 /**
@@ -42,7 +42,10 @@ export interface Standing {
   readonly key?: string
   readonly next_fire_at?: string
 }
-/** Finds the state of a trigger by its key; without a key, by its position. */
+/**
+ * Finds the state of a trigger by its key; without a key, by its position. Returns undefined if the
+ * state is missing.
+ */
 export const standingOf = <S extends Standing>(
   trigger: Trigger,
   index: number,

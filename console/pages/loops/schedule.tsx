@@ -1,4 +1,4 @@
-/** The next times of a schedule. */
+/** The next times at which a schedule fires. */
 import { scheduleFault } from '../../../protocol/rules/schedule.ts'
 import { useQuery } from '../../api/query.ts'
 import { Failure, Skeleton } from '../../design/states.tsx'
@@ -13,8 +13,8 @@ export interface WrittenSchedule {
 }
 
 /**
- * Shows the next times; nothing while the schedule is invalid. `first` is the next time if it is
- * already known.
+ * Shows the next times at which the schedule fires, or nothing while the schedule is invalid.
+ * `first` is the next of these times if it is already known.
  */
 export function NextTimes({
   project,

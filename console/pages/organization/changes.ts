@@ -25,7 +25,7 @@ export function useOrganizationChanges(kinds: readonly string[], reload: () => v
           const { changes } = data as LiveChanges
           if (changes.some(({ kind }) => kind === '*' || kinds.includes(kind))) reloadSoon()
         },
-        // Changes made before the subscription are not delivered, so everything is loaded again.
+        // Changes made before the subscription are not delivered, so everything is reloaded.
         state: ({ state }) => {
           if (state === 'live') reloadSoon()
         },

@@ -18,7 +18,7 @@ import { resolverText as text } from './resolver-text.ts'
 
 type Resolver = CallReply<'resolver.get'>
 
-/** Returns a function that sends a form, and the refusal of the last attempt. */
+/** Returns the refusal of the last attempt, and a function that sends the form. */
 function useSending(send: () => Promise<unknown>) {
   const { error, attempt, faultOf } = useRefusal()
   const submit = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Texts of the pages of the organization. */
+/** Texts of the organization pages. */
 import { messages } from '../../text/messages.ts'
 
 export const organizationText = messages('organization', {

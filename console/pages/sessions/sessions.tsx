@@ -56,8 +56,8 @@ function useFilters(project: string) {
   const { query } = place.value
   const value = (name: (typeof FILTERS)[number]): string => query.get(name) ?? ''
   const span = periods[value('since')]
-  // The start of a period is computed only when it is chosen, so an unchanged filter gives an
-  // unchanged request.
+  // The start of a period is computed only when the period is chosen, so an unchanged filter gives
+  // an unchanged request.
   const since = useMemo(
     () => (span === undefined ? undefined : new Date(Date.now() - span).toISOString()),
     [span],

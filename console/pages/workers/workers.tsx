@@ -20,7 +20,7 @@ import { workersText as text } from './text.ts'
 type Queue = CallReply<'queue.list'>['items'][number]
 type Worker = CallReply<'worker.list'>['items'][number]
 
-/** Maximum number of listed jobs of a worker. */
+/** Maximum number of jobs that are listed for a worker. */
 const MAX_SHOWN_JOBS = 5
 const tones: Readonly<Record<Worker['state'], Tone>> = {
   online: 'good',

@@ -5,7 +5,7 @@ import type { artifactsText } from '../../pages/artifacts/text.ts'
 import type { tablesText } from '../../pages/tables/text.ts'
 import { plural } from '../plural.ts'
 
-/** The types of columns for use in sentences, such as "muss eine endliche Zahl sein". */
+/** Names of the column types for use in sentences, such as "muss eine endliche Zahl sein". */
 const typeNames: Readonly<Record<ColumnType, string>> = {
   string: 'ein Text',
   number: 'eine endliche Zahl',

@@ -1,4 +1,4 @@
-/** German texts of the organization, the settings, the audit logs, and of operation. */
+/** German texts of the organization, settings, audit logs, the home page and workers. */
 import type { auditText } from '../../pages/audit/text.ts'
 import type { homeText } from '../../pages/home/text.ts'
 import type { resolverText } from '../../pages/organization/resolver-text.ts'

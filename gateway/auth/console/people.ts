@@ -72,7 +72,7 @@ export async function alignPerson(
   const wish = rolesByProject(provider.groups, groups, known)
   const put = (users: AccountUsers) =>
     sendNew(world, home, 'console_account.put', { id: account, issuer, subject, users }, origin)
-  // An empty id marks a project in which the user is about to be created.
+  // An empty id marks a project in which the user has not been created yet.
   const announced = await put(
     Object.fromEntries([...wish.keys()].filter((id) => !getOwn(before, id)).map((id) => [id, ''])),
   )

@@ -57,7 +57,9 @@ interface Known {
 export interface ConsoleSessions {
   /** Authenticates the session whose cookie has this hash. */
   find(hash: string, preference: Preference): Promise<Caller | Refusal>
-  /** Authenticates a caller of a session again. Returns the same object while nothing changed. */
+  /**
+   * Authenticates a caller of a session again. Returns the same object while nothing has changed.
+   */
   again(proof: Caller['proof']): Promise<Caller | Refusal>
   /**
    * Returns the session with the users of its account, or `unauthorized` if the session does not
@@ -79,7 +81,7 @@ export interface ConsoleSessions {
   endOf(caller: Caller): number | undefined
 }
 
-/** Maximum number of cached sessions. Another session replaces the oldest entry. */
+/** Maximum number of cached sessions. Beyond it, a new session replaces the oldest one. */
 const REMEMBERED = 10_000
 const nameOf = ({ project = '', people }: Preference): string =>
   `${people ? 'people' : ''} ${project}`

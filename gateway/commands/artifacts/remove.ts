@@ -11,7 +11,8 @@ import { artifactAt, type Sender, toQuota } from './reservation.ts'
 
 /**
  * Deletes the bytes of a recently deleted artifact, and refunds them to the quota. Does nothing and
- * returns false for any other artifact. The effects of the artifact repeat this work.
+ * returns false for any other artifact. The effects of the artifact repeat this work, so nothing is
+ * lost if it fails here.
  */
 export async function completeRemoval(
   { world, origin }: Sender,

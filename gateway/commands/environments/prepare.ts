@@ -37,8 +37,8 @@ const sentBy = ({ command_id, fingerprint }: Identity, origin: Origin) => ({
 const inputOf = ({ creation, fault }: EnvironmentFacts) => ({ creation, ...(fault && { fault }) })
 /**
  * Resolves the creation of a call, and binds its idempotency key to the request. Without the
- * binding, a different request under the same key could reach the actor of a different name
- * undetected. Such a request is refused with `idempotency_key_conflict`.
+ * binding, a different request under the same key could reach the actor that holds a different
+ * name, and would not be detected. Such a request is refused with `idempotency_key_conflict`.
  */
 async function begin(
   edge: Edge,

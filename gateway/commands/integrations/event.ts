@@ -22,7 +22,10 @@ export interface Received {
 export type Read = ServicePublication | { readonly test: true } | { readonly fault: string }
 
 const RECEIVED = 'received'
-/** Verbs of events without an action. Events that are not listed have the verb `received`. */
+/**
+ * Verbs of events without an action, by provider and event. Events that are not listed have the
+ * verb `received`.
+ */
 const verbs: Readonly<Record<ProviderName, Readonly<Record<string, string>>>> = {
   github: {
     create: 'created',

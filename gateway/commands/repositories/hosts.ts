@@ -41,7 +41,7 @@ async function sealHost(
   const fault = put.private_key === undefined ? undefined : keyFault(put.private_key)
   if (fault !== undefined) return refuseFields({ field: 'private_key', message: fault })
   const { host, secrets } = splitHost(put)
-  // The service itself sends no requests to a host with stored tokens.
+  // Only workers of environments call a host with stored tokens, so a different check applies.
   const message = await (host.kind === 'token'
     ? world.unreachableRepository?.(host.url)
     : world.unreachable?.(host.url))

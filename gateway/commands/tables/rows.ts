@@ -176,7 +176,7 @@ const tableIn = (edge: Edge, call: Call): TableAt => ({
 const sentData = ({ body }: Call): JsonObject => body['data'] as JsonObject
 const rowId = ({ slots }: Call): string => slots['row_id'] ?? ''
 
-/** Preparations of the rows that change rows of tables, by row name. */
+/** Preparations of the API rows that change rows of tables, by the name of the API row. */
 export const rowPreparations: Readonly<Record<string, Prepare>> = {
   'row.insert': (edge, call) => insertRow(tableIn(edge, call), sentData(call)),
   'row.bulk': (edge, call) =>

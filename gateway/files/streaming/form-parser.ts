@@ -16,7 +16,7 @@ export type FormEvent =
   | { readonly kind: 'end' }
 
 const BLANK_LINE = '\r\n\r\n'
-/** Bytes of the line break before a delimiter or after the headers. */
+/** Length in bytes of the line break before a delimiter or after the headers. */
 const BREAK_BYTES = 2
 
 export class FormParser {

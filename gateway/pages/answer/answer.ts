@@ -1,5 +1,5 @@
 /**
- * Handlers of answer links. A link is a credential for one answer of one person to one interaction,
+ * Handlers of answer links. A link is a credential for one answer by one person to one interaction,
  * so the person need not sign in. The interaction's actor decides whether to accept the answer, as
  * it does for any other answer. The HTML is in `page.ts`, and the format of links is in `token.ts`.
  */
@@ -37,7 +37,7 @@ export const showForm =
     return 'status' in opened ? opened : (over(opened) ?? form(opened.record, nameOf(opened)))
   }
 
-/** Handles POST: sends the answer in the form to the interaction. */
+/** Handles POST: sends the form's answer to the interaction. */
 export const takeForm =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -184,7 +184,7 @@ function over({ claim, record }: Pick<Opened, 'claim' | 'record'>): Answer | und
 
 /**
  * Restores the line breaks of a text, which forms send as CRLF (HTML Standard, "Constructing the
- * entry list").
+ * entry list"). Returns undefined for an absent field.
  */
 const textOf = (field: string | null | undefined): string | undefined =>
   field?.replaceAll('\r\n', '\n')

@@ -45,7 +45,7 @@ export async function queryUntilCurrent(
   return ask()
 }
 /**
- * Queries a page of a transcript. The view first applies everything up to the cursor `fresh` or,
+ * Fetches a page of a transcript. The view first applies everything up to the cursor `fresh` or,
  * without `fresh`, everything that was committed before the query.
  */
 export const askPage = (

@@ -14,7 +14,7 @@ import type { Dialect } from './change.ts'
 /** The functions that a follower needs. Times are in milliseconds. */
 export interface Ports {
   /**
-   * Queries a page of the transcript. The view first applies everything up to the cursor `fresh`
+   * Fetches a page of the transcript. The view first applies everything up to the cursor `fresh`
    * or, without `fresh`, everything that was committed before the query.
    */
   ask(

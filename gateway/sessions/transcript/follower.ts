@@ -7,14 +7,14 @@
  * G1. Every joined client has received everything up to `#head`, and the streaming rows exactly as
  *     in `#live`, so the text of a change is the same for all joined clients of a format.
  * G2. A client joins in one synchronous step, with a page that ends exactly at the cursor and the
- *     revision of `#head`. After a page that ends before the head, the next page is queried. A page
+ *     revision of `#head`. After a page that ends before the head, the next page is fetched. A page
  *     that ends after the head first advances the head for all clients.
  * G3. An entry whose `prev` is greater than the head reveals a gap. The view is then queried for
  *     the changes since the head, up to the highest cursor received, so no entry is skipped.
  * G4. The stream of a client that does not read, or that has been connected for `Ports.age`, ends
  *     with `rotate`, and the client reconnects with its cursor. The amount of buffered data is
  *     therefore bounded, and nothing is skipped.
- * G5. `idle` is sent only after another query of the view has confirmed that the client has nothing
+ * G5. `idle` is sent only after another query to the view has confirmed that the client has nothing
  *     to wait for.
  */
 import { lastCursor, type PlacedEntry } from '../../../protocol/entry.ts'
@@ -44,7 +44,7 @@ export class SessionFollower {
   readonly #all = new Set<Client>()
   /** The clients that have joined. */
   readonly #clients = new Set<Client>()
-  /** The preview queries in progress, by row. */
+  /** The fetches of previews in progress, by row. */
   readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()
   readonly #active = new Set<string>()
   #compacting = false
@@ -67,7 +67,7 @@ export class SessionFollower {
     return this.#live.rows()
   }
   /**
-   * Queries the first page for a client: the page after a revision or a message number, or else the
+   * Fetches the first page for a client: the page after a revision or a message number, or else the
    * newest part of the transcript.
    */
   first(from: {
@@ -206,7 +206,7 @@ export class SessionFollower {
     this.#tell(changes)
     this.#settle()
   }
-  /** Sends chunks of model output. If chunks of a row are missing, queries the row's preview. */
+  /** Sends chunks of model output. If chunks of a row are missing, fetches the row's preview. */
   preview(chunks: readonly Preview[]): void {
     if (!this.#head) return
     const changes: Change[] = []
@@ -306,8 +306,8 @@ export class SessionFollower {
     }
   }
   /**
-   * Queries the preview of a row, one query at a time. A gap that is detected during a query causes
-   * another query, because the answer may be older than the gap.
+   * Fetches the preview of a row, one fetch at a time. A gap that is detected during a fetch causes
+   * another fetch, because the answer may be older than the gap.
    */
   #seek(id: string): Promise<void> {
     const under = this.#seeking.get(id)

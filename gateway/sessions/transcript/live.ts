@@ -117,7 +117,7 @@ export class LiveRows {
   rows(): TranscriptMessage[] {
     return [...this.#rows.keys()].map((id) => this.#composed(id))
   }
-  /** Returns the streaming row that contains this tool use. */
+  /** Returns the streaming row that contains this tool use, or undefined if there is none. */
   rowOf(tool_use: string): TranscriptMessage | undefined {
     for (const { row } of this.#rows.values())
       if (row.content.some((block) => block.type === 'tool_use' && block.id === tool_use))
@@ -128,7 +128,9 @@ export class LiveRows {
     const { row } = this.#rows.get(id) as Live
     return compose(row, this.#shown.get(id))
   }
-  /** Returns the row, if it has no stored content yet. */
+  /**
+   * Returns the streaming row with this id, or undefined if there is none or it has stored content.
+   */
   #open(id: string): Live | undefined {
     const live = this.#rows.get(id)
     return live?.row.content.length === 0 ? live : undefined
@@ -194,6 +196,9 @@ export class LiveRows {
   }
 }
 
-/** Returns a row with the content of its preview, if the row has no stored content. */
+/**
+ * Returns a row with the content of its preview, or unchanged if it has stored content or no
+ * preview.
+ */
 export const compose = (row: TranscriptMessage, shown: Previewed | undefined): TranscriptMessage =>
   row.content.length === 0 && shown ? { ...row, content: [...shown.content] } : row

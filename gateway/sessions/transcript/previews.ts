@@ -63,7 +63,7 @@ interface PreviewChunk {
 }
 interface Publisher {
   readonly generation: Generation
-  /** The chunks that wait for the answer to the query for the generation's row. */
+  /** The chunks that wait while the generation's row is being looked up. */
   readonly waiting: PreviewChunk[]
   state: 'asking' | 'open' | 'mute'
   whole: Previewed | undefined

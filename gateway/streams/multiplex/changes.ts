@@ -42,7 +42,9 @@ import type { OpenedSequence } from '../stream.ts'
 
 /** Minimum time in milliseconds between two frames of a client. */
 const PAUSE_MS = 250
-/** Maximum number of records in a frame. A larger frame contains only the kinds of the records. */
+/**
+ * Maximum number of records that a frame lists by id. If there are more, it lists only their kinds.
+ */
 const MAX_RECORDS = 200
 
 type Page = ViewQueries['changes']['reply']
@@ -76,7 +78,7 @@ class ChangeFollower {
     this.#edge = edge
     this.#project = project
   }
-  /** Queries the changes after a cursor; without one, only the current position. */
+  /** Fetches the changes after a cursor; without one, only the current position. */
   ask(after = Number.MAX_SAFE_INTEGER, fresh?: number): Promise<Page | Refusal> {
     const { world } = this.#edge
     return world
@@ -107,7 +109,7 @@ class ChangeFollower {
     }
     this.#running = false
   }
-  /** Sends a page to the clients. Returns false when the page must be queried again. */
+  /** Sends a page to the clients. Returns false when the page must be fetched again. */
   async #deliver(due: readonly Client[], page: Page): Promise<boolean> {
     const { items, last, floor } = page
     const behind = due.filter(
@@ -156,8 +158,8 @@ class ChangeFollower {
   }
   /**
    * Checks which readers may receive the ids of the changed records. The returned function takes a
-   * change and the index of a reader. It returns undefined for a record that no longer exists. The
-   * result is undefined when the view does not answer.
+   * change and the index of a reader. It returns undefined for a record that no longer exists.
+   * Returns undefined instead of a function when the view does not answer.
    */
   async #readable(
     items: readonly Change[],

@@ -27,7 +27,9 @@ export const subscriptionFrame = (
     cursor === undefined ? undefined : JSON.stringify(cursor),
   )
 
-/** A frame of a single stream. Comments, `retry` and ids without an event are not frames. */
+/**
+ * Matches a frame of a single stream. Comments, `retry` and ids without an event are not frames.
+ */
 const FRAME = /^(?:id: ([^\n]*)\n)?event: ([^\n]*)\ndata: ([^\n]*)$/
 
 /**

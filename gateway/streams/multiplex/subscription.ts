@@ -54,7 +54,10 @@ const topics: { readonly [T in StreamTopic]: { readonly row: string; readonly sl
   environment_log: { row: 'environment.worker_logs', slot: 'environment_id' },
 }
 
-/** Returns the call of the single stream of a subscription, or a refusal. */
+/**
+ * Returns the call that would open the single stream of the subscription's topic, or the refusal of
+ * that call.
+ */
 async function admit(
   edge: Edge,
   call: Call,
@@ -131,7 +134,7 @@ export class OpenSubscription {
   #end: ((end: End) => void) | undefined
   #over = false
 
-  /** @param call the call of the multiplexed stream. */
+  /** @param call the call that opened the multiplexed stream. */
   constructor(sequences: Sequences, call: Call, subscription: StreamSubscription, shared: Shared) {
     this.#sequences = sequences
     this.#call = call

@@ -24,7 +24,7 @@ interface Place {
 
 /**
  * Returns the id of the environment that a worker serves: the environment of its credential, or
- * else the environment that the frame specifies.
+ * else the environment that the frame specifies. Returns undefined when there is neither.
  */
 export const placeOf = ({ environment }: Grant, frame: Register): string | undefined =>
   environment?.id ?? (frame.environment_id || undefined)

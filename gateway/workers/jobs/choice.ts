@@ -16,8 +16,8 @@ export interface Candidates {
   /** The interests of the sessions, by `keyOf`. */
   readonly interests: Map<string, Listened>
   /**
-   * The number of times that any session was chosen for a job. A chosen session stores the new
-   * number in its own `served`.
+   * How many times a session has been chosen for a job, counted across all of the sessions. A
+   * chosen session stores the new number in its own `served`.
    */
   served: number
 }
@@ -70,7 +70,7 @@ export function hasRoom(
 
 /**
  * Returns the least recently served of the sessions for which a job may be taken, and marks it as
- * the most recently served.
+ * the most recently served. Returns undefined if there is no such session.
  */
 export function choose(
   candidates: Candidates,

@@ -32,8 +32,8 @@ interface Asked extends Filters {
 }
 
 /**
- * Handles a `jobs.claim` frame. If a claim with its message id was already answered, the stored
- * answer is sent again. If that claim is still open, the frame is ignored.
+ * Handles a `jobs.claim` frame. If a claim with its message id has already been answered, the
+ * stored answer is sent again. If that claim is still open, the frame is ignored.
  */
 export function claim(edge: Edge, session: Session, frame: Asked): void {
   const { message_id } = frame

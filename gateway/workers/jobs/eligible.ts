@@ -91,7 +91,7 @@ export const claimFilters = (registered: Filters, claim: Filters): Filters => ({
  * Returns whether a worker with these filters may receive a job of a queue.
  * - The job must be for workers (`customer_worker`).
  * - A pinned job matches only workers of its environment. With `pinned_only`, no other job matches.
- * - A generation matches only workers that list its model. Its queue is ignored.
+ * - A generation matches only workers that list its model, whatever its queue.
  * - Any other job matches if its queue is listed or no queues are listed, and if its action is
  *   listed or neither actions nor models are listed.
  */

@@ -26,7 +26,7 @@ interface Part {
   readonly items: Lease[]
 }
 
-/** Time before a failed query of the view is repeated, in milliseconds. */
+/** Time before a failed query to the view is repeated, in milliseconds. */
 const RETRY_EVERY_MS = 2000
 
 /**

@@ -166,7 +166,9 @@ function takeSome(
     return { gateway: edge.world.node, takes, ...(takes.length === 0 && { busy: true }) }
   })
 }
-/** Returns the order of the queue's jobs that have the same capability as `first`. */
+/**
+ * Returns the `Order` of the queue's jobs with the capability of `first`. Creates it if necessary.
+ */
 function orderOf(
   edge: Edge,
   subscription: OfferSubscription,

@@ -21,8 +21,8 @@ import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
 
 /**
- * Maximum wait of an offer in milliseconds. It is the time that a shard on a busy machine needs to
- * be notified of a free slot and to send an offer.
+ * Maximum wait of an offer in milliseconds. Within this time, a shard on a busy machine is notified
+ * of a free slot and sends an offer.
  */
 export const COLLECT_TIMEOUT_MS = 50
 /**
@@ -218,7 +218,10 @@ export class Order<J extends Ranked, T> {
     return one
   }
 
-  /** Returns the job of these offers that comes first in the order. */
+  /**
+   * Returns the job of these offers that comes first in the order, with its offer; undefined if no
+   * job is left.
+   */
   #first(
     open: readonly OpenOffer<J, T>[],
   ): { readonly one: OpenOffer<J, T>; readonly job: J } | undefined {

@@ -93,7 +93,7 @@ async function perform(
     ? refuseFields(...faults.slice(0, MAX_FAULTS))
     : table[which](service, { ...called, call: { ...call, parameters } })
 }
-/** Creates the handler of built-in actions and calls of published workflows. */
+/** Creates the handler of built-in actions and of calls to published workflows. */
 export function builtinActions(service: Service): Handler {
   const { world, directory } = service
   const brand = world.settings.brand.toLowerCase()

@@ -31,7 +31,7 @@ export function relationshipsOf(parts: Parts, part: string): readonly Relationsh
   return found
 }
 
-/** Returns the matching names of parts, sorted by the number in the first group of the pattern. */
+/** Returns the names of the parts that match a pattern, sorted by the number in its first group. */
 export const numbered = (parts: Parts, pattern: RegExp): readonly string[] =>
   [...parts.keys()]
     .filter((name) => pattern.test(name))

@@ -125,7 +125,7 @@ const shownValue = (kind: string, value: string, shared: readonly string[]): str
         ? 'TRUE'
         : 'FALSE'
       : value
-/** Returns the zero-based column of a cell reference such as `AB12`; undefined for no reference. */
+/** Returns the zero-based column of a cell reference such as `AB12`, or undefined without one. */
 function columnOf(place = ''): number | undefined {
   const letters = /^[A-Z]{1,3}/.exec(place)?.[0]
   return letters === undefined

@@ -20,7 +20,7 @@ const groups: ReadonlyMap<string, string> = new Map(
   synonyms.flatMap((group) => group.map((word) => [word, group[0] ?? word] as const)),
 )
 
-/** Returns the vector of a text: the zero vector for a text without tokens. */
+/** Returns the vector of a text, or the zero vector for a text without tokens. */
 function hashedVector(text: string): number[] {
   const vector = new Array<number>(DIMENSIONS).fill(0)
   for (const token of tokensOf(text)) {

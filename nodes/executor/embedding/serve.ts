@@ -90,7 +90,7 @@ function createSlots({ running, waiting }: { readonly running: number; readonly 
 }
 
 /**
- * Normalizes vectors to the length 1, and encodes them in base64. Zero vectors are not normalized.
+ * Normalizes vectors to length 1, and encodes them in base64. Zero vectors are not normalized.
  * @throws ExecutorFault when the provider did not return one vector for each text, all with the
  *   same number of dimensions.
  */

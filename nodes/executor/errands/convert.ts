@@ -1,8 +1,8 @@
 /**
  * Extracts the text of a file as Markdown, and stores the text in a second object. A repeat
  * overwrites the same object. No text remains if the file is deleted during the conversion: the
- * deletion erases a text that is already stored, and the executor erases a text that it stored
- * later.
+ * deletion erases a text that is already stored, and the executor erases a text that it stores
+ * afterwards.
  */
 import type { World } from '../../../gateway/ports.ts'
 import type { ConversionResult } from '../../../protocol/artifacts/commands.ts'

@@ -141,7 +141,7 @@ export async function collect(
     usage: end.usage,
   }
 }
-/** Removes the field `thinking` of a redacted block, which has no thinking text. */
+/** Removes the field `thinking` from a redacted block, which has no thinking text. */
 function clean(block: Record<string, unknown>): JsonObject {
   if (block['type'] !== 'redacted_thinking') return block
   const { thinking: _, ...rest } = block

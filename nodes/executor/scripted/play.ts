@@ -79,7 +79,7 @@ export function play(script: Script, request: ModelRequest, attempt: number, id:
 
 /**
  * Returns the first rule that matches, with the texts that its stars matched. If no rule matches,
- * the answer reports this, because an empty answer would be hard to diagnose.
+ * returns a rule whose answer says so, because an empty answer would be hard to diagnose.
  */
 function choose(script: Script, facts: Facts): readonly [Rule, readonly string[]] {
   for (const rule of script) {

@@ -63,7 +63,7 @@ export class Membership {
   readonly #timers = new Set<() => void>()
   /** The latest renewal, which may be in progress. */
   #renewing: Promise<unknown> = Promise.resolve()
-  /** The next renewal, if callers of `tell` wait for it. */
+  /** The next renewal, if callers of `tell` are waiting for it. */
   #announcing: Promise<void> | undefined
   #stopped = false
   #ended = 0
@@ -260,8 +260,8 @@ export class Membership {
     this.#unsure = this.#clock.elapsed()
   }
   /**
-   * Returns the number of times that this node has found that another gateway ended. A gateway ends
-   * when it leaves, becomes silent, or restarts under the same name.
+   * Returns the number of times that this node has detected the end of another gateway. A gateway
+   * ends when it leaves, becomes silent, or restarts under the same name.
    */
   ended(): number {
     return this.#ended
@@ -307,7 +307,7 @@ export class Membership {
     return seen !== undefined && !seen.gone && this.#leased(seen)
   }
 
-  /** Renews this node's record. Returns the time from which the renewal counts. */
+  /** Renews this node's record. Returns its start time, from which the renewal counts. */
   async #renew(): Promise<number> {
     const started = this.#clock.elapsed()
     const key = `node.${this.#self.id}`

@@ -5,7 +5,7 @@
  *
  * Invariants:
  * B1. While a shard is served, the state of actors changes only in batches, except that leases are
- *     extended after a pause of writes (`write-gate.ts`) and after a snapshot is read. When the
+ *     extended after a pause in writes (`write-gate.ts`) and after a snapshot is read. When the
  *     envelope cannot be appended, all actor instances are dropped and read again from the stored
  *     state.
  * B2. The index of an event in its envelope is fixed when the event is decided. A later entry of
@@ -59,7 +59,7 @@ export class Batch {
   readonly instances: ActorInstance[] = []
   readonly format: EnvelopeFormat
   readonly writer: EnvelopeWriter
-  /** The number of characters of the JSON of each entry. */
+  /** The length of each entry's JSON in characters. */
   readonly sizes: number[] = []
   /** Actor instances whose state changed, by stored or by soft events. */
   readonly touched = new Set<ActorInstance>()

@@ -154,7 +154,7 @@ export class Checkpoint implements Covered {
     await this.#read()
   }
 
-  /** Records which stored snapshots are about to be replaced (C4). */
+  /** Records which stored snapshots will be replaced next (C4). */
   async announce(keys: readonly string[]): Promise<void> {
     for (const key of keys) {
       if (this.#replacing.has(key)) continue

@@ -3,12 +3,13 @@
  *
  * Invariants:
  * K1. A snapshot is taken between commits, so it is never ahead of the journal.
- * K2. The checkpoint is stored after everything that it covers. Every actor changed up to its
- *     `state` has a stored snapshot, or is in the stored index of ended actors with its last event.
- *     Every deadline and every queue with waiting work is in the stored index. Every effect up to
- *     its `sequence`, which may be much lower than `state`, has been performed or abandoned.
- * K3. All snapshots and checkpoints, or the newest, may be lost, even while an owner is alive. The
- *     missing state is then restored by a replay.
+ * K2. The checkpoint is stored after everything that it covers. Every actor that has changed up to
+ *     the checkpoint's `state` has a stored snapshot, or is in the stored index of ended actors
+ *     with its last event. Every deadline and every queue with waiting work is in the stored index.
+ *     Every effect up to the checkpoint's `sequence`, which may be much lower than `state`, has
+ *     been performed or abandoned.
+ * K3. All snapshots and checkpoints, or only the newest, may be lost, even while an owner is alive.
+ *     The missing state is then restored by a replay.
  * K4. A stored snapshot is replaced only by a newer one, no matter which owner writes it.
  * K5. An actor is evicted only when the `state` of the stored checkpoint covers it, or when it has
  *     ended and can be read from the journal. In the second case, `state` does not pass the actor's
@@ -140,7 +141,7 @@ export class Checkpointer {
   /**
    * Evicts those of the changed actors that have ended and can be read from the journal. Called
    * immediately after each commit, because such actors would otherwise survive several garbage
-   * collections. Rounds call this for such actors that are still in memory.
+   * collections. Rounds call this for those that are still in memory.
    */
   release(changed: Iterable<ActorInstance>): void {
     for (const instance of changed) {
@@ -257,7 +258,7 @@ export class Checkpointer {
   /**
    * Whether a changed actor has ended and is added to the index of ended actors instead of being
    * stored as a snapshot, because it can be read from the journal with few reads. While envelopes
-   * are written in format 1, a live node may not support the index.
+   * are written in format 1, a live node may lack support for the index.
    */
   #isBrief(instance: ActorInstance): boolean {
     return (

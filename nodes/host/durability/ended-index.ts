@@ -38,9 +38,9 @@ export type SegmentName = readonly [epoch: number, number: number, count: number
 const MERGED = 4
 /** Number of entries at which a segment is full. */
 const FULL_SEGMENT = 4096
-/** Maximum number of entries of a segment: 256 KB of data. */
+/** Maximum number of entries in a segment, which amount to 256 KB of data. */
 export const MAX_ENTRIES = 16_000
-/** Maximum number of full segments whose entries are in memory: 2 MiB. */
+/** Maximum number of full segments whose entries are in memory. They take up to 2 MiB. */
 const MAX_PAGES = 8
 
 interface Segment {

@@ -72,9 +72,9 @@ export class WriteGate {
     return this.#latched !== undefined
   }
   /**
-   * Closes the gate until the shard is taken over again. Called by a takeover that may not write,
-   * could not append its fence, or found that the journal lacks entries. Reports a damaged journal
-   * to the node.
+   * Closes the gate until the shard is taken over again. Called by a takeover that is not allowed
+   * to write, could not append its fence, or found that the journal lacks entries. Reports a
+   * damaged journal to the node.
    * @param unreadable whether the state could not be read either.
    */
   latch(stop: WriteStop, unreadable = false): void {

@@ -81,7 +81,7 @@ export class Alarm {
     task(() => {
       const instance = instances.loaded(address)
       const at = instance?.actor.deadline?.(instance.state as never)
-      // If the actor did nothing, its deadline may still be in the past. The pause of one second
+      // If the actor did nothing, its deadline may still be in the past. A pause of one second
       // prevents a busy loop.
       if (instance)
         deadlines.set(

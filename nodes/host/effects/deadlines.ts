@@ -18,10 +18,10 @@ const byTime: Order<undefined, Deadline> = {
 }
 
 export class Deadlines {
-  /** Pending deadlines, the earliest first. */
+  /** Pending deadlines as a heap, the earliest at its root. */
   readonly #heap: Deadline[] = []
   readonly #pending = new Map<string, Deadline>()
-  /** Deadlines that `due` has returned, until their actors have been woken. */
+  /** Deadlines of the actors that `due` has returned, by key, until the actors have been woken. */
   readonly #handed = new Map<string, number>()
 
   /** Returns the deadline of an actor in Unix milliseconds, if it has one. */
@@ -45,8 +45,8 @@ export class Deadlines {
     }
   }
   /**
-   * Returns the earliest pending deadline in Unix milliseconds. Deadlines that `due` has returned
-   * are not included.
+   * Returns the earliest pending deadline in Unix milliseconds. The deadlines of actors that `due`
+   * has returned are not included.
    */
   next(): number | undefined {
     return this.#heap[0]?.at

@@ -132,8 +132,7 @@ export class Effects {
     this.#settled = undefined
   }
   /**
-   * Starts the effects that may not have been performed before the takeover, except obsolete
-   * messages.
+   * Starts the effects that the previous owner may have left unfinished, except obsolete messages.
    */
   begin(pending: readonly Planned[]): void {
     for (const planned of pending) if (!this.#isObsolete(planned)) this.#start(planned, true)

@@ -28,9 +28,9 @@ const MAX_LENGTH = 512 * 1024
 const ANSWER_TIMEOUT_MS = 3000
 
 interface OutboxCallbacks {
-  /** Whether the shard is given up. Nothing more is sent then. */
+  /** Whether the shard was given up. If so, nothing more is sent. */
   isStopped(): boolean
-  /** Called when a tell was decided, or sending was abandoned. */
+  /** Called when a tell was decided, or when sending it was abandoned. */
   done(planned: Planned): void
   /** Called when no tells are left. */
   over(): void

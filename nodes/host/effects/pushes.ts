@@ -81,8 +81,8 @@ const answersOf = (answer: unknown): readonly unknown[] | undefined =>
   (answer as { readonly answers?: readonly unknown[] } | undefined)?.answers
 
 /**
- * Handles a message of a mailbox. The messages of a list are handled in order, and answered
- * together. If the handler fails, the whole list has no answer.
+ * Handles a message that arrived at a mailbox. The messages of a list are handled in order, and
+ * answered together. If the handler fails, the whole list has no answer.
  */
 export function answerEach(
   message: unknown,

@@ -61,11 +61,11 @@ export class ActorCache {
    */
   readonly #active = new TransientMap<string, ActorInstance>()
   /**
-   * Recently evicted actors: the time of the eviction in monotonic milliseconds, and the revision
-   * of the snapshot.
+   * Recently evicted actors, by key: the time of the eviction in monotonic milliseconds, and the
+   * revision of the snapshot.
    */
   readonly #left = new Map<string, { readonly at: number; readonly revision: number }>()
-  /** Actors that are being read. */
+  /** Actors that are being read, by key. */
   readonly #coming = new Map<string, Promise<ActorInstance>>()
   readonly #confirm: () => Promise<void>
   readonly #ended: (key: string) => Promise<readonly number[]>

@@ -49,7 +49,10 @@ export interface ActorInstance extends Address {
   taken: Map<string, readonly [number, number]> | undefined
   /** The source shards of effects whose commands this release does not know. */
   unknown: Set<string> | undefined
-  /** Sequence of the first envelope with entries that no stored snapshot covers; 0 when none. */
+  /**
+   * Sequence of the first envelope with entries that no stored snapshot covers; 0 if all are
+   * covered.
+   */
   dirty: number
   /** Total length in characters of the entries since the last snapshot. */
   grown: number

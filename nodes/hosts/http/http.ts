@@ -1,8 +1,8 @@
 /**
  * Providers that other services offer over HTTP, such as an adapter of a hosted sandbox. This
- * module translates the provider port into the requests of docs/operations/providers.md. All state
- * of the provider is at the service, so each host with a provider of this name serves all of its
- * environments.
+ * module translates the provider port into the requests of docs/operations/providers.md. The
+ * service keeps all state of the provider, so each host with a provider of this name serves all of
+ * its environments.
  *
  * Invariants:
  * A1. This host reports the end of a worker once, when `inspect` finds that the worker has ended,
@@ -179,7 +179,8 @@ export function createHttpProvider(
     },
     async destroy(environment_id) {
       followed.delete(environment_id)
-      // The request has no key, because a destroyed environment can be created again with its id.
+      // The request has no key, because a destroyed environment can be created again with the same
+      // id.
       const body = { installation, environment_id }
       await client.call('destroy', { body, answer: Done, missing: true })
     },

@@ -15,7 +15,7 @@ export const MEASURE_MS = { least: 5000, most: 60_000 } as const
 /** Maximum duration of one measurement in milliseconds. */
 const MEASURE_TIMEOUT_MS = 120_000
 
-/** Runs a program. Returns the number at the start of its output, or undefined. */
+/** Runs a program. Returns the number at the start of its output; undefined if there is none. */
 const firstNumber = (program: string, args: readonly string[]): Promise<number | undefined> =>
   new Promise((done) => {
     const child = spawn(program, args, {
@@ -44,7 +44,7 @@ export async function sizeOf(folder: string): Promise<number | undefined> {
 }
 
 /**
- * Measures a folder until it exceeds its limit, and then calls `exceeded` once.
+ * Measures a folder repeatedly until it exceeds its limit, and then calls `exceeded` once.
  * @param least minimum pause between two measurements in milliseconds.
  * @returns a function that stops the measurements.
  */

@@ -55,7 +55,7 @@ const UID_RANGES: readonly UidRange[] = [
   { first: 1_900_000_000, count: 200_000_000 },
   { first: 30_000, count: 30_000 },
 ]
-/** Maximum duration in milliseconds of a check for an isolation method. */
+/** Maximum duration in milliseconds of an attempt to use a kind of isolation. */
 const PROBE_TIMEOUT_MS = 20_000
 
 /** Returns the path of a program; undefined when it is not installed. */
@@ -176,7 +176,9 @@ export interface Opened {
   readonly missing: readonly string[]
 }
 
-/** Returns the nearest ancestor of a folder that other users cannot enter. */
+/**
+ * Returns a folder's nearest ancestor that other users cannot enter; undefined if there is none.
+ */
 function closedAncestor(folder: string): string | undefined {
   for (let path = dirname(folder); ; path = dirname(path)) {
     if ((statSync(path).mode & 0o001) === 0) return path

@@ -52,7 +52,7 @@ const read = (path: string): Promise<string> => readFile(path, 'utf8').catch(() 
 
 /** Finds the groups of this process, without changing them. */
 async function hierarchies(): Promise<readonly Hierarchy[]> {
-  /** Paths in the hierarchies, by controller. Version 2 has the name ''. */
+  /** Paths in the hierarchies, by controller. The key of version 2 is ''. */
   const paths = new Map<string, string>()
   for (const line of (await read('/proc/self/cgroup')).trim().split('\n')) {
     const [, names = '', ...path] = line.split(':')

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Identifies a process. Ids are reused, but not the combination with the start time. */
+/** Identifies a process. Ids are reused, but an id together with the start time is unique. */
 export interface ProcessId {
   readonly pid: number
   /** Start time of the process, in clock ticks since the start of the machine. */
@@ -63,7 +63,7 @@ export async function processesOf(which: Belonging): Promise<readonly number[]> 
 
 /**
  * Sends a signal to a process, or to a process group if the id is negative. Does nothing if the
- * process has ended, or if this process may not signal it.
+ * process has ended, or if this process is not permitted to signal it.
  */
 export function kill(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   try {

@@ -1,8 +1,8 @@
 /**
- * Compilation of the text of an expression to a program. Word operators are rewritten, the CEL
- * library parses the text, and its syntax tree becomes nested functions. The library provides only
- * the grammar. Values follow `values.ts`: expressions have JSON numbers and null for unknown
- * fields, where CEL has 64-bit integers and errors.
+ * Compiles the text of an expression to a program. Word operators are rewritten, the CEL library
+ * parses the text, and its syntax tree becomes nested functions. The library provides only the
+ * grammar. Values follow `values.ts`: expressions have JSON numbers and null for unknown fields,
+ * where CEL has 64-bit integers and errors.
  *
  * Invariants:
  * P1. There are no loops, macros or definitions, so the work of a program is bounded by its size

@@ -43,7 +43,7 @@ function compared(words: string, holds: (value: number, given: number) => boolea
     holds(value, given) ||
     fail(`must be ${words} ${given}`, { actual: value })
 }
-/** Whether `exclusiveMinimum` or `exclusiveMaximum` is `true`, which is the form of OpenAPI 3.0. */
+/** Whether `exclusiveMinimum` or `exclusiveMaximum` is `true`, as in OpenAPI 3.0. */
 const isExclusive = ({ schema }: Check, name: string): boolean => schema[name] === true
 
 const above = compared('more than', (value, given) => value > given)

@@ -17,7 +17,7 @@ export interface Check {
   readonly budget: Budget
   readonly evaluated: Evaluated
   /**
-   * Reports an error of the value, or of its property or item `key`.
+   * Reports an error in the value, or in its property or item `key`.
    * @returns false, so that a keyword can end with `return fail(…)`.
    */
   fail(message: string, more?: Omit<FieldError, 'field' | 'message'>, key?: string | number): false

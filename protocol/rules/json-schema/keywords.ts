@@ -205,7 +205,7 @@ const lists: Keywords = {
   },
 }
 
-/** Keywords that depend on the evaluations of all other keywords. */
+/** Keywords that apply only to properties and items that no other keyword has evaluated. */
 const last: Keywords = {
   unevaluatedProperties: ({ value, budget, evaluated, inner, fail }, given) => {
     if (!isObject(value)) return true

@@ -6,7 +6,7 @@ import { type Budget, isObject, spend } from '../expressions/values.ts'
 
 /**
  * Returns the schema that a reference identifies; undefined if the reference identifies no schema
- * of the document.
+ * in the document.
  * @throws ExpressionError when the budget is exhausted.
  */
 export function resolveReference(document: unknown, reference: string, budget: Budget): unknown {

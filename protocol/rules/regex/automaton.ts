@@ -1,5 +1,5 @@
 /**
- * Execution of compiled patterns. One pass over the string follows all states at once, and every
+ * Executes compiled patterns. One pass over the string follows all states at once, and every
  * visited state is charged to the budget.
  */
 

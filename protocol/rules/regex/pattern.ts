@@ -1,5 +1,5 @@
 /**
- * Compilation of regular expressions that users supply. A pattern becomes a small program, which is
+ * Compiles regular expressions that users supply. A pattern becomes a small program, which is
  * simulated in all states at once, in time linear in the length of the text (Ken Thompson, 1968;
  * https://swtch.com/~rsc/regexp/regexp2.html). There is no backtracking, so no pattern can block a
  * shard. The syntax is common to RE2 and ECMAScript: literals, `.`, classes, `\d \w \s \b`,
@@ -76,7 +76,7 @@ const MAX_NESTING = 50
 const DIGIT: Ranges = [48, 57]
 /** Code points of `\w`: pairs of the first and last of each range. */
 export const WORD: Ranges = [48, 57, 65, 90, 95, 95, 97, 122]
-/** Code points of the control escapes, such as `\n`. */
+/** Code points of the control escapes, such as `\n`, by letter. */
 const CONTROLS: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, f: 12, v: 11, a: 7 }
 const complement = (ranges: Ranges): number[] => {
   const result: number[] = []

@@ -21,7 +21,7 @@ interface Extent {
   interpolations: number
 }
 /**
- * Counts the values and the interpolations of a document, and stops soon after the limit of values
+ * Counts the values and the interpolations of a document, and stops soon after the limit on values
  * is exceeded. A document that is nested too deeply counts as too many values.
  */
 function measure(value: unknown, depth: number, extent: Extent): void {

@@ -131,7 +131,8 @@ function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldEr
  * Checks a workflow that satisfies the schema.
  * @param path path of the spec in the request, such as `spec`.
  * @param input name of the field that declares the inputs.
- * @param loop facts about the loop, for the spec of a loop. Its agent is the default for steps.
+ * @param loop facts about the loop, for the spec of a loop. The agent of the loop is the default
+ *   for its steps.
  * @returns the faults, at most 50. The list is empty when the spec is valid.
  */
 export function checkSpec(

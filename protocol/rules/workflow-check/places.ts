@@ -1,4 +1,4 @@
-/** Traversal of the steps of a workflow with their exact paths. */
+/** Traverses the steps of a workflow, with their exact paths. */
 import type { Step } from '../../workflows/steps.ts'
 import { below } from './path.ts'
 

@@ -4,7 +4,7 @@ import { addResults, type BulkProgress, type BulkResult } from './bulk-progress.
 import type { RunFilter } from './filters.ts'
 
 export type BulkAction = 'cancel' | 'retry' | 'resume'
-/** The statuses of runs to which an action applies. */
+/** The statuses of the runs to which an action applies, by action. */
 export const applicableStatuses: Readonly<Record<BulkAction, readonly string[]>> = {
   cancel: ['queued', 'running', 'suspended'],
   retry: ['failed'],

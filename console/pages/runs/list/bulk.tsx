@@ -54,7 +54,7 @@ export function BulkDialog({
   const [progress, setProgress] = useState<BulkProgress>()
   const [state, setState] = useState<'asking' | 'acting' | 'ended' | 'stopped'>('asking')
   const abort = useRef(new AbortController())
-  // A reload would stop the action before the remaining runs.
+  // A reload would stop the action before it has reached the remaining runs.
   useEffect(() => guardUnload(() => state === 'acting'), [state])
   useEffect(() => {
     if ('runs' in object) {

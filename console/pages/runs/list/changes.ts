@@ -19,7 +19,7 @@ export interface RunChanges {
   readonly version: ReadonlySignal<number>
   /** Number of runs that the list does not show yet, at most `MAX_NEWS`. */
   readonly news: ReadonlySignal<number>
-  /** Discards the changes, after the list was loaded again. */
+  /** Discards the changes, after the list was reloaded. */
   forget(): void
 }
 
@@ -40,8 +40,8 @@ interface Frame {
 /**
  * Follows the changes to runs for a list.
  * @param knows returns whether the list shows a run.
- * @param reloads returns whether the list may be loaded again.
- * @param reload loads the list again; called at most once per second.
+ * @param reloads returns whether the list may be reloaded.
+ * @param reload reloads the list; called at most once per second.
  */
 export function useRunChanges(
   project: string,

@@ -12,7 +12,7 @@ import type { KeptRun } from './kept.ts'
 import { listText as text } from './text.ts'
 import type { Names } from './toolbar.tsx'
 
-/** A run for a line of the list: its record, and its change since the record was loaded. */
+/** A run as the list shows it: its record, and its change since the record was loaded. */
 export interface ShownRun {
   readonly run: KeptRun
   readonly change: RunChange | undefined

@@ -9,7 +9,7 @@ import type { Names } from './toolbar.tsx'
 
 const narrow = matchMedia('(max-width: 45rem)')
 
-/** The properties of a `VirtualList` of runs. */
+/** The props for a `VirtualList` of runs. */
 interface Lines {
   /** A value of `grid-template-columns`. */
   readonly columns: string
@@ -22,7 +22,7 @@ interface Lines {
 
 /**
  * Returns the lines for the current state of the list. `render` is a new function only when a line
- * may look different, so loading another page does not render the existing lines again.
+ * may look different, so loading another page does not re-render the existing lines.
  * @param options.chosen names of the columns. A narrow screen shows only the start time.
  * @param options.toggle selects or deselects a run; undefined if runs cannot be selected.
  * @param options.onFocus receives the id of the run whose link has the focus.

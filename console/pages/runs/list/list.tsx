@@ -250,8 +250,8 @@ export default function RunsPage({ params }: PageProps) {
 }
 
 /**
- * Returns the part of the state of the list that the page shows. It stays the same when another
- * page begins to load, so the page is not rendered again.
+ * Returns the part of the list's state that the page shows. The returned object stays the same when
+ * more runs begin to load, so the component is not re-rendered.
  */
 function useShown<T>({ state }: Listing<T>): Pages<T> {
   const shown = useMemo(() => {

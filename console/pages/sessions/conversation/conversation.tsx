@@ -21,7 +21,7 @@ import { useTurnFacts } from './turn-facts.ts'
 /** Distance from the end within which the view follows new content. */
 const NEAR_END_PX = 80
 
-/** Keeps a scroll area at its end unless the person has scrolled away (`away`). */
+/** Keeps a scroll area scrolled to its end, unless the person has scrolled away (`away`). */
 function useEnd(frame: RefObject<HTMLDivElement | null>, version: number) {
   const [away, setAway] = useState(false)
   const near = useRef(true)

@@ -1,6 +1,6 @@
 /**
- * The rows of a conversation. The content of a message is rendered again only when the message or
- * its results have changed.
+ * The rows of a conversation. The content of a message is re-rendered only when the message or its
+ * results have changed.
  */
 
 import { isShown, type Results } from '../../../../client/chat/entries.ts'

@@ -29,9 +29,9 @@ const isOver = ({ status }: Pick<TranscriptTurn, 'status'>): boolean => settledT
 class FactsOfTurns {
   readonly #facts = signal<ReadonlyMap<string, TurnFacts>>(new Map())
   readonly #of: { readonly project: string; readonly session_id: string }
-  /** The turns to read, with the number of reads so far. */
+  /** For each turn to read, the number of its reads so far, by the turn's id. */
   readonly #wanted = new Map<string, number>()
-  /** The turns that were requested so far, and whether each had ended when it was requested. */
+  /** Whether each requested turn had ended when it was requested, by the turn's id. */
   readonly #read = new Map<string, boolean>()
   #later: ReturnType<typeof setTimeout> | undefined
   #stopped = false

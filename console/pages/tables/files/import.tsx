@@ -25,7 +25,7 @@ import {
 
 /** Maximum size of an imported file in bytes. */
 const MAX_BYTES = 64 * 1_048_576
-/** Maximum number of listed faults of a file. */
+/** Maximum number of faults that are listed for a file. */
 const MAX_SHOWN_FAULTS = 5
 /** Maximum number of updates that run at the same time. */
 const MAX_RUNNING = 6

@@ -19,7 +19,7 @@ import type { TableRow } from './rows.ts'
 
 /** Height of a row in pixels. */
 const LINE_PX = 34
-/** Width of the column of row numbers in pixels. */
+/** Width in pixels of the column of row numbers. */
 const NUMBERS_PX = 64
 /** Distance from the visible part within which columns are rendered as well. */
 const OVERSCAN_PX = 300

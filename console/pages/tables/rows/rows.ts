@@ -1,10 +1,10 @@
 /**
- * The loaded rows of a table. They are loaded again when the table changes, so other people's
+ * The loaded rows of a table. They are reloaded when the table changes, so that other people's
  * changes appear.
  *
  * Invariants:
  * R1. Rows of an older query never replace rows of a newer query.
- * R2. Rows stay visible while they are loaded again.
+ * R2. Rows stay visible while they are reloaded.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
@@ -30,7 +30,7 @@ export interface Rows {
 }
 
 const PAGE_SIZE = 200
-/** Maximum number of rows that are loaded again after a change. Later rows stay as they are. */
+/** Maximum number of rows that are reloaded after a change. Later rows stay as they are. */
 const MAX_REFRESHED = 1000
 /** Minimum time between the end of a load and the reload after a change. */
 const PAUSE_MS = 1000
@@ -91,7 +91,7 @@ export class RowStore {
   get state(): ReadonlySignal<Rows> {
     return this.#state
   }
-  /** Loads the known rows again, up to about `MAX_REFRESHED`. If no row is known, loads a page. */
+  /** Reloads the known rows, up to about `MAX_REFRESHED`. If no row is known, loads a page. */
   reload = (): Promise<void> =>
     this.#run(async (signal) => {
       const { rows: known, next: before } = this.#state.peek()

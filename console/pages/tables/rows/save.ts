@@ -36,6 +36,6 @@ export async function saveRow(
   }
 }
 
-/** Returns the first fault of a member of a row. */
+/** Returns the first fault of a member of a row; undefined if the member has none. */
 export const memberFault = (error: ApiError, name: string): string | undefined =>
   error.fields.find(({ field }) => field === `data.${name}`)?.message

@@ -16,7 +16,7 @@ import { ObjectField } from './input.tsx'
 import { readObject, writeObject } from './json.ts'
 import { actionText as text } from './text.ts'
 
-/** Common properties of the dialogs. `done` is called after the request has succeeded. */
+/** Common props of the dialogs. `done` is called after the request has succeeded. */
 interface DialogProps {
   readonly project: string
   readonly id: string

@@ -9,7 +9,7 @@ import { isolate } from '../../../../text/isolate.ts'
 import { readObject, readValue, writeObject, writeValue } from './json.ts'
 import { actionText as text } from './text.ts'
 
-/** The declaration of a member of an input. */
+/** The declaration of an input member. */
 interface Declared {
   readonly type?: string
   readonly description?: string

@@ -20,14 +20,14 @@ export type RunDetail = Reply<Api['run.get']>
 /** The data of a run's page, updated live. */
 export interface LiveRun {
   readonly fold: RunFold
-  /** Increases whenever `fold` changes. Components read it to be rendered again. */
+  /** Increases whenever `fold` changes, so that the components that read it are re-rendered. */
   readonly version: ReadonlySignal<number>
   readonly detail: Query<RunDetail>
   /** Whether the records of the steps were loaded. */
   readonly loaded: ReadonlySignal<boolean>
   readonly error: ReadonlySignal<ApiError | undefined>
   readonly state: ReadonlySignal<LiveState>
-  /** Loads the record and the steps again, and follows the events again if they had ended. */
+  /** Reloads the record and the steps, and follows the events again if their stream had ended. */
   refresh(): void
 }
 
@@ -36,8 +36,8 @@ const RENDER_MS = 100
 /** Minimum time between two requests for the record. */
 const RELOAD_MS = 2000
 /**
- * Maximum number of steps of a run whose steps are loaded again after events. The steps of a larger
- * run are loaded again only at its end and by `refresh`.
+ * Maximum number of steps of a run whose steps are reloaded after events. The steps of a larger run
+ * are reloaded only at its end and by `refresh`.
  */
 const MAX_RELOADED_STEPS = 300
 

@@ -1,4 +1,4 @@
-/** The bars of a row of the timeline: work, waits and the starts of attempts. */
+/** The bars of a timeline row: work, waits and the starts of attempts. */
 
 import { toneOf } from '../../status.tsx'
 import { barOf, type TimeRange } from '../data/axis.ts'

@@ -30,7 +30,7 @@ export function Jobs({
   const list = useList('run.jobs', { project, id, limit: 200 }, { kinds: ['worker'] })
   const { items, error, loading } = list.state.value
   const only = place.value.query.get('only') ?? ''
-  // Jobs change with the events of actions, so the list is loaded again after such an event.
+  // Jobs change with the events of actions, so the list is reloaded after such an event.
   const actions = run.fold.events.findLast(({ event_type }) => event_type.startsWith('action.'))
   const newest = run.version.value > 0 ? actions?.sequence : undefined
   useEffect(() => {

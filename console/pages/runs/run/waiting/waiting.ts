@@ -104,7 +104,10 @@ export function reasonsOf(
 const rank = ({ next }: Reason): number =>
   next === undefined ? 2 : next.kind === 'run' || next.kind === 'session' ? 1 : 0
 
-/** Returns the cause of a wait as a second sentence, if the service reports one. */
+/**
+ * Returns the cause of a wait as a second sentence (`detail`), or an empty object if the service
+ * reports no cause.
+ */
 function detailOf(on: WaitingOn | undefined, error?: string): { readonly detail?: string } {
   const detail = on && sentenceOf(on, error)
   return detail === undefined ? {} : { detail }
