@@ -51,8 +51,8 @@ process.on('exit', () => {
 })
 const { stdout } = process
 const write = stdout.write.bind(stdout)
-// A write to a pipe blocks, so the lines of one turn of the event loop are written together: 2 s
-// less for the 27,000 lines of the unit tests (2026-11-27).
+// A write to a pipe blocks, so the lines of one turn of the event loop are written together. This
+// saves 2 s for the 27,000 lines of the unit tests (2026-11-27).
 stdout.write = (/** @type {Parameters<typeof write>} */ ...args) => {
   if (stdout.writableCorked === 0) {
     stdout.cork()
@@ -78,7 +78,8 @@ async function run(file) {
   await import(pathToFileURL(resolve(path)).href).catch((error) => void uncaught.push(error))
   const loaded = cpuTime()
   // Helpers of a file may assert with the `t` of the file instead of the `t` of a test. tap queues
-  // such an assertion behind the tests that are known by then, so `the end` must not be one of them.
+  // such an assertion behind the tests that are known by then, so the test `the end of …` must not
+  // be one of them.
   await t.test(`the tests of ${file}`, async () => {})
   await t.test(`the end of ${file}`, async (t) => {
     // All tests of the file have ended. Some may have added teardowns while they ran.
@@ -91,7 +92,8 @@ async function run(file) {
 for (const file of files) await run(file)
 if (follows)
   for await (const file of createInterface({ input: new Socket({ fd: 3 }) })) await run(file)
-// All files have ended with their teardowns, so what they left open proves nothing about them.
+// All files and their teardowns have ended, so resources that are still open cannot affect the
+// results of the tests.
 setTimeout(() => {
   console.log(`# still open: ${process.getActiveResourcesInfo().join(', ')}`)
   process.exit()

@@ -45,7 +45,7 @@ export interface FollowerOptions {
   readonly later?: (ms: number, run: () => void) => () => void
   /** Maximum number of milliseconds for which a query waits for the view to become fresh enough. */
   readonly timeout?: number
-  /** Milliseconds for which a failed follower pauses before it is retried. */
+  /** Milliseconds for which a follower pauses after a failure, before it starts again. */
   readonly pause?: number
   readonly hooks?: Hooks
 }

@@ -65,7 +65,7 @@ export class Shapes {
   #added: number[] = []
   /** Times of records by their text; NaN for texts that are not times. */
   readonly #times = new Map<string, number>()
-  /** Cached texts of restored times, because many records contain the same times. */
+  /** Texts of restored times, by Unix milliseconds. Cached, because records often share a time. */
   readonly #texts = new Map<number, string>()
 
   /** Discards all shapes, and loads the shapes of the table, in the order of their numbers. */
@@ -91,7 +91,7 @@ export class Shapes {
   /**
    * Returns the compact form of a record.
    * @param label a text that is stored in the shape, such as the type of an event. There must be
-   * few labels.
+   * only a few different labels.
    * @param packed the list to which the compact form is added.
    */
   pack(record: object, known: Known, label?: string, packed: unknown[] = []): Packed {

@@ -51,7 +51,7 @@ export interface Buffered {
   undo(): void
   /**
    * Writes the waiting rows.
-   * @param all whether changes of values that will probably change soon are written too.
+   * @param all whether values that will probably change soon are written too.
    */
   flush(all: boolean): void
   /** Discards everything that is not written. */
@@ -66,7 +66,7 @@ export interface Buffered {
 export class WriteBackCache<V> implements Buffered {
   readonly #rows = new TransientMap<string, V>()
   readonly #dirty = new Set<string>()
-  /** The values that the current batch replaced; undefined for keys that it added. */
+  /** The values that the current batch replaced, by key; undefined for keys that it added. */
   #before = new Map<string, V | undefined>()
   readonly #load: (key: string) => V | undefined
   readonly #save: (value: V, key: string) => void
@@ -89,7 +89,7 @@ export class WriteBackCache<V> implements Buffered {
     return this.#dirty.size
   }
   /**
-   * Returns the value of a key. The value is loaded if it is not cached.
+   * Returns the value of a key; undefined if it has none. The value is loaded if it is not cached.
    * @param fresh whether the caller is certain that the table has no such key. In that case,
    * nothing is loaded.
    */
@@ -100,7 +100,7 @@ export class WriteBackCache<V> implements Buffered {
     if (loaded !== undefined) this.#rows.set(key, loaded)
     return loaded
   }
-  /** Returns the value if it is cached. Nothing is loaded. */
+  /** Returns the cached value of a key; undefined if none is cached. Nothing is loaded. */
   peek(key: string): V | undefined {
     return this.#rows.get(key)
   }
@@ -253,7 +253,7 @@ export class Store {
     }
     return rows
   }
-  /** Returns the first row of a query. */
+  /** Returns the first row of a query; undefined if there is none. */
   one<R>(sql: string, ...values: Bound[]): R | undefined {
     return this.#prepare(sql).get(...values) as R | undefined
   }

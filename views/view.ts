@@ -5,7 +5,8 @@
  * V1. Rows and position are committed together: the file always equals the journal up to some
  *     position. Changes collect in memory until there are many, or until a query or another entry
  *     needs the tables. Then they are written in one open transaction, which `save` commits. If
- *     there are many, records that will probably change soon stay in memory.
+ *     they are written because there are many, records that will probably change soon stay in
+ *     memory.
  *     `position()` and every answer include the changes in memory and in the open transaction. If
  *     the process dies or a write fails, those changes are lost: `position()` then returns the
  *     position of the file, from which the journal must be applied again.
@@ -69,8 +70,8 @@ interface Position {
 const start: Position = { sequence: 0, tails: [], oldest: 0 }
 
 /**
- * Maximum number of entries, of rows, and of characters of rows that wait in memory. They are
- * limited because a query may have to wait until they are written: 3 to 4 µs for a row.
+ * Limits on the numbers of entries, rows and characters that wait in memory. A query may have to
+ * wait until they are written, which takes 3 to 4 µs per row.
  */
 const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
 /**

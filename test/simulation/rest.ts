@@ -15,7 +15,7 @@ import type { Simulation } from './simulation.ts'
 
 /**
  * At rest, nothing may be due within this number of milliseconds. Clocks differ, so something that
- * is due by one clock may be in the future by another.
+ * is due on one clock may still be in the future on another.
  */
 const CLOCK_SKEW_MS = 30_000
 

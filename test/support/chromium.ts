@@ -1,13 +1,13 @@
 /**
- * The Chromium of tests and benchmarks: the executable in BATON_CHROMIUM, or else the headless
- * shell of Chromium, Chromium or Chrome from the PATH.
+ * The Chromium of tests and benchmarks: the executable in BATON_CHROMIUM, or else Chromium's
+ * headless shell, Chromium or Chrome from the PATH.
  */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /**
  * Names of executables. If a folder of the PATH contains several of them, the first is used. The
- * headless shell needs half of the processor time of Chromium, because Chromium also draws its own
+ * headless shell needs half the processor time of Chromium, because Chromium also draws its own
  * window.
  */
 const names = [

@@ -62,7 +62,7 @@ async function serve(answer: (request: ApiRequest) => ApiAnswer): Promise<TestAp
 const decoded = (part = ''): Record<string, unknown> =>
   JSON.parse(Buffer.from(part, 'base64url').toString() || '{}')
 
-/** Returns the fault of a JWT of an app; undefined if GitHub would accept it. */
+/** Returns what is wrong with an app's JWT; undefined if GitHub would accept it. */
 function jwtFault(token: string, app_id: string, key: KeyObject): string | undefined {
   const [head = '', payload = '', signature = ''] = token.split('.')
   const { alg } = decoded(head)

@@ -1,7 +1,7 @@
 /**
  * A real service for scenarios: a separate nats-server in a temporary folder, nodes in this
- * process, and real HTTP, SSE and WebSockets on loopback. Every successful reply to a call of a row
- * is checked against the row: its status, its schema, and the absence of undocumented fields. Every
+ * process, and real HTTP, SSE and WebSockets on loopback. Every successful reply is checked against
+ * the row that was called: its status, its schema, and the absence of undocumented fields. Every
  * frame of a followed stream is checked against its description. `raw` skips the checks.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -218,8 +218,8 @@ export async function service(
   const server = servers[0] as Server
   const nodes: RunningNode[] = []
   // By default, view threads are off, because each of them would load the TypeScript sources again.
-  // Tests that start programs use view threads. No node is a host by default, because a host first
-  // tests its sandbox.
+  // Tests that start programs use view threads. By default, no node is a host either, because a
+  // host would first start a process to test its sandbox.
   const add = async (more: Record<string, string> = {}): Promise<RunningNode> => {
     const read = readConfig(
       {

@@ -1,6 +1,6 @@
 /**
- * Pages have a limited number of characters regardless of the length of their rows, and skip no
- * row.
+ * However long the rows are, each page has a limited number of characters, and no row is skipped
+ * between two pages.
  */
 import Database from 'better-sqlite3'
 import t from 'tap'

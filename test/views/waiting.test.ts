@@ -211,9 +211,9 @@ t.test('entries of many rows are written in chunks, so that nothing waits for al
 })
 
 /**
- * Returns a journal of runs with a completed step, a step and its job. A run ends after `apart`
- * more runs have been started, except every tenth run. Every seventh run resumes, and ends after
- * 3 × `apart` more runs have been started.
+ * Returns a journal of runs, each with a completed step and a second step that waits for its job.
+ * A run ends after `apart` more runs have been started, except every tenth run. Every seventh run
+ * resumes after 3 × `apart` more runs have been started, and then ends.
  */
 function busy(runs: number, apart: number): Written[] {
   const journal = new Journal()

@@ -243,7 +243,7 @@ async function tryOut(browser: Browser): Promise<void> {
   )
 
   t.test('the pages have no fault of their own', async (t) => {
-    // The browser logs requests without an answer, and modules that could not be loaded.
+    // The browser logs unanswered requests and modules that fail to load. Both are expected here.
     t.strictSame(
       faults.filter((fault) => !/Failed to load resource|Failed to fetch|MissingPart/.test(fault)),
       [],

@@ -1,10 +1,11 @@
 /**
- * Every page of the console, with records of each kind: wide and light, narrow and dark. axe finds
- * nothing, the page does not scroll sideways, no error is logged, and the layout matches the
- * recorded layout. Skipped without Chromium.
+ * Every page of the console, with records of each kind, in two views: wide and light, narrow and
+ * dark. axe finds no violations, the page does not scroll sideways, no error is logged, and the
+ * layout matches the recorded layout. Skipped without Chromium.
  *
- * PICTURES=accept records the layouts. PICTURES=docs takes the pictures of docs/console/pages/
- * again. BATON_SCREENSHOT names a folder that receives every page in three widths and both themes.
+ * PICTURES=accept records the layouts. PICTURES=docs retakes the pictures in docs/console/pages/.
+ * BATON_SCREENSHOT names a folder that receives pictures of every page in three widths and both
+ * themes.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +20,7 @@ import { layoutDifference, layoutOf } from './picture.ts'
 import { takePictures } from './pictures/take.ts'
 
 const LAYOUTS = join(import.meta.dirname, 'layouts.json')
-/** Tolerated share of differing cells, because records, times and fonts differ. */
+/** Share of cells that may differ, because records, times and fonts vary between runs. */
 const TOLERATED = 0.12
 const accept = process.env['PICTURES'] === 'accept'
 const docs = process.env['PICTURES'] === 'docs'

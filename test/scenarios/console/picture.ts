@@ -6,7 +6,7 @@ import { PNG } from 'pngjs'
 
 /** Number of columns and rows of the grid. */
 const GRID = { columns: 40, rows: 25 } as const
-/** Difference of brightness (0 to 255) above which a cell counts as different. */
+/** Difference in brightness (0 to 255) above which a cell counts as different. */
 const DIFFERENT = 20
 
 /** Returns the mean brightness of each cell of a PNG, as base64 of one byte per cell. */

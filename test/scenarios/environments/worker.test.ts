@@ -1,6 +1,6 @@
 /**
  * The worker of an environment as a process, against a real service. The environment is a label
- * that only this worker registers, so no host is needed, and its jobs have no lease.
+ * that only this worker registers, so no host is needed, and its jobs have no environment lease.
  */
 
 import { spawn } from 'node:child_process'

@@ -1,7 +1,7 @@
 /**
  * The chat page in a real browser, with the scripted model. An agent's text appears while it is
  * generated. Tool calls and questions are shown and answered. A reload during a turn loses nothing.
- * No settled row is removed or rendered again. Skipped without Chromium. BATON_CHROMIUM can contain
+ * No settled row is removed or re-rendered. Skipped without Chromium. BATON_CHROMIUM can contain
  * its path. If BATON_SCREENSHOT is the path of a PNG file, a screenshot is written to it.
  */
 import type { Browser, Page } from 'playwright-core'

@@ -51,7 +51,7 @@ t.teardown(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Answers about hosts. None may contain a secret. */
+/** Responses about repository hosts, as JSON. None may contain a secret. */
 const said: string[] = []
 const issued = new Set<string>()
 const put = async (host_name: string, body: object) => {

@@ -1,7 +1,7 @@
 /**
- * The configuration of the definition resolver and of the return origins of OAuth: who may see and
- * change it, which changes are refused, and that its token stays secret. Calls to the resolver are
- * tested in resolver-kill.test.ts.
+ * The configuration of the definition resolver and of the OAuth return origins: who may see and
+ * change it, which changes are refused, and that the resolver's token stays secret. Calls to the
+ * resolver are tested in resolver-kill.test.ts.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'

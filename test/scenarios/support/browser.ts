@@ -31,8 +31,8 @@ const args = [
 
 /**
  * Returns the accessibility violations that axe finds on a page. The page's browser context must
- * bypass its content security policy, because the policy forbids foreign scripts such as axe. axe is
- * loaded once per document, and only violations are collected and leave the page.
+ * bypass its content security policy, because the policy forbids foreign scripts such as axe. axe
+ * is loaded once per document, and collects only violations.
  */
 export async function faultsOf(page: Page): Promise<string[]> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source)
@@ -86,7 +86,10 @@ export async function tabTo(page: Page, control: RegExp, most = 12): Promise<voi
   }
   throw new Error(`Tab does not reach ${control.source}, only ${seen.join(', ')}`)
 }
-/** Returns the name and the value of the focused control. A control without a name has its type. */
+/**
+ * Returns the name and the value of the focused control. If the control has no name, its type
+ * replaces the name.
+ */
 export const focused = (page: Page): Promise<string> =>
   page.evaluate(
     '[document.activeElement.name || document.activeElement.type, document.activeElement.value].join(" ").trim()',

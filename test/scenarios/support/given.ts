@@ -87,8 +87,8 @@ export const memberOf = (body: unknown, ...names: readonly string[]): unknown =>
 /**
  * Repeats the request until the response satisfies the predicate, and returns the response.
  * @param what name of the condition, for the error.
- * @param every first interval between two requests, in milliseconds. Each interval is a tenth longer
- *   than the one before it, up to 100 ms, so that a long wait takes little processor time.
+ * @param every first interval between two requests, in milliseconds. Each interval is a tenth
+ *   longer than the one before it, up to 100 ms, so that a long wait takes little processor time.
  * @throws {Error} after 30 s.
  */
 export async function until<T>(

@@ -53,7 +53,7 @@ export async function startOwner(access: Access, log: Log = silentLog) {
       if ('refused' in answer) throw new Error(answer.refused)
     },
     stateOf: (id: string) => states.get(id),
-    /** Resolves with the state of the environment once it matches. Rejects after 15 s. */
+    /** Resolves with the state of the environment once `matches` accepts it. Rejects after 15 s. */
     until: (id: string, matches: (state: StandIn) => unknown) =>
       new Promise<StandIn>((resolve, reject) => {
         const cancel = systemClock.later(15_000, () => {

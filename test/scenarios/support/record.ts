@@ -29,9 +29,9 @@ export interface Filled {
   readonly message: string
   /** Values of `:id`, by the first part of the operation's name. */
   readonly ids: Readonly<Record<string, unknown>>
-  /** Values of the other path parameters. */
+  /** Values of the other path parameters, by name. */
   readonly slots: Readonly<Record<string, unknown>>
-  /** A skill of the organization. */
+  /** Id of a skill of the organization. */
   readonly common: string
 }
 

@@ -1,4 +1,4 @@
-/** Import and export of tables by the command line, with a running service. */
+/** Import and export of tables from the command line, with a running service. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
  * Rows are written while the shard node and a gateway are killed repeatedly. Every acknowledged
- * change is stored exactly once, versions count the changes of a row, and no bulk insert is stored
+ * change is stored exactly once, versions count the changes to a row, and no bulk insert is stored
  * in part.
  */
 import t from 'tap'

@@ -65,8 +65,8 @@ t.test('jobs of a higher priority go first, over all shards', async (t) => {
 
 const jobsOf = { a: 60, b: 12, c: 3 }
 /**
- * Starts jobs of three fairness keys over all shards. Returns the keys, one letter per job, in the
- * order in which one worker receives the jobs.
+ * Starts jobs of three fairness keys across all shards. Returns the keys, one letter per job, in
+ * the order in which one worker receives the jobs.
  */
 async function turns(more: Record<string, unknown> = {}): Promise<string> {
   const keys = new Map<string, string>()

@@ -47,7 +47,7 @@ const idsOf = ({ content }: TranscriptMessage, type: 'tool_use' | 'tool_result')
 export class SessionRules {
   readonly #sim: Simulation
   readonly #courses = new Map<string, Course>()
-  /** Results of jobs, as JSON. */
+  /** Results of jobs as JSON, by job id. */
   readonly #results = new Map<string, string>()
 
   constructor(sim: Simulation) {

@@ -105,7 +105,7 @@ export class Clients {
   #steer(to: Address, name: string, input: object, person?: string): void {
     this.send({ ...to, name, input: { project: to.project, id: to.id, ...input } }, person)
   }
-  /** Returns a run that a loop started, if there is one. */
+  /** Returns a random run that a loop started; undefined if there is none. */
   #ofLoop(): Address | undefined {
     const { history, loops, dice } = this.#sim
     if (!loops.any) return undefined

@@ -149,7 +149,8 @@ export class Hub {
     return { token, until: now + this.#machine.sim.timing.lease * 1000 + GRACE_MS, heard: now }
   }
   /**
-   * Records that a heartbeat or report for a job arrived. Returns the lease if the worker holds it.
+   * Records that a heartbeat or report for a job arrived. Returns the lease; undefined if the
+   * worker does not hold it.
    */
   #hear(worker: Worker, job: string, token: string): Lease | undefined {
     const seat = [...this.#seats.values()].find((one) => one.worker === worker)

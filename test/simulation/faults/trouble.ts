@@ -1,6 +1,6 @@
 /**
  * Schedules the faults of a seed that occur at certain times: machines die, pause and lose their
- * connections, workers lose their connections, clocks are set, and stores lose data.
+ * connections, workers lose their connections, clocks jump, and stores lose data.
  */
 import type { Simulation } from '../simulation.ts'
 import type { FaultKind } from './weather.ts'

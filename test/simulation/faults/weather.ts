@@ -38,9 +38,9 @@ const faultKinds = [
  * - wipe: all snapshots are lost.
  * - tail: a restarted server has lost its newest snapshots, and the registry, which is in memory.
  * - state: operations on snapshots are slow, or get no answer.
- * - registry: operations of the registry are slow, or get no answer.
+ * - registry: operations on the registry are slow, or get no answer.
  * - amnesia: the registry loses everything.
- * - skew, drift, jump: clocks differ, run at different speeds, or are set.
+ * - skew, drift, jump: clocks differ, run at different speeds, or jump to another time.
  * - workers: workers misbehave.
  * - socket: connections of workers break while both ends are alive, and frames in flight are lost.
  *   The workers resume their sessions.

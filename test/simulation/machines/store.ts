@@ -77,7 +77,7 @@ export class StateStore {
   }
   /**
    * Loses the newest writes. The values that they replaced are either restored or lost too.
-   * @param share the share of all writes that are lost.
+   * @param share the share of all writes that is lost.
    * @param older whether the replaced values are restored.
    */
   loseTail(share: number, older: boolean): void {

@@ -18,7 +18,7 @@ const mentionsRows = (text: string, isRow: (name: string) => boolean): boolean =
   [...text.matchAll(/['"`]([\w.]+)['"`]/g)].filter(([, name = '']) => isRow(name)).length >=
   MIN_ROWS
 
-/** The lists of rows, each as `file:line name, name, name`. */
+/** Returns the lists of rows, each as `file:line name, name, name`. */
 export const rowListsIn = (sources: Sources, isRow: (name: string) => boolean): string[] =>
   [...sources]
     .filter(([file, text]) => !declaresRows(file) && mentionsRows(text, isRow))

@@ -12,7 +12,7 @@ import { startLogs } from '../../../views/files/logs.ts'
 const ROW = 'x'.repeat(1000)
 const rows = (db: Database.Database): number =>
   (db.prepare('SELECT count(*) AS n FROM t').get() as { n: number }).n
-/** Creates a database of `count` rows of 1 KB. SQLite never checkpoints its log automatically. */
+/** Creates a database of `count` rows of 1 KB, without automatic checkpoints of its log. */
 function filled(file: string, count: number): Database.Database {
   const db = new Database(file)
   db.pragma('journal_mode = WAL')

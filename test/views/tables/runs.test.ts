@@ -1,4 +1,4 @@
-/** Views of runs: lists with their filters and indexes, records, steps, and reasons to wait. */
+/** Views of runs: lists with their filters and indexes, records, steps, and why runs wait. */
 import Database from 'better-sqlite3'
 import t from 'tap'
 import type { WorkflowRun } from '../../../protocol/runs/schema.ts'

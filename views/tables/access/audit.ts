@@ -127,7 +127,7 @@ export interface AuditFilters extends Paging {
 const list = (many: Many): readonly string[] => (typeof many === 'string' ? [many] : many)
 
 /**
- * Returns audit entries of this partition, newest first.
+ * Returns audit entries of this partition, newest first. A filter with an invalid time is refused.
  * @param organization id of the organization, for entries that do not contain it.
  */
 export function auditList(

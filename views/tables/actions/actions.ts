@@ -59,7 +59,10 @@ export function actionEntry(run: string, row: Shown): ActionLogEntry | undefined
 const isStatus = (status: string): status is ActionLogEntry['status'] =>
   status === 'called' || status === 'completed' || status === 'failed' || status === 'retried'
 
-/** Returns the action log of a run, oldest entry first. */
+/**
+ * Returns the action log of a run, oldest entry first, or `not_found` if the project has no such
+ * run.
+ */
 export function actionLog(
   store: Store,
   project: number,

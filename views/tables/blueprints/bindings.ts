@@ -10,7 +10,7 @@ import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { Store } from '../../store.ts'
 
-/** Encodes an identity as text. Neither namespace nor key contains a line break. */
+/** Encodes an identity as unambiguous text: neither namespace nor key contains a line break. */
 const textOf = (identity: Identity): string => {
   const { namespace = '', blueprint_key = '' } = identityOf(identity)
   return `${namespace}\n${blueprint_key}`
@@ -75,7 +75,8 @@ const sources = {
   },
 } as const
 /**
- * Returns the ids of the resources of one type that have one of the names; without names, all ids.
+ * Returns the ids of the resources that have a given type and one of the names; without names, of
+ * all resources of the type.
  */
 export function resourcesNamed(
   store: Store,

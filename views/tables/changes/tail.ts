@@ -22,7 +22,7 @@ interface Recent {
   readonly floor: number
 }
 
-/** Maximum numbers of projects, and of changed records per project. */
+/** Maximum number of changed records per project, and maximum number of projects. */
 const LIMIT = { records: 1000, projects: 500 } as const
 /** Number of changes after which recording stops, unless a gateway queries the changes. */
 const MAX_UNQUERIED = 20_000

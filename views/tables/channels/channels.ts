@@ -65,7 +65,7 @@ export const missingChannel: Refusal = refuse(
   { resource: 'channel' },
   'There is no such channel in this project.',
 )
-/** Returns the row of a project's channel. */
+/** Returns the row of a channel; undefined if the project has no such channel. */
 export const channelRow = (store: Store, project: number, id: string): ChannelRow | undefined =>
   store.one<ChannelRow>(
     `SELECT ${COLUMNS} FROM channels c WHERE c.id = ? AND c.project = ?`,
@@ -79,7 +79,7 @@ const markOf = (store: Store, { n }: ChannelRow, member: string): number | undef
     member,
   )?.last_read
 
-/** Returns the channel if the viewer may read its messages and members. */
+/** Returns a channel; undefined if the viewer may not read its messages and members. */
 export function readable(
   store: Store,
   project: number,
@@ -91,6 +91,7 @@ export function readable(
 
 /**
  * Returns the facts that decide whether the viewer may follow the channel, as of the cursor `at`.
+ * Returns `not_found` if the viewer may not read the channel.
  */
 export function access(
   store: Store,
@@ -186,7 +187,10 @@ const memberRecord = ({ record, last_read }: MemberRow): ChannelMember => ({
   last_read_seq: last_read,
 })
 
-/** Returns the members of a channel in the order in which they joined. */
+/**
+ * Returns the members of a channel in the order in which they joined, or `not_found` if the viewer
+ * may not read the channel.
+ */
 export function memberList(
   store: Store,
   project: number,

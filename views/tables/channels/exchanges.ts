@@ -80,7 +80,10 @@ export function endExchange(
   )
 }
 
-/** Returns exchanges of a channel, newest first. */
+/**
+ * Returns exchanges of a channel, newest first, or `not_found` if the viewer may not read the
+ * channel.
+ */
 export function exchangeList(
   store: Store,
   project: number,

@@ -69,7 +69,7 @@ interface Hit extends MessageRow {
 /**
  * Returns the messages that contain all phrases of `q`, in the channels that the viewer may read,
  * newest first. Messages of other channels do not match, so neither the length of a page nor its
- * cursor reveals them.
+ * cursor reveals them. A text with more than `MAX_PHRASES` words is refused.
  */
 export function search(
   store: Store,

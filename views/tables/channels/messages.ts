@@ -227,7 +227,10 @@ export function planMessages(
     ],
   }
 }
-/** Returns messages of a channel, newest first. */
+/**
+ * Returns messages of a channel, newest first, or `not_found` if the viewer may not read the
+ * channel.
+ */
 export function messageList(
   store: Store,
   project: number,

@@ -1,7 +1,7 @@
 /**
  * Queues with their open jobs, counted by line. A line consists of the jobs that the same workers
- * can perform. The counters equal the numbers of rows of jobs that are queued (`waiting`) or
- * claimed (`in_work`). A line without open jobs has no row.
+ * can perform. Its counters equal the number of stored jobs that are queued (`waiting`) and the
+ * number of stored jobs that are claimed (`in_work`). A line without open jobs has no row.
  */
 
 import { timestamp } from '../../../protocol/common.ts'
@@ -140,8 +140,8 @@ export function queueList(
 const since = (oldest: number | undefined) =>
   oldest === undefined ? {} : { oldest_waiting_since: timestamp(oldest) }
 /**
- * Returns the creation time of the oldest waiting job of a line. The index contains it as the first
- * entry, so no other job is read.
+ * Returns the creation time of the oldest waiting job of a line. The index sorts the jobs of a line
+ * by creation time, so no other job is read.
  */
 const oldestOf = (store: Store, project: number, queue: string, line: string) =>
   store.one<{ created_at: number }>(

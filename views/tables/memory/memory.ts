@@ -92,7 +92,8 @@ function put(store: Store, project: number, agent: string, entry: MemoryEntry): 
 }
 
 /**
- * Returns the number of an agent's entries, in total and by kind, and the time of the last update.
+ * Returns the number of an agent's entries, in total and by kind, and the time of the last update,
+ * or `not_found` if the project has no such agent.
  */
 export function memoryGet(
   store: Store,
@@ -180,7 +181,8 @@ export function memoryEntries(
 
 /**
  * Returns the changes after a position, oldest first; without a position, all retained changes. The
- * next page begins after `last`. Refuses if changes after the position have expired.
+ * next page begins after `last`. The query is refused if the agent does not exist, or if changes
+ * after the position have expired.
  * @param now Unix milliseconds.
  */
 export function memoryChanges(

@@ -1,5 +1,6 @@
 /**
- * The numbers of a project's runs by status. They equal the numbers of rows in the table `runs`.
+ * The number of a project's runs, by status. Each number equals the number of the project's rows
+ * with this status in the table `runs`.
  */
 
 import { runStatuses } from '../../../protocol/loops/run.ts'
@@ -32,7 +33,7 @@ const writeTo =
       change,
     )
 
-/** Returns the number of a project's runs by status. */
+/** Returns the number of a project's runs, by status. */
 export function countsOf(store: Store, project: number): RunCounts {
   const counts = Object.fromEntries(runStatuses.map((status) => [status, 0]))
   for (const { status, runs } of store.all<{ status: string; runs: number }>(

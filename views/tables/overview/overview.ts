@@ -40,7 +40,7 @@ export function overviewOf(
   const whole = emptySum()
   const failures = new Map<string, FailureCount>()
   for (const row of flowsSince(store, project, periodOf(step), first)) {
-    // The time of an entry comes from another node, whose clock may be ahead.
+    // The clock of the node that wrote an entry may be ahead. Later rows count in the last step.
     const sum = sums[Math.min(steps - 1, Math.floor((row.minute - first) / step))]
     if (sum) add(sum, row)
     add(whole, row)

@@ -1,7 +1,7 @@
 /**
  * The stream of all runs of a project: their changes, in journal order. An event produces one frame
- * when it changes the status of a run or of a job, and one frame when it records a call of an
- * action or its outcome. The text of a frame is created when the frame is read. One row of the
+ * when it changes the status of a run or of a job, and one frame when it records an action call or
+ * its outcome. The text of a frame is created when the frame is read. One row of the
  * table stores many frames. The newest frames are also held in memory, see `FeedTail`.
  */
 
@@ -68,7 +68,7 @@ export function feedJob(store: Store, { entry }: PlacedEntry, cursor: number, jo
   })
 }
 
-/** Returns the `data` of a frame: the call of an action, or the changed fields. */
+/** Returns the `data` of a frame: the action call, or the changed fields. */
 function dataOf(store: Store, frame: Frame): string {
   if (frame.kind === 'action_appended') {
     const call = frame.call ?? eventAt(store, frame.run, frame.cursor)

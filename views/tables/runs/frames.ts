@@ -40,11 +40,11 @@ interface CallFrame extends FrameBase {
 export type Frame = RunFrame | JobFrame | CallFrame
 
 /**
- * A stored row, a JSON list: the jobs of its frames, each with its step or 0, and the values of the
+ * A stored row, as JSON: the jobs of its frames, each with its step or 0, and the values of the
  * frames. Each frame begins with its cursor, its time and the number of its run, as differences
  * from the previous frame. The rest of a frame depends on its kind. For a run, it is the status,
  * and the `stop_reason` or 0. For a job, it is the index of the job plus 1, the status and the
- * attempt. For the call of an action, it is 0.
+ * attempt. For an action call, it is 0.
  */
 type Row = readonly [jobs: readonly (string | 0)[], ...values: (string | number)[]]
 

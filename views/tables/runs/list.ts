@@ -100,6 +100,7 @@ function indexedList(store: Store, project: number, input: RunQuestion): Page<Ru
  * Returns runs of the project: runs of workflows and of loops, each kind with its own record.
  * Filters by fields that runs of loops lack (queue, type, initiator, external id, definition)
  * exclude those runs. A page of a search may have fewer runs than requested, although more follow.
+ * A filter with an invalid time is refused.
  * @param now the time of the query, in Unix milliseconds.
  */
 export function runList(
@@ -114,7 +115,10 @@ export function runList(
   )
 }
 
-/** Returns the number of runs that match the filters, up to `COUNT_LIMIT`. */
+/**
+ * Returns the number of runs that match the filters, up to `COUNT_LIMIT`. A filter with an invalid
+ * time is refused.
+ */
 export function runCount(
   store: Store,
   project: number,
@@ -138,7 +142,10 @@ export function runCount(
   return { count: Math.min(count, COUNT_LIMIT), more: count > COUNT_LIMIT }
 }
 
-/** Returns the runs of a workflow, of every version and status. */
+/**
+ * Returns the runs of a workflow, of every version and status, or `not_found` if the project has no
+ * such workflow.
+ */
 export function workflowRuns(
   store: Store,
   project: number,

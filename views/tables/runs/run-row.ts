@@ -14,7 +14,7 @@ export interface RunRow {
   readonly project: number
   readonly created_at: number
   /**
-   * The run's own spec as JSON, or the hash of the spec of its workflow version, which runs share.
+   * The run's own spec as JSON, or the hash of the spec that the runs of a workflow version share.
    */
   readonly spec: string | null
   /** The immutable values of the run that frames of the feed need. */
@@ -121,8 +121,8 @@ const REPLACE = `UPDATE runs
                  SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')}
                  WHERE n = ?`
 
-// SQLite updates every index with a column that an UPDATE sets, so each statement sets only the
-// columns that its kind of change needs.
+// If an UPDATE sets a column, SQLite updates every index that contains the column. Therefore, each
+// statement sets only the columns that its kind of change needs.
 function save(store: Store, row: RunRow, id: string): void {
   const { n } = row
   const next = indexed(row.record)
@@ -188,7 +188,7 @@ export function isActive(store: Store, id: string): boolean {
   return row !== undefined && !terminal.has(row.record.status)
 }
 
-/** Returns the row of a project's run. */
+/** Returns the row of a run; undefined if the project has no such run. */
 export function runRow(store: Store, project: number, id: string): RunRow | undefined {
   const row = keptRuns(store).peek(id) ?? load(store, id)
   return row?.project === project ? row : undefined

@@ -125,7 +125,8 @@ function specOf(store: Store, { project, spec }: RunRow): Spec {
 /**
  * Returns a run; on request, with the reason why it waits. For a run that does not belong to a
  * loop, the result also contains the spec, the step counts, and `paths`. Such a run has exactly one
- * path, which states the reason even if it was not requested.
+ * path, which states the reason even if it was not requested. Returns `not_found` if the project
+ * has no such run.
  */
 export function runDetail(
   store: Store,

@@ -59,8 +59,8 @@ const like = (text: string): string => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`
 const lower = (text: string): string => text.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase())
 
 /**
- * Returns the tests for a text: a condition in SQL, which also finds the text in other fields of a
- * record, and the exact test.
+ * Returns two tests for a text: a condition in SQL, which also accepts records with the text in
+ * other fields, and an exact test.
  */
 function textTest(store: Store, project: number, q: string) {
   const pattern = like(q)

@@ -109,7 +109,7 @@ export const stepsOf = (
     )
     .sort((a, b) => a.seq - b.seq)
 
-/** Returns the number of steps by status. */
+/** Returns the number of steps, by status. */
 export function stepCounts(steps: readonly RunStep[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status } of steps) counts[status] = (counts[status] ?? 0) + 1

@@ -41,7 +41,7 @@ export class FeedTail {
   #old = generation(0)
   #young = generation(0)
   #batch: { readonly project: number; readonly frame: Frame }[] = []
-  /** Frames of applied batches that are not stored yet. */
+  /** Frames of applied batches that are not stored yet, by the number of the project. */
   #unstored = new Map<number, Frame[]>()
   /**
    * Discards all frames.

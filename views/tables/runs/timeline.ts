@@ -23,7 +23,7 @@ export interface Shown {
 }
 /**
  * A row: the events of an entry that the timeline shows, at least one. `cursor` is the cursor of
- * the last event. `events` is a JSON list. For each event, the list contains the distance from the
+ * the last event. `events` is a JSON array. For each event, it contains the distance from the
  * event's cursor to the cursor of the last event, the step, and the compact form of the payload
  * with the event's type as the label. A step of 0 means no step, and 1 the previous step. Payloads
  * often repeat, for example when a step, its wait and the run are suspended together; `SAME` stands
@@ -169,7 +169,7 @@ const after = (
   return { items: items.slice(0, limit), more: items.length > limit }
 }
 
-/** Returns the event of a run at this cursor. */
+/** Returns the event of a run at a cursor; undefined if the timeline has none there. */
 export const eventAt = (
   store: Store,
   run: { readonly n: number; readonly id: string },

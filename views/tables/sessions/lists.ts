@@ -96,7 +96,8 @@ function interactionAccess(
 }
 
 /**
- * Returns a session. The gateway adds the number of tokens at which the session is compacted.
+ * Returns a session, or `not_found` if the project has no such session. The gateway adds the number
+ * of tokens at which the session is compacted.
  * @param now Unix milliseconds.
  */
 export function sessionGet(
@@ -259,7 +260,10 @@ function messages(
     ...(first && last && { next_sequence: last.sequence, prev_sequence: first.sequence }),
   }
 }
-/** Returns the messages of a session, ordered by sequence number. */
+/**
+ * Returns the messages of a session, ordered by sequence number, or `not_found` if the project has
+ * no such session.
+ */
 export function messagesOfSession(
   store: Store,
   project: number,
@@ -268,7 +272,7 @@ export function messagesOfSession(
   const row = found(store, project, input)
   return row ? messages(store, 'session = ?', [row.n], input) : missingSession
 }
-/** Returns the messages of a turn, ordered by sequence number. */
+/** Returns the messages of a turn in sequence order, or `not_found` if there is no such turn. */
 export function messagesOfTurn(
   store: Store,
   project: number,
@@ -293,8 +297,9 @@ interface TurnRow {
 const turnRecord = ({ record, extra }: TurnRow): AgentTurn =>
   agentTurn(JSON.parse(record) as TurnUpsert, JSON.parse(extra) as TurnExtra)
 /**
- * Returns turns of a session; with `ids`, only these turns. `order` decides whether the first page
- * has the oldest or the newest turns. Within a page, turns are always ordered by creation.
+ * Returns turns of a session, or `not_found`; with `ids`, only these turns. `order` decides whether
+ * the first page has the oldest or the newest turns. Within a page, turns are always ordered by
+ * creation.
  */
 export function turnList(
   store: Store,
@@ -360,7 +365,7 @@ const nudges = `SELECT g.id, g.created_at, g.record, t.status
                 FROM session_nudges g
                 LEFT JOIN session_turns t ON t.session = g.session AND t.id = g.turn
                 WHERE g.session = ?`
-/** Returns nudges of a session, oldest first unless `order` is `desc`. */
+/** Returns nudges of a session, or `not_found`. The oldest come first unless `order` is `desc`. */
 export function nudgeList(
   store: Store,
   project: number,

@@ -54,7 +54,7 @@ export interface SessionRow {
   readonly compaction: string
 }
 
-/** Returns the row of a project's session. */
+/** Returns the row of a session; undefined if the project has no such session. */
 export const sessionRow = (store: Store, project: number, id: string): SessionRow | undefined =>
   store.one<SessionRow>(
     'SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE id = ? AND project = ?',

@@ -102,7 +102,7 @@ function revisionAt(store: Store, { n }: SessionRow, sequence: number): number {
 
 /**
  * Returns a page of a transcript: the changes after a revision or a message, or otherwise the
- * newest part.
+ * newest part. Returns `not_found` if the project has no such session.
  */
 export function transcriptPage(
   store: Store,
@@ -208,7 +208,7 @@ function newest(
   }
 }
 
-/** Returns the streaming rows of a turn. */
+/** Returns the streaming rows of a turn, or `not_found` if the session has no such turn. */
 export function liveRows(
   store: Store,
   project: number,

@@ -67,7 +67,7 @@ export function tableOf(store: Store, project: number, id: string): Defined | un
   const definition = definitions(store).get(id)
   return isDefined(definition) && definition.project === project ? definition : undefined
 }
-/** Returns the schema of a table by its number. */
+/** Returns the schema of a table by its number; undefined if there is no such table. */
 export function schemaOf(store: Store, n: number): TableSchema | undefined {
   const id = store.one<{ id: string }>('SELECT id FROM tables WHERE n = ?', n)?.id
   return id === undefined ? undefined : definitions(store).get(id)?.table?.schema
@@ -127,7 +127,8 @@ const KEY_BYTES = 80
  */
 const INDEX_BYTES = 300
 /**
- * Returns the number, size and age of the rows of a table.
+ * Returns the number, size and age of the rows of a table, or `not_found` if the project has no
+ * such table.
  * @param now Unix milliseconds.
  */
 export function tableStats(

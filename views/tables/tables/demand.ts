@@ -46,7 +46,10 @@ export class OrderDemand {
   isDue(): boolean {
     return this.#due > 0
   }
-  /** Returns a missing order that is due to be added, and removes it from the missing orders. */
+  /**
+   * Returns a missing order that should be added, and removes it from the missing orders. Returns
+   * undefined if there is none.
+   */
   take(): MissingOrder | undefined {
     for (const [key, missing] of this.#missing) {
       if (!missing.due) continue
@@ -60,7 +63,7 @@ export class OrderDemand {
   used(order: number): void {
     this.#uses.set(order, ++this.#now)
   }
-  /** Returns the least recently used of the given orders. */
+  /** Returns the least recently used of the given orders; undefined if there are none. */
   leastUsed(orders: readonly number[]): number | undefined {
     const at = (order: number) => this.#uses.get(order) ?? 0
     return [...orders].sort((a, b) => at(a) - at(b))[0]

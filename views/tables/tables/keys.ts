@@ -1,6 +1,6 @@
 /**
- * Sort keys: byte strings whose order is the order of rows in a list of fields. The index of the
- * view, the pages of queries and their cursors use the same keys.
+ * Sort keys: byte strings that sort in the same order as the rows when these are sorted by a list
+ * of fields. The index of the view, the pages of queries and their cursors use the same keys.
  *
  * K1. For rows a and b with different ids, `keyOf(a) < keyOf(b)`, byte by byte, if and only if
  *     `compareRows` of the protocol puts a before b. There is one exception: texts with more than

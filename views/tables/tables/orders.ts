@@ -66,7 +66,7 @@ const known = (store: Store): WriteBackCache<readonly Order[]> =>
         () => undefined,
       ),
   )
-/** Returns the orders of a table that are not dropped. The first is the order of creation. */
+/** Returns the orders of a table that have not been dropped. The first is the order of creation. */
 export const ordersOf = (store: Store, table: number): readonly Order[] =>
   known(store).get(String(table)) ?? []
 /** Changes the stored orders, and clears their cache. */

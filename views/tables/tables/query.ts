@@ -11,7 +11,7 @@ import { select } from './selection.ts'
 
 /**
  * Returns a page of the rows that match a filter. The `position` of the page is the sort key of its
- * last row, in base64.
+ * last row, in base64. An unknown table and an invalid query are refused.
  */
 export function* queryRows(
   store: Store,

@@ -8,7 +8,7 @@
  *     character that is not ASCII as part of a token, and ASCII tokens consist of lower-case
  *     letters and digits.
  * R2. A row's number in the full-text index is its `stamp`: the time of its last change, followed
- *     by 20 bits that distinguish the changes of one millisecond. The index therefore yields rows
+ *     by 20 bits that distinguish changes within one millisecond. The index therefore yields rows
  *     by their latest change, newest first, without sorting. Stamps exceed the safe integers of
  *     JavaScript, so only SQL computes them.
  * R3. When a row is changed or deleted, its former stamp is dead: no row has it, so no search finds
@@ -80,7 +80,7 @@ export const rowByIdentity = (
   identity: string,
 ): RowRecord | undefined => store.one<RowRecord>(ROW_BY_IDENTITY, table, textBytes(identity))
 
-/** Number of bits of a stamp that distinguish the changes of one millisecond. */
+/** Number of bits in a stamp that distinguish changes within one millisecond. */
 const BITS = 20
 /** The first stamp of a millisecond, as an expression with one parameter. */
 export const FIRST_STAMP = `(CAST(? AS INTEGER) << ${BITS})`
@@ -222,7 +222,7 @@ export function deleteRow(store: Store, n: number): void {
 }
 /**
  * Returns the time of the last change among the rows of a table, in Unix milliseconds. Deleted rows
- * are not considered.
+ * are not considered. Returns undefined if the table has no rows.
  */
 export const lastChange = (store: Store, table: number): number | undefined =>
   store.one<{ at: number }>(

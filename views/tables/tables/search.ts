@@ -60,7 +60,10 @@ interface Search {
   readonly count: number
 }
 
-/** Returns a page of search results. Its position is the place of the last row. */
+/**
+ * Returns a page of search results. Its position is the place of the last row. An unknown table and
+ * an invalid search are refused.
+ */
 export function* searchRows(
   store: Store,
   project: number,

@@ -111,8 +111,9 @@ const sameSort = (a: readonly SortField[], b: readonly SortField[]): boolean =>
     return other !== undefined && sameField(one, other) && one.descending === other.descending
   })
 /**
- * Returns the order that has fields with determined values, followed by the fields of the sort. If
- * there are several, returns the order with the most determined fields.
+ * Returns the order that consists of fields whose values the conditions determine, followed by the
+ * fields of the sort. If there are several, returns the order with the most determined fields; if
+ * there are none, undefined.
  */
 function sortedBy(
   orders: readonly Order[],
@@ -135,7 +136,10 @@ interface Narrow {
   /** The number of rows in the range, counted up to `MAX_SORTED` + 1. */
   readonly rows: number
 }
-/** Returns the order in which the conditions on its first fields leave the fewest rows. */
+/**
+ * Returns the order in which the conditions on the first fields leave the fewest rows; undefined if
+ * the conditions restrict no order.
+ */
 export function narrowest(
   store: Store,
   orders: readonly Order[],

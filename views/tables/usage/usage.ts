@@ -124,7 +124,10 @@ export interface UsageTotals {
   readonly milli: number
 }
 
-/** Returns usage events of this partition, newest first; with `recorded_after`, oldest first. */
+/**
+ * Returns usage events of this partition, newest first; with `recorded_after`, oldest first. A
+ * filter with an invalid time is refused.
+ */
 export function usageList(
   store: Store,
   input: UsageFilters,

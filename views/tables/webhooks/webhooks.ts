@@ -144,7 +144,7 @@ export function applyDelivery(store: Store, { entry }: PlacedEntry): void {
   }
 }
 /**
- * Returns deliveries to a webhook, newest first.
+ * Returns deliveries to a webhook, newest first, or `not_found` if the project has no such webhook.
  * @param now Unix milliseconds.
  */
 export function deliveryList(

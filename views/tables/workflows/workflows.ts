@@ -82,7 +82,7 @@ export const missingWorkflow: Refusal = refuse(
   'There is no such workflow in this project.',
 )
 
-/** Returns a workflow by id or handle, without its spec. */
+/** Returns a workflow by id or handle, without its spec; undefined if there is none. */
 export function findWorkflow(store: Store, project: number, name: string): Workflow | undefined {
   const known = recordWith<Workflow>(store, 'workflows', project, name)
   if (known) return known
@@ -98,7 +98,7 @@ export function findWorkflow(store: Store, project: number, name: string): Workf
 export const workflowList = (store: Store, project: number, input: Paging): Page<Workflow> =>
   newest(store, 'workflows', project, [], input)
 
-/** Returns a workflow with its latest spec. */
+/** Returns a workflow with its latest spec, or `not_found` if there is no such workflow. */
 export function workflowGet(
   store: Store,
   project: number,
@@ -115,7 +115,10 @@ export function workflowGet(
   return { ...workflow, ...(latest && { spec: JSON.parse(latest.spec) as Spec }) }
 }
 
-/** Returns versions of a workflow, newest first; with their specs only on request. */
+/**
+ * Returns versions of a workflow, newest first, or `not_found` if there is no such workflow. The
+ * versions contain their specs only on request.
+ */
 export function workflowVersions(
   store: Store,
   project: number,

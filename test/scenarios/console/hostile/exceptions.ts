@@ -8,8 +8,8 @@ import type { Service } from '../../../support/service.ts'
 import { hostileJson, hostileText } from './texts.ts'
 
 /**
- * Names of fields whose format cannot contain markup, by reason. The service refuses every hostile
- * value for them.
+ * Names of fields for which the service refuses every hostile value, by reason. The names are
+ * separated by white space.
  */
 const closedNames: Readonly<Record<string, string>> = {
   'names something that exists': `action_name after agent agent_id app_id definition_id
@@ -25,7 +25,7 @@ const closedNames: Readonly<Record<string, string>> = {
     runtime_version secondary_key_column signal_name source step_key`,
   'is a secret, which is never shown': 'api_token private_key',
 }
-/** Individual fields that refuse hostile values, as row and path, by reason. */
+/** Individual fields in which hostile values are refused, each as row and path, by reason. */
 const closedPlaces: Readonly<Record<string, readonly string[]>> = {
   'belongs to people, and the test has a service key': [
     'me.create_token name',

@@ -37,8 +37,8 @@ export interface Filled {
 }
 
 /**
- * Returns a key of a field that is equal for all rows that set the field: rows that create a
- * record, rows that change it, and every place of a step or a definition.
+ * Returns a key for a field. The key is the same in all rows that set the field, whether they
+ * create or change the record, and at every place where a step or a definition may occur.
  */
 function fieldOf(site: TextPlace): string {
   const path = pathOf(site)
@@ -53,7 +53,7 @@ const pathOf = (site: TextPlace): string =>
   site.path.map((name) => (name === '*' ? 'any' : name)).join('.')
 const hole = (mark: number): string => `q${mark}q`
 
-/** Returns a body of the row with a placeholder for the value of each field. */
+/** Returns a request body for the row, with a placeholder for the value of each field. */
 function template(row: RowName, fields: readonly Field[], place: Place): object {
   const base = baseOf(row, place)
   const body = fields.reduce((made, { site, mark }) => site.put(hole(mark), made, place), base)
@@ -95,7 +95,7 @@ const isWritten = ({ row, path: [first] }: TextPlace): boolean =>
 const endsRecord = (row: RowName): number =>
   Number(/cancel|respond|review|delete|release|detach|revoke|_many|bulk|update|replace/.test(row))
 
-/** Fills every field of a project's records, and of new records. */
+/** Fills every field of the project's records, and of records that it creates. */
 export async function fillAll(s: Service, place: Place): Promise<Filled> {
   const accepted = new Map<number, string>()
   const refused: Refused[] = []

@@ -25,7 +25,7 @@ import { hostileReceiver, signInHostile, signInSettings } from './outside.ts'
 import { hostileJson, hostileText } from './texts.ts'
 import { watched } from './watch.ts'
 
-/** Number of hostile fields that all pages together must exceed. */
+/** All pages together must show more hostile fields than this number. */
 const MIN_SHOWN = 120
 /**
  * Limit on the processor time, in seconds, of a page with a file or with a text of up to a

@@ -3,8 +3,8 @@ import type { OpenTerminal, WorkerTerminal } from '../../../../client/worker/ter
 import { BIDI, HTML, hostileText } from './texts.ts'
 
 /**
- * Output of a terminal that attempts to set the title, write to the clipboard, add links, request
- * answers and move the cursor far away.
+ * Terminal output that attempts to set the title, write to the clipboard, add links, make the
+ * terminal send replies, and move the cursor far away.
  */
 export const ESCAPES = [
   '\u001b]0;hacked title\u0007\u001b]2;hacked title\u0007',

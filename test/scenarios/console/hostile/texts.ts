@@ -57,7 +57,7 @@ export const hostileJson = (mark: number): Record<string, unknown> => ({
  */
 export function choicesFor(kind: TextKind, mark: number, longest: number | undefined): string[] {
   const text = hostileText(mark, longest)
-  // For fields that permit only some characters.
+  // A value for fields that permit only some characters.
   const plain = marked(mark, `<b onclick=hacked()>${HTML}`, Math.min(longest ?? 100, 100))
   const names = [`q${mark}q`, `q${mark}q.constructor`, 'constructor', '__proto__']
   const texts = [text, plain].map((one) => JSON.stringify(one))

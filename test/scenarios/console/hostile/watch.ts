@@ -19,8 +19,8 @@ export interface Watched {
   readonly context: BrowserContext
   readonly page: Page
   /**
-   * Goes to a path and uses its tabs, and at most `most` buttons of each, with their menus and
-   * dialogs. The faults name the path.
+   * Opens the page at a path and uses its tabs, and at most `most` buttons of each tab, with their
+   * menus and dialogs. The faults name the path.
    */
   walk(path: string, most: number): Promise<Walked>
   /** Inspects the current state of the page. */
@@ -48,7 +48,7 @@ const inspection = (): string => {
 }
 
 /**
- * Opens the browser.
+ * Opens a signed-in browser context and begins to watch it.
  * @param tolerated pattern of log errors that are not faults.
  */
 export async function watched(

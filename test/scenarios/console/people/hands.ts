@@ -13,7 +13,7 @@ import { onElement, untilTrue } from '../../support/browser.ts'
 /** A way of working with a page. */
 export interface Hands {
   readonly kind: 'mouse' | 'keyboard'
-  /** Focuses a part of the page that has its own keys, such as a grid. */
+  /** Focuses a part of the page that handles keys itself, such as a grid. */
   enter(part: Locator): Promise<void>
   /** Activates a control: a button, link, tab, menu item, checkbox or radio button. */
   press(control: Locator): Promise<void>
@@ -75,7 +75,10 @@ const WHERE = `(element) => {
   const { DOCUMENT_POSITION_FOLLOWING: follows } = Node
   return element.compareDocumentPosition(active) & follows ? 'before' : 'after'
 }`
-/** Whether the focused element, or one of its three nearest ancestors, has a visible focus mark. */
+/**
+ * Whether the focused element, or one of its three nearest ancestors, has a visible focus
+ * indicator.
+ */
 const MARKED = `(() => {
   const probe = document.body.appendChild(document.createElement('i'))
   probe.style.color = 'var(--accent)'

@@ -36,7 +36,7 @@ export function hourOf(page: Page, hands: Hands, ask: Ask) {
   const inDialog = (name: string | RegExp) => dialog.getByRole('button', { name, exact: true })
   const line = (name: string) => page.getByRole('row').filter({ hasText: name })
   /**
-   * Opens a page of the navigation. With the mouse, its link is clicked. With the keyboard, its
+   * Opens a page from the navigation. With the mouse, its link is clicked. With the keyboard, its
    * shortcut is pressed, or the palette is used while a field has the focus.
    */
   const visit = async (name: string, shortcut: string): Promise<void> => {

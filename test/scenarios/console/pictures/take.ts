@@ -16,14 +16,14 @@ const heights: Readonly<Record<number, number>> = { 390: 844, 1280: 800, 2560: 1
 const widths = [390, 1280, 2560]
 const themes = ['light', 'dark']
 
-/** Returns the name of the picture of a page, such as `runs-id`. */
+/** Returns the name of a page's picture, such as `runs-id`. */
 const nameOf = (path: string): string =>
   path
     .replace(/^\/p\/:project/, '')
     .replaceAll(/[/:]+/g, '-')
     .replace(/^-/, '') || 'home'
 
-/** Returns the addresses of all pages by the name of their picture. */
+/** Returns the addresses of all pages, by the names of their pictures. */
 const addressesOf = ({ project, records }: Shop): ReadonlyMap<string, string> =>
   new Map(
     pagePaths().map((path) => {
@@ -74,8 +74,8 @@ async function arranged(page: Page, rows: readonly (readonly Buffer[])[]): Promi
 }
 
 /**
- * Takes every page in three widths and both themes.
- * @param folder receives the pictures, if it is set.
+ * Takes a picture of every page in three widths and both themes.
+ * @param folder receives these pictures, if it is set.
  * @param docs whether the small pictures of the documentation are written. For each page there are
  *   two: the wide light view beside the narrow dark one, and all six views in the folder `views`.
  */

@@ -7,7 +7,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
 
-/** The members of the provider's ID tokens through which tests forge claims. */
+/** The members of the provider's ID tokens that are overridden to forge claims. */
 interface IdToken {
   extra: Record<string, unknown>
   client: object
@@ -25,7 +25,7 @@ export interface OpenIdProvider {
   readonly issuer: string
   /** The person who signs in. If undefined, the sign-in is refused. */
   person: Somebody | undefined
-  /** A wrong audience or nonce of the ID tokens, to test that they are checked. */
+  /** A wrong audience or nonce for the ID tokens, to test that both are checked. */
   forged: { readonly audience?: string; readonly nonce?: string } | undefined
   /**
    * Follows the redirects of the provider from an authorization URL to the callback of the client,

@@ -94,7 +94,7 @@ const textOrValue = (type: Type): fc.Arbitrary<unknown> =>
   type === 'string'
     ? fc.oneof(fc.constantFrom(...texts), phrase)
     : fc.constantFrom<unknown>(...values[type])
-/** The data of a row without its identity. It fits every schema of `schemas`. */
+/** Data for a row, without the identity column. It is valid in every schema of `schemas`. */
 const data: fc.Arbitrary<JsonObject> = fc
   .record(
     {

@@ -36,7 +36,7 @@ function addInJavaScript(db: Database): void {
   })
 }
 
-/** Returns the numbers of a stored vector. */
+/** Returns the components of a stored vector. */
 function vectorOf(bytes: Uint8Array): Float32Array {
   const { buffer, byteOffset, byteLength } = bytes
   return byteOffset % 4 === 0

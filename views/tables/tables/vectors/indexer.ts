@@ -176,8 +176,8 @@ export class VectorIndexer {
     })
   }
   /**
-   * Reads queued rows of the next table that has rows outside of current requests. `local`: number
-   * of rows that needed no vector.
+   * Reads queued rows of the next table that has rows outside of current requests; undefined if no
+   * table has such rows. `local`: number of rows that needed no vector.
    */
   #read(store: Store): QueuedRows | undefined {
     const first = nextQueued(store, this.#terms.model, this.#table)

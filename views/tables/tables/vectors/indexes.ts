@@ -4,7 +4,7 @@
  * X1. Vectors exist only for tables that have been searched semantically. Such a table has a row in
  *     `vector_indexes`, which a search adds.
  * X2. `vector_queue` contains the rows whose vectors are missing or may be outdated. `change` is
- *     the last change of the row. `since` is the first change that the row's vector may not
+ *     the last change to the row. `since` is the first change that the row's vector may not
  *     reflect. While `reached` is set, rows with greater ids may be missing from the queue.
  * X3. A search that begins at the change T may be answered if `reached` is not set and no queued
  *     row has `since` <= T. Then every row that existed at T is ranked by a text that it had at T
@@ -158,7 +158,7 @@ export function queueSomeRows(store: Store, model: string): boolean {
 }
 /**
  * Returns the table that follows `table` in round-robin order, among the tables with queued rows
- * and an index of the model.
+ * and an index of the model. Returns undefined if there are no such tables.
  */
 export function nextQueued(store: Store, model: string, table: number): number | undefined {
   const next = (from: number) =>
@@ -223,7 +223,7 @@ export function storeVector(store: Store, model: string, row: NewVector): boolea
 }
 /**
  * Records that the vector of a row reflects its text after `change`.
- * @param last the last change of the row.
+ * @param last the last change to the row.
  */
 export function settleRow(
   store: Store,
@@ -248,7 +248,7 @@ export const setFault = (store: Store, model: string, fault: string | null): voi
 /** Drops the index of a table; `deleteSomeVectors` later deletes its rows. */
 export const dropIndex = (store: Store, table: number): void =>
   store.run('UPDATE vector_indexes SET dropped = 1 WHERE tbl = ?', table)
-/** Drops the indexes whose last search was before a time, in Unix milliseconds. */
+/** Drops the indexes whose `used_at` is before a time, in Unix milliseconds. */
 export const dropUnused = (store: Store, before: number): void =>
   store.run('UPDATE vector_indexes SET dropped = 1 WHERE used_at < ?', before)
 /** Whether a dropped index has not been deleted yet. */

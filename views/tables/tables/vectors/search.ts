@@ -30,7 +30,8 @@ import { rankByWords } from './words.ts'
 type Input = SemanticQueries['table_semantic']['input']
 
 /**
- * Returns a page of search results, or the progress of the index.
+ * Returns a page of search results, or the progress of the index. An unknown table and an invalid
+ * search are refused, as is a vector whose number of dimensions differs from that of the index.
  * @param now Unix milliseconds.
  */
 export function* searchSemantically(

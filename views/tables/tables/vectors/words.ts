@@ -1,5 +1,5 @@
 /**
- * The list of a hybrid search that is ranked by words. It contains rows with at least one word of
+ * The list of rows that a hybrid search ranks by words. It contains rows with at least one word of
  * the query, or with a word that begins with a word of the query. Unlike keyword search, it does
  * not require all words, because a question in natural language contains words that a relevant row
  * lacks. Rows with more exact words come first, then rows with more words that begin with a word of
