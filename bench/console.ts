@@ -106,7 +106,7 @@ async function measureLive(
   }
 }
 
-/** Starts a server with the data and a browser that is signed in to it, and stops both at the end. */
+/** Starts a server with the data, and a browser that is signed in; stops both at the end. */
 async function withServer<T>(
   data: string,
   sync: string,

@@ -107,7 +107,7 @@ export function moduleOf(file: string): string | undefined {
 const PACKAGE = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)/
 const SOURCE = /(?:^|\/)((?:nodes|actors|protocol|gateway|views|client|bench)\/.+\.(?:ts|m?js))$/
 /**
- * Returns the name of a source for tables: the path in the tree, `package:<name>`, or `node:<name>`.
+ * Returns the name of a source for tables: its path in the tree, `package:<name>` or `node:<name>`.
  * @param source URL of a script, or a path in a source map.
  */
 export function fileOf(source: string): string {

@@ -32,8 +32,8 @@ export function authorizeRow(
 }
 
 /**
- * Returns `permission_denied` if the caller lacks the permission, otherwise undefined. The worker of
- * an environment has no permissions.
+ * Returns `permission_denied` if the caller lacks the permission, otherwise undefined. The worker
+ * of an environment has no permissions.
  * @param brand the brand of the installation, in any letter case.
  * @param action name of the action in the path, if any. For rows that need `actions.execute.*`, the
  * permission to execute this action is sufficient.

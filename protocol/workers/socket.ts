@@ -242,9 +242,10 @@ export type Down = { [K in keyof typeof down]: Static<(typeof down)[K]> }[keyof 
 
 /**
  * Close codes of the sockets of workers and terminals. Workers derive only a reconnect delay from
- * them. The service therefore never closes a worker's socket with 1000 (normal closure) or 1001
- * (going away), which do not call for a reconnection. A worker that shuts down closes its socket
- * with 1000. The gateway closes the socket of a terminal with 1000 when the terminal has ended.
+ * them, and published workers reconnect without a delay after 1000 (normal closure) or 1001 (going
+ * away). The service therefore never closes a worker's socket with these codes. A worker that shuts
+ * down closes its socket with 1000. The gateway closes the socket of a terminal with 1000 when the
+ * terminal has ended.
  */
 export const closeCodes = {
   drained: 1000,

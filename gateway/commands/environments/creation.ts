@@ -46,10 +46,10 @@ export interface ResolvedCreation {
   readonly binding?: Binding
 }
 /**
- * Checks the requested creation in the body of a call, and fills in its defaults. Field errors are refused with
- * `bad_request`. An owner that does not exist or has ended is not refused here but by the actor
- * (`facts.fault`), unless the actor remembers the answer to an earlier request under the same
- * idempotency key.
+ * Checks the requested creation in the body of a call, and fills in its defaults. Field errors are
+ * refused with `bad_request`. An owner that does not exist or has ended is not refused here but by
+ * the actor (`facts.fault`), unless the actor remembers the answer to an earlier request under the
+ * same idempotency key.
  */
 export async function resolveCreation(
   edge: Edge,

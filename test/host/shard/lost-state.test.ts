@@ -61,8 +61,8 @@ for (const fails of [false, true])
         }
         const stored = await put(partition, key, data, revision)
         if (`${partition}/${key}` === CHECKPOINT && marked(data) > 0 && !unanswered) {
-          // The checkpoint is stored, but its owner receives no answer and stores the same snapshots
-          // again.
+          // The checkpoint is stored, but its owner receives no answer and stores the same
+          // snapshots again.
           unanswered = true
           throw new Error('the servers do not answer')
         }

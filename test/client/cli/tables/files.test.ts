@@ -1,4 +1,4 @@
-/** Files of rows: reading CSV and JSON Lines, inferring the types of columns, and writing values. */
+/** Files of rows: reading CSV and JSON Lines, inferring column types, and writing values. */
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import t from 'tap'
