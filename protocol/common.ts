@@ -128,8 +128,8 @@ export const Closed = <P extends TProperties>(
 ): TObject<P> => Type.Object(properties, { additionalProperties: false, ...options })
 
 /**
- * Returns the schema of a field for which null means absent. The default `null` causes validation
- * to remove such a field.
+ * Returns the schema of a field for which null means absent. Because of the default `null`,
+ * validation removes the field if its value is null.
  */
 export const orAbsent = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T>>({ anyOf: [schema, Type.Null()], default: null })

@@ -45,7 +45,7 @@ export class Connection {
   session: Session | undefined
   /** Whether a registration is in progress. */
   registering = false
-  /** Frames that arrived during the registration and wait for its end. */
+  /** Frames that arrived during the registration and are held until it completes. */
   readonly backlog: Incoming[] = []
   /**
    * Whether anything was received from the worker since the flag was last reset (`presence.ts`).
@@ -58,7 +58,7 @@ export class Connection {
   readonly #gone: () => void
   /** Cancels the timer that closes a connection whose worker does not register in time. */
   #register: (() => void) | undefined
-  /** Cancels the timer that closes a connection whose socket sends no buffered data. */
+  /** Cancels the timer that closes a connection whose buffered data is not being sent. */
   #drain: (() => void) | undefined
   readonly #pinging: Task = { due: () => this.#ping() }
   #credit: number = limits.frames_at_once

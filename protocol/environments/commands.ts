@@ -341,8 +341,8 @@ export interface EnvironmentCredential {
  */
 export const isManagedEnvironment = (id: string): boolean => isId(id, 'environment')
 /**
- * Returns how a job uses its environment. Returns undefined for a label that a worker chose,
- * because jobs with a label need no admission. An environment with a binding is never a label.
+ * Returns how a job uses its environment. Returns undefined if the id is a label that a worker
+ * chose, because jobs with a label need no admission. If `use` has a binding, the id is no label.
  */
 export const usedEnvironment = ({
   id,

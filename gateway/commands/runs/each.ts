@@ -25,7 +25,7 @@ interface EachRun {
   /** Name of the command. */
   readonly name: string
   readonly origin: Origin
-  /** Returns the id of the command for a run, so that a repeat of the request acts once. */
+  /** Returns the id of the command for a run. It is the same when the request is repeated. */
   readonly commandId: (run_id: string, index: number) => string
   /** If present, the runs remember the command as if it had an idempotency key. */
   readonly fingerprint?: string | undefined

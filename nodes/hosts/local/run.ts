@@ -49,7 +49,7 @@ export interface Running {
    * start.
    */
   watch(): void
-  /** Requests a graceful end of the worker. */
+  /** Asks the worker to shut down gracefully. */
   stop(): void
   /** Kills the worker. */
   end(): void

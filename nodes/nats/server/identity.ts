@@ -19,7 +19,7 @@ export interface Identity {
   readonly seed: string
   /** Public key of the same pair (`U…`). */
   readonly public_key: string
-  /** Password of the routes between servers. */
+  /** Password for the routes between servers. */
   readonly route_password: string
 }
 

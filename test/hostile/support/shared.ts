@@ -66,7 +66,7 @@ export function inTurn(rows: readonly (readonly [RowName, Row])[]): (readonly [R
     .map(({ one }) => one)
 }
 
-/** The projects of successive rows of a service. */
+/** Provides the project for each row in turn. Rows share a project for as long as it is usable. */
 export class SharedPlaces {
   /** The number of projects that were created. */
   count = 0

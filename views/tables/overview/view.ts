@@ -6,8 +6,8 @@ import { sequenceOf } from '../../../protocol/entry.ts'
 import { defineView } from '../../define-view.ts'
 import { overviewOf } from './overview.ts'
 
-// `minute`: minutes since 1970 at the start of a period of `period` minutes. `took`: a histogram of
-// durations.ts.
+// `minute`: the start of the row's period, in minutes since the Unix epoch. `period`: its length in
+// minutes. `took`: a histogram of the durations of runs, in the format of durations.ts.
 const tables = `
 CREATE TABLE run_counts (
   project INTEGER NOT NULL,

@@ -1,4 +1,4 @@
-/** The view of tables: definitions, rows, their index and their words. */
+/** The view of tables: their definitions, their rows, and the sorted and full-text indexes. */
 import { defineView } from '../../define-view.ts'
 import { applyAudit } from '../access/audit.ts'
 import { applyTable, rowGet, tableFacts } from './changes.ts'

@@ -1,4 +1,4 @@
-/** The search, the filter and the selection above the rows of a table. */
+/** The toolbar above the rows of a table: search, filters, visible columns and saved views. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Column, TableSchema } from '../../../../protocol/tables/schema.ts'
 import { Button, IconButton } from '../../../design/button.tsx'

@@ -28,8 +28,8 @@ t.test('files of the host, its secrets and other environments', { skip }, async 
   await provision('env_2')
   const other = join(data, 'environments/env_2/workspace/other')
   writeFileSync(other, SECRET)
-  // This link already exists when the sandbox starts, and leads out of the sandbox.
   await provision('env_1')
+  // This link already exists when the sandbox starts, and leads out of the sandbox.
   symlinkSync(data, join(data, 'environments/env_1/workspace/planted'))
   const paths = [
     ...secrets,
