@@ -153,10 +153,10 @@ async function build(root, file) {
 /** Number of helper threads that V8 starts by default, on any machine. */
 const DEFAULT_HELPERS = 4
 /**
- * The arguments for V8. Semi-spaces of up to 32 MiB make the garbage collector copy fewer objects of
- * pending commits. The helper threads of the collector and the compiler do not exceed the processors
- * that the main thread leaves free: on two processors, one helper instead of four takes a fifth less
- * processor time (2026-11-27).
+ * The arguments for V8. Semi-spaces of up to 32 MiB make the garbage collector copy fewer objects
+ * of pending commits. The helper threads of the collector and the compiler do not exceed the
+ * processors that the main thread leaves free: on two processors, one helper instead of four takes
+ * a fifth less processor time (2026-11-27).
  */
 export const V8_OPTIONS = [
   '--max-semi-space-size=32',
