@@ -4,7 +4,7 @@
  * @param loader module that loads TypeScript
  */
 export function programOf(root: string, loader: string): readonly string[]
-/** The arguments of node that configure the memory and the helper threads of V8. */
-export const V8_OPTIONS: readonly string[]
+/** The arguments of node that configure its memory. */
+export const MEMORY: readonly string[]
 /** Returns the arguments with which node runs a TypeScript file without bundling it. */
 export function sourceOf(file: string, loader: string): readonly string[]

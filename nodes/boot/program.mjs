@@ -20,7 +20,6 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
@@ -150,18 +149,11 @@ async function build(root, file) {
   }
 }
 
-/** Number of helper threads that V8 starts by default, on any machine. */
-const DEFAULT_HELPERS = 4
 /**
- * The arguments for V8. Semi-spaces of up to 32 MiB make the garbage collector copy fewer objects
- * of pending commits. The helper threads of the collector and the compiler do not exceed the
- * processors that the main thread leaves free: on two processors, one helper instead of four takes
- * a fifth less processor time (2026-11-27).
+ * The arguments that allow semi-spaces of up to 32 MiB, so that the garbage collector copies fewer
+ * objects of pending commits.
  */
-export const V8_OPTIONS = [
-  '--max-semi-space-size=32',
-  `--v8-pool-size=${Math.max(1, Math.min(DEFAULT_HELPERS, availableParallelism() - 1))}`,
-]
+export const MEMORY = ['--max-semi-space-size=32']
 /** The argument that makes node show source positions in the stack traces of a bundle. */
 const SOURCE_MAPS = `--import=${new URL('source-maps.mjs', import.meta.url).href}`
 /**
@@ -170,7 +162,7 @@ const SOURCE_MAPS = `--import=${new URL('source-maps.mjs', import.meta.url).href
  * @param {string} loader module that loads TypeScript
  * @returns {string[]}
  */
-export const sourceOf = (file, loader) => [...V8_OPTIONS, `--import=${loader}`, file]
+export const sourceOf = (file, loader) => [...MEMORY, `--import=${loader}`, file]
 
 /**
  * Returns the path of the bundle of the current sources, whether or not the bundle exists.
@@ -191,7 +183,7 @@ export function programOf(root, loader) {
   root = resolve(root)
   const file = bundleOf(root)
   const folder = dirname(file)
-  const made = [...V8_OPTIONS, SOURCE_MAPS, file]
+  const made = [...MEMORY, SOURCE_MAPS, file]
   if (existsSync(file)) return made
   try {
     mkdirSync(folder, { recursive: true })

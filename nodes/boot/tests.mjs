@@ -11,7 +11,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CPU_ENV, createCpuTable } from './cpu.mjs'
-import { programOf, V8_OPTIONS } from './program.mjs'
+import { MEMORY, programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
 import { BUNDLE_ENV, bundleTests } from './test-bundle.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
@@ -141,7 +141,7 @@ export async function runTests(root, args, loader) {
     return hasPassed
   }
   const ofNode = [
-    ...V8_OPTIONS,
+    ...MEMORY,
     `--import=${EXIT_REPORTER}`,
     bundle === undefined ? `--import=${loader}` : '--enable-source-maps',
     TOGETHER_MODULE,
