@@ -4,6 +4,7 @@ import { type RunFold as Fold, RunFold } from '../../console/pages/runs/run/data
 import { placeOf, StepTree, statusOf } from '../../console/pages/runs/run/data/tree.ts'
 import { reasonsOf, targetsOf } from '../../console/pages/runs/run/waiting/waiting.ts'
 import type { RunEventRecord, RunStep } from '../../protocol/runs/schema.ts'
+import type { WaitingOn } from '../../protocol/runs/waiting.ts'
 
 let sequence = 0
 const time = (ms: number): string => new Date(1_000_000 + ms).toISOString()
@@ -180,6 +181,34 @@ t.test('a waiting run says why, in words', async (t) => {
     reasons[2]?.detail,
     'No connected worker accepts the action \u2068evil\u2069 of this queue.',
     'the cause is a sentence of the console, and isolates the names in it',
+  )
+  const detailFor = (more: Partial<WaitingOn>) => {
+    const step = steps.get('t1')
+    if (step)
+      step.waitingOn = { kind: 'worker', reason: 'r', queue: 'gpu', action_name: 'a', ...more }
+    return reasonsOf({ status: 'suspended' }, step ? [step] : [], name)[0]?.detail
+  }
+  t.strictSame(
+    [
+      detailFor({ cause: 'environment', environment_id: 'env_1' }),
+      detailFor({ cause: 'executor' }),
+      detailFor({ cause: 'slot', able_workers: 1 }),
+      detailFor({ cause: 'slot', able_workers: 3 }),
+      detailFor({ cause: 'no_worker', environment_id: 'env_1' }),
+      detailFor({}),
+      detailFor({ kind: 'retry' }),
+    ],
+    [
+      'The environment env_1 has not admitted the job yet. It may be in preparation, orphaned or ' +
+        'leased to another holder.',
+      'All executors of the service are busy.',
+      'One worker accepts the job, and is busy.',
+      '3 workers accept the job, and are busy.',
+      'No connected worker of the environment env_1 accepts the action a.',
+      undefined,
+      undefined,
+    ],
+    'a service of an earlier release reports no cause',
   )
   const cancelled = { kind: 'cancel' as const, reason: 'stopping', worker_instance_id: 'w1' }
   t.match(reasonsOf({ status: 'suspended', waitingOn: cancelled }, steps.values(), name), [

@@ -224,11 +224,14 @@ t.test('jobs without a matching worker state what they lack', (t) => {
     ]),
   )
   t.strictSame(
-    jobs(view).items.map(({ waiting_on }) => waiting_on?.reason),
+    jobs(view).items.map(({ waiting_on }) => [waiting_on?.cause, waiting_on?.reason]),
     [
-      'waiting for a free slot of an executor of the service',
-      'no worker takes model "p/m"',
-      'no worker for queue "default" in environment "env_1" takes action "send_mail"',
+      ['executor', 'waiting for a free slot of an executor of the service'],
+      ['no_worker', 'no worker takes model "p/m"'],
+      [
+        'no_worker',
+        'no worker for queue "default" in environment "env_1" takes action "send_mail"',
+      ],
     ],
   )
   t.end()
@@ -277,12 +280,19 @@ t.test('a job says that it waits for its environment until it is admitted', (t) 
     action_name: 'environment.bash',
   }) as Queued
   const environment = { holder: { kind: 'run', id: 'run_1' } } as const
-  const reason = () => jobs(view).items[0]?.waiting_on?.reason ?? ''
+  const waiting = () => jobs(view).items[0]?.waiting_on
   commit(started('run_1', 0), queue([{ ...born, header: { ...born.header, environment } }]))
-  t.match(reason(), /^waiting until its environment env_1 admits it/)
+  t.match(waiting(), {
+    cause: 'environment',
+    environment_id: 'env_1',
+    reason: /^waiting until its environment env_1 admits it/,
+  })
   t.notOk('gated' in (jobs(view).items[0] ?? {}), 'the flag is no part of the record')
   commit(queue([{ type: 'job.admitted', id: 'job_1', fence: 1, job: { updated_at: at(2) } }]))
-  t.match(reason(), /^no worker for queue "default" in environment "env_1"/)
+  t.match(waiting(), {
+    cause: 'no_worker',
+    reason: /^no worker for queue "default" in environment "env_1"/,
+  })
   t.end()
 })
 

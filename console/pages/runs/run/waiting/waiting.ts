@@ -124,9 +124,10 @@ function sentenceOf(on: WaitingOn, error: string | undefined): string | undefine
     case 'slot':
       return text.slot(able_workers ?? 0)
     case 'no_worker':
+      if (action_name === undefined) return undefined
       return environment_id === undefined
-        ? text.noWorker(action_name ?? '')
-        : text.noWorkerIn(action_name ?? '', environment_id)
+        ? text.noWorker(action_name)
+        : text.noWorkerIn(action_name, environment_id)
     default:
       return undefined
   }
