@@ -285,7 +285,7 @@ export const evolveKeys = {
 /**
  * Wraps a decision that creates a secret, so that its reply contains the sealed secret if the
  * gateway requests it (`returned`). While the reply is stored, a repeat of the request returns the
- * same secret. Later, a repeat is a new request.
+ * same secret. Afterwards, a repeat counts as a new request.
  */
 export const returningSecret =
   <S, I extends NewSecret, E, R extends object>(

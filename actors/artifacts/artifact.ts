@@ -172,9 +172,10 @@ function complete(
   return { events: [completed], ...(tells.length > 0 && { tells }), reply: artifact }
 }
 /**
- * Returns the message that informs the run of a new artifact. The artifact of a run's own job is in
- * the shard of the run, so `complete` sends the message as a tell. The artifact of a session's job
- * may be in another shard, so the message is sent as an effect.
+ * Returns the message that informs the run of a new artifact, or undefined if the artifact belongs
+ * to no run. The artifact of a run's own job is in the shard of the run, so `complete` sends the
+ * message as a tell. The artifact of a session's job may be in another shard, so the message is
+ * sent as an effect.
  */
 const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
   artifact.run_id === undefined

@@ -1,6 +1,7 @@
 /**
- * The rules that depend only on the state and the time, not on the command. Each decision that may
- * cause a rule to apply calls `advance` at its end, so each rule is implemented only once.
+ * The rules of environments that depend only on the state and the time, not on the command. Each
+ * decision that may cause a rule to apply calls `advance` at its end, so each rule is implemented
+ * only once.
  *
  * Invariants:
  * V1. At most one operation is requested at a time, and only its host may report its outcome.
@@ -352,7 +353,10 @@ export function advance(on: Draft): void {
   admit(on)
 }
 
-/** Returns the time at which a rule may apply next without a command, in Unix milliseconds. */
+/**
+ * Returns the time at which a rule may apply next without a command, in Unix milliseconds. Returns
+ * undefined if there is no such time.
+ */
 export function deadline(state: KeptEnvironment, settings: Draft['settings']): number | undefined {
   const { record, operation, worker, heard, lease_until, teardown_at } = state
   if (record.status === 'destroyed') return undefined

@@ -34,7 +34,8 @@ type Rows = Pick<
   'environment.create' | 'environment.attach' | 'environment.acquire_matching'
 >
 /**
- * Data that the gateway adds to `environment.attach`: what it adds to a creation, and the worker.
+ * Data that the gateway adds to `environment.attach`: the same data as for a creation, and the
+ * worker.
  */
 interface Attachment extends EnvironmentFacts {
   readonly worker: { readonly session: string; readonly instance: string }

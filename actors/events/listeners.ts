@@ -219,7 +219,7 @@ export function listenersOf(state: SourcesState): Listeners {
   return found
 }
 /**
- * Returns the index of a state if it has been built. A caller that changes listeners need not build
- * it, because an index that is built later includes the change.
+ * Returns the index of a state, or undefined if it has not been built yet. A caller that changes
+ * listeners need not build it, because an index that is built later includes the change.
  */
 export const builtListeners = (state: SourcesState): Listeners | undefined => known.get(state)

@@ -1,4 +1,4 @@
-/** Bounds on the size of the payloads and records of events. */
+/** Limits the size of the payloads and records of events. */
 import type { JsonObject } from '../../protocol/common.ts'
 
 /** Maximum number of characters of a payload as JSON. A longer payload is reduced. */

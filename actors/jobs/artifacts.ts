@@ -1,4 +1,4 @@
-/** Artifacts that workers upload under the lease of a job. */
+/** Publication of the artifacts that workers upload under the lease of a job. */
 import type { LeaseFacts } from '../../protocol/artifacts/commands.ts'
 import type { QueueCommands } from '../../protocol/internal.ts'
 import type { QueueEvent } from '../../protocol/jobs/rows.ts'

@@ -84,7 +84,8 @@ export const initialQueue = (): QueueState => ({
 })
 
 /**
- * Returns a job that has not ended. The id may be any string, because it can come from a worker.
+ * Returns the job with this id, or undefined if it has ended or is unknown. The id may be any
+ * string, because it can come from a worker.
  */
 export const find = (state: QueueState, id: string): Held | undefined =>
   Object.hasOwn(state.jobs, id) ? state.jobs[id] : undefined

@@ -129,7 +129,7 @@ export const triggersOf = (
     const id = getOwn(ids, key)
     return id === undefined ? [] : [{ id, key, trigger }]
   })
-/** Returns the trigger with this id if it may start runs now. */
+/** Returns the trigger with this id if it may start runs now, otherwise undefined. */
 export const liveTrigger = (state: LoopState, id: string): KnownTrigger | undefined =>
   isExisting(state) && state.record.status === 'active'
     ? triggersOf(state.record, state.trigger_ids).find(

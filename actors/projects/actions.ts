@@ -245,8 +245,8 @@ export const evolveActions = {
 }
 
 /**
- * Returns the record and the sealed secret of the action with this name. An executor needs them to
- * call the action.
+ * Returns the record and the sealed secret of the action with this name, or undefined if there is
+ * no such action. An executor needs them to call the action.
  */
 export const actionOf = (
   state: ProjectState,

@@ -35,7 +35,10 @@ export const bindingsOf = (
     items: Object.values(bindings).filter((binding) => binding.agent_id === id),
   }
 
-/** Returns the replacement of a binding and its event. There is no event if nothing changed. */
+/**
+ * Returns the binding that replaces an existing one, and the event that stores it. If nothing
+ * changed, returns the existing binding without an event.
+ */
 function replaced(
   before: MessagingBinding,
   wish: MessagingBinding,

@@ -262,7 +262,7 @@ export function answering<R>(on: Draft, reply: (state: Live) => R): Decided<Sess
 }
 /** The empty decision of a command without a reply. */
 export const emptyDecision: Decided<SessionEvent, undefined> = { events: [], reply: undefined }
-/** Returns the session if it is live. */
+/** Returns the session if it is live, otherwise undefined. */
 export const live = (state: SessionState, cause: Cause): Live | undefined =>
   isLive(state, cause.at) ? state : undefined
 /** Returns the API record of a turn that has not ended. */

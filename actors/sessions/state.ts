@@ -147,7 +147,10 @@ export const isLive = (state: SessionState, at: number): state is Live =>
 /** Returns the turns in the order in which they were admitted. */
 export const turnsOf = ({ turns }: SessionState): Turn[] =>
   Object.values(turns).sort((a, b) => (a.record.seq ?? 0) - (b.record.seq ?? 0))
-/** Returns the running turn. At most one turn of a session runs at a time. */
+/**
+ * Returns the running turn, or undefined if no turn is running. At most one turn of a session runs
+ * at a time.
+ */
 export const runningTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ record }) => record.status === 'running')
 /** Returns the direct turn that has not ended, or undefined if all direct turns have ended. */

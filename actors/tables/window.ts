@@ -13,13 +13,15 @@ import type { JsonObject } from '../../protocol/common.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { RowFact, StaleReply, StoredRow, TableFacts } from '../../protocol/tables/events.ts'
 
-/** Bounds of a window, in characters. */
+/** Bounds on the sizes of the parts of a window, in characters. */
 export interface WindowBounds {
-  /** Keys of a generation, counting `ENTRY_LENGTH` additional characters for each. */
+  /**
+   * Bound on the keys of a generation, counting `ENTRY_LENGTH` additional characters for each key.
+   */
   readonly generation: number
-  /** Data of one cached row as JSON. */
+  /** Bound on the data of one cached row, as JSON. A row with more data is not cached. */
   readonly cachedRow: number
-  /** Data of a generation of cached rows as JSON. */
+  /** Bound on the data of a generation of cached rows, as JSON. */
   readonly cachedRows: number
 }
 /**
@@ -41,7 +43,7 @@ interface Generation {
   identities: Record<string, readonly [change: number, row_id: string | null]>
   /** Estimated length in characters. */
   length: number
-  /** The last change of the generation. */
+  /** Number of the last change of the generation. */
   through: number
 }
 export interface RowWindow {

@@ -54,8 +54,8 @@ const isCurrent = ({ registration }: WorkerState, { session, generation }: Held)
   registration?.session === session && registration.generation === generation
 
 /**
- * Returns the session and its environment if the session serves an environment that the service
- * manages.
+ * Returns the session and its environment, or undefined if the session serves no environment that
+ * the service manages.
  */
 const served = ({ session, environment_id }: Registration): ServedEnvironment | undefined =>
   environment_id !== undefined && isManagedEnvironment(environment_id)
@@ -75,7 +75,7 @@ function detached(registration: Registration): Registration {
 }
 /**
  * Returns the attached environment that a session keeps when its next registration specifies no
- * environment.
+ * environment. Returns undefined if it keeps none.
  */
 const carriedOver = (
   { attached, environment_id }: Registration,

@@ -31,7 +31,7 @@ export const missingChromium = (): string | undefined =>
 export interface Signed {
   readonly browser: Browser
   readonly url: string
-  /** A session with the browser itself. */
+  /** A DevTools session with the browser itself. */
   readonly session: CDPSession
   /** Creates a signed-in context with an empty cache. */
   context(): Promise<BrowserContext>
@@ -152,7 +152,7 @@ export async function sizeOf(cdp: CDPSession): Promise<PageSize> {
     metrics.find(({ name }) => name === wanted)?.value ?? Number.NaN
   return { heap: of('JSHeapUsedSize'), nodes: of('Nodes'), listeners: of('JSEventListeners') }
 }
-/** Opens a session with a page for `sizeOf`. */
+/** Opens a DevTools session with a page, for `sizeOf`. */
 export async function measuring(page: Page): Promise<CDPSession> {
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('Performance.enable')

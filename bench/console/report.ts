@@ -20,7 +20,7 @@ export const worst = (values: readonly number[]): number => Math.max(...values)
 const halfAndWorst = (values: readonly number[]): string =>
   cell(whole(median(values)), whole(worst(values)))
 
-/** The measured loads of a page. */
+/** The measured times of loading a page. */
 export interface Loads {
   readonly name: string
   readonly times: readonly Usable[]

@@ -16,7 +16,7 @@ export interface View {
   readonly reaction: string
 }
 const project = '/p/default'
-/** The home page, the list of runs, and the timeline of a run. */
+/** The home page. `listView` is the list of runs, and `runView` is the timeline of a run. */
 export const homeView: View = {
   path: project,
   shown: '.content:has(.figure strong) .recent li',

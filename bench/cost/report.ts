@@ -30,7 +30,7 @@ const ratio = (value: number): string => (Number.isFinite(value) ? value.toFixed
 const label = (name: string): string => KINDS[name]?.[0] ?? `${name}, µs`
 const shown = (name: string, value: number): string => (KINDS[name]?.[1] ?? short)(value)
 
-/** Returns the table of two trees. */
+/** Returns the table that compares two trees. */
 export const comparisonTable = (
   unit: string,
   [ours, theirs]: readonly [string, string],

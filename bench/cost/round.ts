@@ -1,7 +1,7 @@
 /**
- * One round of a tree: a new installation is started, warmed up, and kept busy. The measurement
- * begins when the work of the warm-up has settled, and ends when nothing more is stored, so
- * deferred work is included. All figures are per unit of the scenario, except the rate.
+ * Measures a tree in one round: a new installation is started, warmed up, and kept busy. The
+ * measurement begins when the work of the warm-up has settled, and ends when nothing more is
+ * stored, so deferred work is included. All figures are per unit of the scenario, except the rate.
  */
 import { type Figures, inFlight, pause } from '../support/measure.ts'
 import { type Installation, type Stored, startInstallation, threadTimes } from './installation.ts'

@@ -294,7 +294,10 @@ export function lastUsed(
   }
 }
 
-/** Returns the time at which the next session or link ends, in Unix milliseconds. */
+/**
+ * Returns the time at which the next session or link ends, in Unix milliseconds. Returns undefined
+ * if there are none.
+ */
 export function nextConsoleEnd({
   console_sessions,
   sign_in_links,

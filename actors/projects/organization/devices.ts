@@ -201,7 +201,10 @@ export const redeemDevice = (
     ? { events: [{ type: 'device.ended', id }], reply: undefined }
     : refuse('not_found')
 
-/** Returns the time at which the next request is deleted, in Unix milliseconds. */
+/**
+ * Returns the time at which the next request is deleted, in Unix milliseconds. Returns undefined if
+ * no requests are stored.
+ */
 export const nextDeviceEnd = ({ devices }: DeviceHolder): number | undefined => {
   const ends = Object.values(devices).map(endOf)
   return ends.length === 0 ? undefined : Math.min(...ends)

@@ -10,7 +10,10 @@ type In<N extends keyof OrganizationCommands> = OrganizationCommands[N]['input']
 type Decided = Decision<ClaimEvent, undefined>
 const nothing: Decided = { events: [], reply: undefined }
 
-/** Returns a claim on the handle. All claims on one handle belong to one project. */
+/**
+ * Returns a claim on the handle, or undefined if there is none. All claims on one handle belong to
+ * one project.
+ */
 export const holderOf = ({ claims }: OrganizationState, handle: string) =>
   Object.values(claims).find((claim) => claim.handle === handle)
 
@@ -42,7 +45,10 @@ export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEve
     due !== undefined && due <= at ? [{ type: 'handle.questioned', id, project }] : [],
   )
 
-/** Returns the time at which the next claim is due, in Unix milliseconds. */
+/**
+ * Returns the time at which the next claim is due, in Unix milliseconds. Returns undefined if no
+ * claim will be due.
+ */
 export function nextQuestion({ claims }: OrganizationState): number | undefined {
   let next: number | undefined
   for (const { due } of Object.values(claims))

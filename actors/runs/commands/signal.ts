@@ -152,7 +152,10 @@ function complete(
   } satisfies Decided<RunEvent, Answer>
 }
 
-/** Returns the record of a step of the run itself, or of one of its active branches. */
+/**
+ * Returns the record of a step of the run itself, or of one of its active branches. Returns
+ * undefined if the step has not been reached.
+ */
 const recordOf = (state: RunState, key: string): RunStep | undefined => {
   const branch = (state.branches ?? []).find(({ key: at }) => key.startsWith(`${at}.`))
   return branch ? rowOf(state, key, branch.key) : rowOf(state, key)

@@ -69,9 +69,10 @@ function withBranch(
   return others
 }
 /**
- * Returns the record of a step of a branch. Records are stored under the step's own key, so
- * the `rows` objects of all items have the same property names and share their V8 hidden classes.
- * Snapshots of the first releases use the key with the branch's prefix.
+ * Returns the record of a step of a branch, or undefined if the branch has not reached the step.
+ * Records are stored under the step's own key, so the `rows` objects of all items have the same
+ * property names and share their V8 hidden classes. Snapshots of the first releases use the key
+ * with the branch's prefix.
  */
 export const rowIn = ({ key, rows }: Branch, step: string): RunStep | undefined =>
   getOwn(rows, step.slice(key.length + 1)) ?? getOwn(rows, step)

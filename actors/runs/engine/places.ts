@@ -6,7 +6,10 @@ import type { JsonObject } from '../../../protocol/common.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import { branchAt, keyOf, type Place, type RunState, rowOf, type Wait } from '../state.ts'
 
-/** Returns the current step of the run itself. The result is valid only outside of the cleanup. */
+/**
+ * Returns the current step of the run itself, or undefined after the last step. The result is valid
+ * only outside of the cleanup.
+ */
 export const mainStep = ({ spec, engine }: RunState): Step | undefined =>
   spec.steps[engine.position]
 
@@ -17,7 +20,10 @@ export function stepsAt(state: RunState, at: string | undefined): readonly Step[
   if (at === undefined) return state.engine.ending ? (state.spec.cleanup ?? []) : state.spec.steps
   return bodyOf(state, at)?.steps ?? []
 }
-/** Returns the body of a branch: its steps and its `output`. */
+/**
+ * Returns the body of a branch: its steps and its `output`. Returns undefined if there is no such
+ * branch.
+ */
 export function bodyOf(
   state: RunState,
   at: string,
@@ -30,8 +36,8 @@ export function bodyOf(
 }
 
 /**
- * Returns the first place whose wait satisfies a condition. The run itself comes first, then the
- * branches in the order in which they began.
+ * Returns the first place whose wait satisfies a condition, or undefined if there is none. The run
+ * itself comes first, then the branches in the order in which they began.
  */
 export function waitingAt(
   state: RunState,

@@ -1,4 +1,4 @@
-/** Artifacts that the workers of a run have published. */
+/** Messages to a run about the artifacts that its workers have published. */
 import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'

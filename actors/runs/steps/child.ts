@@ -15,7 +15,7 @@ import type { OpenWait } from '../state.ts'
 
 /**
  * Maximum `depth` of a run that a step starts. It limits the recursion of workflows that start
- * themselves. The depth also includes runs whose events started a loop.
+ * themselves. Runs whose events started a loop also count toward the depth.
  */
 const MAX_RUNS_ABOVE = 8
 export const tooDeep: RunFault = {

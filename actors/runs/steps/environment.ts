@@ -1,6 +1,6 @@
 /**
- * The environments that the actions and turns of a run use, and the preparation of repositories.
- * `protocol/workflows/environment.ts` defines the precedence.
+ * Determines the environments that the actions and turns of a run use, and the repositories that
+ * its system steps prepare. `protocol/workflows/environment.ts` defines the precedence.
  */
 import { boundEnvironment, type JobEnvironment } from '../../../protocol/environments/commands.ts'
 import { isId } from '../../../protocol/ids.ts'
@@ -39,8 +39,8 @@ const useOf = (state: RunState, binding?: JobEnvironment['binding']): JobEnviron
   ...(policyOf(state).auto_start_worker === false && { passive: true }),
 })
 /**
- * Returns the use of an environment that must already exist. Only an owned environment is created
- * by its first job.
+ * Returns the use of an environment that must already exist: its first job does not create it,
+ * unlike an owned environment.
  */
 const existing = (state: RunState, id: string): TurnEnvironment => ({ id, use: useOf(state) })
 function owned(state: RunState, mode: 'run' | 'agent' | 'loop', owner_id: string): TurnEnvironment {
@@ -139,8 +139,8 @@ export const environmentEnds = (
     : {}
 
 /**
- * Returns the repository that the current step clones, if it is a system step that prepares a
- * repository.
+ * Returns the repository that the current step clones, or undefined if the step is not a system
+ * step that prepares a repository.
  */
 export function preparationAt({ state, at }: Draft): Preparation | undefined {
   const { repositories, ending, position } = state.engine

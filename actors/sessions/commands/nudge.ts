@@ -34,7 +34,10 @@ import { pump } from '../turns/turns.ts'
 
 type Nudge = Input<Api['session.nudge']> & Keyed & Hashed
 
-/** Returns the newest turn that accepts nudges: a running or waiting turn that is not ending. */
+/**
+ * Returns the newest turn that accepts nudges, which is running or waiting and not ending. Returns
+ * undefined if no turn accepts nudges.
+ */
 const absorbing = (state: SessionState): Turn | undefined =>
   turnsOf(state)
     .filter(

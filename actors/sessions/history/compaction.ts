@@ -92,7 +92,10 @@ function coverable({ window, turns }: SessionState): SessionState['window'] {
   )
 }
 
-/** Returns the request for the summary, as the model receives it. */
+/**
+ * Returns the request for the summary, as the model receives it. Returns undefined if no compaction
+ * is in progress.
+ */
 export function summarySpec(state: SessionState, brand: string): GenerationSpec | undefined {
   const { compacting, window } = state
   if (!compacting) return undefined

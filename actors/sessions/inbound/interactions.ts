@@ -1,6 +1,6 @@
 /**
- * Changes to the session's questions. When a question is settled, its call gets a result or its
- * approved action becomes ready, and the turn continues in the same commit.
+ * Messages to a session about changes to its questions. When a question is settled, its call gets a
+ * result or its approved action becomes ready, and the turn continues in the same commit.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { type Interaction, settledStatuses } from '../../../protocol/interactions/schema.ts'

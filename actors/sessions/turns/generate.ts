@@ -175,7 +175,10 @@ function concluding(on: Draft, id: string, { content }: Answer): TurnStep {
   note(on, id, { output, output_source: 'text' })
   return { end: { status: 'completed' } }
 }
-/** Parses a JSON object from a text, bare or in a code fence. */
+/**
+ * Parses a text that is a JSON object, bare or in a code fence. Returns undefined for any other
+ * text.
+ */
 function parsed(text: string): JsonObject | undefined {
   const inner = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text)?.[1] ?? text
   try {

@@ -73,6 +73,7 @@ export const tellSpending = ({
 
 /**
  * Returns the agent's last text in a turn, truncated to the maximum length of a channel message.
+ * Returns undefined if there is no text.
  */
 function lastWords({ state }: Draft, turn_id: string): string | undefined {
   const text = textOf(
@@ -85,7 +86,7 @@ function lastWords({ state }: Draft, turn_id: string): string | undefined {
       ? text
       : `${text.slice(0, channels.content - 1)}…`
 }
-/** Emits the outcome of a turn that is about to end, if a channel owns the turn. */
+/** Emits the outcome of an ending turn, if a channel owns the turn. */
 export function reportExchange(on: Draft, { record, work: { exchange, ending } }: Turn): void {
   const { id: turn_id, session_id, channel_exchange_id: exchange_id } = record
   if (!exchange || !ending || exchange_id === undefined) return

@@ -29,7 +29,7 @@ import { failed, type TurnStep } from './next.ts'
 import { askApproval, askPerson } from './questions.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
-/** Maximum number of characters of a call's signature that is not shortened. */
+/** Number of characters above which a call's signature is shortened. */
 const MAX_SIGNATURE_LENGTH = 200
 /** Opens a segment for an answer that uses tools. */
 export function openSegment(on: Draft, id: string, given: readonly Block[]): TurnStep {
