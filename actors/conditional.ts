@@ -1,4 +1,7 @@
-/** The decision about conditional commands (`protocol/conditional.ts`), for all kinds of actors. */
+/**
+ * Checks the conditions of conditional commands (`protocol/conditional.ts`), for all kinds of
+ * actors.
+ */
 import { entityTagOf } from '../protocol/conditional.ts'
 import type { Command } from '../protocol/entry.ts'
 import { type Refusal, refuse } from '../protocol/errors.ts'

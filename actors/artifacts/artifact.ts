@@ -1,7 +1,7 @@
 /**
  * The artifact actor: one uploaded file, from its announcement to its deletion. Gateways store the
- * bytes. The actor decides which uploads are visible. The actor's effects erase bytes and settle
- * the organization's quota, even if the gateway has stopped.
+ * bytes. The actor decides which uploads are visible. The actor's effects erase bytes and update
+ * the organization's storage quota, even if the gateway has stopped.
  *
  *     pending → ready → deleted
  *        ↓
@@ -190,8 +190,9 @@ const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
         },
       }
 /**
- * Returns the effects of a completed upload: the quota is settled, and the run is informed or the
- * artifact is published. A tell from `complete` has already informed a run in the same shard.
+ * Returns the effects of a completed upload: the quota counts the reserved bytes as used, and the
+ * run is informed or the artifact is published. A tell from `complete` has already informed a run
+ * in the same shard.
  */
 function sayCompleted(event: Completed, { project }: Address): Effect[] {
   const { id, artifact, organization, session_id, attachment } = event

@@ -4,7 +4,8 @@
  * blueprint plans the change and sends the commands to the owners of the resources.
  *
  * Invariants:
- * B1. At most one holder at a time. A hold that is not renewed ends after `HOLD_MS`.
+ * B1. A blueprint has at most one holder at a time. A hold that is not renewed ends after
+ *     `HOLD_MS`.
  * B2. Ids of resources are reserved before the resources are created. An interrupted apply is
  *     repeated under the same ids, so it cannot create a resource twice.
  * B3. Bindings are not stored here but with their resources (protocol/blueprints/stored.ts).

@@ -18,7 +18,7 @@ import { isRefusal, refuse } from '../../protocol/errors.ts'
 import type { Prefix } from '../../protocol/ids.ts'
 import type { Cause, Decided, Decision } from '../actor.ts'
 
-/** The id and the version of a record. */
+/** A record with its id and, as its version, the time of its last change. */
 export interface Identified {
   readonly id: string
   readonly updated_at: string

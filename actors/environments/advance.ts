@@ -8,8 +8,8 @@
  * V2. A job is admitted only while the environment is usable and not leased to another holder.
  * V3. If no worker connects within `wake_ms` after a worker is first needed, the waiting jobs fail,
  *     except passive jobs.
- * V4. Numbers of operations, workers and leases only increase, even when a destroyed environment is
- *     created again.
+ * V4. The sequence numbers of operations, workers and leases only increase, even when a destroyed
+ *     environment is created again.
  */
 import { timestamp } from '../../protocol/common.ts'
 import type { OperationKind } from '../../protocol/environments/commands.ts'

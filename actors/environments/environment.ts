@@ -43,7 +43,10 @@ interface Extra {
 }
 type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
 
-/** Returns one command for each queue that contains at least one of the jobs. */
+/**
+ * Returns the effects that send one command to each queue that contains any of the jobs, with the
+ * ids of its jobs.
+ */
 function toQueues(
   jobs: readonly PinnedJob[],
   name: string,

@@ -72,7 +72,9 @@ export function acquire(
   return finish(on, { environment: shown(on.state), lease })
 }
 
-/** Ends a lease. If the lease has already ended, the request is not refused. */
+/**
+ * Ends a lease. A request for a lease that has already ended is accepted and does not change it.
+ */
 export function release(
   state: EnvironmentState,
   { lease_id }: AddedLeaseInput,

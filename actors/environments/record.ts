@@ -1,4 +1,4 @@
-/** Changes that clients make to an environment's record, and its destruction. */
+/** Changes that clients make to the record of an environment, and destruction on request. */
 
 import { timestamp } from '../../protocol/common.ts'
 import { scopeKey } from '../../protocol/environments/commands.ts'

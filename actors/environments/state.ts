@@ -25,8 +25,8 @@ const NO_WORKER: WorkerOfEnvironment = {
 }
 
 /**
- * Returns the state of a new environment. If a destroyed environment is created again, the numbers
- * of its operations, workers and leases continue to increase.
+ * Returns the state of a new environment. If a destroyed environment is created again, the sequence
+ * numbers of its operations, workers and leases continue to increase.
  */
 const created = (
   before: EnvironmentState,

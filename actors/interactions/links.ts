@@ -13,8 +13,8 @@ import type { Cause, Decision } from '../actor.ts'
 import { expiry, type InteractionState } from './state.ts'
 
 /**
- * Issues links for the given targets, or for all principals among the targets that can still
- * answer. The journal does not contain the links.
+ * Issues links for the given targets or, by default, for all principals among the targets that can
+ * still answer. The journal does not contain the links.
  */
 export function link(
   state: InteractionState | null,

@@ -51,8 +51,8 @@ interface Opened extends Waiting {
 /** A wait that the timeline shows; `kind` is the `wait_kind` of the API. */
 export type OpenWait =
   /**
-   * A job. `base`: number of the step's attempts before this job; `retried`: number of the job's
-   * last attempt that was reported as retried.
+   * A wait for a job. `base`: number of the step's attempts before this job; `retried`: number of
+   * the job's last attempt that was reported as retried.
    */
   | (Opened & {
       readonly kind: 'worker'
@@ -63,8 +63,8 @@ export type OpenWait =
   | (Opened & { readonly kind: 'timer'; readonly due: number })
   | (Opened & { readonly kind: 'interaction'; readonly interaction_id: string })
   /**
-   * An event. `asked`: set while the wait is not open, because the matcher has not confirmed it
-   * yet.
+   * A wait for an event. `asked`: set while the wait is not open, because the matcher has not
+   * confirmed it yet.
    */
   | (Opened & {
       readonly kind: 'event'
@@ -74,16 +74,16 @@ export type OpenWait =
       readonly condition?: string
       readonly asked?: true
     })
-  /** A child run. */
+  /** A wait for the end of a child run. */
   | (Opened & { readonly kind: 'run'; readonly run_id: string })
-  /** A loop from which a run was requested. */
+  /** A wait for the reply of a loop from which a run was requested. */
   | (Opened & { readonly kind: 'loop'; readonly loop_id: string })
-  /** The branches of the waiting step. */
+  /** A wait for the branches of the step. */
   | (Opened & { readonly kind: 'branches' })
   /**
-   * A turn of an agent. `job_id`: the job that looks up the turn's definition, until the turn is
-   * opened. `session_id`: the session of the opened turn. `judges`: the index of the assertion that
-   * the turn judges.
+   * A wait for a turn of an agent. `job_id`: the job that looks up the turn's definition, until the
+   * turn is opened. `session_id`: the session of the opened turn. `judges`: the index of the
+   * assertion that the turn judges.
    */
   | (Opened & {
       readonly kind: 'agent'

@@ -1,4 +1,4 @@
-/** The size of the objects in the JavaScript heap of a page, computed from a V8 heap snapshot. */
+/** Computes the size of the objects in the JavaScript heap of a page from a V8 heap snapshot. */
 import type { CDPSession } from 'playwright-core'
 
 /**

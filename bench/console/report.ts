@@ -1,4 +1,4 @@
-/** The tables of the console benchmark, with the goal of each figure. */
+/** Formats the results of the console benchmark as tables, with the goal of each figure. */
 import { median, percentile } from '../support/measure.ts'
 import { cell, ms, note, table, whole } from '../support/table.ts'
 import type { LiveCost } from './live.ts'

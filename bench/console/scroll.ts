@@ -1,6 +1,7 @@
 /**
- * Scrolling through all runs of a project: with the wheel from the first run to the last and back,
- * and by dragging the scroll bar. The list loads its pages while it is scrolled.
+ * Measures the frames while all runs of a project are scrolled: with the wheel from the first run
+ * to the last and back, and by dragging the scroll bar. The list loads its pages while it is
+ * scrolled.
  */
 import type { CDPSession, Page } from 'playwright-core'
 import { pause } from '../support/measure.ts'

@@ -1,4 +1,6 @@
-/** The growth of a figure during a soak, as the slope of the line that best fits its values. */
+/**
+ * Computes the growth of a figure during a soak: the slope of the line that best fits its values.
+ */
 
 /** A value at a time. Times are in seconds. */
 export interface Sample {

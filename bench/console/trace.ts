@@ -1,6 +1,6 @@
 /**
- * Statistics from trace events of Chromium: the work of a page's main thread in each frame. No
- * browser is needed.
+ * Computes the work of a page's main thread in each frame from trace events of Chromium. This file
+ * needs no browser.
  *
  * Invariant: a part of work belongs to the frame in which it begins, with its whole duration, so a
  * long part is never divided among frames.

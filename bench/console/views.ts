@@ -1,6 +1,6 @@
 /**
- * The time until a page is usable: from the start of the navigation until the page shows its data,
- * and until it has reacted to an immediate mouse click.
+ * Measures the time until a page is usable: from the start of the navigation until the page shows
+ * its data, and until it has reacted to an immediate mouse click.
  */
 import type { BrowserContext, Page } from 'playwright-core'
 import { PATIENCE, type Signed } from './browser.ts'

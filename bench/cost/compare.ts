@@ -1,6 +1,6 @@
 /**
- * Statistics of two trees that were measured in turn. Each round has a separate ratio, because the
- * speed of a machine varies more between rounds than within a round.
+ * Compares the figures of two trees that were measured in turn. Each round has a separate ratio,
+ * because the speed of a machine varies more between rounds than within a round.
  */
 import { type Figures, median } from '../support/measure.ts'
 

@@ -1,5 +1,6 @@
 /**
- * An installation of one tree in a new data folder. Its processes and stored bytes are measured.
+ * Starts an installation of one tree in a new data folder, and measures the processor time of its
+ * threads and its stored bytes.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

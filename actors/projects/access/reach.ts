@@ -1,6 +1,6 @@
 /**
- * E-mail recipients of an interaction: the active principals with an address that are among its
- * targets or have a target role.
+ * Finds the e-mail recipients of an interaction: the active principals with an address that are
+ * among its targets or have a target role.
  */
 
 import type { ReachablePerson } from '../../../protocol/access/directory.ts'

@@ -1,7 +1,7 @@
 /**
- * Calls of actions. A direct call is a run of one step. It therefore has a timeline, a job, leases
- * and attempts, like a call by a workflow. This file also provides the facts that an executor needs
- * to make a call for a run.
+ * Direct calls of actions. A direct call is a run of one step. It therefore has a timeline, a job,
+ * leases and attempts, like a call by a workflow. This file also provides the facts that an
+ * executor needs to perform the action call of a job of any run.
  */
 
 import type { Definition } from '../../../protocol/access/directory.ts'

@@ -61,7 +61,7 @@ const held = ({ signals }: RunState): number => signals.reduce((sum, { size = 0 
 export const hasRoom = (state: RunState, more = 1): boolean =>
   state.signals.length + more <= MAX_STORED && held(state) <= MAX_SIGNALS_LENGTH
 
-/** Decides a signal of either form. */
+/** Handles a signal of either form. */
 export function signal(
   state: RunState | null,
   input: Signal,

@@ -1,4 +1,4 @@
-/** The time at which a run needs to be woken. */
+/** Computes the time at which a run needs to be woken. */
 import { hasEnded, type RunState } from '../state.ts'
 
 /**

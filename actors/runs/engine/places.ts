@@ -1,5 +1,5 @@
 /**
- * Lookups of the steps, waits and keys of a run and its branches. None of these functions changes
+ * Looks up the steps, waits and keys of a run and its branches. No function in this file changes
  * the state.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -21,8 +21,9 @@ export function stepsAt(state: RunState, at: string | undefined): readonly Step[
   return bodyOf(state, at)?.steps ?? []
 }
 /**
- * Returns the body of a branch: its steps and its `output`. Returns undefined if there is no such
- * branch.
+ * Returns the body of a branch of the current step: its steps and its `output`. All items of a
+ * `for_each` have the same body. Returns undefined for a branch of a `parallel` step that is not
+ * active, and for any other step.
  */
 export function bodyOf(
   state: RunState,
