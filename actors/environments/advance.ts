@@ -28,7 +28,7 @@ export const UNAVAILABLE = 'environment_worker_unavailable'
 const MAX_REQUEST_MS = 30_000
 /** Maximum pause in milliseconds between two requests for the same teardown. */
 const MAX_TEARDOWN_MS = 600_000
-/** Maximum pause before a worker that failed is started again, in milliseconds. */
+/** Maximum pause in milliseconds before a worker that failed is started again. */
 const MAX_BACKOFF_MS = 60_000
 
 const doubling = (first: number, times: number, longest: number): number =>

@@ -307,7 +307,7 @@ export function queueActor(
           const lease = find(state, job_id)?.lease
           return lease?.session === session ? [{ job_id, lease_token: lease.token }] : []
         }),
-      /** The job under a lease, for an upload by its worker. */
+      /** The facts about a lease, for an upload by the worker that holds it. */
       lease: leaseOf,
       /** The current leases of the given jobs. */
       renewals: (state, { job_ids }: { readonly job_ids: readonly string[] }) =>

@@ -24,10 +24,7 @@ export interface KnownLoop {
   readonly gone?: number
 }
 
-/**
- * Records the summary that a loop reports. A loop that reports after its project was deleted is
- * ended.
- */
+/** Records the summary that a loop reports. If the project has been deleted, also ends the loop. */
 export function noteLoop(
   { loops, ended }: ProjectState,
   { loop_id, version, actions, gone }: LoopStanding,

@@ -183,7 +183,7 @@ export const tellOpenings = (
   on.tells.push({ to: { kind: 'queue', id: `${on.cause.shard}.${OPENINGS}` }, name, input })
 }
 
-/** Sends a command to a run of the same shard, in the same commit. */
+/** Sends a command to a run in the same shard, in the same commit. */
 export const tellRun = (
   on: Draft,
   id: string,

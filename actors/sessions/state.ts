@@ -64,7 +64,7 @@ export interface SessionState extends Window {
   readonly record?: Session
   /** Set if the request that created the session specified its visibility. */
   readonly visibility_requested?: true
-  /** Id of the first session of the same key. */
+  /** Id of the first session with the same key. */
   readonly root: string
   /** Number of sessions of the key before this session. */
   readonly generation: number

@@ -16,7 +16,7 @@ const EVENTS_PER_RUN = 10
 /** Milliseconds to wait until opened pages have settled. */
 const SETTLE_MS = 4000
 const SLOTS = 50
-/** Number of items of the run whose page is open during the measurement. */
+/** Number of items in the run whose page is open during the measurement. */
 const ITEMS = 5000
 
 /** A load of runs that start and end. */

@@ -80,7 +80,7 @@ const renderings: ReadonlySet<string> = new Set([
   'UpdateLayerTree',
   'UpdateLayoutTree',
 ])
-/** Whether an event matters for `framesOf` or `threadOf`. */
+/** Whether `framesOf` or `threadOf` needs an event. */
 export const isRelevant = ({ name }: Pick<TraceEvent, 'name'>, mark: string): boolean =>
   [BEGIN, TASK, mark].includes(name) ||
   [scripts, collections, renderings].some((names) => names.has(name))

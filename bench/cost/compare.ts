@@ -14,7 +14,7 @@ export const MIN_ROUNDS = 5
 type Verdict = 'less' | 'more' | 'no difference'
 export interface Compared {
   readonly name: string
-  /** Medians across all rounds, of this tree and of the other tree. */
+  /** Median across all rounds for this tree; `theirs`: for the other tree. */
   readonly ours: number
   readonly theirs: number
   /** Ratio of this tree's figure to that of the other tree, across the rounds. */

@@ -69,7 +69,7 @@ function ask(path: string, command: object): Promise<string | undefined> {
   })
 }
 
-/** Creates the folder of the sockets, and the client. */
+/** Creates the folder for the sockets, and the client. */
 export function openProbes(): Probes {
   const folder = mkdtempSync(join(tmpdir(), 'baton-probe-'))
   const close = () => rmSync(folder, { recursive: true, force: true })

@@ -38,10 +38,10 @@ const POLL_MS = 250
 /** Milliseconds after which the wait ends even if messages are still being stored. */
 const SETTLE_TIMEOUT_MS = 40_000
 
-/** Processor time in µs and stored bytes at one moment. */
+/** The processor time used so far, in µs, and the data stored so far. */
 interface Reading {
   readonly stored: Stored
-  /** Times of the threads of each process, by role. */
+  /** Processor times of the threads of each process: by role, then by thread id. */
   readonly roles: ReadonlyMap<string, ReadonlyMap<number, number>>
   readonly nats: number
 }

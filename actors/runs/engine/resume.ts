@@ -1,4 +1,4 @@
-/** The end of waits, in the run itself and in its branches. `suspend.ts` begins most of them. */
+/** Ends waits, in the run itself and in its branches. `suspend.ts` begins most of them. */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { RunEventType } from '../../../protocol/runs/events.ts'
 import { current, type Draft, emit, placeOf } from '../draft.ts'

@@ -1,5 +1,5 @@
 /**
- * Suspension of a step: events for the step, the wait and the run, in this order, with the same
+ * Suspends a step: emits events for the step, the wait and the run, in this order, with the same
  * details. A step of a branch emits no event for the run, because the run is already suspended.
  */
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'

@@ -1,6 +1,6 @@
 /**
- * Sending and cancelling a nudge (`../turns/nudges.ts`). If no turn in progress accepts the nudge,
- * it becomes a new turn immediately.
+ * Sends and cancels nudges (`../turns/nudges.ts`). A nudge that no turn in progress accepts becomes
+ * a new turn immediately.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey } from '../../../protocol/common.ts'
