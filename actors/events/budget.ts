@@ -30,14 +30,14 @@ const MINUTE_MS = 60_000
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 type Fires = Readonly<Record<string, readonly string[]>>
 
-/** The numbers of runs that triggers have started. */
+/** Counts of the runs that triggers have started. */
 export interface Budget {
   /**
    * Number of runs by root event, for the current generation of trees. A root that started a single
    * run is not stored.
    */
   trees: Record<string, number>
-  /** The same numbers for the previous generation. */
+  /** The same counts for the previous generation. */
   older: Record<string, number>
   /** Number of trees of the current generation. */
   count: number

@@ -217,7 +217,7 @@ export const eventsActor = (
     keys: { ...initialSources().keys, ...state.keys },
   }),
   ask: {
-    /** The numbers of triggers and of waits. */
+    /** The number of triggers, and the number of waits. */
     listening: ({ loops, waits }) => ({
       triggers: Object.values(loops).reduce((sum, { triggers }) => sum + triggers.length, 0),
       waits: Object.keys(waits).length,

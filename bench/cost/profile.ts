@@ -18,7 +18,7 @@ import type { Tree } from './trees.ts'
 
 /** A thread of the program, with the cost of its modules and functions per unit of the load. */
 export interface ThreadProfile {
-  /** `<role>: <thread>` */
+  /** Name in tables: `<role>: <thread>`. */
   readonly name: string
   /** Processor time in µs, by module. */
   readonly time: ReadonlyMap<string, number>

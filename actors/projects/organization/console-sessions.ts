@@ -35,7 +35,9 @@ type In<N extends keyof ConsoleCommands> = ConsoleCommands[N]['input']
 
 /** Maximum number of console sessions of the organization. */
 const MAX_SESSIONS = 10_000
-/** Maximum number of console sessions of one principal. A new session replaces the oldest one. */
+/**
+ * Maximum number of console sessions of one principal. A session beyond it replaces the oldest one.
+ */
 const MAX_OF_PRINCIPAL = 50
 /** Maximum number of unused sign-in links. */
 const MAX_LINKS = 100
