@@ -1,5 +1,5 @@
 /**
- * Evaluation of a worker's report. Only reports under the current lease count, with one exception.
+ * Evaluates the reports of workers. Only reports under the current lease count, with one exception.
  * A report that ends the job is accepted even after its lease was lost, unless the job is under
  * another lease. The job is then not executed again.
  */

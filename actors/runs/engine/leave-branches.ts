@@ -1,5 +1,5 @@
 /**
- * The early end of branches: the step or the run that contains them ends without their outcomes.
+ * Ends branches early: the step or the run that contains them ends without their outcomes.
  * `branches.ts` contains the regular end.
  */
 import { current, type Draft, emit, now, placeOf, tellQueue, tellRun, withdraw } from '../draft.ts'

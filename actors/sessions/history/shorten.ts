@@ -1,6 +1,4 @@
-/**
- * Truncation of texts that are too long for a row, with a note that states how much was omitted.
- */
+/** Truncates texts that are too long for a row, with a note that states how much was omitted. */
 
 /** Number of characters that are reserved for the note. */
 const NOTE_LENGTH = 64
