@@ -1,4 +1,4 @@
-/** Expected failures of environment actions, and the parameters of a call. */
+/** Defines the expected failures of environment actions, and reads the parameters of calls. */
 import type { Parameters } from '../worker/options.ts'
 
 /** An expected failure of a job. The name of the error becomes the `error_type` of the job. */

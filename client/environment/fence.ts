@@ -23,8 +23,8 @@ export class Fence {
     this.#highest = file === undefined ? 0 : stored(file)
   }
   /**
-   * Accepts a job. One without a fence number uses no lease and is always accepted.
-   * @throws ActionFault `environment_fenced` if the job has an earlier lease.
+   * Accepts a job. A job without a fence number uses no lease and is always accepted.
+   * @throws ActionFault `environment_fenced` if the job belongs to an earlier lease.
    */
   admit(job: ClaimedJob): void {
     const number = fenceOf(job)
