@@ -15,7 +15,7 @@ const isAbsent = (value: unknown): value is null | undefined =>
   value === undefined || value === null
 
 /**
- * Returns an optional string parameter.
+ * Returns an optional string parameter; undefined if it is absent.
  * @throws ActionFault if the value is not a string or contains a NUL character.
  */
 export function optionalText(parameters: Parameters, name: string): string | undefined {

@@ -63,7 +63,10 @@ function stored(file: string): number {
     return 0
   }
 }
-/** Returns the fence number of the lease under which the job uses the environment. */
+/**
+ * Returns the fence number of the lease under which the job uses the environment; undefined if the
+ * job has none.
+ */
 function fenceOf({ spec }: ClaimedJob): number | undefined {
   const environment = spec['environment']
   const fence =
