@@ -66,9 +66,9 @@ export function isSigned({ settings }: Loop, trigger: Trigger, index: number): b
 }
 
 /**
- * Returns the command that fires an HTTP trigger.
- * @param product name of the product. It is part of the header's name, except that `Baton` becomes
- * `Service`.
+ * Returns the shell command that fires an HTTP trigger.
+ * @param product name of the product. It is part of the name of the signature header, in which
+ *   `Service` replaces `Baton`.
  */
 export function curlOfTrigger(address: string, signed: boolean, product: string): string {
   if (!signed)

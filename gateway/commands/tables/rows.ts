@@ -60,8 +60,8 @@ async function withFacts<N extends RowCommand, R>(
   }
 }
 /**
- * Like `withFacts`, with facts about the identities in data that the client sent.
- * @param about the other rows of the command, and whether the data of all of them is needed.
+ * Like `withFacts`, but also adds facts about the identities in the data that the client sent.
+ * @param about the other rows of the command, and whether the data of all of its rows is needed.
  */
 async function withIdentities<N extends RowCommand, R>(
   at: TableAt,

@@ -29,9 +29,9 @@ const isOver = ({ status }: Pick<TranscriptTurn, 'status'>): boolean => settledT
 class FactsOfTurns {
   readonly #facts = signal<ReadonlyMap<string, TurnFacts>>(new Map())
   readonly #of: { readonly project: string; readonly session_id: string }
-  /** For each turn to read, the number of its reads so far, by the turn's id. */
+  /** The number of reads so far of each turn that is still to be read, by turn id. */
   readonly #wanted = new Map<string, number>()
-  /** Whether each requested turn had ended when it was requested, by the turn's id. */
+  /** Whether each requested turn had ended when it was requested, by turn id. */
   readonly #read = new Map<string, boolean>()
   #later: ReturnType<typeof setTimeout> | undefined
   #stopped = false
