@@ -108,9 +108,7 @@ function rowOf(at: TableAt, data: JsonObject, reply: Inserted): TableRow {
   if (!row) throw new Error('a table has inserted no row')
   return row
 }
-/**
- * Returns the row of an update. Its data is read from the view if the reply does not contain it.
- */
+/** Returns the updated row. Its data is read from the view if the reply does not contain it. */
 const updatedRow = (
   { world, project, id }: TableAt,
   { row: { data, ...row } }: Updated,
