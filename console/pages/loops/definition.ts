@@ -34,8 +34,8 @@ export function changesOf(before: Authored, after: Authored): Partial<Authored> 
 }
 
 /**
- * The state of a trigger, without its definition. Lists of states have the order of the triggers in
- * the definition.
+ * The state of a trigger, without its definition. Lists of states are in the order of the triggers
+ * in the loop's definition.
  */
 export interface Standing {
   readonly id: string

@@ -27,6 +27,6 @@ export function permitTerminalStyles(page: Document): () => void {
     return element
   }
   Object.defineProperty(page, 'createElement', { value: createElement, configurable: true })
-  // Deleting the own property restores the method of the prototype.
+  // Deleting the document's own property restores the method of the prototype.
   return () => void Reflect.deleteProperty(page, 'createElement')
 }

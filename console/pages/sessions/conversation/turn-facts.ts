@@ -1,6 +1,7 @@
 /**
- * Facts about turns that the transcript does not contain: who requested each turn, and its cost. A
- * turn is read when it appears and again when it has ended. One request reads many turns.
+ * Loads, for each turn, the facts that the transcript does not contain: who requested the turn, and
+ * its cost. A turn is read when it appears and again when it has ended. One request reads many
+ * turns.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
