@@ -2,7 +2,7 @@
  * Authenticates console sessions. The organization's actor finds the session of a cookie. The
  * gateway caches the answer for as long as it caches the same directory of the organization, so the
  * end of a session, like the revocation of a key, takes effect on every gateway before the request
- * that ends it is answered.
+ * that ends the session is answered.
  *
  * Invariants:
  * S1. Every request checks that the session has not expired, and that the key or the user whose
