@@ -85,8 +85,8 @@ export const limits = {
   /** Maximum number of open claims of a session. */
   claims: 8,
   /**
-   * Number of `Order` objects of a project (one for each queue and capability) at which idle ones
-   * are removed.
+   * Number of `Order` objects of a project at which idle ones are removed. A project has one for
+   * each queue and capability.
    */
   orders: 256,
 } as const

@@ -60,7 +60,7 @@ const verdicts: { readonly [C in Code]?: readonly [code: number, reason: string]
 export function openHub(world: World, serves: Serves = () => ({ byService: false })): Hub {
   const edge = openEdge(world, serves)
   /**
-   * The grants in use, by key, with the number of their connections. Connections with the same
+   * The grants in use, each with its number of connections, by key. Connections with the same
    * access share one grant.
    */
   const grants = new Map<string, { readonly grant: Grant; users: number }>()
