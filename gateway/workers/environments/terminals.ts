@@ -25,7 +25,7 @@ type Frame = Extract<Up, { readonly type: `terminal.${string}` }>
 
 export interface WorkerTerminals {
   /**
-   * Offers terminals of the session's environment, if the session has an environment and its worker
+   * Offers terminals in the session's environment, if the session has an environment and its worker
    * supports terminals.
    */
   serve(session: Session): void
