@@ -1,6 +1,6 @@
 /**
  * The state that all worker connections of a gateway share: connections, sessions, limits, and
- * subscriptions to offers. This file also sends the commands of workers to queues and to the
+ * subscriptions to offers. This file also sends commands on behalf of workers to queues and to the
  * registry of workers.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Manages all worker connections of a gateway: opens and closes them, handles the messages of shard
+ * Manages all worker connections of a gateway: opens and closes them, handles messages from shard
  * owners, and checks credentials again. The hub does not access sockets; `mount.ts` forwards their
  * events.
  */

@@ -30,8 +30,8 @@ export interface WorkerTerminals {
    */
   serve(session: Session): void
   /**
-   * Handles a frame of a worker. A frame for an unknown terminal is answered with `terminal.close`,
-   * unless it reports an exit.
+   * Handles a frame from a worker. A frame for an unknown terminal is answered with
+   * `terminal.close`, unless it reports an exit.
    */
   handle(session: Session, frame: Frame): void
   /** Stops offering terminals for a session whose connection has ended, and ends its terminals. */
