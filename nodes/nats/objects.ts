@@ -145,7 +145,8 @@ export async function writeObject(
       },
       (error: unknown) => {
         failed ??= { error }
-        // The client library may still refer to the buffer, and send its content later.
+        // The buffer is not reused, because the client library may still refer to it and send its
+        // content later.
         pool.drop()
       },
     )
