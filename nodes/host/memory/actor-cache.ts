@@ -82,7 +82,7 @@ export class ActorCache {
   /**
    * @param confirm throws `LostState` when the snapshots just read may not be the newest.
    * @param ended returns the possible cursors of the last event of an ended actor, highest first.
-   * @param wanted whether the shard still needs the actors that it requested.
+   * @param wanted returns whether the shard still needs the actors that it requested.
    * @param came called when a read that `ready` started has ended, with or without success.
    */
   constructor(
