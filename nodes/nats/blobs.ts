@@ -85,7 +85,7 @@ async function listFiles(
   }
 }
 
-/** Milliseconds without a message after which a list is complete. */
+/** Milliseconds without a message after which a list counts as complete. */
 const SILENCE_MS = 1000
 
 /**
