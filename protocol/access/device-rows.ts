@@ -137,7 +137,7 @@ export type DeviceCommands = {
 }
 /**
  * Private events of the organization about sign-in requests of devices. `device.polled` is a soft
- * event. Its `at` is Unix milliseconds. `device.ended` deletes the request.
+ * event, whose `at` is in Unix milliseconds. `device.ended` deletes the request.
  */
 export type DeviceEvent =
   | (Event &

@@ -136,7 +136,7 @@ export function activePrincipal(
   const key = Object.values(keys).find(({ principal_id }) => principal_id === id)
   return key && { id, kind: 'service', name: key.name }
 }
-/** Converts a summary to the form of a principal in commands and events. */
+/** Converts a summary to the `Principal` that commands and events contain. */
 export const principalOf = ({ id, kind, name }: PrincipalSummary): Principal => ({
   type: kind === 'service' ? 'service_account' : kind,
   id,

@@ -26,7 +26,7 @@ export const actorOf = ({ id, type }: Principal): ActorOf => ({
   principal_type: types[type],
 })
 /**
- * Converts the principal of a call to its form in origins.
+ * Converts the principal of a call to the `Principal` that an `Origin` contains.
  * @param name the display name of the principal, if known.
  */
 export function principalOf(

@@ -13,7 +13,9 @@ export interface TurnWanted {
   readonly turn_id: string
   /** Id or name of the agent. */
   readonly agent?: string
-  /** Id of the principal on whose behalf the run works; absent if that is the service itself. */
+  /**
+   * Id of the principal on whose behalf the run works; absent if it works for the service itself.
+   */
   readonly asker?: string
   readonly session: {
     readonly scope: 'loop' | 'agent'
