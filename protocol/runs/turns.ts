@@ -31,7 +31,7 @@ export interface TurnWanted {
   readonly agent_environment?: AgentEnvironment
   /** The turn has no tools that work in an environment. */
   readonly no_environment?: true
-  /** The origin of the run; absent in requests of older releases. */
+  /** The origin of the run; absent in requests from older releases. */
   readonly trigger?: TriggerKind
   /** The definition from the resolver that the run has stored for the agent. */
   readonly bundle?: AgentBundle

@@ -125,7 +125,7 @@ export interface TurnOpening {
   readonly metadata?: JsonObject
   /**
    * The causation of source events that tool calls of the turn cause. Absent in the turn of a
-   * channel, and in commands of earlier releases.
+   * channel, and in commands from earlier releases.
    */
   readonly causation?: Causation
 }
