@@ -158,7 +158,7 @@ export interface RecoverExtra {
 }
 /** The data that the gateway adds to commands that start a run. */
 export interface StartExtra {
-  /** Absent for an inline spec. */
+  /** The workflow's latest version; absent for an inline spec. */
   readonly definition?: Definition
   /**
    * The workflows that steps refer to, directly or through other workflows, by the name that the
