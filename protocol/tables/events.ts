@@ -70,8 +70,8 @@ export type TableEvent =
   /** The claim can no longer be used to create or rename the table. */
   | (Event & { readonly type: 'table.claim_denied'; readonly claim: NameClaim })
   /**
-   * `shown`, also in updates and deletions: the data as readers see it, if the schema hides part of
-   * it.
+   * `shown`, here and in updates and deletions: the data as readers see it. Present only if the
+   * schema hides part of the data.
    */
   | (Event &
       RowChange & {
