@@ -203,7 +203,7 @@ export type AddedTableInputs = {
   'table.update': { readonly claim?: NameClaim }
   /** Facts about the identity of the row, without data. */
   'row.insert': Caused & { readonly facts: TableFacts }
-  /** Facts about the identities of all rows, without data. */
+  /** Facts about the identities of all rows of the request, without data. */
   'row.bulk': Caused & { readonly facts: TableFacts }
   /** Facts about the identity of the row, including the data of the row. */
   'row.upsert': Caused & { readonly facts: TableFacts }
