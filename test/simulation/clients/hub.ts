@@ -103,7 +103,7 @@ export class Hub {
     return alive
   }
   /**
-   * Sends a report to its queue, repeatedly until the queue has decided, and returns the verdict.
+   * Sends a report to its queue, repeats it until the queue has decided, and returns the verdict.
    */
   async report(worker: Worker, report: JobReport): Promise<Verdict> {
     const to = this.#queueOf(worker.project, report.job_id, report.lease_token)

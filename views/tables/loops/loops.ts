@@ -1,4 +1,4 @@
-/** The current loops, and the lookup of loops by name. */
+/** Stores and lists the current loops, and finds loops by name. */
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
