@@ -1,6 +1,6 @@
 /**
- * Hosts on real connections to NATS, and a stand-in for the environment actor. The stand-in runs in
- * the real shard host, so its requests and the commands of hosts go through NATS.
+ * Starts hosts on real connections to NATS, and a stand-in for the environment actor. The stand-in
+ * runs in the real shard host, so its requests and the commands of hosts go through NATS.
  */
 import type { GatewaySettings, Log, World } from '../../../gateway/ports.ts'
 import type { Bus, Clock } from '../../../nodes/host/ports.ts'

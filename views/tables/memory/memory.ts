@@ -1,5 +1,5 @@
 /**
- * Stores the memory of agents: lists its entries, searches them by keyword, and reads the feed of
+ * Stores the memory of agents, lists its entries, searches them by keyword, and reads the feed of
  * changes. A change that is older than the retention period counts as deleted, whether or not its
  * row still exists. All replicas of a view therefore return the same answers.
  */
