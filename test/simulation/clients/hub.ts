@@ -24,11 +24,9 @@ export type Verdict = 'accepted' | 'duplicate' | 'lease_lost'
 
 interface Lease {
   readonly token: string
-  /**
-   * Times in milliseconds of the machine's clock: when the lease is dropped unless it is renewed,
-   * and when its last heartbeat or report arrived.
-   */
+  /** The time at which the lease is dropped unless it is renewed, in ms of the machine's clock. */
   until: number
+  /** The time at which its last heartbeat or report arrived, in ms of the machine's clock. */
   heard: number
 }
 interface Seat {
