@@ -24,7 +24,8 @@ function distance(a: string, b: string): number {
 
 /**
  * Returns the closest known name if it differs by at most three edits, and by at most one edit per
- * three characters of the name. One edit is always allowed.
+ * three characters of the name. One edit is always allowed. Returns undefined if no name is that
+ * close.
  */
 export function closest(text: string, known: readonly string[]): string | undefined {
   const word = text.toLowerCase().slice(0, 64)

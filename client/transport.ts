@@ -1,8 +1,8 @@
 /**
- * Sends requests: addresses, credentials, retries. Invariant: a request is retried only if it
- * cannot take effect twice. GET, PUT, DELETE and POST requests are retried after a temporary
- * failure. All attempts of a POST request have the same `Idempotency-Key`. A PATCH request and a
- * request with the condition `if_match` are never retried.
+ * Sends requests with credentials, to one of several addresses and with retries. Invariant: a
+ * request is retried only if it cannot take effect twice. GET, PUT, DELETE and POST requests are
+ * retried after a temporary failure. All attempts of a POST request have the same
+ * `Idempotency-Key`. A PATCH request and a request with the condition `if_match` are never retried.
  */
 import { randomUUID } from 'node:crypto'
 import { type Row, routeOf } from '../protocol/contract.ts'

@@ -39,9 +39,9 @@ export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefi
 }
 
 /**
- * Returns the reply after a wait, or the refusal of a caller that has lost its key or its
- * permission in the meantime. The check is cheap while no configuration has changed, because
- * authentication then returns the same caller object.
+ * Returns the reply after a wait, or a refusal if the caller has lost its key or its permission in
+ * the meantime. The check is cheap while no configuration has changed, because authentication then
+ * returns the same caller object.
  */
 export const judged = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Refusal> =>
   andThen(edge.authentication.again(call.caller), (now) =>

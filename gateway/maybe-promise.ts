@@ -1,6 +1,6 @@
 /**
- * Values that are usually available synchronously, so that most requests avoid the cost of
- * promises.
+ * Helpers for values that are usually available synchronously, so that most requests avoid the cost
+ * of promises.
  */
 
 /** A value, or a promise of it when the value is not available yet. */

@@ -48,7 +48,10 @@ interface Listed {
 /** The input of a query: the fields of the call's query string, body and path. */
 type Question = Readonly<Record<string, unknown>>
 type Ask = (question: Question) => Promise<unknown>
-/** Lists with a special query function, for example one that queries all partitions. */
+/**
+ * Query functions of the lists that do not simply query the project's view, by row name. For
+ * example, some query all partitions.
+ */
 const pages: {
   readonly [N in ViewRowName]?: (
     edge: Edge,
@@ -72,7 +75,7 @@ const pages: {
   'table.query': (edge, call, question) => queryRows(edge.world, scopeId(edge, call), question),
   'table.search': (edge, call, question) => searchRows(edge.world, scopeId(edge, call), question),
 }
-/** Records that the gateway assembles from several sources. */
+/** Handlers of the records that the gateway assembles from several sources, by operation name. */
 export const records: {
   readonly [N in
     | ViewRowName

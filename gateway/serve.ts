@@ -20,7 +20,7 @@ type Given = Answer | Refusal | undefined
  * the client has disconnected.
  */
 export type Handler = (incoming: Incoming, exchange: Exchange) => MaybePromise<Given>
-/** A route: the name of its requests in logs and metrics, and their handler. */
+/** A route: the name under which logs and metrics report its requests, and their handler. */
 export interface Route extends RouteFacts {
   readonly operation: string
   readonly handler: Handler
@@ -83,7 +83,7 @@ export function requestIds(world: World): () => string {
   return () => `req_${first}${(0x10000000 + count++).toString(16)}`
 }
 
-/** Serves a request of a route: receives it, calls the handler, and sends the response. */
+/** Serves a request for a route: receives it, calls the handler, and sends the response. */
 export function serve(service: Service, route: Route, res: HttpResponse, req: HttpRequest): void {
   const served = new Served(service, route, res, req)
   if (served.incoming.ambiguous) served.giveUp()

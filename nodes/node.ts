@@ -390,7 +390,7 @@ export async function startNode(
     return await nats.permitted(begun)
   } catch (error) {
     await stop().catch(() => {})
-    // `begin` may still be starting further parts, which are stopped as well. It soon fails,
+    // `begin` may still be starting further parts, which are stopped as well. `begin` soon fails,
     // because the connection is closed.
     const over = sleep(3000, undefined, { ref: false })
     await Promise.race([begun.then(stop, stop), over]).catch(() => {})

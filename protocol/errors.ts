@@ -94,8 +94,8 @@ export const errors = {
     status: 409,
     message: 'The definition resolver of the organization does not know the agent.',
   },
-  // Not `retryable`: the configuration determines what a turn does without the resolver, so no job
-  // is repeated.
+  // Not `retryable`: the configuration already determines what a turn does when the resolver is
+  // unavailable, so the job is not repeated.
   definition_resolver_unavailable: {
     status: 503,
     message:

@@ -224,7 +224,7 @@ export type RunCommands = ArtifactRunCommands & {
     input: { paused?: { consecutive_failures: number; threshold: number } }
     reply: undefined
   }
-  /** Reports the run that a loop started for a step, or the fault. Sent by that loop. */
+  /** Reports the run that a loop started for a step, or why it started none. Sent by that loop. */
   'child.answered': {
     input: {
       wait_id: string

@@ -23,8 +23,8 @@ export interface SealedPart {
   readonly digest: string
 }
 /**
- * The sealed values of the URL in a command, in their order. A value is null if the caller sent the
- * mask instead.
+ * The sealed values of the URL in a command, in the order of their parameters. A value is null if
+ * the caller sent the mask instead.
  */
 export type SentParts = readonly (SealedPart | null)[]
 /**
@@ -101,8 +101,8 @@ export function withMaskedUrl<F extends string, T extends { readonly [_ in F]?: 
 }
 
 /**
- * Returns the masked URL, and the values that the mask replaces, in their order. A value is null
- * where the given URL contains the mask.
+ * Returns the masked URL, and the values that the mask replaces, in the order of their parameters.
+ * A value is null where the given URL contains the mask.
  */
 export function partUrl(url: string): {
   readonly url: string

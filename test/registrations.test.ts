@@ -1,6 +1,6 @@
 /**
- * The lines that a resource needs outside its own folders to have an actor and a view, counted for
- * loops.
+ * Adding the actor and the view of a resource takes at most five lines outside the folders of the
+ * resource. The test counts these lines for loops.
  *
  * A line of code outside comments and tests is counted if one of these conditions holds:
  * - It imports the actor or the view, or uses a name that such a line imports.

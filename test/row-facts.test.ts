@@ -1,4 +1,7 @@
-/** Facts about rows are stated in the rows, not in separate lists of row names. */
+/**
+ * Every property of a row of the endpoint table is stated in the row itself. No other file lists
+ * the rows that have the property.
+ */
 import t from 'tap'
 import { api } from '../protocol/api.ts'
 import { rowListsIn } from './support/structure/row-lists.ts'

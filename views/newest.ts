@@ -1,6 +1,6 @@
 /**
- * Records of a project in tables with the columns id, project, created_at and record, where
- * `record` is JSON: lists, newest first, and the record with a given id.
+ * Reads records of a project from tables with the columns id, project, created_at and record, where
+ * `record` is JSON. Reads pages of a list, newest first, and the record with a given id.
  */
 import { limitOf, type Page, type Paging, page, positionCondition } from './page.ts'
 import type { Store, Value } from './store.ts'

@@ -22,7 +22,7 @@ export interface Known {
 const TEXTS = 10
 /** Kinds of fields with a stored value: unchanged, or as a difference from `Known.at`. */
 const [PLAIN, TIME] = [TEXTS, TEXTS + 1]
-/** Kinds of fields with a constant value, as indexes of `constants`. */
+/** Kinds of fields with a constant value. They are the keys of `constants`. */
 const [TRUE, FALSE, NULL, EMPTY] = [TEXTS + 2, TEXTS + 3, TEXTS + 4, TEXTS + 5]
 const constants = { [TRUE]: true, [FALSE]: false, [NULL]: null, [EMPTY]: '' }
 /**

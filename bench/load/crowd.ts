@@ -1,7 +1,7 @@
 /**
- * Followers in a separate process, so that their cost does not count as the server's. They open
- * their streams, report that they are ready, and record the delay of each event between `begin` and
- * `end`. This module contains both sides of the protocol.
+ * Runs followers in a separate process, so that their cost does not count as the server's. They
+ * open their streams, report that they are ready, and record the delay of each event between
+ * `begin` and `end`. This module contains both sides of the protocol.
  */
 import { fork } from 'node:child_process'
 import { join } from 'node:path'

@@ -78,8 +78,9 @@ export class Http {
     })
   }
   /**
-   * Returns a recently used idle connection, and closes older ones. The server closes connections
-   * that were idle for 10 s, possibly just when a request arrives.
+   * Closes connections that have been idle for too long. Returns the most recently used idle
+   * connection; undefined if none is left. The server closes connections that were idle for 10 s,
+   * possibly just when a request arrives.
    */
   #lately(): Idle | undefined {
     const oldest = performance.now() - MAX_IDLE_MS
@@ -113,8 +114,8 @@ export class Http {
         const at = this.#idle.findIndex((idle) => idle.line === line)
         if (at >= 0) this.#idle.splice(at, 1)
         current?.failed(error ?? new Error('the server closed a connection with a request on it'))
-        // Opens a new connection for a queued request, because none of the others may be left to
-        // serve it.
+        // A queued request gets a new connection, because there may be no other connection left
+        // to serve it.
         const next = this.#queue.shift()
         if (next) this.#open(next)
       },

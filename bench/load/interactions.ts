@@ -1,4 +1,4 @@
-/** Interactions as the unit of work of a load test, created and answered over HTTP. */
+/** Creates and answers interactions over HTTP, as the unit of work of a load test. */
 import type { Http } from './http.ts'
 
 const P = '/v1/projects/default'

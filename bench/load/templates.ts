@@ -1,6 +1,6 @@
 /**
- * Templates of journal entries: entries that a server wrote for runs of every kind, as strings
- * whose ids, times and positions can be replaced.
+ * Creates templates of journal entries: entries that a server wrote for runs of every kind, as
+ * strings whose ids, times and positions can be replaced.
  */
 import type { Entry, Event } from '../../protocol/entry.ts'
 import type { Baton } from '../support/baton.ts'

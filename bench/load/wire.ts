@@ -1,8 +1,8 @@
 /**
- * TCP connections with as little overhead as Node.js allows, because the load shares the machine
- * with the measured server. Bytes are represented by Latin-1 strings with one character per byte.
- * Each connection reads into one buffer, and the writes of one turn of the event loop are sent
- * together.
+ * Opens TCP connections with as little overhead as Node.js allows, because the load shares the
+ * machine with the measured server. Bytes are represented by Latin-1 strings with one character per
+ * byte. Each connection reads into one buffer, and the writes of one turn of the event loop are
+ * sent together.
  */
 import { connect } from 'node:net'
 

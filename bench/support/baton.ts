@@ -1,6 +1,6 @@
 /**
- * Baton as the system under load: a separate server process with its own NATS server. Its data
- * folder is deleted when the server stops, unless the caller provides the folder.
+ * Starts Baton as the system under load: a separate server process with its own NATS server. Its
+ * data folder is deleted when the server stops, unless the caller provides the folder.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

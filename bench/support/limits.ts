@@ -1,4 +1,4 @@
-/** Limits of the machine that bound the number of connections. */
+/** Determines how many connections the limits of the machine allow. */
 import { readFileSync } from 'node:fs'
 
 /**

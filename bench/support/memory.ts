@@ -1,4 +1,4 @@
-/** Resident memory of a server, measured after garbage collection. */
+/** Measures the resident memory of a server after garbage collection. */
 import { fileURLToPath } from 'node:url'
 import { pause } from './measure.ts'
 import { resident } from './processes.ts'

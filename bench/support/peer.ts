@@ -1,6 +1,6 @@
 /**
- * The common part of the peers' processes: a store in a separate folder, the same load, and figures
- * as JSON in the last line of output.
+ * The common part of the processes that measure peers: starts a store in a separate folder,
+ * produces the same load for every peer, and prints the figures as JSON in the last line of output.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync, mkdtempSync, rmSync } from 'node:fs'
@@ -14,7 +14,10 @@ interface Asked {
   readonly amount: Amount
   readonly steps: number
 }
-/** Parses the arguments of this process: the measurement, and the remaining ones (`rest`). */
+/**
+ * Parses the arguments of this process: the amount of work and the number of steps to measure, and
+ * the remaining arguments (`rest`).
+ */
 export function asked(): Asked & { readonly rest: readonly string[] } {
   endOnSignals()
   const [first = '{}', ...rest] = process.argv.slice(2)

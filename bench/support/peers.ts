@@ -31,7 +31,8 @@ const works = (program: string): boolean => {
   }
 }
 /**
- * Returns the `bin` folder of the newest PostgreSQL from Debian's packages; undefined without one.
+ * Returns the `bin` folder of the newest PostgreSQL from Debian's packages; undefined if none is
+ * installed.
  */
 const postgres = (): string | undefined => {
   const root = '/usr/lib/postgresql'
@@ -130,7 +131,7 @@ export function present(peers: readonly Peer[], say: (line: string) => void): Pe
   for (const { missing } of peers) if (missing !== undefined) say(missing)
   return peers.filter(({ missing }) => missing === undefined)
 }
-/** Peers that run a no-op job or a one-step workflow. */
+/** Returns the peers that run a no-op job or a one-step workflow. */
 export const jobPeers = (): Peer[] => [
   bullmq('always'),
   bullmq('everysec'),
@@ -140,5 +141,5 @@ export const jobPeers = (): Peer[] => [
   dbos('on'),
   dbos('off'),
 ]
-/** Peers that run workflows of several steps. */
+/** Returns the peers that run workflows of several steps. */
 export const workflowPeers = (): Peer[] => [restate(), dbos('on'), dbos('off')]

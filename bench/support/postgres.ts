@@ -1,6 +1,7 @@
 /**
- * The PostgreSQL server of one peer: a new cluster on loopback, which ends with this process. Its
- * settings are Debian's defaults (fsync and synchronous_commit on) unless a peer changes them.
+ * Starts the PostgreSQL server of one peer: a new cluster on loopback, which ends with this
+ * process. Its settings are Debian's defaults (fsync and synchronous_commit on) unless a peer
+ * changes them.
  */
 import { type ChildProcess, execFileSync } from 'node:child_process'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Resource use of processes as Linux reports it (proc(5)): CPU time in steps of 10 ms, and resident
- * memory.
+ * Reads the resource use of processes from Linux (proc(5)): CPU time in steps of 10 ms, and
+ * resident memory.
  */
 import { readFileSync } from 'node:fs'
 

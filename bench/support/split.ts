@@ -1,6 +1,6 @@
 /**
- * Baton as several processes: a NATS server, and nodes with separate roles. The last node is only a
- * gateway. The data folder is deleted at the end.
+ * Starts Baton as several processes: a NATS server, and nodes with separate roles. The last node is
+ * only a gateway. The data folder is deleted at the end.
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'

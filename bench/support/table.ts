@@ -1,4 +1,4 @@
-/** Markdown tables with a uniform number format. */
+/** Formats results as Markdown tables, with a uniform number format. */
 
 /** Formats milliseconds, with two decimals below ten; NaN as a dash. */
 export const ms = (value: number): string =>

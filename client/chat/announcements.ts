@@ -1,6 +1,6 @@
 /**
- * Announcements for screen readers: complete answers, new questions, and failed or cancelled turns.
- * Each is announced once.
+ * Finds what to announce to screen readers: complete answers, new questions, and failed or
+ * cancelled turns. Each is announced once.
  */
 import type { Entry } from './entries.ts'
 import { markdownText } from './markdown.ts'

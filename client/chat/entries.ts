@@ -1,6 +1,6 @@
 /**
- * The entries of a transcript from top to bottom: messages, their questions, and the ends of turns.
- * The functions are pure.
+ * Derives the entries of a transcript, from top to bottom: messages, their questions, and the ends
+ * of turns. The functions are pure.
  *
  * Invariants:
  * N1. An entry keeps its key while it is shown. The streaming form of a message has the key of its

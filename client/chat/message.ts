@@ -1,6 +1,6 @@
 /**
- * One message on the page. Invariant: if neither the message nor its tool results have changed, the
- * row is not modified.
+ * Shows one message on the page. Invariant: if neither the message nor its tool results have
+ * changed, the row is not modified.
  */
 import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
 import { type BlockView, blockView } from './blocks.ts'

@@ -1,6 +1,6 @@
 /**
- * A question to users: a form while it can be answered, then its outcome. Entered text is preserved
- * while the form is open.
+ * Shows a question to users: a form while it can be answered, then its outcome. Entered text is
+ * preserved while the form is open.
  */
 import type { Interaction, Question } from '../../protocol/interactions/schema.ts'
 import { questionOf } from '../transcript/tools.ts'

@@ -53,7 +53,10 @@ function startProgress(what: string): Progress {
   }
 }
 
-/** Asks on standard error. Only `y` and `yes` confirm. End of input counts as no. */
+/**
+ * Asks on standard error. Only `y` and `yes` confirm. End of input counts as no, and Ctrl-C yields
+ * undefined.
+ */
 function confirm(question: string): Promise<boolean | undefined> {
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   return new Promise((answer) => {

@@ -1,4 +1,4 @@
-/** Expected failures of environment actions, and the parameters of a call. */
+/** Defines the expected failures of environment actions, and reads the parameters of calls. */
 import type { Parameters } from '../worker/options.ts'
 
 /** An expected failure of a job. The name of the error becomes the `error_type` of the job. */
@@ -15,7 +15,7 @@ const isAbsent = (value: unknown): value is null | undefined =>
   value === undefined || value === null
 
 /**
- * Returns an optional string parameter.
+ * Returns an optional string parameter; undefined if it is absent.
  * @throws ActionFault if the value is not a string or contains a NUL character.
  */
 export function optionalText(parameters: Parameters, name: string): string | undefined {

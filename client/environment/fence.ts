@@ -23,8 +23,8 @@ export class Fence {
     this.#highest = file === undefined ? 0 : stored(file)
   }
   /**
-   * Accepts a job. One without a fence number uses no lease and is always accepted.
-   * @throws ActionFault `environment_fenced` if the job has an earlier lease.
+   * Accepts a job. A job without a fence number uses no lease and is always accepted.
+   * @throws ActionFault `environment_fenced` if the job belongs to an earlier lease.
    */
   admit(job: ClaimedJob): void {
     const number = fenceOf(job)
@@ -63,7 +63,10 @@ function stored(file: string): number {
     return 0
   }
 }
-/** Returns the fence number of the lease under which the job uses the environment. */
+/**
+ * Returns the fence number of the lease under which the job uses the environment; undefined if the
+ * job has none.
+ */
 function fenceOf({ spec }: ClaimedJob): number | undefined {
   const environment = spec['environment']
   const fence =

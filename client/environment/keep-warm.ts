@@ -33,7 +33,10 @@ const words: Readonly<Record<string, number>> = {
   true: Number.POSITIVE_INFINITY,
 }
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-/** Maximum delay of a timer in milliseconds, about 24 days. Longer keep-warm times never end. */
+/**
+ * Maximum delay of a timer in milliseconds, about 24 days. A worker with a longer keep-warm time
+ * never ends by itself.
+ */
 const MAX_TIMER = 2 ** 31 - 1
 
 /**

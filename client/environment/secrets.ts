@@ -1,4 +1,4 @@
-/** The credentials known to the worker, which are redacted from the output of commands. */
+/** Remembers the credentials known to the worker, and redacts them from the output of commands. */
 
 /** Maximum number of remembered credentials. */
 const MAX_SECRETS = 256

@@ -1,6 +1,6 @@
 /**
- * The settings of the worker of an environment: variables whose names begin with the brand of the
- * installation, such as `SERVICE_API_URL`. The variable that ends with `_WORKER_ENVIRONMENT_ID`
+ * Reads the settings of the worker of an environment: variables whose names begin with the brand of
+ * the installation, such as `SERVICE_API_URL`. The variable that ends with `_WORKER_ENVIRONMENT_ID`
  * determines the brand, so the program works with every brand.
  */
 import { dirname, join, resolve, sep } from 'node:path'
@@ -112,8 +112,8 @@ function concurrencyOf(name: string, text: string | undefined): number {
   return value
 }
 /**
- * Returns the path of the fence file. Commands must not change the fence, so a file inside the
- * workspace is not used.
+ * Returns the path of the fence file; undefined if no folder is configured for it. Commands must
+ * not change the fence, so a file inside the workspace is not used either.
  */
 function fenceFile(
   state: string | undefined,

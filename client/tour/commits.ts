@@ -154,8 +154,8 @@ async function show(
 }
 
 /**
- * The runs of the loop. New runs are found by polling, and each is followed. The commit of a run is
- * reviewed when the run waits for its review.
+ * Finds the runs of the loop by polling, and follows each to its end. When a run waits for the
+ * review of its commit, reviews the commit.
  */
 class Runs {
   readonly #tour: Commits

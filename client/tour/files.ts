@@ -1,6 +1,6 @@
 /**
- * The files that the tour measures: in a git checkout, the tracked files and the untracked ones
- * that are not ignored; in other folders, all files. Folders that tools maintain, such as
+ * Finds the files that the tour measures: in a git checkout, the tracked files and the untracked
+ * ones that are not ignored; in other folders, all files. Folders that tools maintain, such as
  * `node_modules`, are always skipped.
  */
 import { execFile } from 'node:child_process'

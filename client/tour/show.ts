@@ -1,6 +1,6 @@
 /**
- * Output of the tour: lines of text, and on a terminal a progress bar of completed parts below
- * them.
+ * Prints the output of the tour: lines of text and, on a terminal, a progress bar of completed
+ * parts below them.
  */
 import progress from 'cli-progress'
 

@@ -19,7 +19,7 @@ const retry = { max_attempts: 5 } as const
 const action = (action_name: string, parameters: Record<string, string>) =>
   ({ action_name, execution_location: 'worker', parameters }) as const
 
-/** Lists the files, waits until they are measured, and reports the totals. */
+/** The main workflow: lists the files, waits until they are measured, and reports the totals. */
 export const tourSpec: Spec = {
   workflow_type: 'tour',
   input: {
@@ -64,7 +64,7 @@ export const tourSpec: Spec = {
     sha256: '${{ steps.report.output.sha256 }}',
   },
 }
-/** The workflow of one part: measures the files of the part. */
+/** The workflow that measures the files of one part. */
 export const partSpec: Spec = {
   workflow_type: 'tour-measure',
   input: { folder: { type: 'string', required: true }, files: { type: 'array', required: true } },

@@ -162,7 +162,7 @@ export class Transcript {
       return (of && other ? byAge(of, other) : 0) || (a.turn_index ?? 0) - (b.turn_index ?? 0)
     })
   }
-  /** Returns the newest turn that has not ended. */
+  /** Returns the newest turn that has not ended; undefined if all have ended. */
   active(): TranscriptTurn | undefined {
     return [...this.turns.values()]
       .filter(({ status }) => !settledTurns.has(status))

@@ -1,6 +1,6 @@
 /**
- * A worker: registration, and the handling of each frame. All access to clock and sockets goes
- * through ports.
+ * The core of a worker: registers the worker, and handles each frame. All access to clock and
+ * sockets goes through ports.
  *
  * Invariants:
  * W1. Registration is the first frame of every connection. No other frame is sent before its

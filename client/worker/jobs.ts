@@ -1,5 +1,5 @@
 /**
- * The running jobs of this worker, one per lease.
+ * Runs the jobs that this worker receives, one per lease.
  *
  * Invariants:
  * J1. Each lease has exactly one report, unless the lease is lost or the worker ends before that.

@@ -1,5 +1,5 @@
 /**
- * The log lines of running jobs: batches them and sends them to the service.
+ * Sends the log lines of running jobs to the service, in batches.
  *
  * Invariants:
  * G1. Lines are sent only to a service that announced support for log frames.

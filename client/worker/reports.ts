@@ -1,7 +1,7 @@
 /**
- * Outcomes that the service has not acknowledged. Invariant: a report is kept until it is
- * acknowledged or can never be accepted, or the worker ends. Until then it is sent again after
- * every registration and every 10 s. The service handles repeats idempotently.
+ * Reports the outcomes of jobs until the service acknowledges them. Invariant: a report is kept
+ * until it is acknowledged or can never be accepted, or the worker ends. Until then it is sent
+ * again after every registration and every 10 s. The service handles repeats idempotently.
  */
 import type { Up } from '../../protocol/workers/socket.ts'
 import { sizes } from '../../protocol/workers/socket.ts'

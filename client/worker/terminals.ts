@@ -1,5 +1,5 @@
 /**
- * The terminals of a worker: opens programs at the service's request, and sends their output.
+ * Opens programs in the terminals of a worker at the service's request, and sends their output.
  *
  * Invariants:
  * T1. A program is paused while its output exceeds the window, which bounds the buffered output.

@@ -18,7 +18,10 @@ interface TrustedTypes {
   ): { createScriptURL(address: string): string }
 }
 
-/** Returns the URL of the worker, as a trusted script URL if the browser has Trusted Types. */
+/**
+ * Returns the URL of the worker, as a trusted script URL if the browser has Trusted Types;
+ * undefined if the document contains none.
+ */
 function workerAddress(): string | undefined {
   const address = document.documentElement.dataset['worker']
   const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }

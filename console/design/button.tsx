@@ -6,7 +6,7 @@ import { showError } from './notify.ts'
 
 interface Look {
   readonly icon?: IconName
-  /** `primary`: the main action of a page or dialog, at most one. */
+  /** `primary`: the main action, at most one per page or dialog. */
   readonly kind?: 'primary' | 'quiet'
   readonly danger?: boolean
 }

@@ -1,4 +1,4 @@
-/** The states of a page without data: loading, empty and failed. Also badges and notices. */
+/** Shows the states of a page without data (loading, empty and failed), and badges and notices. */
 import type { ComponentChildren } from 'preact'
 import { Component } from 'preact'
 import { ApiError } from '../api/client.ts'

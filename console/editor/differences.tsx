@@ -1,4 +1,4 @@
-/** The differences between two texts, side by side on wide screens. */
+/** Shows the differences between two texts, side by side on wide screens. */
 import { useEffect, useRef } from 'preact/hooks'
 import { showError } from '../design/notify.ts'
 import { loadPart } from '../router/part.ts'

@@ -1,6 +1,6 @@
 /**
- * The faults of a structured text: syntax errors, faults of the parsed value, and faults that the
- * service has reported.
+ * Collects the faults of a structured text: syntax errors, faults of the parsed value, and faults
+ * that the service has reported.
  */
 import type { FieldFault } from '../api/client.ts'
 import { type Language, locate, type TextFault } from './located.ts'

@@ -1,4 +1,4 @@
-/** The choice between JSON and YAML. */
+/** A control for choosing between JSON and YAML. */
 import type { Language } from './located.ts'
 import { editorText as text } from './text.ts'
 

@@ -1,5 +1,6 @@
 /**
- * Accepts files dropped on a part of a page. Dropped text and other content is left to the browser.
+ * Accepts files dropped on a part of a page. Other dropped content, such as text, is left to the
+ * browser.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 

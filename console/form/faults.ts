@@ -1,4 +1,4 @@
-/** The faults that the service reported for the fields of a form. */
+/** Keeps the faults that the service reported for the fields of a form. */
 import { useState } from 'preact/hooks'
 import { ApiError, type FieldFault } from '../api/client.ts'
 

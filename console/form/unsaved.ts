@@ -1,4 +1,4 @@
-/** Unsaved changes to a form. */
+/** Detects unsaved changes to a form, and asks for confirmation before the page is left. */
 import { createContext } from 'preact'
 import { useContext, useLayoutEffect, useState } from 'preact/hooks'
 import { designText } from '../design/text.ts'
@@ -13,7 +13,7 @@ export function useLeaveQuestion(isChanged: boolean): void {
   // A layout effect, so that the guard exists as soon as the page shows the change.
   useLayoutEffect(() => {
     if (!isChanged) return undefined
-    // Buttons can also change values, without an `input` event.
+    // Buttons can change values too, but cause no `input` event.
     touch()
     return guardLeaving(() => designText.leave)
   }, [isChanged])

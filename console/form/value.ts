@@ -1,4 +1,4 @@
-/** Form values: changes to members, faults by path, and conversions of dates and numbers. */
+/** Functions for form values: change members, find faults by path, convert dates and numbers. */
 
 import { getOwn } from '../../protocol/lookup.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'

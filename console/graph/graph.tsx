@@ -92,8 +92,8 @@ export function WorkflowGraph({
 }
 
 /**
- * Returns the node at which a graph opens: the chosen one, otherwise the first that is in progress,
- * otherwise the first.
+ * Returns the id of the node at which a graph opens: the chosen node, otherwise the first that is
+ * in progress, otherwise the first of all; undefined if the graph is empty.
  */
 function firstShown(
   { nodes }: PlacedGraph,

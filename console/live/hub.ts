@@ -219,7 +219,7 @@ export class Hub {
     this.#flows.delete(flow.id)
     for (const listener of flow.listeners) this.#places.delete(listener)
     flow.tell(fault ? { state: 'refused', fault } : { state: 'ended' })
-    // A subscription beyond the limit may be waiting.
+    // A subscription beyond the limit may have been waiting for this one to end.
     if (this.#flows.size >= SUBSCRIPTIONS_PER_STREAM) this.#schedule()
   }
   /** Moves the listeners of a flow to an older flow with the same sequence, if they may join it. */

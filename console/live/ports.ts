@@ -1,4 +1,4 @@
-/** The clock, network and randomness of a browser. */
+/** Provides a hub with the clock, network and randomness of the browser. */
 import type { LivePorts } from './messages.ts'
 
 export const browserPorts: LivePorts = {

@@ -1,6 +1,6 @@
 /**
- * The tabs of a browser and the hubs that they share: one hub for each credential. A SharedWorker
- * has one registry. A page without a SharedWorker has its own.
+ * Manages the tabs of a browser and the hubs that they share: one hub for each credential. A
+ * SharedWorker has one registry. A page without a SharedWorker has its own.
  *
  * Invariant: a tab that has not sent anything for `MAX_MISSED` checks is dropped with its
  * subscriptions. Browsers run the timers of hidden pages at least once a minute. A page that was

@@ -1,4 +1,4 @@
-/** Numbers, sizes, times, durations and lists for people, in the locale of the page. */
+/** Formats numbers, sizes, times, durations and lists for people, in the locale of the page. */
 import { locale } from './language.ts'
 
 const number = new Intl.NumberFormat(locale)

@@ -1,4 +1,4 @@
-/** Numbers with nouns, according to the plural rules of the language. */
+/** Formats a number with its noun, according to the plural rules of the language. */
 import { locale } from './language.ts'
 
 const number = new Intl.NumberFormat(locale)

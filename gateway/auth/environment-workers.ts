@@ -10,7 +10,7 @@ import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 import type { Caller } from './authenticate.ts'
 
-/** Milliseconds for which an answer of an owner is reused. */
+/** Milliseconds for which an owner's answer is reused. */
 const REUSE_MS = 2000
 /** Maximum number of cached answers. */
 const MAX_CACHED = 10_000

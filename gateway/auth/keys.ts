@@ -1,9 +1,9 @@
 /**
- * The text of credentials: `<prefix>_<40 hex digits>`. In project keys and personal tokens, the
- * last 8 characters of the project's id follow the digits, so a gateway finds the project's
- * directory without an index of all keys. The prefix of personal tokens is the key prefix followed
- * by `c`. Only the hash and the first 8 characters of the text are stored. `authenticate.ts` finds
- * the caller of a credential.
+ * Creates and parses the texts of credentials, which begin with `<prefix>_<40 hex digits>`. In
+ * project keys and personal tokens, the last 8 characters of the project's id follow the digits, so
+ * a gateway finds the project's directory without an index of all keys. The prefix of personal
+ * tokens is the key prefix followed by `c`. Only the hash and the first 8 characters of the text
+ * are stored. `authenticate.ts` finds the caller to which a credential belongs.
  */
 
 import { hexOf } from '../http/hex.ts'
@@ -30,8 +30,8 @@ export interface Presented {
 /** Length in characters of the tag that connects a key with its project, and of a key prefix. */
 const TAG_LENGTH = 8
 /**
- * Returns the tag of a project in its keys. Two projects may share a tag, so a tag only narrows the
- * search.
+ * Returns the tag that the keys of a project contain. Two projects may share a tag, so a tag only
+ * narrows the search.
  */
 export const tagOf = (project: string): string => project.slice(-TAG_LENGTH)
 /**

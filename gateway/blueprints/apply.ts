@@ -164,8 +164,9 @@ function resultOf(
 }
 
 /**
- * Binds the idempotency key of a request, if any. Returns `idempotency_key_conflict` if a different
- * request used the key, even if that request is still running.
+ * Binds the idempotency key of a request, if any, to the request. Returns
+ * `idempotency_key_conflict` if a different request used the key, even if that request is still
+ * running.
  */
 async function bindKey(
   { world }: Edge,

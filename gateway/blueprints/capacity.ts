@@ -13,7 +13,7 @@ import type { Edge } from '../call.ts'
 import { handleOf } from '../commands/workflows/handle.ts'
 import { located } from './execute.ts'
 
-/** Returns the refusal of the first resource that would exceed a maximum number per project. */
+/** Returns the refusal for the first resource that would exceed a maximum number per project. */
 async function refusedNumbers(
   { world }: Edge,
   project: string,
@@ -37,7 +37,7 @@ async function refusedNumbers(
   return undefined
 }
 
-/** Returns the refusal of the first workflow whose handle is in use. */
+/** Returns the refusal for the first workflow whose handle is in use. */
 async function refusedHandles(
   { world, directory }: Edge,
   project: string,

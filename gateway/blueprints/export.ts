@@ -1,7 +1,7 @@
 /**
- * Exports a project, or one of its blueprints, as a blueprint. Applying it to the same, unchanged
- * project changes nothing. Bound resources keep the keys of their bindings. Other keys are derived
- * from names.
+ * Exports a project, or one of its blueprints, as a blueprint. Applying the export to the same,
+ * unchanged project changes nothing. Bound resources keep the keys of their bindings. Other keys
+ * are derived from names.
  */
 import { formOf, type KnownResource, presentValue } from '../../protocol/blueprints/compare.ts'
 import {

@@ -1,6 +1,6 @@
 /**
- * Actor rules that are checked during planning, so that a preview returns the same refusals as the
- * apply. The actors use the same functions.
+ * Checks rules of actors during planning, so that a preview returns the same refusals as the apply.
+ * The actors use the same functions.
  */
 import { readPermissions, refuseMissingPermission } from '../../protocol/access/roles.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'

@@ -45,7 +45,7 @@ export function withSecret(edge: Edge, call: Call): Prepared {
   }
 }
 /**
- * Returns the refusal of an input that does not fit an action's schema, or undefined when it fits.
+ * Returns the refusal for an input that does not fit an action's schema, or undefined when it fits.
  * A stored schema can contain a pattern that cannot be applied. This is not the caller's error, so
  * the refusal is a `conflict` with the action's name and the location of the pattern.
  */

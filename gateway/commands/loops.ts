@@ -87,7 +87,7 @@ async function workflowsOf(
 }
 
 /**
- * Reserves the handles in the given triggers. Returns the expiry time of each reservation, by
+ * Reserves the handles of the given triggers. Returns the expiry time of each reservation, by
  * handle.
  */
 async function reserve(

@@ -28,9 +28,9 @@ const rememberedIn = (
 ) => world.view(project, 'published_keys', { keys, since: world.now() - DAY_MS })
 
 /**
- * Repeats the command, with a view's answer about the unsure keys (`Recalled`), until the `events`
- * actor can decide which events are duplicates. Returns `service_unavailable` if the actor still
- * cannot decide after `MAX_QUERIES` queries.
+ * Repeats the command until the `events` actor can decide which events are duplicates. Each repeat
+ * contains a view's answer (`Recalled`) about the keys that the actor may no longer have. Returns
+ * `service_unavailable` if the actor still cannot decide after `MAX_QUERIES` queries.
  * @param send sends the command, under the same command id each time.
  * @param first the outcome of an earlier send, if any.
  */

@@ -1,6 +1,6 @@
 /**
  * Handles the rows that transfer bytes (`blob`), and defines the route of signed URLs. Also
- * determines the maximum body size and the additional headers of the requests of every row.
+ * determines, for every row, the maximum body size and the additional headers of its requests.
  */
 import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
 import { isConditional } from '../../protocol/conditional.ts'
@@ -41,7 +41,7 @@ export function transfer(edge: Edge, call: Call, exchange: Exchange): Promise<An
 }
 
 /**
- * Returns how requests of a row are received: the maximum body size, and the additional headers.
+ * Returns how requests for a row are received: the maximum body size, and the additional headers.
  */
 export function receptionOf(
   { row }: Pick<Routed, 'row'>,

@@ -23,7 +23,7 @@ interface Described {
 const MAX_DEPTH = 64
 
 /**
- * Returns the refusal of a value that does not fit a schema, or undefined when the value fits.
+ * Returns the refusal for a value that does not fit a schema, or undefined when the value fits.
  * @param root name of the whole value in the faults.
  */
 function check(schema: TSchema, value: unknown, root: string): Refusal | undefined {

@@ -1,4 +1,4 @@
-/** The query `run.logs`: a page of the log lines of a run. */
+/** Answers the query `run.logs` with a page of the log lines of a run. */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { answer, DEFAULT_LIMIT, type LocalQuery } from '../listing.ts'

@@ -1,5 +1,6 @@
 /**
- * The result of a call in MCP format: text for the model, data for programs, and the id of the run.
+ * Builds the result of a call in MCP format: text for the model, data for programs, and the id of
+ * the run.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'

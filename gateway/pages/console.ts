@@ -43,7 +43,7 @@ const PATHS = [
   '/organization/*',
 ] as const
 
-/** Number of random bytes of the nonce in the content security policy. */
+/** Number of random bytes in the nonce of the content security policy. */
 const NONCE_BYTES = 16
 const policyOf = (nonce: string): string =>
   [

@@ -1,7 +1,8 @@
 /**
- * The catalog of a project: its own actions, the organization's actions, its published workflows,
- * and the service's built-in actions. Actions and workflows are read from views, so `readiness`
- * reflects which workers are connected. The permissions of callers are not checked here.
+ * Assembles the catalog of a project: its own actions, the organization's actions, its published
+ * workflows, and the service's built-in actions. Actions and workflows are read from views, so
+ * `readiness` reflects which workers are connected. The permissions of callers are not checked
+ * here.
  */
 import { type Builtin, builtins, isTableAction } from '../../protocol/actions/builtin.ts'
 import type { OrganizationAction } from '../../protocol/actions/organization-rows.ts'

@@ -1,6 +1,6 @@
 /**
- * The toolkits and skills of projects and agents. The assignments of an agent are read from the
- * project's actor, and completed with the assigned records of the organization and the service.
+ * Reads the toolkits and skills of projects and agents. The assignments of an agent are read from
+ * the project's actor, and completed with the assigned records of the organization and the service.
  * They reflect the last commit and omit deleted toolkits and skills. Lists are read from views.
  */
 

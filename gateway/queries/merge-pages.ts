@@ -7,8 +7,8 @@ interface Page<I> {
   readonly position?: unknown
 }
 /**
- * The first `limit` items across all partitions. `last`, the last item, after which the next page
- * begins, is present only when more items follow.
+ * The first `limit` items across all partitions. `last` is the last of these items, after which the
+ * next page begins. It is present only when more items follow.
  */
 interface Merged<I, P> {
   readonly items: readonly I[]

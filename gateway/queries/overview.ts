@@ -1,4 +1,4 @@
-/** The queries for the overview of a project and for the state of the installation. */
+/** Answers the queries for the overview of a project and for the state of the installation. */
 import { isRefusal, refuse } from '../../protocol/errors.ts'
 import { namesOf } from '../auth/people.ts'
 import { viewerOf } from '../auth/viewer.ts'

@@ -1,5 +1,5 @@
 /**
- * The query for the tool manifest of an agent: resolves its toolkits and skills against the
+ * Answers the query for the tool manifest of an agent: resolves its toolkits and skills against the
  * project's catalog. The rules of resolution are in `protocol/agents/`.
  */
 import { manifestOf } from '../../protocol/agents/manifest.ts'

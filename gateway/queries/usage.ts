@@ -1,5 +1,5 @@
 /**
- * The list of usage events of all partitions. For a credential of a project, the list is limited to
+ * Lists the usage events of all partitions. For a credential of a project, the list is limited to
  * the events of that project.
  */
 

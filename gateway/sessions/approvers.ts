@@ -61,8 +61,8 @@ function heldRoles(
 }
 
 /**
- * Returns a function that maps the name of an action to its approvers, at most `MAX_TARGETS`.
- * `sole` is the id of a role's only holder.
+ * Returns a function that maps the name of an action to its approvers, at most `MAX_TARGETS`. If a
+ * role has only one holder, `sole` is the id of this holder.
  * @param now Unix milliseconds. Organization keys that have expired by then are ignored.
  */
 export function approversIn(

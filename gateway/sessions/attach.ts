@@ -99,7 +99,7 @@ async function upload(
   return isRefusal(saved) ? (saved.refused === 'not_found' ? missing : saved) : { done: saved }
 }
 
-/** The session and the store of a file, and the origin of the commands about it. */
+/** The data for storing a file: its session, the store, and the origin of the commands. */
 interface Storing {
   readonly world: World
   readonly files: Files

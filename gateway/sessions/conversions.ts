@@ -12,7 +12,8 @@ const POLL_MS = 200
 
 /**
  * Returns a function that reads the conversion of a file, and waits while it is in progress.
- * @param session_id the session of the files. Without one, no conversion is known.
+ * @param session_id the session to which the files belong. Without one, the returned function
+ * always resolves to undefined.
  * @param limitMs maximum total wait of all calls, in milliseconds.
  * @param signal ends the wait.
  */

@@ -20,8 +20,8 @@ export interface Chunk {
   readonly content: string | Uint8Array
 }
 /**
- * Number of characters at which a chunk ends. The last item may make a chunk longer. The number is
- * less than `MAX_WRITE_BYTES`, so that most chunks still fit into one write.
+ * Number of characters at which a chunk is complete. Its last item may make it longer. The number
+ * is less than `MAX_WRITE_BYTES`, so that most chunks still fit into one write.
  */
 const SIZE = MAX_WRITE_BYTES - 1000
 

@@ -170,7 +170,7 @@ export class Follower {
 
   /**
    * Ends the streams of all clients, so that they reconnect with their cursors.
-   * @param farewell returns the last frame of a client.
+   * @param farewell returns the last frame for a client.
    */
   stop(farewell: () => string): void {
     for (const { sink } of this.#clients) sink.write(farewell())

@@ -1,6 +1,6 @@
 /**
- * The sequences that clients of this gateway follow: events of runs, channels and projects, and log
- * lines of runs.
+ * Opens the followers of the sequences that clients of this gateway follow: events of runs,
+ * channels and projects, and log lines of runs.
  */
 import type { Refusal } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'

@@ -1,4 +1,4 @@
-/** Parses the messages of a terminal's client. */
+/** Parses messages from the client of a terminal. */
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { getOwn } from '../../protocol/lookup.ts'

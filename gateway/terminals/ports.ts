@@ -7,7 +7,7 @@ import type {
 } from '../../protocol/workers/terminals.ts'
 
 /**
- * Relays messages of terminals between gateways. Messages may be lost, but the messages of one
+ * Relays messages of terminals between gateways. Messages may be lost, but messages from the same
  * sender stay in order.
  */
 export interface TerminalRelay {

@@ -1,6 +1,6 @@
 /**
  * The state that all worker connections of a gateway share: connections, sessions, limits, and
- * subscriptions to offers. This file also sends the commands of workers to queues and to the
+ * subscriptions to offers. This file also sends commands on behalf of workers to queues and to the
  * registry of workers.
  */
 
@@ -85,8 +85,8 @@ export const limits = {
   /** Maximum number of open claims of a session. */
   claims: 8,
   /**
-   * Number of `Order` objects of a project (one for each queue and capability) at which idle ones
-   * are removed.
+   * Number of `Order` objects of a project at which idle ones are removed. A project has one for
+   * each queue and capability.
    */
   orders: 256,
 } as const

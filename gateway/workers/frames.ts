@@ -32,8 +32,8 @@ type Read =
     }
 
 /**
- * Parses one message of a worker. A top-level field that is null is treated as absent, because some
- * clients send unset fields as null.
+ * Parses one message from a worker. A top-level field that is null is treated as absent, because
+ * some clients send unset fields as null.
  */
 export function readFrame(text: string): Read {
   let value: unknown

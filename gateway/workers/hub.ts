@@ -1,5 +1,5 @@
 /**
- * Manages all worker connections of a gateway: opens and closes them, handles the messages of shard
+ * Manages all worker connections of a gateway: opens and closes them, handles messages from shard
  * owners, and checks credentials again. The hub does not access sockets; `mount.ts` forwards their
  * events.
  */
@@ -60,7 +60,7 @@ const verdicts: { readonly [C in Code]?: readonly [code: number, reason: string]
 export function openHub(world: World, serves: Serves = () => ({ byService: false })): Hub {
   const edge = openEdge(world, serves)
   /**
-   * The grants in use, by key, with the number of their connections. Connections with the same
+   * The grants in use, each with its number of connections, by key. Connections with the same
    * access share one grant.
    */
   const grants = new Map<string, { readonly grant: Grant; users: number }>()

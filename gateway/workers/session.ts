@@ -130,7 +130,7 @@ export class Session {
   /** Whether the filters in the registry are being updated. */
   notifying = false
   /**
-   * The value of the project's counter (`served` in `jobs/offers.ts`) when this session was last
+   * The value of the project's counter (`served` in `jobs/choice.ts`) when this session was last
    * chosen for a job.
    */
   served = 0

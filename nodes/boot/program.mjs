@@ -151,7 +151,7 @@ async function build(root, file) {
 
 /**
  * The arguments that allow semi-spaces of up to 32 MiB, so that the garbage collector copies fewer
- * objects of pending commits.
+ * objects that belong to pending commits.
  */
 export const MEMORY = ['--max-semi-space-size=32']
 /** The argument that makes node show source positions in the stack traces of a bundle. */

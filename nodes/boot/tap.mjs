@@ -26,7 +26,10 @@ export function createReader(show) {
    * @type {number[]}
    */
   const failures = []
-  /** Depth of the last point or plan. A subsequent point of lower depth contains other points. */
+  /**
+   * Depth of the last point or plan. If the next point has a lower depth, it is the result of a
+   * test that contains other points.
+   */
   let last = -1
   /** Whether a diagnosis may follow (`due`), is being read (`open`), or neither (`none`). */
   let block = 'none'

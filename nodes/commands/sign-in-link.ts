@@ -1,4 +1,4 @@
-/** The sign-in link that the first start of an installation prints for its operator. */
+/** Creates the sign-in link that the first start of an installation prints for its operator. */
 import { linkUrl, newSignInCode } from '../../gateway/auth/console/rows.ts'
 import type { World } from '../../gateway/ports.ts'
 import { isRefusal } from '../../protocol/errors.ts'

@@ -10,7 +10,8 @@ const Roles = Type.Union([Name, Type.Array(Name, { minItems: 1, maxItems: 16 })]
 const Mapping = Type.Record(Name, Type.Record(Name, Roles))
 
 /**
- * Parses the roles by group and then by project. The text is JSON, or the path of a file with JSON.
+ * Parses the mapping from groups to the roles that their members have in each project. The text is
+ * JSON, or the path of a file with JSON.
  */
 const mapping: Parse<Static<typeof Mapping>> = (text) => {
   const wrong =
@@ -93,7 +94,10 @@ export interface OidcConfig {
   readonly groups_claim: string
   readonly name: string
   readonly domains: readonly string[]
-  /** Role names or ids, by group and then by the handle or id of a project; `*` stands for all. */
+  /**
+   * Role names or ids, by group and then by the handle or id of a project. `*` as a group stands
+   * for every person, and as a project for every project.
+   */
   readonly roles: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 }
 export interface ConsoleConfig {

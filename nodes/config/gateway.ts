@@ -1,4 +1,4 @@
-/** The settings of a gateway, from the settings of its node. */
+/** Derives the settings of a gateway from the settings of its node. */
 import type { GatewaySettings } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
 import { urlOf } from '../process/port-fault.ts'

@@ -1,4 +1,4 @@
-/** The form of a setting: its default text, its description and its parser. */
+/** Defines what a setting consists of: its default text, its description and its parser. */
 import type { Parse } from './parse.ts'
 
 export interface Setting<T> {

@@ -13,7 +13,7 @@ import type { Outcome } from './handler.ts'
 
 /** Maximum number of characters of a response that a failure message contains. */
 const MAX_QUOTED_LENGTH = 500
-/** Default maximum of the pause that a receiver may request, in milliseconds. */
+/** Default maximum pause that a receiver may request, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 300_000
 
 const isObject = (value: unknown): value is JsonObject =>

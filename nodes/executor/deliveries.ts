@@ -227,7 +227,8 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
 }
 
 /**
- * Returns the beginning of a response's text as the field `answer`, which is omitted without text.
+ * Returns the beginning of a response's text as the field `answer`. Omits the field if the response
+ * has no text.
  */
 function excerptOf(answer: Received | Failed): { readonly answer?: string } {
   if ('failed' in answer) return {}

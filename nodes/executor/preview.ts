@@ -18,7 +18,7 @@ const BATCH_MS = 25
 const NOTHING: Shown = { show: () => {}, end: () => {} }
 
 /**
- * Creates the previews of attempts.
+ * Returns a function that prepares the publication of the chunks of one attempt.
  * @param later calls a function after a number of milliseconds. The returned function cancels the
  *   call.
  */

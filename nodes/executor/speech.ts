@@ -8,7 +8,7 @@ import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'
 import type { ShownTool } from '../../protocol/sessions/turns/tools.ts'
 import type { Outcome } from './handler.ts'
 
-/** The request of a generation job, as the session wrote it. */
+/** The request in a generation job, as the session wrote it. */
 export interface ModelRequest {
   readonly model: string
   readonly system?: readonly { readonly type: 'text'; readonly text: string }[]

@@ -1,4 +1,4 @@
-/** The origin of commands that a node sends on behalf of the service itself. */
+/** Creates the origin of commands that a node sends on behalf of the service itself. */
 import type { World } from '../../gateway/ports.ts'
 import type { Origin } from '../../protocol/entry.ts'
 

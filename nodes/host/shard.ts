@@ -78,7 +78,7 @@ export class Shard implements ActorRequests, LocalShard {
 
   /**
    * @param lost called with the reason after `lose` gave up the shard.
-   * @param held whether this node is still the recorded owner.
+   * @param held returns whether this node is still the recorded owner.
    */
   constructor(
     deps: HostDeps,

@@ -24,7 +24,10 @@ export interface ProjectFacts {
   readonly repository_hosts: Readonly<Record<string, string>>
 }
 
-/** Keep-warm times by lifetime. An environment of a run serves one run, so its worker is kept. */
+/**
+ * Default keep-warm times by lifetime. An environment of a run serves only that run, so its worker
+ * does not end when it is idle.
+ */
 const KEEP_WARM = { run: 'forever', lease: '5m', explicit: '5m' } as const
 
 /**

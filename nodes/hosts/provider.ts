@@ -41,7 +41,7 @@ export interface Presence {
   /** Number of the running worker; absent when no worker is running. */
   readonly generation?: number
 }
-/** The end of a worker process that no call to the provider requested. */
+/** The unexpected end of a worker process, which no call to the provider requested. */
 export interface WorkerExit {
   readonly project: string
   readonly environment_id: string

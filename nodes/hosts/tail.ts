@@ -19,7 +19,7 @@ export function createTail(lines: number, bytes: number): Tail {
     add(part) {
       parts.push(part)
       size += part.length
-      // Up to twice the maximum is kept, so that long logs are copied rarely.
+      // Up to twice the maximum is collected between two copies, so that copies are rare.
       if (size <= 2 * bytes) return
       const kept = Buffer.from(Buffer.concat(parts).subarray(-bytes))
       parts = [kept]

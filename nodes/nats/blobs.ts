@@ -85,7 +85,7 @@ async function listFiles(
   }
 }
 
-/** Milliseconds without a message after which a list is complete. */
+/** Milliseconds without a message after which a list counts as complete. */
 const SILENCE_MS = 1000
 
 /**
@@ -93,7 +93,7 @@ const SILENCE_MS = 1000
  * number of such values.
  * @param now Unix milliseconds.
  * @param age minimum milliseconds since the last chunk of such a value was stored. The writer of a
- *   more recent value may still be at work.
+ *   more recent value may not have finished yet.
  */
 export async function sweepChunks(nats: Nats, now: number, age: number): Promise<number> {
   const { manager, space } = nats

@@ -1,7 +1,7 @@
 /**
  * Writes and reads files of the object store as streams. The format is that of NATS object stores
  * (nats-architecture-and-design, ADR-20), so the client library can read, list and delete the
- * files. The library itself stores one chunk at a time, buffers without a bound while it reads, and
+ * files. The library itself stores one chunk at a time, buffers without limit while it reads, and
  * cannot read a range.
  *
  * Invariants:
@@ -145,7 +145,8 @@ export async function writeObject(
       },
       (error: unknown) => {
         failed ??= { error }
-        // The client library may still refer to the buffer, and send its content later.
+        // The buffer is not reused, because the client library may still refer to it and send its
+        // content later.
         pool.drop()
       },
     )

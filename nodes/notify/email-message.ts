@@ -1,6 +1,6 @@
 /**
- * The text of an e-mail notification. Plain text looks the same in every mail program and loads no
- * external content.
+ * Composes the text of an e-mail notification. Plain text looks the same in every mail program and
+ * loads no external content.
  */
 import { minuteOf } from '../../gateway/pages/answer/page.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'

@@ -11,7 +11,9 @@ interface Delivery {
   /** Sends the message. Returns whether it is complete: sent, or permanently refused. */
   send(): Promise<boolean>
 }
-/** The messages of a notice over one channel; undefined when they cannot be determined now. */
+/**
+ * Returns the messages of a notice over one channel; undefined when they cannot be determined now.
+ */
 export type Channel = (notice: Notice) => Promise<readonly Delivery[] | undefined>
 
 /** Maximum number of incomplete notices that are remembered. */

@@ -1,7 +1,7 @@
 /**
- * The state of the installation for its administrators: nodes, shards, partitions, streams and
- * storage. All calls within `FRESH_MS` share one reading, so that pages that refresh often cause
- * little load. A part that does not answer is left out and listed in `faults`.
+ * Reads the state of the installation for its administrators: nodes, shards, partitions, streams
+ * and storage. All calls within `FRESH_MS` share one reading, so that pages that refresh often
+ * cause little load. A part that does not answer is left out and listed in `faults`.
  */
 import type { StorageReport } from '../../gateway/ports.ts'
 import type { Cluster } from '../../protocol/cluster/rows.ts'

@@ -1,4 +1,4 @@
-/** The networks in which the repository hosts of environments may be. */
+/** Determines in which networks the repository hosts of environments may be. */
 import type { Config } from '../config.ts'
 
 const LOOPBACK = ['127.0.0.0/8', '::1/128']

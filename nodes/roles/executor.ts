@@ -71,7 +71,10 @@ const LINGER_MS = 1000
 /** Milliseconds for which a generation waits for the conversion of the files of its session. */
 const CONVERSION_TIMEOUT_MS = 30_000
 
-/** Starts executing the jobs of the service itself. Returns a function that stops gracefully. */
+/**
+ * Starts executing the jobs of the service itself. Returns a function that stops the executor
+ * gracefully.
+ */
 export function startExecutorRole(role: Role): () => Promise<void> {
   const { world, bus, directory, guard, limit, models, env } = role
   const mailbox = subjects.executor(world.node)

@@ -1,4 +1,4 @@
-/** The `hosts` role: the providers of environments that this node runs. */
+/** The `hosts` role: opens the environment providers of this node and starts its host. */
 import type { World } from '../../gateway/ports.ts'
 import { environmentCredential } from '../../protocol/environments/credential.ts'
 import type { Config } from '../config.ts'

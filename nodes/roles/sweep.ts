@@ -24,7 +24,9 @@ const PAGE = 1000
 /** The owner of this shard examines the files of artifacts. */
 const FIRST_SHARD = '0.0'
 
-/** Parts of a node. `host` returns the names of the shards that the node owns. */
+/**
+ * The parts of a node that a sweep uses. `host` returns the names of the shards that the node owns.
+ */
 interface Swept {
   readonly nats: Nats
   readonly files: Files & FileList

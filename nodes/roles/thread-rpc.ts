@@ -33,7 +33,7 @@ export interface ThreadRpc {
 }
 
 /**
- * Starts serving the calls of the other thread, and returns the functions for calling it.
+ * Starts serving the calls from the other thread, and returns the functions for calling it.
  * @param line the started thread or, inside a thread, its parent port.
  */
 export function createThreadRpc(line: Worker | MessagePort, served: Served): ThreadRpc {

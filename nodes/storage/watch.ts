@@ -1,13 +1,13 @@
 /**
  * Detects early that the journal will not be able to accept entries. It watches the disk of the
- * embedded NATS server, the limit of the JetStream account, refusals of the servers, and missing
+ * embedded NATS server, the limit of the JetStream account, refusals by the servers, and missing
  * entries in journals.
  *
  * Invariants:
  * D1. Writes stop before the disk is full, while fences, checkpoints and views still have space.
- * D2. Freed space is used after the next check. An embedded server that found its disk full
- *     stores nothing until it is restarted (nats-server freezes such a stream), so it is restarted
- *     once there is space.
+ * D2. Freed space is used after the next check. An embedded server that found its disk full stores
+ *     nothing until it is restarted (nats-server freezes such a stream), so it is restarted once
+ *     there is space.
  * D3. A partition whose journal lacks entries accepts no new entries until `DAMAGE_HOLDS_MS` after
  *     the last check or takeover that found the gap.
  */
@@ -51,7 +51,7 @@ export interface StorageWatch {
    */
   stopped(partition: number): WriteStop | undefined
   /**
-   * Returns the reasons why writes are stopped in any partition, and recent refusals of the
+   * Returns the reasons why writes are stopped in any partition, and recent refusals by the
    * servers, as short texts.
    */
   stops(): readonly string[]
@@ -90,7 +90,7 @@ const SLICE_MS = 250
  */
 const DAMAGE_HOLDS_MS = 60_000
 /**
- * Milliseconds for which a refusal of the servers remains in effect after it was last reported,
+ * Milliseconds for which a refusal by the servers remains in effect after it was last reported,
  * unless the servers store an entry earlier.
  */
 const REFUSAL_HOLDS_MS = 10_000

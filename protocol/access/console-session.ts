@@ -1,4 +1,4 @@
-/** The schemas of a sign-in to the console, and of the answer that describes the session. */
+/** Schemas of the request to sign in to the console and of the reply about the session. */
 import { type Static, Type } from 'typebox'
 import { Closed } from '../common.ts'
 import type { FieldError } from '../errors.ts'

@@ -113,8 +113,8 @@ export type DevicePoll =
     }
 
 /**
- * Internal commands of the organization about sign-in requests of devices. `id` is derived from the
- * device code, which is not stored.
+ * Internal commands of the organization about sign-in requests from devices. `id` is derived from
+ * the device code, which is not stored.
  */
 export type DeviceCommands = {
   /**
@@ -136,8 +136,8 @@ export type DeviceCommands = {
   'device.redeem': { readonly input: { readonly id: string }; readonly reply: undefined }
 }
 /**
- * Private events of the organization about sign-in requests of devices. `device.polled` is a soft
- * event. Its `at` is Unix milliseconds. `device.ended` deletes the request.
+ * Private events of the organization about sign-in requests from devices. `device.polled` is a soft
+ * event, whose `at` is in Unix milliseconds. `device.ended` deletes the request.
  */
 export type DeviceEvent =
   | (Event &

@@ -136,7 +136,7 @@ export function activePrincipal(
   const key = Object.values(keys).find(({ principal_id }) => principal_id === id)
   return key && { id, kind: 'service', name: key.name }
 }
-/** Converts a summary to the form of a principal in commands and events. */
+/** Converts a summary to the `Principal` that commands and events contain. */
 export const principalOf = ({ id, kind, name }: PrincipalSummary): Principal => ({
   type: kind === 'service' ? 'service_account' : kind,
   id,
@@ -158,7 +158,7 @@ export interface RecoverExtra {
 }
 /** The data that the gateway adds to commands that start a run. */
 export interface StartExtra {
-  /** Absent for an inline spec. */
+  /** The workflow's latest version; absent for an inline spec. */
   readonly definition?: Definition
   /**
    * The workflows that steps refer to, directly or through other workflows, by the name that the

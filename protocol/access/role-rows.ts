@@ -187,7 +187,7 @@ export type RoleEvent =
       readonly role: Patch<KeptRole>
       readonly changes: Changes
     })
-  /** Also deletes the assignments of the role. */
+  /** The assignments of the role are deleted with it. */
   | (Event & { readonly type: 'role.deleted'; readonly id: string; readonly name: string })
   | (Event & {
       readonly type: 'assignment.created'

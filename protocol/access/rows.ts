@@ -296,5 +296,5 @@ export type PrincipalEvent =
       readonly principal: Patch<KeptPrincipal>
       readonly changes: Changes
     })
-  /** Also deletes the role assignments of the principal. */
+  /** The role assignments of the principal are deleted with it. */
   | (Event & { readonly type: 'principal.deleted'; readonly id: string; readonly name: string })

@@ -8,7 +8,7 @@ import type { Principal } from '../entry.ts'
 import type { Causation } from '../events/sources.ts'
 import { prefixes } from '../ids.ts'
 
-/** The principal on whose behalf an action is called, in the vocabulary of signed HTTP requests. */
+/** The principal on whose behalf an action is called, in the form that signed HTTP requests use. */
 export interface ActorOf {
   readonly principal_id: string
   readonly principal_type: 'human' | 'agent' | 'service' | 'system'
@@ -20,13 +20,13 @@ const types: Readonly<Record<Principal['type'], ActorOf['principal_type']>> = {
   system: 'system',
 }
 const kinds = ['user', 'agent', 'service_account', 'system'] as const
-/** Converts a principal to the vocabulary of signed HTTP requests. */
+/** Converts a principal to the form that signed HTTP requests use. */
 export const actorOf = ({ id, type }: Principal): ActorOf => ({
   principal_id: id,
   principal_type: types[type],
 })
 /**
- * Converts the principal of a call to its form in origins.
+ * Converts the principal of a call to the `Principal` that an `Origin` contains.
  * @param name the display name of the principal, if known.
  */
 export function principalOf(

@@ -9,9 +9,9 @@
  * artifact abandons the upload at its deadline. The effects of the artifact repeat the steps that
  * the gateway could not complete.
  *
- * An attachment of a session: the session reserves, completes and removes the artifact, each in the
- * commit that changes its own record of the file (`sessions/commands.ts`). The gateway sends only
- * the commands about the quota.
+ * For an attachment, the session reserves, completes and removes the artifact, each in the commit
+ * that changes the session's own record of the file (`sessions/commands.ts`). The gateway sends
+ * only the commands about the quota.
  */
 import type { RunCommands } from '../internal.ts'
 import type { Artifact, ArtifactRecord } from './schema.ts'
@@ -50,7 +50,7 @@ export interface ArtifactReservation {
   readonly owner: string
   /** The declared size, absent when it is unknown. */
   readonly size_bytes?: number
-  /** Present for the upload of a worker. The id of the artifact then has the slot of the job. */
+  /** Present for an upload by a worker. The id of the artifact then has the slot of the job. */
   readonly lease?: LeaseFacts
   /**
    * Present for an attachment, which only its session reserves. The id of the artifact then has the
@@ -109,7 +109,7 @@ export type ArtifactCommands = {
    */
   'artifact.renew': { input: Readonly<Record<never, never>>; reply: { expires_at: number } }
   /**
-   * Makes the artifact visible. `lease` is required for the upload of a worker, and only the queue
+   * Makes the artifact visible. `lease` is required for an upload by a worker, and only the queue
    * sends it. `attachment` is required for an attachment, and only the session sends it. A repeat
    * with the same digest gets the record. Refused with `artifact_conflict` when the upload is not
    * pending or belongs to another lease. An attachment is also refused unless its session sent the

@@ -66,7 +66,7 @@ const further = {
   worker_session_id: Type.Optional(Type.String()),
   attempt: Type.Optional(Type.Integer({ minimum: 1 })),
 }
-/** An artifact in lists and single reads: with its owner and the lease of its upload. */
+/** An artifact as returned by lists and single reads, with its owner and upload lease. */
 export const ArtifactRecord = Type.Object(
   { ...Artifact.properties, ...further },
   { additionalProperties: false },

@@ -1,5 +1,5 @@
 /**
- * Records, limits and events of channels, and the facts that the gateway looks up for commands of
+ * Records, limits and events of channels, and the facts that the gateway looks up for commands to
  * channels. A channel is one actor, which numbers its messages. The name of a channel is a separate
  * actor in the same shard, so that the commit that creates or deletes the channel also claims or
  * releases the name.

@@ -86,7 +86,7 @@ export interface StoredBatch extends LogBatch {
 }
 
 /**
- * Number of positions of one batch. The position of a line is sequence × `POSITIONS_PER_BATCH` +
+ * Number of positions per batch. The position of a line is sequence × `POSITIONS_PER_BATCH` +
  * index.
  */
 const POSITIONS_PER_BATCH = 1000

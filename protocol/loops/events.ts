@@ -141,7 +141,7 @@ export type LoopEvent =
     })
   /**
    * A run of the loop spent `milli` thousandths of a credit. `at` is the start of the five-minute
-   * interval of the expense, in Unix milliseconds.
+   * interval that contains the expense, in Unix milliseconds.
    */
   | (Event & { readonly type: 'credits.spent'; readonly at: number; readonly milli: number })
   /**
@@ -229,7 +229,7 @@ export interface RunOpening {
   readonly budget?: number
   /** The reason why the run waits in the queue; absent when it does not wait. */
   readonly queue_reason?: QueueReason
-  /** The limit of the organization on concurrent runs of loops. */
+  /** The organization's limit on concurrent runs of loops. */
   readonly plan_concurrency_limit?: number
   /** The run starts in a separate commit. */
   readonly later?: true

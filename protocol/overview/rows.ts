@@ -42,7 +42,7 @@ const flow = {
   p95_ms: Latency('95 %'),
 }
 const Flow = Type.Object(flow)
-/** The numbers and latencies of the runs of a project in a period. */
+/** The counts and latencies of a project's runs in a period. */
 export type Flow = Static<typeof Flow>
 
 const Failure = Type.Object({

@@ -70,7 +70,7 @@ export function checkPreferences({ preferences }: SavePreferences): FieldError[]
   ]
 }
 
-/** The events of the preferences of a principal. */
+/** Events of a principal's preferences. */
 export type PreferencesEvent =
   | (Event & {
       readonly type: 'preferences.saved'
@@ -198,7 +198,7 @@ export const checkSavedView = (body: CreateSavedView | UpdateSavedView): FieldEr
 interface AuditedView {
   readonly name: string
 }
-/** The events of the saved views of a project. */
+/** Events of a project's saved views. */
 export type SavedViewEvent =
   | (Event & { readonly type: 'saved_view.created'; readonly view: SavedView })
   | (Event & {
@@ -221,7 +221,7 @@ export type SavedViewCommands = {
 }
 /**
  * Data that the gateway adds to commands about saved views. `may_share`: whether the caller may
- * share views, and change shared views of others.
+ * share views, and change the shared views of other principals.
  */
 export interface SavedViewExtra {
   readonly may_share: boolean

@@ -39,7 +39,7 @@ export interface Reserved {
 
 /**
  * Internal commands of the organization, in addition to the commands for holds on skills, for
- * sign-in requests of devices and for console sessions.
+ * sign-in requests from devices and for console sessions.
  */
 export type OrganizationCommands = SkillHoldCommands &
   DeviceCommands &

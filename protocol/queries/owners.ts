@@ -199,7 +199,7 @@ export interface OwnerQueries {
     resource: { input: NoInput; reply: KnownResource | null }
   }
   events: {
-    /** The numbers of registered triggers and waits. */
+    /** The number of registered triggers, and of registered waits. */
     listening: { input: NoInput; reply: { readonly triggers: number; readonly waits: number } }
     /**
      * The id of the event that was stored under an idempotency key, or null when the actor does not
@@ -250,7 +250,9 @@ export interface OwnerQueries {
     generation: { input: { readonly job_id: string }; reply: Optional<Generating> }
     /** The progress of the compaction of the session. */
     detail: { input: NoInput; reply: Compacting }
-    /** Results of tool calls whose rows are not committed, for gateways that show them early. */
+    /**
+     * Results of tool calls whose rows are not yet committed, for gateways that show them early.
+     */
     results: { input: NoInput; reply: readonly KnownResult[] }
     attachments: { input: NoInput; reply: Optional<{ readonly items: readonly Artifact[] }> }
     attachment: { input: { readonly artifact_id: string }; reply: Optional<Artifact> }

@@ -34,7 +34,7 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
     reply: {
       items: readonly unknown[]
       last: number
-      /** Absent in answers of views of earlier releases, whose pages end only at the limit. */
+      /** Absent in answers from views of earlier releases, which end a page only at the limit. */
       more?: boolean
       ended: boolean
       oldest: number

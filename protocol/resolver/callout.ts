@@ -191,7 +191,7 @@ export const isFresh = (
 ): boolean => known !== undefined && now - known.at < revalidate_after_s * 1000
 
 /**
- * Returns the definition that an agent has after a call.
+ * Returns the definition to use after a call, or the reason why none can be used.
  * @param known the stored definition.
  * @param now Unix milliseconds.
  */

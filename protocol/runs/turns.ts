@@ -13,7 +13,9 @@ export interface TurnWanted {
   readonly turn_id: string
   /** Id or name of the agent. */
   readonly agent?: string
-  /** Id of the principal on whose behalf the run works; absent if that is the service itself. */
+  /**
+   * Id of the principal on whose behalf the run works; absent if it works for the service itself.
+   */
   readonly asker?: string
   readonly session: {
     readonly scope: 'loop' | 'agent'
@@ -29,7 +31,7 @@ export interface TurnWanted {
   readonly agent_environment?: AgentEnvironment
   /** The turn has no tools that work in an environment. */
   readonly no_environment?: true
-  /** The origin of the run; absent in requests of older releases. */
+  /** The origin of the run; absent in requests from older releases. */
   readonly trigger?: TriggerKind
   /** The definition from the resolver that the run has stored for the agent. */
   readonly bundle?: AgentBundle

@@ -1,6 +1,6 @@
 /**
- * Internal commands of a session, fields that the gateway adds to requests of clients, and replies
- * to owner queries.
+ * Internal commands of a session, fields that the gateway adds to requests from clients, and
+ * replies to owner queries.
  */
 import type { CompactionPolicy } from '../agents/schema.ts'
 import type { ConversionResult } from '../artifacts/commands.ts'
@@ -33,7 +33,7 @@ export type SessionCommands = {
     reply: undefined
   }
   /**
-   * Opens a turn of a run, under admission rules that differ from those for requests of clients.
+   * Opens a turn of a run, under admission rules that differ from those for client requests.
    * The run receives the end of the turn as `turn.settled`, even when the turn cannot start.
    */
   'turn.open': { input: TurnOpening; reply: undefined }
@@ -57,9 +57,9 @@ export type SessionCommands = {
    * Announces an upload. Sent by the gateway before it stores the bytes. Refused when the session
    * has ended or stores too many files, or when the idempotency key belongs to another upload or to
    * an erased file. The reply to a repeated upload contains the stored file. `expires_at`: the
-   * deadline of the upload in Unix milliseconds. The gateway then reserves the bytes in the quota,
-   * unless `expires_at` is absent, as it is for files of earlier releases, which do not count
-   * toward the quota.
+   * deadline of the upload in Unix milliseconds. If it is present, the gateway then reserves the
+   * bytes in the quota. It is absent for files of earlier releases, which do not count toward the
+   * quota.
    */
   'attachment.reserve': {
     input: Reserving
@@ -90,14 +90,14 @@ interface Reserving {
   readonly hash: string
   readonly key?: string
   /**
-   * Id of the organization, whose quota the file uses. Absent in commands of gateways of earlier
+   * Id of the organization, whose quota the file uses. Absent in commands from gateways of earlier
    * releases, whose uploads are not counted.
    */
   readonly organization?: string
 }
 /**
  * The reply to appended messages. `compacting`: the append has started a compaction, and the
- * gateway waits for its end.
+ * gateway waits until the compaction has ended.
  */
 export type Appended = Session & { readonly compacting?: true }
 /** The data that the gateway adds to an upload whose bytes are stored. */
@@ -107,8 +107,8 @@ export interface Attaching {
 export interface TurnOpening {
   readonly turn_id: string
   /**
-   * The location of the session, which is created from `seed` if it does not exist; absent if the
-   * session is known to exist.
+   * The location of the session. If there is no such session, it is created from `seed`. Absent if
+   * the session is known to exist.
    */
   readonly place?: Place
   readonly seed?: Pick<SessionSeed, 'title' | 'visibility' | 'compaction_policy'>
@@ -125,7 +125,7 @@ export interface TurnOpening {
   readonly metadata?: JsonObject
   /**
    * The causation of source events that tool calls of the turn cause. Absent in the turn of a
-   * channel, and in commands of earlier releases.
+   * channel, and in commands from earlier releases.
    */
   readonly causation?: Causation
 }
@@ -219,8 +219,8 @@ export interface Standing {
   readonly session?: Session
 }
 /**
- * An item of the reply to the owner query `results`: the result of a call whose row is not
- * committed.
+ * An item of the reply to the owner query `results`: the result of a call whose row has not been
+ * committed yet.
  */
 export interface KnownResult {
   readonly turn_id: string

@@ -122,7 +122,7 @@ const { include, ...detailAdditions } = additions({
   environment: {},
   credit_cost_milli: {},
 })
-/** The reply of a row that returns a single session, and its additions. */
+/** The query, reply and additions that a row for reading a single session declares. */
 export const sessionDetail = {
   ...detailAdditions,
   query: Closed({ include }),
@@ -211,7 +211,7 @@ type TurnDetail = Static<typeof TurnDetail>
 const turns = additions({ asked_by: {}, credit_cost_milli: {} })
 /** The query parameter of rows that return turns. */
 export const turnInclude = { include: turns.include }
-/** The reply of a row that returns a single turn, and its additions. */
+/** The query, reply and additions that a row for reading a single turn declares. */
 export const turnDetail = {
   additions: turns.additions,
   query: Closed(turnInclude),

@@ -70,8 +70,8 @@ export type TableEvent =
   /** The claim can no longer be used to create or rename the table. */
   | (Event & { readonly type: 'table.claim_denied'; readonly claim: NameClaim })
   /**
-   * `shown`, also in updates and deletions: the data as readers see it, if the schema hides part of
-   * it.
+   * `shown`, here and in updates and deletions: the data as readers see it. Present only if the
+   * schema hides part of the data.
    */
   | (Event &
       RowChange & {
@@ -203,7 +203,7 @@ export type AddedTableInputs = {
   'table.update': { readonly claim?: NameClaim }
   /** Facts about the identity of the row, without data. */
   'row.insert': Caused & { readonly facts: TableFacts }
-  /** Facts about the identities of all rows, without data. */
+  /** Facts about the identities of all rows of the request, without data. */
   'row.bulk': Caused & { readonly facts: TableFacts }
   /** Facts about the identity of the row, including the data of the row. */
   'row.upsert': Caused & { readonly facts: TableFacts }

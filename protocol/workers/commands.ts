@@ -41,7 +41,7 @@ export type WorkerCommands = {
    * environment.
    */
   'worker.attach': { input: { session: string; environment_id: string }; reply: undefined }
-  /** Marks the session as draining, because the worker has announced it. */
+  /** Marks the session as draining, because the worker has announced that it is draining. */
   'worker.drained': { input: { session: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

@@ -158,7 +158,9 @@ export type TerminalAnswer =
 export const bytesIn = (base64: string): number =>
   Math.floor((base64.length * 3) / 4) - (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0)
 
-/** The bytes in flight from a sender to a receiver that acknowledges totals. */
+/**
+ * Counts the bytes in flight to a receiver, which acknowledges the total number of processed bytes.
+ */
 export class ByteWindow {
   readonly #limit: number
   #sent = 0

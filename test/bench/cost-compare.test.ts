@@ -1,4 +1,4 @@
-/** The comparison of two trees that were measured alternately. */
+/** The comparison of two source trees whose cost was measured alternately. */
 import fc from 'fast-check'
 import t from 'tap'
 import { compare, turns } from '../../bench/cost/compare.ts'

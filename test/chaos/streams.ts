@@ -47,8 +47,8 @@ interface Options {
 const SILENCE_MS = 8000
 
 /**
- * Starts following. `done` resolves once `on` has returned true, the signal has fired, or a request
- * was permanently refused.
+ * Starts following. `done` resolves once `on` has returned true, the signal is aborted, or a
+ * request was permanently refused.
  */
 export function follow({
   name,

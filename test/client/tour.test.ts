@@ -1,4 +1,7 @@
-/** The parts of the tour that need no server: listing, splitting, measuring, and verifying. */
+/**
+ * The parts of the tour that need no server, such as listing, splitting and measuring files, and
+ * verifying the events of runs.
+ */
 import { createHmac } from 'node:crypto'
 import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'

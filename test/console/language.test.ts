@@ -1,6 +1,6 @@
 /**
- * The languages of the console: which one is selected, and that every text of the catalogue exists
- * in every language with the same placeholders.
+ * The languages of the console: how one is selected, and how nouns form their plural. Every text of
+ * the catalogue exists in every language, with the same placeholders.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

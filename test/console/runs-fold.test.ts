@@ -1,4 +1,7 @@
-/** The state of a run from its records and events, and the rows of its timeline. */
+/**
+ * The state of a run, as the console folds it from records and events, and the rows of its
+ * timeline.
+ */
 import t from 'tap'
 import { type RunFold as Fold, RunFold } from '../../console/pages/runs/run/data/fold.ts'
 import { placeOf, StepTree, statusOf } from '../../console/pages/runs/run/data/tree.ts'

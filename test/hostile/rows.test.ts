@@ -1,5 +1,5 @@
 /**
- * Every row of the table with invalid requests. Invariants: every response is documented, and a
+ * Sends invalid requests to every row of the table. Invariants: every response is documented, and a
  * refused request has no effect.
  */
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** The functions that apply patches have the same result. They differ in what they copy. */
+/** All functions that apply patches produce the same result, and differ only in what they copy. */
 import fc from 'fast-check'
 import t from 'tap'
 import { amend, begin, patch } from '../../protocol/patch.ts'

@@ -183,7 +183,10 @@ export class Simulation {
     this.note(() => `${machine.name} starts`)
     void machine.start()
   }
-  /** Handles the death of a machine: its connections end, and another machine later replaces it. */
+  /**
+   * Handles the death of a machine: its connections end, and later it is restarted, or another
+   * machine replaces it.
+   */
   died(machine: Machine): void {
     const { dice } = this
     this.timeline.after(dice.chance(0.7) ? 0 : dice.between(0, 2500), () =>

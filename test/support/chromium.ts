@@ -1,5 +1,5 @@
 /**
- * The Chromium of tests and benchmarks: the executable in BATON_CHROMIUM, or else Chromium's
+ * Finds the Chromium for tests and benchmarks: the executable in BATON_CHROMIUM, or else Chromium's
  * headless shell, Chromium or Chrome from the PATH.
  */
 import { accessSync, constants } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * HTTP requests of tests to a service. `node:http` takes a fraction of the processor time of
- * `fetch`, and tests make many thousands of requests.
+ * Sends HTTP requests from tests to a service. `node:http` takes a fraction of the processor time
+ * of `fetch`, and tests make many thousands of requests.
  */
 import { Agent, request } from 'node:http'
 

@@ -1,6 +1,7 @@
 /**
- * The parts of the GitHub and GitLab APIs that the service calls, over real HTTP on loopback. The
- * stand-in for GitHub checks the signature and the times of the app's JWT.
+ * Stand-ins for GitHub and GitLab. They implement the parts of the APIs that the service calls,
+ * over real HTTP on loopback. The stand-in for GitHub checks the signature and the times of the
+ * app's JWT.
  */
 import { type KeyObject, verify } from 'node:crypto'
 import { createServer } from 'node:http'

@@ -1,6 +1,6 @@
 /**
- * The file of a view: creation, validation and deletion. A file may be lost at any time: a missing
- * or unusable file is replaced by an empty file. The schema is in `migrate.ts`.
+ * Creates, opens, validates and deletes the file of a view. A file may be lost at any time: a
+ * missing or unusable file is replaced by an empty file. The schema is in `migrate.ts`.
  */
 import { closeSync, openSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'

@@ -1,6 +1,6 @@
 /**
- * Files for the next message. They are chosen, dropped or pasted, uploaded one at a time, and shown
- * in a list from which they can be removed.
+ * Manages the files for the next message: they are chosen, dropped or pasted, uploaded one at a
+ * time, and shown in a list from which they can be removed.
  *
  * Invariant: an unsent file is erased from the session when it is removed or the screen is left.
  */

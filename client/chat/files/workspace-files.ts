@@ -37,7 +37,7 @@ const MAX_ENTRIES = 100
  */
 export const MAX_DOWNLOAD = 5_000_000
 
-/** The files of the workspace of one environment. */
+/** Lists and reads the files in the workspace of one environment. */
 export class WorkspaceFiles {
   readonly #invoke: InvokeAction
   readonly #environment_id: string

@@ -236,7 +236,10 @@ async function isConfirmed(shell: Shell, { yes }: Flags): Promise<boolean> {
   return false
 }
 
-/** Performs a plan. If the project has changed since, makes a new plan and asks again. */
+/**
+ * Performs a plan. If the project has changed since, makes a new plan and asks again. Returns
+ * undefined if the user does not confirm the new plan.
+ */
 async function perform(
   { blueprint, call }: Target,
   first: ApplyResult,

@@ -1,6 +1,6 @@
 /**
- * Offline checks of blueprints: the schema of each resource, and the rules of the API row that
- * creates it. The service runs the same code from `protocol/`. All faults are reported.
+ * Checks blueprints offline: each resource against its schema, and against the rules of the API row
+ * that creates it. The service runs the same code from `protocol/`. All faults are reported.
  */
 
 import { api } from '../../../protocol/api.ts'

@@ -1,6 +1,7 @@
 /**
- * Values read from files, with the place of each value, and faults with file, line and column.
- * Places are identified by paths such as `steps[0].config`, as in the checks and the service.
+ * Represents values read from files, with the place of each value, and faults with file, line and
+ * column. Places are identified by paths such as `steps[0].config`, as in the checks and the
+ * service.
  */
 import { Mistake } from '../mistake.ts'
 

@@ -8,7 +8,7 @@ export interface HeaderChange {
   readonly blueprint_version?: string
   readonly protect_resources?: boolean
 }
-/** Maximum number of characters of a shown value. A longer one is truncated. */
+/** Maximum number of characters of a shown value. Longer values are truncated. */
 const MAX_VALUE_LENGTH = 60
 /** Maximum number of differences shown per field, unless texts are compared line by line. */
 const MAX_LINES = 40

@@ -1,6 +1,7 @@
 /**
- * Line-by-line differences between texts in the unified format. Uses Myers' algorithm ("An O(ND)
- * Difference Algorithm") with a bound: texts that differ in too many lines are shown as replaced.
+ * Computes line-by-line differences between texts, in the unified format. Uses Myers' algorithm
+ * ("An O(ND) Difference Algorithm") with a bound: texts that differ in too many lines are shown as
+ * replaced.
  */
 
 /** Maximum number of added and removed lines in an edit script. */

@@ -1,8 +1,8 @@
 /**
- * Variables in the texts of blueprint files. `${NAME}` is the value of an environment variable.
- * `${NAME:-text}` uses the default if the variable is absent or empty. `$${` is a literal `${`.
- * Service expressions, `${{ … }}`, are left unchanged. Invariant: `expand` restores the input of
- * `escapeVariables`.
+ * Replaces the variables in the texts of blueprint files. `${NAME}` is the value of an environment
+ * variable. `${NAME:-text}` uses the default if the variable is absent or empty. `$${` is a literal
+ * `${`. Service expressions, `${{ … }}`, are left unchanged. Invariant: `expand` restores the input
+ * of `escapeVariables`.
  */
 import { closingBraces } from '../../../protocol/rules/expressions/tokens.ts'
 import type { Environment } from '../mistake.ts'

@@ -79,7 +79,7 @@ function* counted(tokens: Iterable<string>): Generator<string> {
     yield token
   }
 }
-/** Returns the fault of a text that is too large to be parsed. */
+/** Returns the fault of a text that exceeds the limits; undefined for any other text. */
 function excess(source: Source, text: string): Fault | undefined {
   const at = (offset: number, message: string): Fault => ({ place: { source, offset }, message })
   if (text.length > yamlLimits.text)

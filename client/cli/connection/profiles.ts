@@ -1,6 +1,6 @@
 /**
- * Profiles: named connections (servers, key, project) of one user, in a file that only this user
- * can read. A profile's key is sent only to the servers of that profile.
+ * Stores profiles, which are named connections (servers, key, project) of one user, in a file that
+ * only this user can read. A profile's key is sent only to the servers of that profile.
  */
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'

@@ -1,7 +1,7 @@
 /**
- * Texts in CSV files for spreadsheet programs, which evaluate a field as a formula if it begins
- * with certain characters. A formula can start programs and send data to other hosts. As OWASP
- * advises ("CSV Injection"), an apostrophe is prepended to such texts. Pure functions.
+ * Protects texts in CSV files for spreadsheet programs, which evaluate a field as a formula if it
+ * begins with certain characters. A formula can start programs and send data to other hosts. As
+ * OWASP advises ("CSV Injection"), an apostrophe is prepended to such texts. Pure functions.
  *
  * Invariant: `fromSpreadsheet` restores every text that `forSpreadsheet` returned.
  */

@@ -2,7 +2,7 @@
  * Writes rows to a table. Invariants:
  * W1. Bulk inserts are sent in file order, one at a time. Each bulk insert is atomic, so a failure
  *     leaves a known number of rows.
- * W2. Updates of one identity are sent in file order, one at a time.
+ * W2. Updates of rows with the same identity are sent in file order, one at a time.
  */
 import { api } from '../../../protocol/api.ts'
 import { tableLimits } from '../../../protocol/tables/schema.ts'

@@ -65,7 +65,11 @@ const newestFirst = (a: Listed, b: Listed): number =>
       ? -1
       : 1
 
-/** @param folder path of the open folder. */
+/**
+ * Adds the entries of a folder to `scan`, including those of subfolders if the listing is
+ * recursive.
+ * @param folder path of the open folder for file operations; `shown`: its path in results.
+ */
 async function list(folder: string, shown: string, scan: Scan, signal: AbortSignal): Promise<void> {
   for (const name of await readdir(folder)) {
     signal.throwIfAborted()

@@ -16,7 +16,7 @@ import { remoteUrl } from './remote.ts'
 
 /** Maximum number of attempts, and milliseconds between attempts. */
 const attempts = { maximum: 3, pause: 2000 } as const
-/** Error messages of failures that a retry would not resolve. */
+/** Patterns of the error messages of failures that a retry would not resolve. */
 const permanent: readonly RegExp[] = [
   /couldn't find remote ref|Remote branch .* not found|invalid refspec/i,
   /not our ref|unadvertised object|unknown revision/i,

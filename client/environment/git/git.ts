@@ -64,7 +64,7 @@ export function succeeded(ended: Ended, doing: string): Ended {
   throw new ActionFault('git_failed', `${doing} failed with ${ended.exit_code}: ${output}`)
 }
 /**
- * Returns a parameter that is passed to git as an argument.
+ * Returns a parameter that is passed to git as an argument; undefined if it is absent or empty.
  * @throws ActionFault if the value could be read as an option, or contains white space or control
  * characters.
  */

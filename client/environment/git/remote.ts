@@ -1,4 +1,4 @@
-/** Names and URLs of repositories, and requests for their credentials. */
+/** Converts and compares names and URLs of repositories, and requests their credentials. */
 import { api } from '../../../protocol/api.ts'
 import type { GitCredential } from '../../../protocol/environments/schema.ts'
 import type { Transport } from '../../transport.ts'
@@ -46,8 +46,8 @@ export const remoteUrl = (
 ): string => `${url.replace(/\/+$/, '')}/${repo_full_name}.git`
 
 /**
- * Normalizes the URL of a repository for comparison. Repository hosts ignore letter case, trailing
- * slashes and the suffix `.git`.
+ * Normalizes the URL of a repository for comparison. Returns undefined if it is invalid. Repository
+ * hosts ignore letter case, trailing slashes and the suffix `.git`.
  */
 function normalized(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined

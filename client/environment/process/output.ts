@@ -1,5 +1,5 @@
 /**
- * The captured output of a command: the beginning and the end of a stream, in bounded memory.
+ * Captures an output stream of a command: its beginning and its end, in bounded memory.
  *
  * Invariants:
  * O1. At most twice the limit is kept in memory, whatever the stream contains.

@@ -1,4 +1,4 @@
-/** Role assignments of a project, and the dialogs that add and revoke them. */
+/** The list of the role assignments of a project, with the dialogs that add and revoke them. */
 
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-/** People, services, roles and API keys of a project. */
+/** The page of the people, services, roles and API keys of a project. */
 import { CopyCall } from '../../design/copy.tsx'
 import { Tabs } from '../../design/tabs.tsx'
 import { Page, type PageProps } from '../../shell/page.tsx'

@@ -1,4 +1,7 @@
-/** Permissions to execute actions. A role lists single actions or patterns that end with `*`. */
+/**
+ * Parses and tests permissions to execute actions. A role lists single actions or patterns that end
+ * with `*`.
+ */
 
 /** Prefix of the permissions to execute actions. */
 const ACTION = 'actions.execute.'

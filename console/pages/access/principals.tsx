@@ -1,4 +1,4 @@
-/** The people, or the services and agents, of a project. */
+/** The tab with the people, or with the services and agents, of a project. */
 import { useState } from 'preact/hooks'
 import type { PrincipalRecord } from '../../../protocol/access/rows.ts'
 import { call } from '../../api/client.ts'

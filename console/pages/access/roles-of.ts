@@ -1,4 +1,4 @@
-/** The roles of a project, shared by all tabs of the page. */
+/** Loads the roles of a project, for all tabs of the page. */
 import type { CallReply } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 

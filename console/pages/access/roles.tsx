@@ -1,4 +1,4 @@
-/** The roles of a project: their permissions and their assignments. */
+/** The tab with the roles of a project, their permissions and their assignments. */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'

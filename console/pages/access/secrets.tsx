@@ -1,4 +1,4 @@
-/** The secrets of a project. Values can be written but not read. */
+/** The page of the secrets of a project. Their values can be written but not read. */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'

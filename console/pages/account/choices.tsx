@@ -1,4 +1,4 @@
-/** Preferences of this browser, and the list of keyboard shortcuts. */
+/** The tabs with the preferences of this browser and with the keyboard shortcuts. */
 import { type Column, DataTable } from '../../design/data-table.tsx'
 import { SelectField } from '../../design/field.tsx'
 import { routes } from '../../router/routes.ts'

@@ -1,4 +1,4 @@
-/** Readable names of user agents. */
+/** Derives readable names from user agents. */
 
 const browsers: readonly (readonly [RegExp, string])[] = [
   [/Edg(?:e|A|iOS)?\/(\d+)/, 'Edge'],

@@ -1,4 +1,4 @@
-/** The signed-in person's personal tokens in one project. */
+/** The tab with the signed-in person's personal tokens in one project. */
 import { call } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
 import { SelectField } from '../../design/field.tsx'

@@ -1,4 +1,4 @@
-/** The signed-in person: the sign-in method, and the permissions in each project. */
+/** The tab about the signed-in person: the sign-in method, and the permissions in each project. */
 import { useState } from 'preact/hooks'
 import type { ConsoleIdentity } from '../../../protocol/access/console-session.ts'
 import { Button } from '../../design/button.tsx'

@@ -1,4 +1,4 @@
-/** The console sessions of the person, with revocation. */
+/** The tab that lists the person's console sessions and can revoke them. */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'

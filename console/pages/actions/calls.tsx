@@ -1,4 +1,4 @@
-/** The ended calls of an action. */
+/** The tab with the calls of an action that have ended. */
 import { useList } from '../../api/query.ts'
 import { TableFrame } from '../../design/data-table.tsx'
 import { More } from '../../design/listed.tsx'

@@ -31,7 +31,8 @@ export const SecretDialog = ({
 )
 
 /**
- * Shows the dialog. It opens the page of the new action, after showing its secret if it has one.
+ * Shows the dialog. After an action was created, shows its secret, if it has one, and then opens
+ * its page.
  */
 export function CreateDialog({
   project,

@@ -1,4 +1,4 @@
-/** The catalog of everything that can be called in a project. */
+/** The page with the catalog of everything that can be called in a project. */
 import { useQuery } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { Code } from '../../design/copy.tsx'

@@ -1,4 +1,6 @@
-/** The definition of an action of the project: its URL, texts, schemas and secret. */
+/**
+ * Shows and edits the definition of an action of the project: its URL, texts, schemas and secret.
+ */
 import { useState } from 'preact/hooks'
 import { schemaFaults } from '../../../protocol/rules/json-schema/schema.ts'
 import { type CallReply, call, type FieldFault } from '../../api/client.ts'

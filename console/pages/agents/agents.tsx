@@ -1,4 +1,4 @@
-/** The list of agents, and the dialog that creates one. */
+/** The page with the list of agents, and the dialog that creates one. */
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'

@@ -1,4 +1,4 @@
-/** The filters of an audit log, in the URL and in requests. */
+/** Converts the filters of an audit log from the query of the URL to members of a request. */
 import type { CallInput } from '../../api/client.ts'
 
 /** Names of the query parameters. */
@@ -23,9 +23,9 @@ const periods: Readonly<Record<string, number>> = {
 }
 
 /**
- * Returns the filters of a request.
+ * Returns the filters in the query of a URL, as members of a request.
  * @param now Unix milliseconds. It is rounded down to a minute, so the same filters give the same
- * request within a minute.
+ *   request within a minute.
  */
 export function filtersOf(
   query: URLSearchParams,

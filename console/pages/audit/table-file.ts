@@ -1,4 +1,4 @@
-/** Audit entries as CSV or JSON Lines. */
+/** Formats audit entries as CSV or JSON Lines. */
 import { forSpreadsheet } from '../../../client/cli/tables/spreadsheet.ts'
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 

@@ -101,8 +101,8 @@ export default function BlueprintPage({ params }: PageProps) {
   }
   const { state, reload } = useQuery('blueprint.bindings', input, { kinds: bindingKinds })
   const [asked, setAsked] = useState<'protect' | 'delete'>()
-  // Without a namespace or key, the service lists the bindings of all blueprints, so other bindings
-  // are filtered out here.
+  // Without a namespace or key, the service lists the bindings of all blueprints, so the bindings
+  // of other blueprints are filtered out here.
   const bindings = state.value.data?.items.filter(
     (one) => (one.namespace ?? '') === namespace && (one.blueprint_key ?? '') === key,
   )

@@ -35,7 +35,7 @@ export interface DefinitionText {
   /** Whether another version was saved after editing began. */
   readonly isOutdated: boolean
   setText(text: string): void
-  /** Converts the text to a language. Returns false if it cannot be converted. */
+  /** Converts the text to JSON or YAML. Returns false if the text cannot be converted. */
   setLanguage(language: Language): boolean
   /** Discards the draft. */
   discard(): void

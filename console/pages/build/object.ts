@@ -1,4 +1,4 @@
-/** JSON objects that are typed in text fields. */
+/** Converts JSON objects to the text of form fields, and back. */
 
 /** Parses a JSON object. Returns {} for empty text, undefined for text that is not an object. */
 export function jsonObject(text: string): Record<string, unknown> | undefined {

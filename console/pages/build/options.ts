@@ -1,4 +1,4 @@
-/** The options for starting a run, as typed and as members of a request. */
+/** Converts the options for starting a run from typed texts to members of a request. */
 import type { FieldFault } from '../../api/client.ts'
 
 /** The typed texts of the fields; '' for an absent option. */

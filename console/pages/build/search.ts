@@ -1,4 +1,4 @@
-/** The search in lists that are loaded completely. */
+/** Searches lists that have been loaded completely. */
 
 /** Returns whether each word of a search occurs in at least one of the texts. */
 export function matchesText(search: string, texts: readonly string[]): boolean {

@@ -1,4 +1,4 @@
-/** Completion of mentions while a message is written. The functions are pure. */
+/** Completes mentions while a message is being written. The functions are pure. */
 import type { ArtifactReference } from '../../../protocol/artifacts/reference.ts'
 
 /** A principal that can be mentioned. */

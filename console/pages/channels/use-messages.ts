@@ -90,7 +90,8 @@ export function useMessages(project: string, id: string): Messages {
           }
           if (reached === 'ended') update({ gone: true })
           if (reached === 'refused') {
-            // If live data is refused, the messages may still be readable, so they are requested.
+            // A refusal after the messages were requested means that access was lost. Before that,
+            // the messages may still be readable, so they are requested.
             if (begun) update({ gone: true })
             else begin()
           }

@@ -1,4 +1,7 @@
-/** States of environments with their tones, and tags and repositories as lines of text. */
+/**
+ * Defines the states of environments and their tones. Converts tags to and from lines of text, and
+ * reads repositories from such lines.
+ */
 import type { Tone } from '../../design/states.tsx'
 
 /** Tones of the states of environments and of their workers. */

@@ -15,7 +15,10 @@ import { go } from '../../router/router.ts'
 import { jsonObject, objectText } from '../build/object.ts'
 import { eventsText as text } from './text.ts'
 
-/** Shows the dialog, prefilled from the event `from`. It opens the page of the published event. */
+/**
+ * Shows the dialog, prefilled from the event `from`. After the event has been published, its page
+ * opens.
+ */
 export function PublishDialog({
   project,
   from,

@@ -198,7 +198,7 @@ function Recent({ project, base }: { readonly project: string; readonly base: st
   )
 }
 
-/** The first steps of an empty project. */
+/** Suggests the first steps in an empty project. */
 const First = ({ project, base }: { readonly project: string; readonly base: string }) => (
   <section class="card">
     <Empty icon="start" title={text.first}>

@@ -58,7 +58,7 @@ const choicesOf = (question: Question): readonly Choice[] =>
         key: index < MAX_KEYS ? String(index + 1) : undefined,
       }))
 
-/** Shows the choices as large click targets. The first `MAX_KEYS` options also have a key. */
+/** Shows the choices as large click targets. The first `MAX_KEYS` also have a digit key. */
 function Choices({
   question,
   value,

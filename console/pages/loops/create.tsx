@@ -5,7 +5,7 @@ import { CreateFromTemplate } from '../build/create-dialog.tsx'
 import { loopTemplates } from './templates.ts'
 import { loopsText as text } from './text.ts'
 
-/** Shows the dialog. It opens the page of the new loop. */
+/** Shows the dialog. After the loop has been created, its page opens. */
 export const CreateDialog = ({
   project,
   onClose,

@@ -34,8 +34,8 @@ export function changesOf(before: Authored, after: Authored): Partial<Authored> 
 }
 
 /**
- * The state of a trigger, without its definition. Lists of states have the order of the triggers in
- * the definition.
+ * The state of a trigger, without its definition. Lists of states are in the order of the triggers
+ * in the loop's definition.
  */
 export interface Standing {
   readonly id: string
@@ -66,9 +66,9 @@ export function isSigned({ settings }: Loop, trigger: Trigger, index: number): b
 }
 
 /**
- * Returns the command that fires an HTTP trigger.
- * @param product name of the product. It is part of the header's name, except that `Baton` becomes
- * `Service`.
+ * Returns the shell command that fires an HTTP trigger.
+ * @param product name of the product. It is part of the name of the signature header, in which
+ *   `Service` replaces `Baton`.
  */
 export function curlOfTrigger(address: string, signed: boolean, product: string): string {
   if (!signed)

@@ -11,7 +11,7 @@ import { go } from '../../router/router.ts'
 import { jsonObject } from '../build/object.ts'
 import { loopsText as text } from './text.ts'
 
-/** Shows the dialog. It opens the page of the started run. */
+/** Shows the dialog. After the run has been started, its page opens. */
 export function FireDialog({
   project,
   loop,

@@ -14,7 +14,7 @@ import { go } from '../../router/router.ts'
 import { buildText } from '../build/text.ts'
 import { loopsText as text } from './text.ts'
 
-/** Shows the dialog. It opens the page of the started run. */
+/** Shows the dialog. After the run has been started, its page opens. */
 export function StartDialog({
   project,
   loop,

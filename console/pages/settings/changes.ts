@@ -1,4 +1,4 @@
-/** The settings of a project in a form, and the changes made in the form. */
+/** The settings of a project as a form edits them, and the changes that the form sends. */
 import type { Project } from '../../../protocol/projects/rows.ts'
 
 /** All settings. An absent text is ''. */

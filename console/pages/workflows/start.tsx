@@ -15,7 +15,7 @@ import { StartOptionFields } from '../build/start-options.tsx'
 import { buildText } from '../build/text.ts'
 import { workflowsText as text } from './text.ts'
 
-/** Shows the dialog. It opens the page of the started run. */
+/** Shows the dialog. After the run has been started, its page opens. */
 export function StartDialog({
   project,
   workflow,

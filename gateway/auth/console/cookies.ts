@@ -24,7 +24,7 @@ export interface CookieHeaders {
   readonly method: string
   header(name: 'cookie' | 'host' | 'origin' | 'sec-fetch-site'): string | undefined
 }
-/** `session`: a signed-in browser. `sign_in`: a sign-in with OpenID Connect that is under way. */
+/** `session`: a signed-in browser. `sign_in`: a sign-in with OpenID Connect that is in progress. */
 export type CookieUse = 'session' | 'sign_in'
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i

@@ -13,7 +13,7 @@ import { ownOrigin } from './cookies.ts'
 import { shownSession } from './rows.ts'
 import { rightsOf } from './sessions.ts'
 
-/** Maximum number of projects in the description. */
+/** Maximum number of projects that are listed for a session. */
 const MAX_PROJECTS = 500
 /** Maximum number of projects whose directories are read concurrently. */
 const MAX_CONCURRENT = 8
@@ -33,7 +33,9 @@ const waysOf = ({ settings, provider }: World, host: string | undefined) => ({
   ...(provider && { oidc: { name: provider.name, start_path: OIDC_START } }),
 })
 
-/** Returns the description of a request without a session: only the ways of signing in. */
+/**
+ * Returns the identity for a request without a session. It contains only the ways of signing in.
+ */
 export const nobodySignedIn = (world: World, host: string | undefined): ConsoleIdentity => ({
   signed_in: false,
   ways: waysOf(world, host),

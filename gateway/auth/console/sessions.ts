@@ -2,7 +2,7 @@
  * Authenticates console sessions. The organization's actor finds the session of a cookie. The
  * gateway caches the answer for as long as it caches the same directory of the organization, so the
  * end of a session, like the revocation of a key, takes effect on every gateway before the request
- * that ends it is answered.
+ * that ends the session is answered.
  *
  * Invariants:
  * S1. Every request checks that the session has not expired, and that the key or the user whose
@@ -32,9 +32,9 @@ import { organizationCaller, projectCaller } from '../callers.ts'
 /** One right of a session: a grant, or a user of its account. */
 type Right = Omit<ConsoleGrant, 'key'> & Partial<Pick<ConsoleGrant, 'key'>>
 /**
- * Selects among the rights of a session. The right in the project with this id or handle is
- * preferred. Without such a right, an organization key is preferred, or, if `people` is set, a
- * right in a project, which belongs to a person.
+ * Selects one of the rights of a session. The right in `project` (an id or handle) is preferred.
+ * Without such a right, an organization key is preferred, or, if `people` is set, a right in a
+ * project, which belongs to a person.
  */
 export interface Preference {
   readonly project?: string

@@ -64,7 +64,7 @@ export async function claimKey(
   if (kept && isRefusal(kept)) return kept
   if (kept?.state === 'ready') return kept.artifact
   if (kept && kept.state !== 'abandoned') return refuse('artifact_conflict')
-  // Abandons the artifact of the bound id, so that a delayed command of its upload cannot store it.
+  // Abandons the bound artifact, so that a delayed command of its upload cannot store it.
   const given = await toArtifact(context, to, 'artifact.abandon', { unreserved: true })
   if (isRefusal(given)) return given
   if (given.reply.state !== 'abandoned') return refuse('artifact_conflict')

@@ -1,6 +1,6 @@
 /**
- * The fields of the form that uploads an artifact. The parts arrive in any order, so each field is
- * checked when it arrives, and the form when it is complete.
+ * Reads and checks the fields of the form that uploads an artifact. The parts arrive in any order,
+ * so each field is checked when it arrives, and the form as a whole when it is complete.
  */
 import { limits } from '../../../protocol/artifacts/schema.ts'
 import type { JsonObject } from '../../../protocol/common.ts'

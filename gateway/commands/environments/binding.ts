@@ -1,4 +1,4 @@
-/** The run, agent or loop to which a client binds a new environment. */
+/** Checks the run, agent or loop to which a client binds a new environment. */
 import type { CreateEnvironment, EnvironmentMode } from '../../../protocol/environments/schema.ts'
 import { type FieldError, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'

@@ -59,8 +59,8 @@ async function begin(
   return isRefusal(bound) ? bound : resolved
 }
 /**
- * Creates the environment with the derived id. Returns `already_exists` if the environment exists
- * and is not destroyed.
+ * Creates the environment of an owner, under the id that is derived from the owner's id. Returns
+ * `already_exists` if the environment exists and is not destroyed.
  */
 function bind(
   edge: Edge,

@@ -1,7 +1,8 @@
 /**
- * The endpoints of a project for webhooks from GitHub and GitLab. A request is authenticated by the
- * provider's signature or token, with the secret that the project stores for the provider
- * (`signature.ts`). An accepted request is stored as a source event before it is answered.
+ * Receives webhooks from GitHub and GitLab at the endpoints of a project. A request is
+ * authenticated by the provider's signature or token, with the secret that the project stores for
+ * the provider (`signature.ts`). An accepted request is stored as a source event before it is
+ * answered.
  *
  * Invariants:
  * I1. A body is parsed only after the request has been authenticated.

@@ -27,7 +27,7 @@ function keyFault(pem: string): string | undefined {
       ? undefined
       : `must be an RSA key of at least ${KEY_BITS} bits`
   } catch {
-    // The error of the parser is not shown, because it may quote the key.
+    // The parser's error is not shown, because it may quote the key.
     return 'must be a private key in PEM without a passphrase'
   }
 }

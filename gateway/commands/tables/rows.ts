@@ -60,8 +60,8 @@ async function withFacts<N extends RowCommand, R>(
   }
 }
 /**
- * Like `withFacts`, with facts about the identities in data that the client sent.
- * @param about the other rows of the command, and whether the data of all of them is needed.
+ * Like `withFacts`, but also adds facts about the identities in the data that the client sent.
+ * @param about the other rows of the command, and whether the data of all of its rows is needed.
  */
 async function withIdentities<N extends RowCommand, R>(
   at: TableAt,
@@ -108,9 +108,7 @@ function rowOf(at: TableAt, data: JsonObject, reply: Inserted): TableRow {
   if (!row) throw new Error('a table has inserted no row')
   return row
 }
-/**
- * Returns the row of an update. Its data is read from the view if the reply does not contain it.
- */
+/** Returns the updated row. Its data is read from the view if the reply does not contain it. */
 const updatedRow = (
   { world, project, id }: TableAt,
   { row: { data, ...row } }: Updated,

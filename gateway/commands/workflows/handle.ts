@@ -1,4 +1,4 @@
-/** The handle of a new workflow. */
+/** Determines the handle of a new workflow. */
 import { slug } from '../../../protocol/naming.ts'
 import type { World } from '../../ports.ts'
 

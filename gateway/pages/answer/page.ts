@@ -1,6 +1,6 @@
 /**
- * The HTML of the page of an answer link. The page has no scripts, every control has a label, and
- * every control is reachable by keyboard. All text from interactions is escaped, and links lead
+ * Renders the page of an answer link as HTML. The page has no scripts, every control has a label,
+ * and every control is reachable by keyboard. All text from interactions is escaped, and links lead
  * only to http and https addresses. Requests are handled in `answer.ts`. The page of device sign-in
  * uses the same layout.
  */

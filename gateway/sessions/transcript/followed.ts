@@ -1,4 +1,7 @@
-/** The sessions that clients of this gateway follow, and the queries of their transcripts. */
+/**
+ * Opens the followers of the sessions that clients of this gateway follow, and fetches pages of
+ * transcripts.
+ */
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type {
   TranscriptPage,

@@ -44,7 +44,7 @@ export class SessionFollower {
   readonly #all = new Set<Client>()
   /** The clients that have joined. */
   readonly #clients = new Set<Client>()
-  /** The fetches of previews in progress, by row. */
+  /** The preview fetches in progress, by row. */
   readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()
   readonly #active = new Set<string>()
   #compacting = false
@@ -268,8 +268,8 @@ export class SessionFollower {
     this.#settle()
   }
   /**
-   * Advances the head to the end of a page, and sends the joined clients the changes of the page
-   * after the old head.
+   * Advances the head to the end of a page, and sends the joined clients those changes in the page
+   * that follow the old head.
    */
   #adopt(page: TranscriptPage): void {
     const before = this.#head

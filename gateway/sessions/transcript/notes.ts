@@ -1,6 +1,6 @@
 /**
- * The events of the older stream (`v1.ts`) for stored events that are not transcript frames:
- * nudges, compactions, and results of tools.
+ * Converts the stored events that are not transcript frames (nudges, compactions, and results of
+ * tools) to events of the older stream (`v1.ts`).
  */
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { KnownResult } from '../../../protocol/sessions/commands.ts'

@@ -25,13 +25,13 @@ type Frame = Extract<Up, { readonly type: `terminal.${string}` }>
 
 export interface WorkerTerminals {
   /**
-   * Offers terminals of the session's environment, if the session has an environment and its worker
+   * Offers terminals in the session's environment, if the session has an environment and its worker
    * supports terminals.
    */
   serve(session: Session): void
   /**
-   * Handles a frame of a worker. A frame for an unknown terminal is answered with `terminal.close`,
-   * unless it reports an exit.
+   * Handles a frame from a worker. A frame for an unknown terminal is answered with
+   * `terminal.close`, unless it reports an exit.
    */
   handle(session: Session, frame: Frame): void
   /** Stops offering terminals for a session whose connection has ended, and ends its terminals. */

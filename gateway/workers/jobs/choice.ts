@@ -11,13 +11,13 @@ import { offerCapability } from '../../../protocol/subjects.ts'
 import { type Listened, matchesClaim, type Session, takeableJobs } from '../session.ts'
 import { keyOf } from './eligible.ts'
 
-/** The sessions of one project by interest, and how often they were chosen. */
+/** The sessions of one project by interest, and a counter of choices. */
 export interface Candidates {
   /** The interests of the sessions, by `keyOf`. */
   readonly interests: Map<string, Listened>
   /**
-   * How many times a session has been chosen for a job, counted across all of the sessions. A
-   * chosen session stores the new number in its own `served`.
+   * Total number of choices so far, across all sessions. A chosen session stores the new number in
+   * its own `served`, so the session with the lowest number is the least recently served.
    */
   served: number
 }

@@ -36,7 +36,9 @@ interface Promised {
   readonly job_id: string
   readonly session: Session
 }
-/** The sessions of one project on this gateway, and their interests. */
+/**
+ * A project's state on this gateway: its sessions by interest, its reserved jobs, and its orders.
+ */
 export interface OfferSubscription extends Candidates {
   /** The sessions for which jobs are reserved, by job id. */
   readonly promised: Map<string, Session>

@@ -7,13 +7,13 @@
  * Goyal et al. 1996), then oldest first.
  *
  * Invariants:
- * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits for shards that are known to
- *     have jobs that precede its own. While it is unknown which shards have jobs, it also waits for
+ * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits for shards that are known to have
+ *     jobs that precede its own. While it is unknown which shards have jobs, it also waits for
  *     shards that have not sent an offer yet, if slots became free less than `COLLECT_TIMEOUT_MS`
  *     ago.
- * R2. A job does not wait for an older job of another shard if the difference of their ages is
- *     within a tolerance. The tolerance is 100 ms when few jobs are left. It is 1 s when many jobs
- *     are left, because idle slots would then reduce the throughput.
+ * R2. A job does not wait for an older job of another shard if their ages differ by no more than a
+ *     tolerance. The tolerance is 100 ms when few jobs are left. It is 1 s when many jobs are left,
+ *     because idle slots would then reduce the throughput.
  * R3. Knowledge about other shards is only a hint. It may delay an offer, but never prevents a job
  *     from being taken.
  */
@@ -87,7 +87,7 @@ function headsOf<J extends Ranked>(jobs: readonly J[]): J[] {
   return heads
 }
 
-/** The order of the offers of one queue and one capability. */
+/** Merges the offers of one queue and one capability into one order. */
 export class Order<J extends Ranked, T> {
   readonly #parts: Parts<J, T>
   /**

@@ -7,7 +7,7 @@
 import { Unzip, type UnzipFile, UnzipInflate } from 'fflate'
 import { DocumentFault } from './fault.ts'
 
-/** Maximum decompressed size in bytes: of one member, and of all members that are read. */
+/** Maximum decompressed size in bytes of one member, and of all members that are read together. */
 const ARCHIVE = { member: 32 * 1_048_576, bytes: 64 * 1_048_576 } as const
 /** Bytes of the archive that are read at a time. They decompress to about 16 MiB at most. */
 const CHUNK_BYTES = 16_384

@@ -20,7 +20,7 @@ export interface Converter {
    * Converts a file. Resolves with undefined when the file does not exist.
    * @param read reads the bytes. Resolves with undefined when the file does not exist.
    * @param signal ends the conversion.
-   * @throws the error of `read`, and the reason of an aborted signal.
+   * @throws the error of `read`, and the `reason` of an aborted signal.
    */
   convert(
     read: () => Promise<Uint8Array | undefined>,

@@ -1,4 +1,4 @@
-/** Relationships between the parts of an Office file (ECMA-376 part 2). */
+/** Reads the relationships between the parts of an Office file (ECMA-376 part 2). */
 import { posix } from 'node:path'
 import type { Parts } from './archive.ts'
 import { readXml } from './xml.ts'

@@ -1,4 +1,4 @@
-/** The program of a thread that converts one file, and then ends (`converter.ts`). */
+/** Runs in a thread that `converter.ts` starts: converts one file, and then ends. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { markdownOf } from './convert.ts'
 import type { Conversion } from './converter.ts'

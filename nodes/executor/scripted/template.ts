@@ -1,8 +1,8 @@
 /**
- * Placeholders in the texts of scripts: `{{text}}`, `{{1}}` (the text that the first star matched),
- * `{{turn}}`, `{{step}}`, `{{result}}`, `{{result.path.to.it}}`, `{{results.0.path}}`. A missing
- * value becomes an empty text. In call arguments (`fillAll`), a text that consists of a single
- * placeholder keeps the type of the value.
+ * Fills placeholders in the texts of scripts: `{{text}}`, `{{1}}` (the text that the first star
+ * matched), `{{turn}}`, `{{step}}`, `{{result}}`, `{{result.path.to.it}}`, `{{results.0.path}}`. A
+ * missing value becomes an empty text. In call arguments (`fillAll`), a text that consists of a
+ * single placeholder keeps the type of the value.
  */
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Facts } from './conversation.ts'

@@ -307,7 +307,7 @@ export class Membership {
     return seen !== undefined && !seen.gone && this.#leased(seen)
   }
 
-  /** Renews this node's record. Returns its start time, from which the renewal counts. */
+  /** Renews this node's record. Returns the time from which the renewal counts: its start. */
   async #renew(): Promise<number> {
     const started = this.#clock.elapsed()
     const key = `node.${this.#self.id}`

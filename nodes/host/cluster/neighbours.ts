@@ -1,4 +1,4 @@
-/** Presence probes and greetings between nodes, over the bus. */
+/** Sends and answers presence probes and greetings between nodes, over the bus. */
 import { subjects } from '../../../protocol/subjects.ts'
 import type { Bus } from '../ports.ts'
 import { LEASE_DURATION_MS, PROBE_TIMEOUT_MS } from '../timing.ts'

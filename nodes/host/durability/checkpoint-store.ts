@@ -181,7 +181,7 @@ export class Checkpoint implements Covered {
    * Stores the index and the checkpoint, after everything that they cover. The checkpoint lists the
    * segments of ended actors that were added.
    * @param replaced keys of the snapshots that have been stored.
-   * @param held whether this node is still the recorded owner.
+   * @param held returns whether this node is still the recorded owner.
    * @throws LostState when stored state was lost, or this node is no longer the recorded owner.
    */
   async store(

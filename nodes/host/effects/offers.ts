@@ -247,8 +247,8 @@ export class Offers {
     return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : undefined
   }
   /**
-   * Offers jobs of one capability. Returns true if all of them were taken. The queue may then have
-   * more.
+   * Offers jobs that require the same capability. Returns true if all of them were taken. The queue
+   * may then have more.
    */
   async #offer({ address, queue }: Matching, { capability, jobs }: Group): Promise<boolean> {
     const { bus, measure } = this.#context.deps

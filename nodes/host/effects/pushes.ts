@@ -82,7 +82,7 @@ const answersOf = (answer: unknown): readonly unknown[] | undefined =>
 
 /**
  * Handles a message that arrived at a mailbox. The messages of a list are handled in order, and
- * answered together. If the handler fails, the whole list has no answer.
+ * answered together. If the handler fails, the whole list gets no answer.
  */
 export function answerEach(
   message: unknown,

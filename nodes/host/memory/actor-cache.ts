@@ -39,8 +39,8 @@ const MAX_CHECK_DELAY_MS = 1000
 
 /**
  * How long reading a snapshot is retried, and the pause between two attempts, in milliseconds.
- * During a leader election, no server answers for some seconds. Without retries, the shard would be
- * given up with everything in memory.
+ * During a leader election, no server answers for several seconds. Without retries, the shard would
+ * be given up with everything in memory.
  */
 const ACTOR_LOAD_MS = { most: 20_000, pause: 200 }
 
@@ -82,7 +82,7 @@ export class ActorCache {
   /**
    * @param confirm throws `LostState` when the snapshots just read may not be the newest.
    * @param ended returns the possible cursors of the last event of an ended actor, highest first.
-   * @param wanted whether the shard still needs the actors that it requested.
+   * @param wanted returns whether the shard still needs the actors that it requested.
    * @param came called when a read that `ready` started has ended, with or without success.
    */
   constructor(
@@ -145,9 +145,9 @@ export class ActorCache {
     return this.loaded(address) ?? this.#come(address)
   }
   /**
-   * Returns whether the actor of a message is in memory. Creates a new actor immediately, without
-   * reading the snapshots. Starts a read of any other actor that is not in memory, unless
-   * `MAX_CONCURRENT_READS` reads are in progress.
+   * Returns whether the actor of a message is in memory. A new actor is created immediately,
+   * without reading the snapshots. For any other actor that is not in memory, a read is started,
+   * unless `MAX_CONCURRENT_READS` reads are in progress.
    */
   ready(mailboxMessage: Exclude<MailboxMessage, { type: 'task' }>): boolean {
     const { key } = mailboxMessage

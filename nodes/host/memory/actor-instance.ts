@@ -157,7 +157,7 @@ export function alreadyTaken(instance: ActorInstance, commandId: string): boolea
 /**
  * Remembers that an actor does not know the command of an effect. The later effects of the same
  * source must wait until the shard has an owner that knows the command. If they were applied, that
- * owner would drop the command as outdated (`alreadyTaken`).
+ * owner would drop the unknown command as outdated (`alreadyTaken`).
  */
 export function noteUnknown(instance: ActorInstance, commandId: string): void {
   const match = EFFECT.exec(commandId)

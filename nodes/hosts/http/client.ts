@@ -23,11 +23,11 @@ interface Call<S extends TSchema> {
   /** Idempotency key. The service performs requests with the same key once. */
   readonly key?: string
   readonly signal?: AbortSignal
-  /** Set if 404 is a valid response, which means that the environment does not exist. */
+  /** Set if a 404 response is valid. It means that the environment does not exist. */
   readonly missing?: true
   /** Secrets in the body, which faults must not contain. */
   readonly secrets?: readonly string[]
-  /** Maximum number of bytes of the response. */
+  /** Maximum size of the response in bytes. */
   readonly max_bytes?: number
 }
 export interface Client {

@@ -146,7 +146,7 @@ export const joinCommand = (files: readonly string[]): readonly string[] =>
         ...['sh', String(files.length), ...files],
       ]
 
-/** Runs a command to its end. Resolves with its error, or with undefined when it succeeds. */
+/** Runs a command to completion. Resolves with its error, or with undefined when it succeeds. */
 function attempt(
   command: readonly string[],
   seccomp: number | undefined,

@@ -16,7 +16,7 @@ export interface ProcessId {
  * A selection of processes: those with a text in their environment variables, and those of a user.
  */
 export interface Belonging {
-  /** The text in the environment variables. */
+  /** The text in the environment variables by which processes are selected. */
   readonly marker: string
   /** Id of a user all of whose processes are selected. */
   readonly uid?: number

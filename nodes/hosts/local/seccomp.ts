@@ -149,11 +149,11 @@ const EPERM = 1
 /** Linux error number for a system call that does not exist. */
 const ENOSYS = 38
 
-/** An instruction: code, relative jumps when true and when false, and operand. */
+/** An instruction: its code, the relative jumps on true and on false, and its operand. */
 type Instruction = readonly [code: number, yes: number, no: number, operand: number]
 
 function instructionsOf(table: Table): readonly Instruction[] {
-  /** Returns instructions that end with `value` if the comparison is true. */
+  /** Returns instructions that end the program with `value` if the comparison is true. */
   const endIf = (code: number, operand: number, value: number): Instruction[] => [
     [code, 0, 1, operand],
     [op.end, 0, 0, value],

@@ -23,7 +23,7 @@ export interface WorkerProcess {
    * `DRAIN_TIMEOUT_MS`.
    */
   drained(): Promise<void>
-  /** Requests a graceful end of the worker. */
+  /** Asks the worker to shut down gracefully. */
   stop(): void
   /** Kills the outermost process and its group. */
   kill(): void
@@ -72,7 +72,7 @@ function started(
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort)
     control.on('data', (chunk: Buffer) => {
-      // A program in the sandbox could write without end.
+      // The text is limited, because a program in the sandbox could write an unlimited amount.
       if (text.length <= MAX_ERROR_LENGTH) text += chunk.toString()
       if (text.startsWith('started')) end()
       else if (text.includes('\n')) end(text.replace(/^failed /, '').trim())

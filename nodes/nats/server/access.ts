@@ -98,8 +98,8 @@ const REFUSED_CERTIFICATE =
   /certificate[ _]required|handshake failure|alert ((bad |unsupported )?certificate|unknown ca)/i
 
 /**
- * Returns a message that states what the operator must correct if a connection failure is
- * permanent; undefined if a retry may succeed.
+ * If a connection failure is permanent, returns a message that states what the operator must
+ * correct. Returns undefined if a retry may succeed.
  */
 export function lastingFailure(access: Access, error: unknown): string | undefined {
   const { servers, credentials, tls } = access

@@ -227,7 +227,7 @@ export const ensureConfig = (nats: Nats, replicas: number, within: number): Prom
   )
 
 /**
- * Stores the layout, or compares it with the stored one and raises the stored replicas.
+ * Stores the layout, or compares it with the stored one and raises the stored number of replicas.
  * @throws StartFault when a restore has not finished, or the stored layout does not permit
  *   `wanted`.
  */

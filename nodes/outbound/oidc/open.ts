@@ -7,7 +7,7 @@ import type { Log } from '../../../gateway/ports.ts'
 import type { OidcConfig } from '../../config/console.ts'
 import type { Guard } from '../guard.ts'
 
-/** Creates the port of the configured provider. */
+/** Creates the port to the configured provider. */
 export function openSignIn(
   guard: Guard,
   config: OidcConfig,

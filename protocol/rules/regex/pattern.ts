@@ -1,6 +1,6 @@
 /**
- * Compiles regular expressions that users supply. A pattern becomes a small program, which is
- * simulated in all states at once, in time linear in the length of the text (Ken Thompson, 1968;
+ * Compiles regular expressions that users supply. A pattern becomes a small program. All of its
+ * states are followed at once, in time linear in the length of the text (Ken Thompson, 1968;
  * https://swtch.com/~rsc/regexp/regexp2.html). There is no backtracking, so no pattern can block a
  * shard. The syntax is common to RE2 and ECMAScript: literals, `.`, classes, `\d \w \s \b`,
  * `\p{…}`, groups, `|`, `* + ? {n,m}`, `^ $`; in addition, a leading `(?i)` is allowed. A pattern

@@ -56,8 +56,8 @@ export interface Previewed extends PreviewOf {
 export const rank = (a: PreviewOf, b: PreviewOf): number => a.base - b.base || a.born - b.born
 
 /**
- * The content of a message after a chunk. The chunk extends the last block if both have the same
- * type, and otherwise opens a new block.
+ * The content of a message after a chunk was appended. The chunk extends the last block if both
+ * have the same type, and otherwise opens a new block.
  */
 export interface Appended {
   readonly content: readonly Block[]

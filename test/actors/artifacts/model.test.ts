@@ -1,9 +1,9 @@
 /**
  * Random orders of uploads and deletions by gateways that fail at any point. The organization
  * receives direct messages late, repeatedly, out of order or never. The effects of artifacts arrive
- * late but in order. Invariants: after all deliveries, the quota equals that of the ready
- * artifacts, each ready artifact has its bytes, and no other bytes are stored. At any time, the
- * quota is neither negative nor above its limit.
+ * late but in order. Invariants: after all deliveries, the used quota is exactly that of the ready
+ * artifacts, each ready artifact has its bytes, and no other bytes are stored. The used quota never
+ * becomes negative, and never rises above its limit.
  */
 import fc from 'fast-check'
 import t from 'tap'

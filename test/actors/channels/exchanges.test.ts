@@ -1,4 +1,4 @@
-/** Agents in a channel: which messages begin an exchange with an agent, and how it ends. */
+/** Agents in a channel: which messages begin an exchange with an agent, and how exchanges end. */
 import * as fc from 'fast-check'
 import t from 'tap'
 import { channelActor } from '../../../actors/channels/channel.ts'

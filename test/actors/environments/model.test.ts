@@ -1,6 +1,6 @@
 /**
  * Random histories of environments: jobs, hosts, workers, leases, faults, owner changes and time,
- * in any order, late and repeated.
+ * in any order. Messages may be late or repeated.
  *
  * Invariants: at most one operation and one worker exist at a time. Operation numbers, fences and
  * worker generations only grow. No job is admitted while another holder has the lease. An operation

@@ -70,7 +70,7 @@ function ofTables(): string[] {
   )
 }
 
-/** Event types that are published outside actors, by file. */
+/** The event types that are published outside of actors, by the file that publishes them. */
 const atTheEdge: Readonly<Record<string, string>> = {
   'gateway/commands/http-trigger.ts': 'http_trigger.received',
   'nodes/mail/listener.ts': 'email.received',

@@ -1,4 +1,4 @@
-/** Agents in the project actor: their records, their principals, and the unique fields. */
+/** Agents in the project actor: their records, their principals, and fields that must be unique. */
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
 import type { ProjectDirectory } from '../../../protocol/access/directory.ts'

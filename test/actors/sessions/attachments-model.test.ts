@@ -3,8 +3,8 @@
  * point. The organization receives direct messages late, repeatedly, out of order or never. The
  * effects of artifacts arrive late but in order. A gateway stores bytes only until the session
  * abandons the upload. Invariants: a file of the session and its artifact always agree. After all
- * deliveries, the quota equals that of the stored files, and exactly these files have bytes. At any
- * time, the quota is not negative, and no reservation exceeds its limit.
+ * deliveries, the used quota is exactly that of the stored files, and exactly these files have
+ * bytes. The used quota never becomes negative, and never rises above its limit.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -13,7 +13,7 @@ import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import { perform, step, tools } from './histories.ts'
 import { Story } from './story.ts'
 
-/** The rows and turns of a client that folds the frames by the documented rules. */
+/** Folds the frames into rows and turns by the documented rules, as a client does. */
 class Fold {
   readonly rows = new Map<string, TranscriptMessage>()
   readonly turns = new Map<string, TurnUpsert>()

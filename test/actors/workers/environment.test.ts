@@ -1,6 +1,6 @@
 /**
- * A worker instance that serves an environment: when the environment is notified of a session's
- * end, and attachments.
+ * A worker instance that serves an environment: when the environment is notified that a session has
+ * ended, and how an environment is attached to a session.
  */
 import t from 'tap'
 import { type WorkerState, workerActor } from '../../../actors/workers/worker.ts'

@@ -79,7 +79,7 @@ export class SessionFollower {
   }
   /**
    * Waits until the end of a turn is shown. Returns the state of the turn at that moment, or
-   * undefined if the signal fired first.
+   * undefined if the signal is aborted first.
    */
   async ended(turn: string): Promise<Shown | undefined> {
     if (!this.ends.has(turn) && !this.#signal.aborted) {

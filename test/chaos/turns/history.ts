@@ -7,7 +7,7 @@ import type { Kind } from './plans.ts'
 /** The state of a turn at one time. */
 export interface Shown {
   readonly status: string
-  /** Its rows, in the format of `spell` in plans.ts. */
+  /** The rows of the turn, in the format of `spell` in plans.ts. */
   readonly rows: readonly string[]
 }
 /** A message that was repeated under its key until it was answered, and the states of its turn. */
@@ -40,7 +40,10 @@ export interface Followed {
   readonly lost: number
   /** The final state of the follower as a text. */
   readonly folded: string
-  /** The texts of one later read through each gateway. Equal texts mean equal transcripts. */
+  /**
+   * The stored transcript as a text, read once through each gateway at the end. Equal texts mean
+   * equal transcripts.
+   */
   readonly fresh: readonly string[]
   /** Turns that were shown as active after their end. */
   readonly back: readonly string[]

@@ -1,5 +1,6 @@
 /**
- * Entries of the chat page: their content and order, the announcements, and the format of times.
+ * Entries of the chat page: their content and order, how new ones are announced, and the format of
+ * times.
  */
 import fc from 'fast-check'
 import t from 'tap'

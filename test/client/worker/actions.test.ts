@@ -1,4 +1,4 @@
-/** The stock actions. */
+/** The stock actions that `baton worker` offers: `print`, `fail`, `time`, `json` and `random`. */
 import fc from 'fast-check'
 import t from 'tap'
 import { json } from '../../../client/actions/json.ts'

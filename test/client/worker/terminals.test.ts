@@ -1,4 +1,6 @@
-/** The terminals of a worker: flow control of output, acknowledgement of input, and their end. */
+/**
+ * The terminals of a worker: flow control of output, acknowledgement of input, and how they end.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { Terminals, type WorkerTerminal } from '../../../client/worker/terminals.ts'

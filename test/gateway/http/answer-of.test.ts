@@ -1,4 +1,4 @@
-/** The HTTP responses of refusals. */
+/** The HTTP responses for refusals. */
 import t from 'tap'
 import { answerOf } from '../../../gateway/serve.ts'
 import { type Code, refuse } from '../../../protocol/errors.ts'

@@ -1,4 +1,4 @@
-/** The description of tables for a model, and its bounds. */
+/** The text that describes tables to a model, and the limits on its length. */
 import t from 'tap'
 import { textOf } from '../../../gateway/sessions/tables.ts'
 import type { Column, Table } from '../../../protocol/tables/schema.ts'

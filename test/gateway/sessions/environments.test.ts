@@ -22,7 +22,7 @@ const OWN = boundEnvironment('agt_1')
 
 /**
  * Creates a gateway with one agent that has these tools.
- * @param environment the answer of the agent's environment to queries.
+ * @param environment the answer to queries about the agent's environment.
  */
 function edgeOf(selectors: readonly Selector[], environment: object | Refusal | null = null): Edge {
   const toolkit = { id: 'kit_1', name: 'k', source: 'project', actions: selectors }

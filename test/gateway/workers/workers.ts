@@ -67,7 +67,8 @@ interface Got {
 }
 type Script = (command: Command) => unknown
 /**
- * The frames that a worker received, the close of its connection, and the behavior of its socket.
+ * A test worker. Records the frames that it receives, the pings, and how its connection was closed.
+ * `sending`: what happens to the frames that are written to its socket.
  */
 class Worker {
   readonly frames: Got[] = []

@@ -42,9 +42,7 @@ class FileWorld extends ToyWorld {
 }
 
 interface Plan {
-  /**
-   * What fails at step `at`: a gateway, in this way, or the owner of the shard with this number.
-   */
+  /** What fails at step `at`: the gateway, in one of two ways, or the owner of shard 0 or 1. */
   readonly who: Failure | 0 | 1
   readonly leased: boolean
   /** Whether the client repeats the upload under its idempotency key. */

@@ -17,7 +17,7 @@ const KEEPS = new RegExp(
     'add_member|link|nudge|query|search|signed_url|git_credentials)$|' +
     '^(session\\.attach|row\\.bulk\\w*)$',
 )
-/** Resources whose records fire on their own. */
+/** Rows of loops, whose triggers can fire on their own and change the project. */
 const FIRES = /^loop\./
 /**
  * Rows that end a record immediately. Only rows with the same tag need the record. Keys of the

@@ -1,6 +1,6 @@
 /**
- * The resources that a service uses: streams, sockets, followers and open files from its metrics,
- * and memory after garbage collection.
+ * Measures the resources that a service uses: streams, sockets, followers and open files from its
+ * metrics, and memory after garbage collection.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -1,4 +1,4 @@
-/** The listeners of a process, found by subject. */
+/** The listeners of a process: which of them match a subject, and which receive a message. */
 import t from 'tap'
 import { createListeners, type Listener } from '../../../nodes/nats/listeners.ts'
 

@@ -1,4 +1,7 @@
-/** At most one resolver call per agent at a time, across processes, and what a call stores. */
+/**
+ * Calls to the resolver: at most one per agent at a time, across all nodes, and what each call
+ * stores.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import type { ResolverQuestion } from '../../../gateway/ports.ts'

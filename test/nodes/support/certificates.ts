@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Paths of PEM files. */
+/** The paths of a certificate and of its private key, both in PEM format. */
 interface Certified {
   readonly cert: string
   readonly key: string

@@ -1,4 +1,4 @@
-/** The protocol of a call to a resolver, and the decision after it. */
+/** The protocol of a call to a resolver, and how the result of the call is used. */
 import fc from 'fast-check'
 import t from 'tap'
 import {

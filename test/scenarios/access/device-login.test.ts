@@ -1,6 +1,6 @@
 /**
- * Device login (RFC 8628) over the real stack: answered through the API and on the page, and
- * through two gateways.
+ * Device login (RFC 8628) over the real stack, with two gateways. A user answers the request of a
+ * device through the API or on the page.
  */
 import { join } from 'node:path'
 import { Command } from 'commander'

@@ -1,5 +1,5 @@
 /**
- * Actions over the real stack: their definitions, their calls by runs and by clients, and the
+ * Actions over the real stack: their definitions, calls to them by runs and by clients, and the
  * signed requests of an executor, which a receiver verifies.
  */
 import t from 'tap'

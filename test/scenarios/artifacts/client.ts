@@ -102,7 +102,7 @@ export function artifactClient(url: string, root: string): ArtifactClient {
             try {
               parsed = json ? (JSON.parse(bytes.toString()) as Open) : {}
             } catch {
-              // Content may have the type of JSON without being JSON.
+              // An artifact can have the media type of JSON although its content is not valid JSON.
             }
             resolve({
               status: response.statusCode ?? 0,

@@ -161,7 +161,7 @@ t.test('a deletion removes rows and follows references backwards', async (t) => 
 t.test('each changed resource has one audit entry, and so has the call', async (t) => {
   const identity = { namespace: 'log', blueprint_key: 'book', blueprint_version: '7' }
   const since = listOf(await s.ok('audit.list', { limit: 1 }))[0]?.['id']
-  // The rows of agents also log the principal of the agent and its toolkits.
+  // Rows for agents also log the principal of the agent and the toolkits assigned to it.
   const parts = new Set(['principal', 'agent_assignment'])
   const entries = async () => {
     const all = listOf(await s.ok('audit.list', { limit: 200 }))

@@ -12,7 +12,7 @@ import { dropFiles, faultsOf, inBrowser } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { person } from '../support/people.ts'
 
-/** Opens a program that echoes its input in colour, and exits with code 4 after `q`. */
+/** Opens a program that echoes its input in color, and exits with code 4 after `q`. */
 const openEcho: OpenTerminal = async () => {
   let data: (bytes: Uint8Array) => void = () => {}
   let exit: (how: { exit_code: number }) => void = () => {}

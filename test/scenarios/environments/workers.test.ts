@@ -16,7 +16,7 @@ t.teardown(() => s.stop())
 // The only node of a cluster does not publish to other processes, so a second node is added.
 await s.add({ BATON_ROLES: 'gateway' })
 
-/** A place of the provider `local` in memory. Only the tests run its workers. */
+/** An in-memory place of the provider `local`. Only the tests run its workers. */
 class LocalPlace extends MemoryPlace {
   override provider() {
     return { ...super.provider(), name: 'local' }

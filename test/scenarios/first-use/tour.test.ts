@@ -10,7 +10,7 @@ import { listOf } from '../support/given.ts'
 
 const s = await service({
   BATON_ROLES: 'gateway,shards,views,executor,hosts',
-  // Without bubblewrap and without root, workers cannot be isolated.
+  // Permits workers without isolation, because some machines have neither bubblewrap nor root.
   BATON_UNSAFE_LOCAL: 'on',
 })
 t.teardown(() => s.stop())

@@ -1,6 +1,6 @@
 /**
  * The dashboard and the alerts refer only to metrics that exist. The operations manual describes
- * every metric, setting and alert, and no other metrics.
+ * every metric, setting and alert, and no metric that does not exist.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -144,8 +144,8 @@ async function tryOut(browser: Browser): Promise<void> {
 }
 
 /**
- * Runs a host and workers of environments, all in one folder. `performed` lists the executed
- * actions. `fail.message` is the error of list actions, if any.
+ * Runs a host and the workers of its environments, which all use one folder. `performed` lists the
+ * executed actions. While `fail.message` is set, actions that list files fail with this message.
  */
 async function startEnvironments(s: Service) {
   const folder = mkdtempSync(join(tmpdir(), 'workspace-'))
@@ -220,7 +220,7 @@ async function signIn(page: Page, s: Service, session: string, key: string): Pro
   await page.getByLabel('Key or token').fill(key)
   await refreshed(page, () => page.keyboard.press('Enter'))
 }
-/** Performs an action, and waits until the page has read the session's record afterwards. */
+/** Performs an action, and waits until the page has subsequently read the session's record. */
 async function refreshed(page: Page, act: () => Promise<unknown>): Promise<void> {
   const read = page.waitForResponse((answer) => answer.url().endsWith('?include=environment'))
   await act()

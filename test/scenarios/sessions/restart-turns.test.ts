@@ -44,8 +44,8 @@ const callerOf =
 type Call = ReturnType<typeof callerOf>
 
 /**
- * Waits until the generation job of a run is claimed, and returns it. The earlier claim `before` is
- * ignored.
+ * Waits until the generation job of a run is claimed, and returns it. If `before` is given, waits
+ * for a later claim than that one.
  */
 async function claimed(call: Call, run: string, before?: Job): Promise<Job> {
   for (;;) {

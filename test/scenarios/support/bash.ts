@@ -1,4 +1,4 @@
-/** Commands in environments. */
+/** Runs commands in environments. */
 import type { Service } from '../../support/service.ts'
 import { listOf } from './given.ts'
 import { start } from './sockets.ts'

@@ -19,7 +19,8 @@ export async function inBrowser(
 }
 /**
  * Pages share processes, which saves a fifth of the processor time. Without the zygote process, the
- * browser is the parent of its processes, so `npm test -- --cpu` counts those that end before it.
+ * browser is the parent of its processes, so `npm test -- --cpu` counts the processes that end
+ * before the browser does.
  */
 const args = [
   ...CHROMIUM_ARGS,

@@ -1,4 +1,4 @@
-/** NATS servers for scenarios: one server, or several that form a cluster. */
+/** Starts NATS servers for scenarios: one server, or several that form a cluster. */
 import { join } from 'node:path'
 import type { Access } from '../../../nodes/nats/server/access.ts'
 import { createIdentity } from '../../../nodes/nats/server/identity.ts'

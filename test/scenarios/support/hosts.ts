@@ -1,6 +1,6 @@
 /**
- * Hosts on real connections to NATS, and a stand-in for the environment actor. The stand-in runs in
- * the real shard host, so its requests and the commands of hosts go through NATS.
+ * Starts hosts on real connections to NATS, and a stand-in for the environment actor. The stand-in
+ * runs in the real shard host, so its requests and the commands of hosts go through NATS.
  */
 import type { GatewaySettings, Log, World } from '../../../gateway/ports.ts'
 import type { Bus, Clock } from '../../../nodes/host/ports.ts'
@@ -20,7 +20,10 @@ import { PROJECT, type StandIn, standIn } from '../../support/stand-in-environme
 /** Milliseconds of silence after which another host may perform an operation. */
 const HOST_TIMEOUT_MS = 1000
 
-/** Starts owners of environments on a separate connection. */
+/**
+ * Starts the owners of shards 0 and 1 on a separate connection. The stand-in is their environment
+ * actor.
+ */
 export async function startOwner(access: Access, log: Log = silentLog) {
   const watching = new Set<() => void>()
   const states = new Map<string, StandIn>()

@@ -1,4 +1,4 @@
-/** Principals of a project for scenarios. Each calls operations with its own API key. */
+/** Creates principals of a project for scenarios. Each calls operations with its own API key. */
 import type { RowName } from '../../../protocol/api.ts'
 import type { Service } from '../../support/service.ts'
 import type { Found } from './given.ts'

@@ -1,5 +1,6 @@
 /**
- * A project with records of many kinds, and the responses of read operations about these records.
+ * Creates records of many kinds in a project, and collects the responses of read operations about
+ * them.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import type { Row } from '../../../protocol/contract.ts'

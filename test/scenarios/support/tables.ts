@@ -1,4 +1,7 @@
-/** Helpers for scenarios of tables: tables with the same columns, and their rows. */
+/**
+ * Helpers for scenarios of tables. They create tables with the same columns, insert and read rows,
+ * and create agents that use tables.
+ */
 import type { Service } from '../../support/service.ts'
 import { type Found, listOf } from './given.ts'
 

@@ -34,7 +34,7 @@ async function resultsOf(loop: Found, count: number): Promise<Found[]> {
 t.test('changes of rows are published with their content', async (t) => {
   const table = await tableOf(s)
   const { id, name } = table
-  // An event without a listener is stored as well.
+  // An event is stored even if no trigger or wait matches it.
   const row = await s.ok('row.insert', { id, data: { number: '1', amount: 1, customer: 'ann' } })
   const row_id = row['id']
   await s.ok('row.update', { id, row_id, data: { amount: 2, due: '2026-01-01', customer: null } })

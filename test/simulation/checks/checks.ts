@@ -52,8 +52,9 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
       )
       if (outcome.refused === 'not_found' && known && !('step_key' in (outcome.details ?? {})))
         say('was answered not_found after the run was acknowledged')
-      // A command that was stored after this attempt was sent is no violation: refusals are not
-      // remembered, so an earlier attempt may take effect while this refusal is in transit.
+      // It is no violation if the command was stored only after this attempt had been sent:
+      // refusals are not remembered, so an earlier attempt may take effect while this refusal is in
+      // transit.
       if (stored && stored.at <= from)
         say(
           `was refused (${outcome.refused}) although it is in the journal at ${stored.place.cursor}`,

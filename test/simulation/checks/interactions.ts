@@ -1,6 +1,6 @@
 /**
- * Invariants of interactions, in journal order: each is created once; no person answers twice in a
- * round. Each ends once and does not change afterwards. At rest, no run waits for an interaction
+ * Invariants of interactions, in journal order: each is created once, ends once, and does not
+ * change afterwards; no person answers twice in a round. At rest, no run waits for an interaction
  * that has ended.
  */
 

@@ -1,4 +1,7 @@
-/** Observations from outside the service, such as answers, reads, reports and notifications. */
+/**
+ * Collects observations from outside the service, such as answers, reads, reports and
+ * notifications.
+ */
 import type { Outcome } from '../../../gateway/ports.ts'
 import type { Address, Command, PlacedEntry } from '../../../protocol/entry.ts'
 import type { JobReport } from '../../../protocol/internal.ts'
@@ -22,8 +25,8 @@ export class Records {
   readonly reports = new Map<string, { readonly report: JobReport; readonly to: Address }>()
   readonly verdicts: { readonly id: string; readonly verdict: Verdict }[] = []
   /**
-   * Leases by worker session, as a view would list them: granted, and not yet ended through a
-   * gateway.
+   * Lease tokens by worker session and then by job id, as a view would list the leases: granted,
+   * and not yet ended through a gateway.
    */
   readonly leases = new Map<string, Map<string, string>>()
   /**

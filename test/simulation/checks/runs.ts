@@ -1,4 +1,8 @@
-/** Invariants of a run's history, in journal order. */
+/**
+ * Invariants of a run's history, in journal order: it begins with the creation of the run, which
+ * occurs once; nothing follows the end of a run, unless a failed run is resumed; each step starts
+ * at most once and completes at most once; each job has at most one outcome.
+ */
 
 import type { PlacedEntry } from '../../../protocol/entry.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'

@@ -24,11 +24,9 @@ export type Verdict = 'accepted' | 'duplicate' | 'lease_lost'
 
 interface Lease {
   readonly token: string
-  /**
-   * Times in milliseconds of the machine's clock: when the lease is dropped unless it is renewed,
-   * and when its last heartbeat or report arrived.
-   */
+  /** The time at which the lease is dropped unless it is renewed, in ms of the machine's clock. */
   until: number
+  /** The time at which its last heartbeat or report arrived, in ms of the machine's clock. */
   heard: number
 }
 interface Seat {
@@ -103,7 +101,7 @@ export class Hub {
     return alive
   }
   /**
-   * Sends a report to its queue, repeatedly until the queue has decided, and returns the verdict.
+   * Sends a report to its queue, repeats it until the queue has decided, and returns the verdict.
    */
   async report(worker: Worker, report: JobReport): Promise<Verdict> {
     const to = this.#queueOf(worker.project, report.job_id, report.lease_token)

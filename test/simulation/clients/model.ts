@@ -1,6 +1,7 @@
 /**
- * Results of jobs in the simulation. A model answers with text or tool calls. A separate random
- * stream for each attempt determines the answer, so a repeated report has the same content.
+ * Generates the results of jobs in the simulation. A model answers with text or tool calls. A
+ * separate random stream for each attempt determines the answer, so a repeated report has the same
+ * content.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { GrantedTool, TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'

@@ -1,4 +1,4 @@
-/** Random small workflows of actions, sleeps, interactions and waits for events. */
+/** Generates random small workflows of actions, sleeps, interactions and waits for events. */
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import type { Dice } from '../faults/dice.ts'
 

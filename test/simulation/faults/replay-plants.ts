@@ -4,7 +4,10 @@ import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts
 import type { Envelope } from '../../../protocol/entry.ts'
 import type { Plant } from '../simulation.ts'
 
-/** Replaces the envelopes that owners read from the journal. */
+/**
+ * Returns the dependencies of a host, with `change` applied to every envelope that is read from the
+ * journal.
+ */
 function rereading(
   deps: HostDeps,
   change: (envelope: Envelope, sequence: number) => Envelope,

@@ -1,10 +1,8 @@
-/** Sample additions, exactly as the map of CONTRIBUTING.md describes them. */
+/** Sample additions, exactly as the table "Where to add what" in CONTRIBUTING.md describes them. */
 import type { Edit } from './scratch-copy.ts'
 
 export interface Addition {
-  /**
-   * The rows of the map that describe the addition. The number of lines is stated in the first row.
-   */
+  /** The rows of the table that describe the addition. The first row states the number of lines. */
   readonly rows: readonly [string, ...string[]]
   readonly edits: readonly Edit[]
 }

@@ -1,6 +1,6 @@
 /**
- * Checks whose result depends only on the files of the project and on its packages. A check that
- * passed is not repeated until one of these files changes. Only passes are recorded, below
+ * Runs checks whose result depends only on the files of the project and on its packages. A check
+ * that passed is not repeated until one of these files changes. Only passes are recorded, below
  * `node_modules/.cache/baton-checks`. Without that folder, every check runs.
  */
 import { createHash } from 'node:crypto'

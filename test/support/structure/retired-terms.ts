@@ -1,6 +1,6 @@
 /**
- * Terms that were replaced by standard ones, as the table "Retired terms" of the glossary lists
- * them: the terms, the terms to use instead, and what is still allowed.
+ * Finds names that contain retired terms, which were replaced by standard ones. The table "Retired
+ * terms" of the glossary lists the terms, the terms to use instead, and what is still allowed.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The source files of the project, by path relative to its root. */
+/** Reads the source files of the project. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** The types of audit rules. The rules are in `audited.ts`. */
+/** Defines the types that describe audit rules. The rules are in `audited.ts`. */
 import type { Entry, Event } from '../../../protocol/entry.ts'
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import type { Changes } from '../../../protocol/workflows/rows.ts'

@@ -1,4 +1,4 @@
-/** Attribute changes as the audit log shows them: masked and merged. */
+/** Masks and merges attribute changes for the audit log. */
 import { maskUrl } from '../../../protocol/masked-url.ts'
 import type { Changes } from '../../../protocol/workflows/rows.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Definitions of the actions of projects and of the organization, and the list of actions and
- * workflows that can be called in a project. The organization's definitions are stored under a
- * separate project number.
+ * Stores and lists the definitions of actions of projects and of the organization, and lists the
+ * actions and workflows that can be called in a project. The organization's definitions are stored
+ * under a separate project number.
  */
 
 import type {

@@ -1,4 +1,4 @@
-/** Agents of projects: lists and records. */
+/** Stores, lists and finds the agents of projects. */
 import type { Agent, AgentEvent } from '../../../protocol/agents/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Event, PlacedEntry } from '../../../protocol/entry.ts'

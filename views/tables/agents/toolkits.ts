@@ -1,5 +1,6 @@
 /**
- * Toolkits and skills of projects and of the organization, and the assignments of skills to agents.
+ * Stores and lists the toolkits and skills of projects and of the organization, and stores which
+ * skills are assigned to which agents.
  */
 
 import type { AgentCapabilitiesEvent } from '../../../protocol/agents/capabilities.ts'

@@ -1,4 +1,4 @@
-/** Bindings of resources to blueprints, and the lookup of resources by name. */
+/** Stores and lists the bindings of resources to blueprints, and finds resources by name. */
 import {
   type BoundEvent,
   type Identity,

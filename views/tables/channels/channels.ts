@@ -36,7 +36,7 @@ export interface ChannelRow {
   readonly message_seq: number
   readonly last_message_at: string | null
   readonly last: number
-  /** The settings as JSON. */
+  /** The settings of the channel as JSON. */
   readonly record: string
 }
 const COLUMNS =

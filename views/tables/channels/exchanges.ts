@@ -1,6 +1,6 @@
 /**
- * Exchanges with agents in channels, and their outcomes. A viewer who may read a channel may read
- * its exchanges.
+ * Stores and lists the exchanges with agents in channels, with their outcomes. A viewer who may
+ * read a channel may read its exchanges.
  */
 import type { ExchangeEvent, ExchangeRecord } from '../../../protocol/channels/exchange.ts'
 import { timestamp } from '../../../protocol/common.ts'

@@ -1,4 +1,7 @@
-/** Source events as they were published: rows that never change, in journal order. */
+/**
+ * Stores and lists source events as they were published: as rows that never change, in journal
+ * order.
+ */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'

@@ -1,6 +1,6 @@
 /**
- * Interactions, and the targets and reviewers of each. Each statement of a list scans one index:
- * the index by person, run, session, status or creation time.
+ * Stores and lists interactions with their targets and reviewers. Each statement of a list scans
+ * one index: the index by person, run, session, status or creation time.
  */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'

@@ -1,6 +1,7 @@
 /**
- * Jobs: the folded patches of queue events. The result of a job is part of the queue event that
- * ends the job. For an action of a run, it is also part of the run's `action.completed` event.
+ * The records of jobs, folded from the patches of queue events. The result of a job is part of the
+ * queue event that ends the job. For an action of a run, it is also part of the run's
+ * `action.completed` event.
  */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
@@ -182,8 +183,8 @@ export function applyQueue(store: Store, place: PlacedEntry): void {
 }
 
 /**
- * Returns the header of a new job, or an empty object. Views receive headers only of unlisted jobs,
- * and of jobs that only workers or an environment may perform.
+ * Returns the header of a new job, or an empty object if the view received none. Views receive
+ * headers only of unlisted jobs, and of jobs that only workers or an environment may perform.
  */
 const headerOf = (event: QueueEvent): Partial<JobHeader> =>
   (event.type === 'job.queued' && (event.header as JobHeader | undefined)) || {}

@@ -18,7 +18,10 @@ const LINE_SEPARATOR = '\u001f'
 /** Separates the parts of the key of a counter. */
 const KEY_SEPARATOR = '\u001e'
 
-/** Returns the line of a job as a text: its action, or its provider and model, and environment. */
+/**
+ * Returns the line of a job as a text. It consists of the job's action or its provider and model,
+ * and of the job's environment.
+ */
 export const lineOf = ({
   action_name = '',
   provider = '',

@@ -1,4 +1,4 @@
-/** The current loops, and the lookup of loops by name. */
+/** Stores and lists the current loops, and finds loops by name. */
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -70,8 +70,8 @@ const missing: Refusal = refuse(
   'There is no such loop in this project.',
 )
 /**
- * Resolves a loop's id or unique name to its id. Returns an empty object if no loop or more than
- * one loop matches.
+ * Returns an object with the id of the loop that has this id or unique name. The object is empty if
+ * no loop or more than one loop matches.
  */
 export function loopNamed(store: Store, project: number, name: string): { readonly id?: string } {
   const known = find(store, project, name)

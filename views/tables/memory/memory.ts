@@ -1,7 +1,7 @@
 /**
- * The memory of agents: entries, keyword search in them, and the feed of changes. A change that is
- * older than the retention period counts as deleted, whether or not its row still exists. All
- * replicas of a view therefore return the same answers.
+ * Stores the memory of agents, lists its entries, searches them by keyword, and reads the feed of
+ * changes. A change that is older than the retention period counts as deleted, whether or not its
+ * row still exists. All replicas of a view therefore return the same answers.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, PlacedEntry } from '../../../protocol/entry.ts'

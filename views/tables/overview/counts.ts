@@ -1,6 +1,6 @@
 /**
- * The number of a project's runs, by status. Each number equals the number of the project's rows
- * with this status in the table `runs`.
+ * Counts the runs of a project by status. Each count equals the number of the project's rows with
+ * this status in the table `runs`.
  */
 
 import { runStatuses } from '../../../protocol/loops/run.ts'

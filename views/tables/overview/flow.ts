@@ -1,7 +1,8 @@
 /**
- * The starts and ends of a project's runs per minute, quarter of an hour and hour. The facts are
- * derived from entries only, so a rebuilt file contains the same numbers. Until the next flush, a
- * fact is kept in memory as a few numbers. A flush sums the facts and changes each row once.
+ * Counts the starts and ends of a project's runs per minute, quarter of an hour and hour. Each
+ * start or end is a fact, which is derived from entries only, so a rebuilt file contains the same
+ * numbers. Until the next flush, a fact is kept in memory as a few numbers. A flush sums the facts
+ * and changes each row once.
  *
  * Invariants:
  * F1. A row of a longer period is the sum of the rows of its minutes.

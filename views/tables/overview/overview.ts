@@ -1,4 +1,7 @@
-/** The overview of a project, from the counters of its runs and from its waiting interactions. */
+/**
+ * Computes the overview of a project from the counters of its runs and from its waiting
+ * interactions.
+ */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'

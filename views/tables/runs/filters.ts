@@ -1,4 +1,7 @@
-/** The filters of lists of runs, as the view receives them, and their conditions in SQL. */
+/**
+ * Defines the filters of lists of runs as the view receives them, and the columns, indexes and SQL
+ * conditions for them.
+ */
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Paging } from '../../page.ts'
 

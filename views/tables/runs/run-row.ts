@@ -1,4 +1,7 @@
-/** The stored row of a run, its cache, and the lookup of a project's run. */
+/**
+ * Defines the stored row of a run, caches and writes such rows, and finds the run of a project by
+ * id.
+ */
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isOfLoop, type RunRecord } from '../../../protocol/loops/record.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'

@@ -1,6 +1,6 @@
 /**
- * Runs: the folded patches of run events, one row for each run, with the columns that lists filter
- * by.
+ * The records of runs, folded from the patches of run events: one row for each run, with the
+ * columns that lists filter by.
  */
 import { createHash } from 'node:crypto'
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'

@@ -1,6 +1,6 @@
 /**
- * Searches of runs: filters and orders that no index supports. The rows of an index are read in the
- * order of the list, in parts, and each row is compared with the filters. A page ends after
+ * Searches runs with filters and in orders that no index supports. The rows of an index are read in
+ * the order of the list, in parts, and each row is compared with the filters. A page ends after
  * `MAX_ROWS.page` rows even if it is not full. Its position is then the position of the last row
  * that was read.
  */

@@ -1,4 +1,4 @@
-/** Steps of runs: the folded patches of run events. */
+/** The records of steps of runs, folded from the patches of run events. */
 
 import { amend, begin } from '../../../protocol/patch.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'

@@ -1,6 +1,6 @@
 /**
- * Events of runs as clients follow them. The events of one entry are stored as one row, which is
- * unpacked when it is read.
+ * Stores and reads the events of runs as clients follow them. The events of one entry are stored as
+ * one row, which is unpacked when it is read.
  */
 
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'

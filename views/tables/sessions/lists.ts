@@ -1,6 +1,6 @@
 /**
- * Lists and records of sessions. A deleted or expired session has only its tombstone and its turns,
- * without content.
+ * Reads sessions, with their messages, turns and nudges, and decides who may read a session. A
+ * deleted or expired session has only its tombstone and its turns, without content.
  */
 
 import { channelOfKey } from '../../../protocol/channels/exchange.ts'

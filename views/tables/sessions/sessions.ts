@@ -1,7 +1,7 @@
 /**
- * Sessions, their turns and messages: the frames of the journal, folded row by row. A message, turn
- * or interaction has the revision of the last frame that changed it. A query for the changes after
- * a revision therefore only reads index ranges.
+ * The rows of sessions, with their turns and messages, folded from the frames in the journal. A
+ * message, turn or interaction has the revision of the last frame that changed it. A query for the
+ * changes after a revision therefore only reads index ranges.
  */
 
 import { parseTimestamp } from '../../../protocol/common.ts'

@@ -1,4 +1,4 @@
-/** The definitions of tables: the records that clients see, lists of them, and statistics. */
+/** Stores and lists the definitions of tables, and computes statistics about their rows. */
 import { timestamp } from '../../../protocol/common.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { Table, TableSchema, TableStats } from '../../../protocol/tables/schema.ts'

@@ -1,4 +1,4 @@
-/** Queries of the rows of a table, by filter and sort. */
+/** Queries the rows of a table by filter and sort. */
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { planQuery } from '../../../protocol/tables/query.ts'
 import type { QueryRows, TableRow } from '../../../protocol/tables/schema.ts'

@@ -1,4 +1,4 @@
-/** The types of a row selection, and the key ranges that its conditions allow. */
+/** Defines the types of a row selection, and computes the key ranges that its conditions allow. */
 import {
   type Condition,
   type QueryField,

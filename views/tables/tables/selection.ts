@@ -112,8 +112,8 @@ const sameSort = (a: readonly SortField[], b: readonly SortField[]): boolean =>
   })
 /**
  * Returns the order that consists of fields whose values the conditions determine, followed by the
- * fields of the sort. If there are several, returns the order with the most determined fields; if
- * there are none, undefined.
+ * fields of the sort. If there are several, returns the order with the most determined fields.
+ * Returns undefined if there is none.
  */
 function sortedBy(
   orders: readonly Order[],

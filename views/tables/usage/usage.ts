@@ -1,4 +1,7 @@
-/** Usage events: one row for each paid answer of a model, in runs and in turns outside of runs. */
+/**
+ * Stores and lists usage events: one row for each paid answer of a model, in runs and in turns
+ * outside of runs.
+ */
 
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { PlacedEntry } from '../../../protocol/entry.ts'

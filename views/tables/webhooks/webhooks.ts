@@ -1,4 +1,4 @@
-/** Webhooks of a project, and their deliveries. */
+/** Stores and lists the webhooks of a project, and the deliveries to them. */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'

@@ -1,6 +1,6 @@
 /**
- * Worker instances, from the events of `worker` actors: which jobs they accept, and whether they
- * are connected. Their leases are counted in the table of jobs.
+ * Stores and lists worker instances, from the events of `worker` actors: which jobs they accept,
+ * and whether they are connected. Their leases are counted in the table of jobs.
  */
 
 import type { Action } from '../../../protocol/actions/rows.ts'

@@ -1,4 +1,4 @@
-/** Workflow definitions, and their versions with specs. */
+/** Stores and lists workflow definitions, and their versions with specs. */
 
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, PlacedEntry } from '../../../protocol/entry.ts'

@@ -1,4 +1,4 @@
-/** The expiry of a new key or token: its choices, and the field for them. */
+/** A form field for the expiry of a new key or token, and its choices. */
 import type { FaultOf } from '../../../api/refusal.ts'
 import { SelectField } from '../../../design/field.tsx'
 import { accessText as text } from '../text.ts'

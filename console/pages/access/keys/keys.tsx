@@ -1,4 +1,4 @@
-/** The API keys of a project. */
+/** The tab with the API keys of a project. */
 import { useState } from 'preact/hooks'
 import { call } from '../../../api/client.ts'
 import { useList, useQuery } from '../../../api/query.ts'

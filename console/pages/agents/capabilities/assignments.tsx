@@ -1,4 +1,4 @@
-/** The toolkits and skills of an agent, in order, and the tools that result from them. */
+/** Assigns toolkits and skills to an agent, in order, and shows the tools that result from them. */
 import { useState } from 'preact/hooks'
 import type { ApiError } from '../../../api/client.ts'
 import { call } from '../../../api/client.ts'

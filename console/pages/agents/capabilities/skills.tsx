@@ -1,4 +1,6 @@
-/** The skills of a project: instructions, edited here or imported from a file. */
+/**
+ * The page of the skills of a project. Their instructions are edited here or imported from a file.
+ */
 import { useRef, useState } from 'preact/hooks'
 import { type CallReply, call } from '../../../api/client.ts'
 import { useQuery } from '../../../api/query.ts'

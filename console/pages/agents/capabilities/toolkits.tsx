@@ -1,6 +1,6 @@
 /**
- * The toolkits of a project: sets of rules that select actions. The URL contains the id of the
- * toolkit that is being edited.
+ * The page of the toolkits of a project, which are sets of rules that select actions. The URL
+ * contains the id of the toolkit that is being edited.
  */
 import { useState } from 'preact/hooks'
 import { type CallReply, call } from '../../../api/client.ts'

@@ -25,7 +25,10 @@ import {
 } from './access.ts'
 
 const LIST = 'actions.execute.environment.files.list'
-/** Milliseconds until the object URL of a download is revoked. The browser has read it by then. */
+/**
+ * Milliseconds until the object URL of a download is revoked. The browser has read the file by
+ * then.
+ */
 const RELEASE_MS = 60_000
 const nameOf = (path: string): string => path.split('/').at(-1) ?? path
 const folderOf = (path: string): string => path.split('/').slice(0, -1).join('/')

@@ -29,7 +29,10 @@ export interface Terminal {
 
 const bytesOf = (base64: string): Uint8Array =>
   Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0))
-/** Encodes at most `terminalLimits.chunk` bytes, few enough for one call to `fromCharCode`. */
+/**
+ * Encodes bytes as base64: at most `terminalLimits.chunk`, few enough for one call to
+ * `fromCharCode`.
+ */
 const base64Of = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes))
 
 /** Opens a terminal. The browser sends the cookie of the console session with the upgrade. */

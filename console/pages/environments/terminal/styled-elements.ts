@@ -1,9 +1,10 @@
 /**
- * Lets xterm.js style its elements under the console's policy, which permits style elements only
- * with the nonce of the document, and no style attributes. xterm.js has no option for a nonce, and
- * uses the global document despite its `documentOverride` option. While a terminal is open, new
- * style elements therefore get the nonce, and style attributes of new spans are set through the
- * CSSOM, which the policy permits. Preact is not affected, because it calls `createElementNS`.
+ * Lets xterm.js style its elements under the console's content security policy, which permits style
+ * elements only with the nonce of the document, and no style attributes. xterm.js has no option for
+ * a nonce, and uses the global document despite its `documentOverride` option. While a terminal is
+ * open, new style elements therefore get the nonce, and style attributes of new spans are set
+ * through the CSSOM, which the policy permits. Preact is not affected, because it calls
+ * `createElementNS`.
  */
 
 /** Replaces `setAttribute` of new spans while a terminal is open. */
@@ -26,6 +27,6 @@ export function permitTerminalStyles(page: Document): () => void {
     return element
   }
   Object.defineProperty(page, 'createElement', { value: createElement, configurable: true })
-  // Deleting the own property restores the method of the prototype.
+  // Deleting the document's own property restores the method of the prototype.
   return () => void Reflect.deleteProperty(page, 'createElement')
 }

@@ -1,4 +1,4 @@
-/** A terminal in an environment, drawn by xterm.js. It ends when the page is left. */
+/** A terminal in an environment, drawn by xterm.js. It is closed when the user leaves the page. */
 import { effect } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { requestOf } from '../../../api/client.ts'
@@ -43,7 +43,7 @@ function colours(): Record<string, string> {
 
 /**
  * Shows a terminal, which is opened on request.
- * @param props.hidden whether another tab is shown. The terminal stays open.
+ * @param props.hidden whether another tab is shown. The terminal stays open in the meantime.
  */
 export function TerminalPart({
   project,

@@ -1,6 +1,6 @@
 /**
- * Differences between two JSON values, and between the steps of two runs. This module needs no
- * browser.
+ * Finds the differences between two JSON values, and between the steps of two runs. This module
+ * needs no browser.
  */
 import type { RunStep } from '../../../../protocol/runs/schema.ts'
 

@@ -1,4 +1,4 @@
-/** Actions on many runs: on selected ones, or on all that match a filter. */
+/** Performs an action on many runs: on selected ones, or on all that match a filter. */
 import { ApiError, call } from '../../../api/client.ts'
 import { addResults, type BulkProgress, type BulkResult } from './bulk-progress.ts'
 import type { RunFilter } from './filters.ts'

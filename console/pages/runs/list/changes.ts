@@ -19,7 +19,7 @@ export interface RunChanges {
   readonly version: ReadonlySignal<number>
   /** Number of runs that the list does not show yet, at most `MAX_NEWS`. */
   readonly news: ReadonlySignal<number>
-  /** Discards the changes, after the list was reloaded. */
+  /** Discards the changes. Called after the list has been reloaded. */
   forget(): void
 }
 

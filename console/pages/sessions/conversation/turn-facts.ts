@@ -1,6 +1,7 @@
 /**
- * Facts about turns that the transcript does not contain: who requested each turn, and its cost. A
- * turn is read when it appears and again when it has ended. One request reads many turns.
+ * Loads, for each turn, the facts that the transcript does not contain: who requested the turn, and
+ * its cost. A turn is read when it appears and again when it has ended. One request reads many
+ * turns.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
@@ -29,9 +30,9 @@ const isOver = ({ status }: Pick<TranscriptTurn, 'status'>): boolean => settledT
 class FactsOfTurns {
   readonly #facts = signal<ReadonlyMap<string, TurnFacts>>(new Map())
   readonly #of: { readonly project: string; readonly session_id: string }
-  /** For each turn to read, the number of its reads so far, by the turn's id. */
+  /** The number of reads so far of each turn that is still to be read, by turn id. */
   readonly #wanted = new Map<string, number>()
-  /** Whether each requested turn had ended when it was requested, by the turn's id. */
+  /** Whether each requested turn had ended when it was requested, by turn id. */
   readonly #read = new Map<string, boolean>()
   #later: ReturnType<typeof setTimeout> | undefined
   #stopped = false

@@ -19,7 +19,9 @@ import { Time } from '../../../design/time.tsx'
 import { formatBytes } from '../../../text/format.ts'
 import { sessionsText as text } from '../text.ts'
 
-/** Milliseconds until the object URL of a file is revoked. The browser has read it by then. */
+/**
+ * Milliseconds until the object URL of a file is revoked. The browser has read the file by then.
+ */
 const RELEASE_MS = 60_000
 
 /**

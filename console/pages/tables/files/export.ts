@@ -81,7 +81,9 @@ export async function exportRows(
   save(new Blob(parts, { type: types[format] }), `${name}.${format}`)
   return count
 }
-/** Milliseconds until the object URL of a file is revoked. The browser has read it by then. */
+/**
+ * Milliseconds until the object URL of a file is revoked. The browser has read the file by then.
+ */
 const RELEASE_MS = 60_000
 function save(blob: Blob, name: string): void {
   const link = document.createElement('a')

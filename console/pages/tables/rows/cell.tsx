@@ -13,7 +13,7 @@ export type After = 'down' | 'next' | 'previous' | 'stay'
 
 /**
  * Edits a value in place. Enter stores it, Escape cancels, Tab stores it and edits the next cell.
- * @param props.store stores a value. It throws an `ApiError` when the service refuses.
+ * @param props.store stores a value. Throws an `ApiError` if the service refuses the value.
  */
 export function CellEditor({
   column,

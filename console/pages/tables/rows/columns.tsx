@@ -6,7 +6,10 @@ import { Dialog } from '../../../design/overlay.tsx'
 import { setQuery } from '../../../router/router.ts'
 import { tablesText as text } from '../text.ts'
 
-/** Shows the dialog. `chosen` contains the visible columns, the last of which cannot be hidden. */
+/**
+ * Shows the dialog. `chosen` contains the visible columns. The only visible column cannot be
+ * hidden.
+ */
 export function ColumnsDialog({
   columns,
   chosen,

@@ -32,7 +32,8 @@ interface Editing {
 
 /**
  * Shows the grid.
- * @param props.store stores a value of a cell. It throws an `ApiError` when the service refuses.
+ * @param props.store stores a value of a cell. Throws an `ApiError` if the service refuses the
+ *   value.
  */
 export function Grid({
   label,

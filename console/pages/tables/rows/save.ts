@@ -11,7 +11,7 @@ export interface Conflict {
 
 /**
  * Changes members of a row. The value null removes a member.
- * @param row the row as the person has seen it.
+ * @param row the row as the person last saw it.
  * @throws ApiError if a request fails for any reason other than a conflict with the stored row.
  */
 export async function saveRow(

@@ -1,4 +1,4 @@
-/** Reading of blueprint files: document forms, fault locations, variables and named files. */
+/** Reading blueprint files: document forms, fault locations, variables and named files. */
 import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,7 @@
-/** Limits: control groups of both versions, and process limits without control groups. */
+/**
+ * Resource limits of workers: control groups of both versions, and limits of single processes where
+ * there are no control groups.
+ */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * Fields that accept a hostile value only in a special body, and fields that accept none. A new
- * field that accepts hostile values needs no entry here.
+ * Lists the fields that accept no hostile value, and fills the fields that accept one only in a
+ * special body. A new field that accepts hostile values needs no entry here.
  */
 import type { RowName } from '../../../../protocol/api.ts'
 import type { Place } from '../../../hostile/support/rows.ts'

@@ -19,8 +19,8 @@ export interface Watched {
   readonly context: BrowserContext
   readonly page: Page
   /**
-   * Opens the page at a path and uses its tabs, and at most `most` buttons of each tab, with their
-   * menus and dialogs. The faults name the path.
+   * Opens the page at a path, and uses its tabs and at most `most` buttons in each tab, with their
+   * menus and dialogs. The reported faults contain the path.
    */
   walk(path: string, most: number): Promise<Walked>
   /** Inspects the current state of the page. */

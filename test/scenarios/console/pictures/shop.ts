@@ -1,6 +1,6 @@
 /**
- * A project of a small mail-order bookshop, for the pictures of the console in the documentation.
- * Every page has a few realistic records.
+ * Creates the project of a small mail-order bookshop, for the pictures of the console in the
+ * documentation. Every page has a few realistic records.
  */
 import { ownerOf } from '../../../hostile/support/owner.ts'
 import type { Service } from '../../../support/service.ts'

@@ -1,4 +1,6 @@
-/** Random schemas, rows, queries and changes of tables, with values that often coincide. */
+/**
+ * Generates random schemas, rows, queries and changes of tables, with values that often coincide.
+ */
 import fc from 'fast-check'
 import type { JsonObject } from '../../../../protocol/common.ts'
 import type { QueryRows, SearchRows, TableSchema } from '../../../../protocol/tables/schema.ts'

@@ -1,4 +1,7 @@
-/** Applies events of semantically searched tables to the queue of rows to embed. */
+/**
+ * Keeps the vectors of semantically searched tables, and the queue of rows to embed, up to date
+ * with the events of these tables.
+ */
 import type { Event, PlacedEntry } from '../../../../protocol/entry.ts'
 import type { TableEvent } from '../../../../protocol/tables/events.ts'
 import type { Store } from '../../../store.ts'

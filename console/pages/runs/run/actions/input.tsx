@@ -132,7 +132,10 @@ function Member({
   return <JsonMember {...shared} type={type} shown={shown} onValue={read} />
 }
 
-/** A field for JSON. It keeps the typed text, because incomplete JSON is read as a string. */
+/**
+ * A field for a JSON value. It keeps the text as typed, because the conversion to a value and back
+ * can change the text: incomplete JSON, for example, is read as a string.
+ */
 function JsonMember({
   type,
   shown,

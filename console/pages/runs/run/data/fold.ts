@@ -56,7 +56,7 @@ export interface StepView {
   readonly attempts: AttemptSpan[]
   /** Counts of the step's branches or items; absent if it has none. */
   branches?: { total: number; done: number; failed: number }
-  /** Time of the newest record or event whose state is applied. */
+  /** Time of the newest record or event whose state has been applied. */
   at: number
 }
 

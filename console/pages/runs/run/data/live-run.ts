@@ -37,7 +37,7 @@ const RENDER_MS = 100
 const RELOAD_MS = 2000
 /**
  * Maximum number of steps of a run whose steps are reloaded after events. The steps of a larger run
- * are reloaded only at its end and by `refresh`.
+ * are reloaded only when the run ends, and by `refresh`.
  */
 const MAX_RELOADED_STEPS = 300
 

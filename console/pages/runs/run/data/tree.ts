@@ -26,7 +26,7 @@ interface Branch {
   readonly name: string
   readonly steps: StepView[]
 }
-/** The place of a step below another one. */
+/** The place of a step below a step with branches. */
 interface Place {
   readonly parent: string
   readonly branch: string

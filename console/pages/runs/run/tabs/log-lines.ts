@@ -7,7 +7,7 @@ import type { LogLevel, RunLogLine, RunLogPage } from '../../../../../protocol/j
 import { ApiError, requestOf, send } from '../../../../api/client.ts'
 import { errorOfFault, live } from '../../../../api/live.ts'
 
-/** The filters of lines. */
+/** The filters for log lines. */
 export interface LogFilter {
   readonly step_key?: string
   readonly level?: LogLevel

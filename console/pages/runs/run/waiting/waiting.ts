@@ -87,7 +87,7 @@ export function reasonsOf(
     if (step.status !== 'suspended') continue
     const wait = step.waits.findLast(({ to }) => to === undefined)
     const on = step.waitingOn ?? (waitingOn?.step_key === step.key ? waitingOn : undefined)
-    // A step with branches waits only for them, so their own waits are the reasons.
+    // A step with branches waits only for them, so the waits in its branches are the reasons.
     if ((wait?.kind ?? on?.kind) !== 'branches') open.push({ step, wait, on })
   }
   const groups = new Map<string, Open[]>()

@@ -32,7 +32,7 @@ export function distance(a: readonly number[], b: readonly number[]): number {
 type Answering = (texts: readonly string[]) => EmbeddingAnswer | Promise<EmbeddingAnswer>
 export const answering: Answering = (texts) => ({ vectors: texts.map(vectorOf) })
 
-/** An indexer of a store. `answer` can be replaced. */
+/** An indexer of a store. Tests may replace `answer`. */
 export class Indexing {
   readonly requests: (readonly string[])[] = []
   readonly alarms: Error[] = []
