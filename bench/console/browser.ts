@@ -16,7 +16,7 @@ import type { Target } from '../support/baton.ts'
 import { isRelevant, type TraceEvent } from './trace.ts'
 
 /** Maximum time in milliseconds to wait for an expected state of a page. */
-export const PATIENCE = 60_000
+export const MAX_WAIT_MS = 60_000
 /** Size of the browser window in pixels. */
 const VIEW = { width: 1440, height: 900 }
 
@@ -58,7 +58,7 @@ export async function startChromium({ port, key }: Target): Promise<Signed> {
     session: await browser.newBrowserCDPSession(),
     context: async () => {
       const context = await browser.newContext({ viewport: VIEW, storageState, locale: 'en-US' })
-      context.setDefaultTimeout(PATIENCE)
+      context.setDefaultTimeout(MAX_WAIT_MS)
       return context
     },
     close: () => browser.close(),

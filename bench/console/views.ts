@@ -3,7 +3,7 @@
  * its data, and until it has reacted to an immediate mouse click.
  */
 import type { BrowserContext, Page } from 'playwright-core'
-import { PATIENCE, type Signed } from './browser.ts'
+import { MAX_WAIT_MS, type Signed } from './browser.ts'
 
 /** A page, and how to recognize its states. All but `path` are CSS selectors. */
 export interface View {
@@ -93,7 +93,7 @@ async function firstView(context: BrowserContext, url: string, view: View): Prom
   const times: Partial<Record<keyof Usable, number>> = {}
   let late: NodeJS.Timeout | undefined
   const done = new Promise<Usable>((resolve, reject) => {
-    late = setTimeout(() => reject(new Error(`${view.path} is not usable`)), PATIENCE)
+    late = setTimeout(() => reject(new Error(`${view.path} is not usable`)), MAX_WAIT_MS)
     cdp.on('Runtime.bindingCalled', ({ payload }) => {
       const { name, at, x, y } = JSON.parse(payload) as Said
       times[name] = at

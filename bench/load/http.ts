@@ -18,7 +18,7 @@ interface Asked {
 }
 
 /** Maximum time for retries of a request, and pause between attempts, in milliseconds. */
-const PATIENCE = { whole: 30_000, between: 200 } as const
+const RETRIES_MS = { whole: 30_000, between: 200 } as const
 
 /** Milliseconds after which an idle connection is not reused. */
 const MAX_IDLE_MS = 5000
@@ -61,9 +61,9 @@ export class Http {
   async #patiently(bytes: string): Promise<Reply> {
     const first = await this.#ask(bytes)
     if (first.status !== 503) return first
-    for (const until = performance.now() + PATIENCE.whole; ; ) {
+    for (const until = performance.now() + RETRIES_MS.whole; ; ) {
       this.unavailable++
-      await pause(PATIENCE.between)
+      await pause(RETRIES_MS.between)
       const reply = await this.#ask(bytes)
       if (reply.status !== 503 || performance.now() > until) return reply
     }
