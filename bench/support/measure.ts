@@ -22,7 +22,7 @@ export interface Terms {
   readonly runs?: number
   /** Whether roles are separate processes. */
   readonly roles?: boolean
-  /** Duration in seconds of a part that may take a long time. */
+  /** Duration of the longest part in seconds, for benchmarks whose duration can be chosen. */
   readonly seconds?: number
   /** Whether the processor time is attributed to modules. */
   readonly attribute?: boolean

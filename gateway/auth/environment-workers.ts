@@ -63,7 +63,7 @@ export function openEnvironmentWorkers(
       )
       if (!found) continue
       if (isRefusal(found)) return found
-      // An unchanged caller stays the same object, so that its other checks need not be repeated.
+      // An unchanged caller stays the same object, which tells `again` that nothing has changed.
       const isSame = reusable && before?.caller.environment?.generation === found.generation
       const caller = isSame ? before.caller : callerOf(project, proof, found)
       if (answers.size >= MAX_CACHED) answers.delete(answers.keys().next().value ?? '')

@@ -26,7 +26,7 @@ interface Terms {
   say(line: string): void
 }
 interface Benchmark {
-  /** Number of runs of each row when `--times` is not set; 3 by default. */
+  /** How often each row of a table is measured without `--times`. If absent, 3 times. */
   readonly repeats?: { readonly standard: number; readonly quick: number }
   /**
    * Returns what must be installed before the benchmark can run; undefined if nothing is missing.

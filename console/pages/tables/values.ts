@@ -28,8 +28,8 @@ export const isLong = (value: unknown, type: ColumnType): boolean =>
 /** A value that a person has typed, or the fault of the text. */
 export type Typed = { readonly value: unknown } | { readonly fault: string }
 /**
- * Returns the value of a typed text. An empty text gives null, or a fault if the column is
- * required.
+ * Parses what a person typed as a value of the column's type. An empty text is null, or a fault if
+ * the column is required.
  */
 export function typedValue(
   text: string,

@@ -178,9 +178,9 @@ export class Checkpoint implements Covered {
   }
 
   /**
-   * Stores the index and the checkpoint, after everything that they cover. The checkpoint lists the
-   * segments of ended actors that were added.
-   * @param replaced keys of the snapshots that have been stored.
+   * Stores the index, and then the checkpoint. The caller has already stored everything that they
+   * cover. The checkpoint lists all segments of the index of ended actors.
+   * @param replaced keys of the snapshots that this round has stored.
    * @param held returns whether this node is still the recorded owner.
    * @throws LostState when stored state was lost, or this node is no longer the recorded owner.
    */

@@ -268,8 +268,8 @@ export class Offers {
         1000,
       )
       if (typeof answer !== 'object') {
-        // A gateway that has answered would have reported work of the service itself (`served`).
-        // It did not, so these jobs are for workers.
+        // If an earlier request was answered, its gateway would have reported work of the service
+        // itself (`served`). It did not, so the remaining jobs are for workers.
         if (served || asked > 0 || jobs[0]?.workers_only) return false
         served = true
         continue
