@@ -101,8 +101,17 @@ async function refresh(): Promise<boolean> {
     return false
   }
 }
-/** Kinds of changes that may affect the person's permissions. */
-const OF_PERMISSIONS: ReadonlySet<string> = new Set(['assignment', 'principal', 'role', 'refused'])
+/**
+ * Kinds of changes that may affect the person's permissions. `*`: changes between the loading of the
+ * session and the beginning of the subscription may have been missed.
+ */
+const OF_PERMISSIONS: ReadonlySet<string> = new Set([
+  'assignment',
+  'principal',
+  'role',
+  'refused',
+  '*',
+])
 /**
  * Delays between a change and the reloads of the session. The second reload is needed if a gateway
  * applies the change only after this page has received it.

@@ -190,13 +190,34 @@ async function tryOut(browser: Browser): Promise<void> {
     const page = await his.open('/p/default/runs')
     await page.getByRole('link', { name: 'Secret work' }).waitFor()
     await page.getByTitle('Act on all that match').waitFor()
-    const assignments = listOf(await s.ok('assignment.list')).filter(
-      ({ principal_id }) => String(principal_id) === ben.id,
-    )
-    await s.ok('assignment.create', { principal_id: ben.id, role_id: 'role_viewer' })
-    for (const { id } of assignments) await s.ok('assignment.delete', { id })
+    const roles = async () =>
+      listOf(await s.ok('assignment.list')).filter(
+        ({ principal_id }) => String(principal_id) === ben.id,
+      )
+    const replaceRoles = async (role_id: string): Promise<void> => {
+      const before = await roles()
+      await s.ok('assignment.create', { principal_id: ben.id, role_id })
+      for (const { id } of before) await s.ok('assignment.delete', { id })
+    }
+    const [given] = await roles()
+    await replaceRoles('role_viewer')
     await page.getByTitle('Act on all that match').waitFor({ state: 'detached' })
     await page.getByRole('link', { name: 'Secret work' }).waitFor()
+    await replaceRoles(String(given?.['role_id']))
+    await page.getByTitle('Act on all that match').waitFor()
+    // The page loads the session before the permission is revoked, and follows changes after that.
+    await page.route(
+      '**/auth/console/session',
+      async (route) => {
+        const response = await route.fetch()
+        await replaceRoles('role_viewer')
+        await route.fulfill({ response })
+      },
+      { times: 1 },
+    )
+    await page.reload()
+    await page.getByRole('link', { name: 'Secret work' }).waitFor()
+    await page.getByTitle('Act on all that match').waitFor({ state: 'detached' })
     await s.ok('principal.update', { id: ben.id, state: 'disabled' })
     await page.getByRole('link', { name: 'Secret work' }).waitFor({ state: 'detached' })
     t.equal(await page.getByText('Secret work').count(), 0)
