@@ -56,8 +56,8 @@ function isAnswer(node: ts.Expression): boolean {
   )
 }
 /**
- * Returns the initial value of the constant with this name in the nearest scope that declares it,
- * or undefined if there is none.
+ * Returns the initial value of the constant with this name in the nearest scope that declares it.
+ * Returns undefined if it is not declared or has no initial value.
  */
 function initializerOf(name: ts.Identifier): ts.Expression | undefined {
   for (let scope: ts.Node = name; !ts.isSourceFile(scope); scope = scope.parent) {

@@ -60,7 +60,7 @@ export function newest<T>(
   )
 }
 
-/** Returns the project's record with this id from a table; undefined if there is none. */
+/** Returns the project's record with this id from a table; undefined for an unknown id. */
 export function recordWith<T>(
   store: Store,
   table: string,

@@ -253,7 +253,7 @@ export class Store {
     }
     return rows
   }
-  /** Returns the first row of a query; undefined if there is none. */
+  /** Returns the first row of a query; undefined if the query finds no row. */
   one<R>(sql: string, ...values: Bound[]): R | undefined {
     return this.#prepare(sql).get(...values) as R | undefined
   }

@@ -25,7 +25,7 @@ export interface AddedLeaseInput {
 const missing = () => refuse('not_found', { resource: 'environment' })
 const taken = (holder: Holder, expires_at?: string) =>
   refuse('environment_leased', { holder, ...(expires_at !== undefined && { expires_at }) })
-/** Returns another holder whose job is using the environment, or undefined if there is none. */
+/** Returns the holder of a job that uses the environment and has another holder, if any. */
 const occupant = ({ jobs }: KeptEnvironment, holder: Holder): Holder | undefined =>
   Object.values(jobs).find((job) => job.admitted && !sameHolder(job.holder, holder))?.holder
 

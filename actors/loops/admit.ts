@@ -5,9 +5,9 @@
  *
  * Invariants:
  * A1. No run is admitted beyond a limit. With `queue`, `skip` and `replace`, a loop has at most one
- *     active run. A trigger has at most as many active runs as its limit. A trigger without a
- *     limit of its own has no limit if its policy is `allow` or absent. Otherwise, its limit is
- *     one. An active run that is displaced counts as active until it has ended.
+ *     active run. A trigger has at most as many active runs as its limit. If a trigger sets no
+ *     limit, its runs are unlimited with the policy `allow` or without a policy, and limited to one
+ *     with every other policy. An active run that is displaced counts as active until it has ended.
  * A2. Waiting runs are admitted in FIFO order. A run overtakes only runs that wait for the limit of
  *     their own trigger.
  * A3. No run waits while there is capacity. Exceptions: the loop is not active, the run waits for a

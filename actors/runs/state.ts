@@ -365,7 +365,7 @@ export function apply(state: RunState | null, event: RunEvent): RunState {
 }
 /** Returns the key of a step: its id or, if it has none, its index as a string. */
 export const keyOf = (step: Step, index: number): string => step.id ?? String(index)
-/** Returns the active branch with this key, or undefined if there is none. */
+/** Returns the branch with this key, or undefined if no active branch has this key. */
 export const branchAt = ({ branches = [] }: RunState, at: string): Branch | undefined =>
   branches[indexAt(branches, at)]
 /**

@@ -298,7 +298,7 @@ export function lastUsed(
 
 /**
  * Returns the time at which the next session or link ends, in Unix milliseconds. Returns undefined
- * if there are none.
+ * without sessions and links.
  */
 export function nextConsoleEnd({
   console_sessions,

@@ -11,8 +11,8 @@ type Decided = Decision<ClaimEvent, undefined>
 const nothing: Decided = { events: [], reply: undefined }
 
 /**
- * Returns a claim on the handle, or undefined if there is none. All claims on one handle belong to
- * one project.
+ * Returns a claim on the handle, or undefined if the handle is not claimed. All claims on one
+ * handle belong to one project.
  */
 export const holderOf = ({ claims }: OrganizationState, handle: string) =>
   Object.values(claims).find((claim) => claim.handle === handle)

@@ -37,9 +37,9 @@ type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'> & RecoverExtra
 type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'> & RecoverExtra
 
 /**
- * Requests cancellation. Jobs, children and turns receive a stop request. The run ends when the
- * last of them has ended, or immediately if there are none. A job that no worker has claimed ends
- * in the same commit. A run in its cleanup continues, and ends with the outcome that was decided
+ * Requests cancellation. Jobs, children and turns receive a stop request. The run ends when all
+ * of them have ended, which may be immediately. A job that no worker has claimed ends in the same
+ * commit. A run in its cleanup continues, and ends with the outcome that was decided
  * before the cleanup.
  */
 export function cancel(

@@ -24,7 +24,7 @@ interface Came {
   readonly fine?: boolean
 }
 
-/** Returns the call with this id in the turn's open segment, or undefined if there is none. */
+/** Returns the call with this id, or undefined if the turn's open segment does not contain it. */
 export const callOf = (on: Draft, id: string, call: string): Call | undefined =>
   turnOf(on, id)?.work.segment?.calls[call]
 

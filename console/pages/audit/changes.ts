@@ -33,7 +33,7 @@ const textOf = (value: unknown): string => {
   return isolate(text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text)
 }
 /**
- * Returns the changes in one line, such as `name: a → b`, or '' if there are none. If they are not
+ * Returns the changes in one line, such as `name: a → b`, or '' without changes. If they are not
  * pairs of `from` and `to`, only the names of the attributes are returned.
  */
 export function changeSummary(changes: AuditEntry['changes']): string {

@@ -117,7 +117,7 @@ export class LiveRows {
   rows(): TranscriptMessage[] {
     return [...this.#rows.keys()].map((id) => this.#composed(id))
   }
-  /** Returns the streaming row that contains this tool use, or undefined if there is none. */
+  /** Returns the streaming row that contains this tool use; undefined if no such row does. */
   rowOf(tool_use: string): TranscriptMessage | undefined {
     for (const { row } of this.#rows.values())
       if (row.content.some((block) => block.type === 'tool_use' && block.id === tool_use))
@@ -129,7 +129,8 @@ export class LiveRows {
     return compose(row, this.#shown.get(id))
   }
   /**
-   * Returns the streaming row with this id, or undefined if there is none or it has stored content.
+   * Returns the streaming row with this id. Returns undefined if no such row is streaming, or if it
+   * has stored content.
    */
   #open(id: string): Live | undefined {
     const live = this.#rows.get(id)

@@ -177,7 +177,8 @@ export interface Opened {
 }
 
 /**
- * Returns a folder's nearest ancestor that other users cannot enter; undefined if there is none.
+ * Returns a folder's nearest ancestor that other users cannot enter; undefined if they can enter
+ * all ancestors.
  */
 function closedAncestor(folder: string): string | undefined {
   for (let path = dirname(folder); ; path = dirname(path)) {

@@ -6,7 +6,7 @@
 /** The oldest nats-server that is accepted. */
 export const MINIMUM = '2.14.5'
 
-/** Returns the first version such as `1.2.3` in a text; undefined if there is none. */
+/** Returns the first version in a text, such as `1.2.3`; undefined if it contains no version. */
 export const versionIn = (text: string): string | undefined => /(\d+)\.(\d+)\.(\d+)/.exec(text)?.[0]
 
 /** Compares two versions: negative when `a` is older. */

@@ -181,7 +181,8 @@ export const created = (
   return scene
 }
 /**
- * Returns the resource with the id `x_1`, as blueprints compare it, or undefined if there is none.
+ * Returns the resource with the id `x_1`, as blueprints compare it, or undefined if it does not
+ * exist.
  */
 export const known = (scene: Scene<unknown>, type: ResourceTypeName): KnownResource | undefined =>
   resourceFacts[type].owner === 'project'

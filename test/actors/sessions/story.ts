@@ -86,7 +86,7 @@ export class Story {
   readonly log: SessionEvent[] = []
 
   /**
-   * Sends a command to the session. Returns the code of the refusal, or undefined if there is none.
+   * Sends a command to the session. Returns the code of the refusal, or undefined if it succeeds.
    */
   do(name: string, input: Open, cause: Partial<Cause> = {}): string | undefined {
     const after = this.#session(name, input, cause)

@@ -1,7 +1,7 @@
 /**
  * Invariants of jobs and their leases, in journal order: one lease at a time; reports only under
- * the current lease or, if there is none, under the last one; no lease ends too early; nothing
- * follows the end of a job.
+ * the current lease or, when no lease is current, under the last one; no lease ends too early;
+ * nothing follows the end of a job.
  */
 
 import type { PlacedEntry } from '../../../protocol/entry.ts'

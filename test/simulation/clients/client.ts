@@ -105,7 +105,7 @@ export class Clients {
   #steer(to: Address, name: string, input: object, person?: string): void {
     this.send({ ...to, name, input: { project: to.project, id: to.id, ...input } }, person)
   }
-  /** Returns a random run that a loop started; undefined if there is none. */
+  /** Returns a random run that a loop started; undefined if no loop has started a run. */
   #ofLoop(): Address | undefined {
     const { history, loops, dice } = this.#sim
     if (!loops.any) return undefined

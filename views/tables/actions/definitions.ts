@@ -46,7 +46,7 @@ const idsByName = (store: Store): WriteBackCache<string> =>
         () => {},
       ),
   )
-/** Returns the id of the project's action with this name; undefined if there is none. */
+/** Returns the id of the project's action with this name; undefined for an unknown name. */
 export const definitionId = (store: Store, project: number, name: string): string | undefined =>
   idsByName(store).get(`${project}:${name}`) || undefined
 

@@ -48,7 +48,7 @@ export class OrderDemand {
   }
   /**
    * Returns a missing order that should be added, and removes it from the missing orders. Returns
-   * undefined if there is none.
+   * undefined if no order should be added.
    */
   take(): MissingOrder | undefined {
     for (const [key, missing] of this.#missing) {
@@ -63,7 +63,7 @@ export class OrderDemand {
   used(order: number): void {
     this.#uses.set(order, ++this.#now)
   }
-  /** Returns the least recently used of the given orders; undefined if there are none. */
+  /** Returns the least recently used of the given orders; undefined if the list is empty. */
   leastUsed(orders: readonly number[]): number | undefined {
     const at = (order: number) => this.#uses.get(order) ?? 0
     return [...orders].sort((a, b) => at(a) - at(b))[0]

@@ -113,7 +113,7 @@ const sameSort = (a: readonly SortField[], b: readonly SortField[]): boolean =>
 /**
  * Returns the order that consists of fields whose values the conditions determine, followed by the
  * fields of the sort. If there are several, returns the order with the most determined fields.
- * Returns undefined if there is none.
+ * Returns undefined if no order fits.
  */
 function sortedBy(
   orders: readonly Order[],

@@ -82,7 +82,7 @@ export const missingWorkflow: Refusal = refuse(
   'There is no such workflow in this project.',
 )
 
-/** Returns a workflow by id or handle, without its spec; undefined if there is none. */
+/** Returns a workflow by id or handle, without its spec; undefined if it is unknown. */
 export function findWorkflow(store: Store, project: number, name: string): Workflow | undefined {
   const known = recordWith<Workflow>(store, 'workflows', project, name)
   if (known) return known

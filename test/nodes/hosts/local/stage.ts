@@ -30,7 +30,8 @@ const works = (program: string, args: readonly string[]): boolean =>
 
 /**
  * Returns the nearest enclosing folder that other users cannot enter, such as one created by
- * `mktemp -d`, or undefined if there is none. Another user cannot run the program there.
+ * `mktemp -d`. Another user cannot run the program there. Returns undefined if other users can
+ * enter all enclosing folders.
  */
 function closedFolder(): string | undefined {
   for (let path = import.meta.dirname; ; path = dirname(path)) {
