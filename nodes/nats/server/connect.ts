@@ -68,6 +68,11 @@ export interface ConnectOptions {
   readonly role: string
   /** Milliseconds within which the first connection must succeed; 4 s by default. */
   readonly within?: number
+  /**
+   * Timeout in milliseconds of the requests of `manager`; `REQUEST_TIMEOUT_MS` by default. Callers
+   * that do not repeat requests need a longer one.
+   */
+  readonly requestTimeout?: number
 }
 
 /**
@@ -208,7 +213,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     connection,
     streams: jetstream(connection, { timeout: WRITE_TIMEOUT_MS, ...domain }),
     manager: await jetstreamManager(connection, {
-      timeout: REQUEST_TIMEOUT_MS,
+      timeout: options.requestTimeout ?? REQUEST_TIMEOUT_MS,
       checkAPI: false,
       ...domain,
     }),

@@ -24,6 +24,9 @@ export interface Store {
   /** Kills the server. Returns a function that starts it again, on the same port and folder. */
   kill(): Promise<() => Promise<void>>
 }
+/** Timeout of requests in milliseconds. Tests do not repeat them, and other tests use the disk. */
+const REQUEST_TIMEOUT_MS = 20_000
+
 /**
  * Starts the server and the connections.
  * @param sync the sync interval of the server, such as `always`.
@@ -35,7 +38,13 @@ export async function startStore(sync: string): Promise<Store> {
   const start = (port: number) => startServer({ binary, data: folder, port, sync, identity })
   let server = await start(0)
   const connect = (name: string) =>
-    connectNats({ access: server.access, name, log: silentLog, role: 'test' })
+    connectNats({
+      access: server.access,
+      name,
+      log: silentLog,
+      role: 'test',
+      requestTimeout: REQUEST_TIMEOUT_MS,
+    })
   const [one, two] = [await connect('one'), await connect('two')]
   t.teardown(async () => {
     await Promise.all([one.close(), two.close()])
