@@ -31,8 +31,8 @@ export interface Cause extends Origin {
   /** Index of the deciding actor's shard, for the ids of queues in the same shard. */
   readonly shard: number
   /**
-   * Returns a new id. It has the slot of the deciding actor, so both are in the same shard. An id
-   * that a queue generates has a random slot.
+   * Returns a new id with the slot of the deciding actor, so an actor with this id is in the same
+   * shard. An id that a queue generates has a random slot.
    */
   mint(prefix: Prefix): string
   /** Returns a random secret of 100 bits, as letters and digits. */

@@ -62,8 +62,8 @@ function store(
     limits,
   )
   const { fires } = limited
-  // A resumed wait, the fault of a condition or the reason for a pause would disclose the event to
-  // every reader of the run or loop.
+  // An event of a private session resumes no wait, and no fault of a condition or reason for a
+  // pause is recorded, because each would disclose the event to every reader of the run or loop.
   const { wakes, faulty, overruns } =
     private_session === undefined ? { ...matched, ...limited } : UNHEARD
   const hooks: Record<string, string> = {}

@@ -1,7 +1,8 @@
 /**
  * Limits of a run, checked before every step outside of the cleanup. A run that a limit stopped can
- * be recovered if the recovery raises the limit (commands/control.ts). Exceptions: the step limit
- * cannot be raised, and the daily budget belongs to the loop.
+ * be recovered only if the recovery raises the limit (commands/control.ts), with two exceptions.
+ * The step limit cannot be raised, so a run that it stopped cannot be recovered. The daily budget
+ * belongs to the loop, so a run that it stopped can be recovered without raising it.
  *
  * Spending is the sum of the reported usages, so calls in progress may exceed the budget.
  */
