@@ -51,7 +51,8 @@ function store(
   )
   const webhook_ids = hooksFor(state, event_type)
   const hooked = webhook_ids.length > 0
-  // Most runs have no listener, so nothing else is computed for their events.
+  // An event of a run or a check is not stored if it has neither listeners nor webhooks. This is
+  // true of most such events, so nothing else is computed for them.
   if (chatter && !matched.heard && !hooked) return undefined
   const id = given ?? cause.mint('source_event')
   const { private_session } = publication

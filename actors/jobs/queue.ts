@@ -328,8 +328,8 @@ export function queueActor(
       const first = state.due[0]
       return first === undefined ? undefined : dueAt(state.jobs[first] as Held)
     },
-    // All leases now expire at the same time, so the heap is rebuilt only if it also contains
-    // resting jobs, whose deadlines have not changed.
+    // All leases get the same deadline, so their order in the heap stays valid. The heap is rebuilt
+    // only if it also contains resting jobs, whose deadlines do not change.
     recover: (state, at) => {
       for (const id of state.due) {
         const held = state.jobs[id] as Held

@@ -104,7 +104,8 @@ export function exceedWallClock(on: Draft): void {
   const seconds = (at: number): number => Math.round((at - started) * 1000) / 1_000_000
   const { wall_deadline = on.cause.at } = on.state.engine
   const limit = seconds(wall_deadline)
-  // A deadline that a recovery has set counts from the recovery, not from the start of the run.
+  // Whether the deadline follows from the run's own time limit. A deadline that a recovery has set
+  // counts from the recovery, not from the start of the run.
   const own =
     Math.abs(
       wall_deadline -

@@ -157,7 +157,8 @@ export const evolveStorage = {
       delete storage.awaited[artifact]
       return
     }
-    // A deletion may overtake the settlement of its upload, which then finds nothing pending.
+    // A deletion may overtake the settlement of its upload. The refund then frees the reserved
+    // bytes, and the settlement finds nothing pending.
     if (leave(storage, artifact)) return
     storage.used_bytes -= bytes
     storage.count--

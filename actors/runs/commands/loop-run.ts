@@ -88,8 +88,8 @@ function recordOf(
     name: cut(loop.name, 160),
     attempt: 1,
     input: event,
-    // The `meta` of the triggering event may contain the ids of another run. The run's own ids are
-    // in the root `run`.
+    // The `meta` of the triggering event takes precedence, and may contain the ids of another run.
+    // The run's own ids are always in the root `run` of expressions.
     meta:
       source.trigger_id !== undefined
         ? { run_id: id, loop_id: loop.id, ...meta, source }
