@@ -72,7 +72,7 @@ export type Effect =
   | { readonly erase: readonly string[] }
   /**
    * Requests work from one host of the environment's place. While the environment has no place, any
-   * host of its provider may receive the request. The request is sent once. The actor repeats it
+   * host of its provider may receive the request. A request may be lost, so the actor repeats it
    * until a host claims the work or the operation ends.
    */
   | {

@@ -22,8 +22,9 @@ import { allowances, begin, birth, initiator, nameOf } from './start.ts'
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 
 /**
- * Creates the run, and begins it unless it has to wait. An existing run does not change, but if it
- * has ended, it sends its loop a report with the status `known`.
+ * Creates the run, and begins it unless it has to wait. An existing run does not change. If it has
+ * ended, it reports this to its loop again, with the status `known`, so that the loop no longer
+ * counts it as active.
  */
 export function open(
   state: RunState | null,
