@@ -31,8 +31,8 @@ export interface Cause extends Origin {
   /** Index of the deciding actor's shard, for the ids of queues in the same shard. */
   readonly shard: number
   /**
-   * Returns a new id. It has the slot of the deciding actor, so both are in the same shard. An id
-   * that a queue generates has a random slot.
+   * Returns a new id with the slot of the deciding actor, so an actor with this id is in the same
+   * shard. An id that a queue generates has a random slot.
    */
   mint(prefix: Prefix): string
   /** Returns a random secret of 100 bits, as letters and digits. */
@@ -72,7 +72,7 @@ export type Effect =
   | { readonly erase: readonly string[] }
   /**
    * Requests work from one host of the environment's place. While the environment has no place, any
-   * host of its provider may receive the request. The request is sent once. The actor repeats it
+   * host of its provider may receive the request. A request may be lost, so the actor repeats it
    * until a host claims the work or the operation ends.
    */
   | {

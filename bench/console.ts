@@ -166,7 +166,8 @@ export async function bench(terms: Terms): Promise<string> {
         after: [soakTable(rows, amount.soak)],
       }
     })
-    // Only the live pages depend on the fsync setting of the journal.
+    // Only the live pages depend on the fsync setting of the journal, so nothing else is measured
+    // with the other settings.
     if (!quick)
       for (const [other, lazy] of others)
         await withServer(data, lazy, undefined, (server, signed) =>

@@ -8,11 +8,11 @@
  *     abandoned
  *
  * Invariants:
- * U1. An upload is visible only after `artifact.complete`, which the gateway sends once all bytes
- *     are stored. For an upload of a worker, the queue sends the command, and only while the lease
- *     is current. For an attachment, the session sends it.
- * U2. When an upload ends in any other way, its bytes are erased and its reservation is released.
- *     An upload that is neither completed nor renewed ends at its deadline.
+ * U1. An upload is visible only after `artifact.complete`, which is sent once all bytes are stored.
+ *     The gateway sends it, with two exceptions: for an upload of a worker, the queue sends it, and
+ *     only while the lease is current; for an attachment, the session sends it.
+ * U2. When an upload ends in any other way, its bytes are erased, and the quota frees the reserved
+ *     bytes. An upload that is neither completed nor renewed ends at its deadline.
  * U3. An id is used for at most one upload. An id that was abandoned before its upload began stays
  *     unusable.
  * U4. The session, not the artifact, ends the upload of an attachment at a deadline. The session
@@ -190,9 +190,9 @@ const toRun = ({ artifact, step, session_id }: Completed): Tell | undefined =>
         },
       }
 /**
- * Returns the effects of a completed upload: the quota counts the reserved bytes as used, and the
- * run is informed or the artifact is published. A tell from `complete` has already informed a run
- * in the same shard.
+ * Returns the effects of a completed upload. The quota counts the reserved bytes as used. An
+ * artifact that belongs to no run is published. If the artifact belongs to a run, the run is
+ * informed, unless a tell from `complete` has already informed it.
  */
 function sayCompleted(event: Completed, { project }: Address): Effect[] {
   const { id, artifact, organization, session_id, attachment } = event

@@ -17,7 +17,10 @@ import { toSession } from './session.ts'
 
 type Conversion = NonNullable<Artifact['conversion']>
 
-/** Returns the tell that enqueues the job. Its fairness key is the uploading principal. */
+/**
+ * Returns the tell that enqueues the job. The job's fairness key is the id of the principal that
+ * uploaded the file.
+ */
 function conversionJob(
   principal: string,
   cause: Cause,

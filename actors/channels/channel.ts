@@ -136,7 +136,7 @@ export const channelActor = ({
     job_spec: errandOf,
     resource: (state) => resource.asked(state),
   },
-  // Snapshots of older releases lack newer fields.
+  // Snapshots of older releases lack newer fields, which get their initial values.
   recover: (state) => ({ ...initialChannel(), ...state }),
   ended: ({ deleted }) => deleted === true,
 })

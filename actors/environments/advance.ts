@@ -250,8 +250,9 @@ function upkeepOperation(on: Draft): void {
 }
 
 /**
- * Marks an environment as orphaned if its place has stopped reporting. Destroys an attached orphan
- * or a retained environment after its time limit. Repeats a failed teardown.
+ * Marks an environment as orphaned if its place has stopped reporting. Destroys an attached
+ * environment that is orphaned, and any environment that is retained, after the respective time
+ * limit. Repeats a failed teardown.
  */
 function upkeepPlace(on: Draft): void {
   const { record, heard, worker, teardown_at } = on.state

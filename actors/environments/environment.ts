@@ -3,9 +3,11 @@
  * may use the workspace, requests the provider's work from hosts, and tracks its only worker. The
  * rules that depend only on the state and the time are in `advance.ts`, with their invariants.
  *
- *     provisioning → ready ⇄ running      retained → (running)
- *          ↓           ↓        ↓             ↓
- *        failed     orphaned (until its place reports it again)
+ *     provisioning → ready ⇄ running
+ *          ↓
+ *        failed
+ *     ready | running → retained → running
+ *     ready | running | retained → orphaned → ready, when its place reports it again
  *     any → destroying → destroyed; a failed teardown leads to `failed`, and is repeated
  */
 import type { BindingCommands, BoundEvent } from '../../protocol/blueprints/stored.ts'

@@ -25,7 +25,10 @@ export interface AddedLeaseInput {
 const missing = () => refuse('not_found', { resource: 'environment' })
 const taken = (holder: Holder, expires_at?: string) =>
   refuse('environment_leased', { holder, ...(expires_at !== undefined && { expires_at }) })
-/** Returns the holder of a job that uses the environment and has another holder, if any. */
+/**
+ * Returns the holder of an admitted job that belongs to a holder other than the given one, or
+ * undefined if there is no such job.
+ */
 const occupant = ({ jobs }: KeptEnvironment, holder: Holder): Holder | undefined =>
   Object.values(jobs).find((job) => job.admitted && !sameHolder(job.holder, holder))?.holder
 

@@ -132,7 +132,7 @@ export const environmentName: Actor<
         ? refuse('already_exists', { field: 'name', name: input.creation.name })
         : create(input, cause).decided,
     'environment.attach': attach,
-    // The gateway then acquires the lease of the environment in the reply.
+    // The reply contains the environment whose lease the gateway then acquires.
     'environment.acquire_matching': (state, input, cause) => {
       const before = heldBy(state, input.creation)
       return before

@@ -26,8 +26,9 @@ type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N][
 /** Minimum time between two updates of `last_seen_at`, in milliseconds. */
 const SEEN_MS = 600_000
 /**
- * Milliseconds for which older reports may still arrive after the start of a worker, or after a
- * progress report of an operation.
+ * Milliseconds after the start of a worker, or after the progress of an operation, during which a
+ * report of a place may still describe the earlier situation. Such a report ends neither the worker
+ * nor the operation.
  */
 const OVERLAP_MS = 5000
 /** Minimum time between two requests for an operation, in milliseconds. */

@@ -14,9 +14,11 @@ import { type EnvironmentState, shown } from './state.ts'
 const missing = () => refuse('not_found', { resource: 'environment' })
 
 /**
- * Changes scope, owner and tags. The gateway has already taken the name under the new key, so the
- * holder drops the old key in the same commit. If the record has changed since then, the holder may
- * have dropped the new key. The command is then refused, and the gateway must take the name again.
+ * Changes scope, owner and tags. If scope or owner change, the name is held under another
+ * `scopeKey`. The gateway has already taken the name under the new key, and the holder of the name
+ * drops the old key in the same commit. If the record has changed since the gateway took the name,
+ * the holder may have dropped the new key. The command is then refused, and the gateway must take
+ * the name again.
  */
 export function update(
   state: EnvironmentState,

@@ -23,7 +23,10 @@ import {
 import { getOwn } from '../../protocol/lookup.ts'
 import type { SourcesState } from './state.ts'
 
-/** Maximum number of trees in one generation. */
+/**
+ * Maximum number of trees in one generation. A full generation becomes the previous one, and a new
+ * generation begins.
+ */
 const MAX_TREES = 5000
 const MINUTE_MS = 60_000
 

@@ -210,7 +210,7 @@ export const eventsActor = (
       { tell: { to: { kind: 'run', id: run_id }, name: 'event.watched', input: { wait_id } } },
     ],
   },
-  // Snapshots of older releases lack newer fields.
+  // Snapshots of older releases lack newer fields, which get their initial values.
   recover: (state) => ({
     ...initialSources(),
     ...state,

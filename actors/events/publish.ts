@@ -51,7 +51,8 @@ function store(
   )
   const webhook_ids = hooksFor(state, event_type)
   const hooked = webhook_ids.length > 0
-  // Most runs have no listener, so nothing else is computed for their events.
+  // An event of a run or a check is not stored if it has neither listeners nor webhooks. This is
+  // true of most such events, so nothing else is computed for them.
   if (chatter && !matched.heard && !hooked) return undefined
   const id = given ?? cause.mint('source_event')
   const { private_session } = publication
@@ -62,8 +63,8 @@ function store(
     limits,
   )
   const { fires } = limited
-  // A resumed wait, the fault of a condition or the reason for a pause would disclose the event to
-  // every reader of the run or loop.
+  // An event of a private session resumes no wait, and no fault of a condition or reason for a
+  // pause is recorded, because each would disclose the event to every reader of the run or loop.
   const { wakes, faulty, overruns } =
     private_session === undefined ? { ...matched, ...limited } : UNHEARD
   const hooks: Record<string, string> = {}

@@ -91,7 +91,8 @@ export function recall(
   const known = publishedBy(state, key)
   if (known !== undefined) return known
   const { from, since, generation } = state.keys
-  // `at` is before `since` if a clock was set back.
+  // If a clock was set back, `at` is before `since`. The later of the two then counts as the
+  // present.
   if (Math.max(at, since) - from >= DAY_MS) return null
   const index = recalled && generation - recalled.generation <= 1 ? recalled.asked.indexOf(key) : -1
   return index < 0 ? undefined : (recalled?.ids[index] ?? null)

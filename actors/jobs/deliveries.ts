@@ -1,7 +1,8 @@
 /**
  * The effects of a queue's events. A job that starts to wait is offered. A pinned job's environment
  * is notified of the job's arrival and end. A claimed job is sent to the gateway or executor that
- * claimed it. A cancellation is sent to the gateway or executor where the session was last seen.
+ * claimed it. A cancellation is sent to the gateway or executor that claimed the job or sent its
+ * last heartbeat.
  */
 
 import type { Address } from '../../protocol/entry.ts'
@@ -109,7 +110,8 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
       session: lease.session,
       job: claimedJob(header, lease, nameOf(self), timing),
     })
-    // The executor reads the content of a delivery when it sends the delivery.
+    // The content of a delivery is not added here, because the executor reads it when it sends the
+    // delivery.
     const owner = header.kind === 'delivery' ? undefined : ownerOf(header)
     return [
       {

@@ -53,9 +53,9 @@ import {
 import { enter, leave, waitingJobs } from './waiting-jobs.ts'
 
 /**
- * Maximum number of leases and pauses that one command ends. Commits are bounded, and the end of a
- * lease also changes the actor that requested the job. The remaining leases and pauses end at a
- * later wake.
+ * Maximum number of leases and pauses that one command ends. The size of a commit must be bounded,
+ * and each end of a lease adds changes to the actor that requested the job. The remaining leases
+ * and pauses end at a later wake.
  */
 const MAX_ENDED_LEASES = 64
 
@@ -328,8 +328,8 @@ export function queueActor(
       const first = state.due[0]
       return first === undefined ? undefined : dueAt(state.jobs[first] as Held)
     },
-    // All leases now expire at the same time, so the heap is rebuilt only if it also contains
-    // resting jobs, whose deadlines have not changed.
+    // All leases get the same deadline, so their order in the heap stays valid. The heap is rebuilt
+    // only if it also contains resting jobs, whose deadlines do not change.
     recover: (state, at) => {
       for (const id of state.due) {
         const held = state.jobs[id] as Held

@@ -7,7 +7,9 @@
  * A1. No run is admitted beyond a limit. With `queue`, `skip` and `replace`, a loop has at most one
  *     active run. A trigger has at most as many active runs as its limit. If a trigger sets no
  *     limit, its runs are unlimited with the policy `allow` or without a policy, and limited to one
- *     with every other policy. An active run that is displaced counts as active until it has ended.
+ *     with every other policy. A run is displaced when the loop requests its cancellation, in favor
+ *     of a newer run or because the loop was deleted. A displaced active run counts as active until
+ *     it has ended.
  * A2. Waiting runs are admitted in FIFO order. A run overtakes only runs that wait for the limit of
  *     their own trigger.
  * A3. No run waits while there is capacity. Exceptions: the loop is not active, the run waits for a

@@ -265,7 +265,7 @@ export function loopActor(options: LoopOptions): AnyActor {
       job_spec: errandOf,
       resource: (state) => resource.asked(state),
     },
-    // Snapshots of older releases lack newer fields.
+    // Snapshots of older releases lack newer fields, which get their initial values.
     recover: (state) => ({ ...initialLoop(), ...state }),
     deadline,
     ended: ({ deleted, line, active }) =>

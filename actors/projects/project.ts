@@ -393,7 +393,7 @@ export function projectActor(
       job_spec: (state, input: { readonly job_id: string }) =>
         isRemoval(state, input.job_id) ? { errand: 'remove_artifacts' } : partingOf(state, input),
     },
-    // Snapshots of older releases lack newer fields.
+    // Snapshots of older releases lack newer fields, which get their initial values.
     recover: (state) => ({ ...initialProject(), ...state }),
   }
 }

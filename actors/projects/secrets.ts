@@ -105,7 +105,10 @@ export const secretList = ({ secrets: all }: ProjectState): Secret[] =>
   Object.values(all)
     .map(({ secret }) => secret)
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-/** Returns the sealed value of a reference (`<name>` or `<name>:<version>`), or null. */
+/**
+ * Returns the sealed value to which a reference (`<name>` or `<name>:<version>`) refers, with its
+ * version. Returns null if there is no such value.
+ */
 export function secretOf(
   { secrets: all }: ProjectState,
   { ref }: { readonly ref: string },

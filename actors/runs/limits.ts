@@ -1,7 +1,8 @@
 /**
  * Limits of a run, checked before every step outside of the cleanup. A run that a limit stopped can
- * be recovered if the recovery raises the limit (commands/control.ts). Exceptions: the step limit
- * cannot be raised, and the daily budget belongs to the loop.
+ * be recovered only if the recovery raises the limit (commands/control.ts), with two exceptions.
+ * The step limit cannot be raised, so a run that it stopped cannot be recovered. The daily budget
+ * belongs to the loop, so a run that it stopped can be recovered without raising it.
  *
  * Spending is the sum of the reported usages, so calls in progress may exceed the budget.
  */
@@ -103,7 +104,8 @@ export function exceedWallClock(on: Draft): void {
   const seconds = (at: number): number => Math.round((at - started) * 1000) / 1_000_000
   const { wall_deadline = on.cause.at } = on.state.engine
   const limit = seconds(wall_deadline)
-  // A deadline that a recovery has set counts from the recovery, not from the start of the run.
+  // Whether the deadline follows from the run's own time limit. A deadline that a recovery has set
+  // counts from the recovery, not from the start of the run.
   const own =
     Math.abs(
       wall_deadline -

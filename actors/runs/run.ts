@@ -189,6 +189,6 @@ export const run: Actor<
   },
   deadline,
   ended: (state) => state !== null && hasEnded(state),
-  // A failed run may be recovered.
+  // A failed run is not final, because it may be recovered.
   final: (state) => state?.record.status === 'completed' || state?.record.status === 'cancelled',
 }

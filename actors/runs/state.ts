@@ -266,7 +266,7 @@ export interface RunState {
   /** Active branches, oldest first. Every event of a branch copies the list, which is short. */
   readonly branches?: readonly Branch[]
   readonly join?: Join
-  /** Outcomes of branches and items, by index, in chunks of CHUNK; null: no outcome yet. */
+  /** Outcomes of branches by index, in chunks (engine/branch-state.ts); null: no outcome yet. */
   readonly yields?: readonly (readonly (Yield | null)[])[]
   /**
    * Definitions from the resolver, by agent id: the definitions of the first turn of each agent.

@@ -9,8 +9,9 @@
  * F1. The bytes of an acknowledged file were stored before the acknowledgement. The file stays
  *     `stored` until it is deleted or the session ends.
  * F2. When an upload is abandoned, or a file is deleted, an effect erases the bytes.
- * F3. The artifact of a file that has an artifact actor (`counted`) is pending, ready or deleted
- *     exactly when the file is `coming`, `stored` or `erased`, unless the project was deleted.
+ * F3. If a file has an artifact actor (`counted`), its artifact is pending while the file is
+ *     `coming`, ready while the file is `stored`, and deleted once the file is `erased`. Only the
+ *     deletion of the project can break this correspondence.
  */
 import type { Api } from '../../protocol/api.ts'
 import type { ArtifactCommands } from '../../protocol/artifacts/commands.ts'

@@ -111,7 +111,7 @@ function admitted(state: SessionState, { id, key, work }: Of<'turn.admitted'>): 
           { turn_id: id, boundary: work.boundary, after_sequence: work.after_sequence },
           limits.keys,
         )
-  // The record comes with the first `turn.upsert`, in the same commit.
+  // The turn's record follows with the first `turn.upsert`, in the same commit.
   return {
     ...state,
     keys,

@@ -3,8 +3,8 @@
  * which are true as of a given change, it determines the current rows of the table.
  *
  * Invariants:
- * W1. The window covers all changes after `floor`. It stores the last change of each of their rows
- *     and identities.
+ * W1. The window covers all changes with numbers above `floor`. For each row and identity that
+ *     these changes affected, it stores the last change.
  * W2. It is bounded: there are two generations, and when the recent one is full, the older one is
  *     dropped. A generation exceeds its bound by at most one request.
  * W3. A cached row is the current row, so no facts about it are needed.
@@ -39,7 +39,10 @@ const ENTRY_LENGTH = 48
 interface Generation {
   /** Last change by row id, negative for a deletion. */
   rows: Record<string, number>
-  /** Last change by `placeOf(identity)`, with the id of the row that has the identity, or null. */
+  /**
+   * Last change by `placeOf(identity)`, with the id of the row that has the identity; null: no row
+   * has it.
+   */
   identities: Record<string, readonly [change: number, row_id: string | null]>
   /** Estimated length in characters. */
   length: number

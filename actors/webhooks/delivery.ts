@@ -67,7 +67,10 @@ function enqueue(opening: DeliveryOpening, job_id: string, { at, self, shard }: 
 function open(state: State, opening: Input<'delivery.open'>, cause: Cause): Done {
   return state ? nothing : { ...opened(opening, cause), reply: undefined }
 }
-/** Sends the content of another delivery again. The gateway has checked that delivery. */
+/**
+ * Sends the content of an earlier delivery again. The gateway has checked that the caller may read
+ * the earlier delivery, and that it has ended.
+ */
 const resend = (
   state: State,
   { opening, delivery_id }: ResendInput & { readonly delivery_id: string },

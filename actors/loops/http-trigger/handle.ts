@@ -111,7 +111,7 @@ const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleComman
     ],
   },
   ask: {
-    /** The owner of the handle, or null. */
+    /** The owner of the handle; null if the handle is not owned. */
     owner: ({ handle, owner }, { handle: asked }: { handle: string }) =>
       owner && handle === asked ? owner : null,
   },

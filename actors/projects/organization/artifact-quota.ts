@@ -6,9 +6,10 @@
  * Invariants:
  * S1. An artifact is pending at most once. After its upload has ended, its id is stored until the
  *     deadline after which no reservation for it is accepted.
- * S2. A refund is subtracted once. The message from the artifact actor arrives exactly once, so a
- *     direct message that arrives first is recorded without a time limit. A direct message that
- *     arrives later is detected as a repeat until the time after which direct messages are ignored.
+ * S2. A refund, which frees the bytes of a deleted artifact, is subtracted once. The message from
+ *     the artifact actor arrives exactly once, so a direct message that arrives first is recorded
+ *     without a time limit. A direct message that arrives later is detected as a repeat until the
+ *     time after which direct messages are ignored.
  * S3. No reservation makes the sum of used and reserved bytes exceed the limit.
  */
 import type { QuotaCommands } from '../../../protocol/artifacts/commands.ts'
@@ -156,7 +157,8 @@ export const evolveStorage = {
       delete storage.awaited[artifact]
       return
     }
-    // A deletion may overtake the settlement of its upload, which then finds nothing pending.
+    // A deletion may overtake the settlement of its upload. The refund then frees the reserved
+    // bytes, and the settlement finds nothing pending.
     if (leave(storage, artifact)) return
     storage.used_bytes -= bytes
     storage.count--

@@ -325,7 +325,10 @@ export const endConsole = (
   ),
 ]
 
-/** Returns the session with this hash and the users of its account, or null. */
+/**
+ * Returns the session with this hash and the users of its account, or null if there is no such
+ * session.
+ */
 export function sessionOf(
   state: ConsoleHolder,
   { hash }: { readonly hash: string },

@@ -215,7 +215,10 @@ export const endDevices = ({ devices }: DeviceHolder, { at }: Cause): DeviceEven
     endOf(login) <= at ? [{ type: 'device.ended', id }] : [],
   )
 
-/** Returns the open request with this user code in the form that users see, or null. */
+/**
+ * Returns the open request with this user code in the form that users see. Returns null if there is
+ * no such request.
+ */
 export function deviceOf(
   state: DeviceHolder,
   { user_code }: { readonly user_code: string },

@@ -306,6 +306,6 @@ export const organizationActor = (
     ].filter((time) => time !== undefined)
     return times.length === 0 ? undefined : Math.min(...times)
   },
-  // Snapshots of older releases lack newer fields.
+  // Snapshots of older releases lack newer fields, which get their initial values.
   recover: (state) => ({ ...initialOrganization(), ...state }),
 })

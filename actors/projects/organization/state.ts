@@ -53,8 +53,8 @@ export interface OrganizationOptions extends AccessLimits, QuotaOptions {
   /** The configured brand. Its lower-case form is the prefix of reserved tags and permissions. */
   readonly brand: string
   /**
-   * Maximum number of projects that are not deleted; 10,000 by default, because every gateway holds
-   * them all in memory.
+   * Maximum number of projects that are not deleted; 10,000 by default. The number is limited
+   * because every gateway holds all projects in memory.
    */
   readonly max_projects?: number
 }

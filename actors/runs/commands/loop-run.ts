@@ -22,8 +22,9 @@ import { allowances, begin, birth, initiator, nameOf } from './start.ts'
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 
 /**
- * Creates the run, and begins it unless it has to wait. An existing run does not change, but if it
- * has ended, it sends its loop a report with the status `known`.
+ * Creates the run, and begins it unless it has to wait. An existing run does not change. If it has
+ * ended, it reports this to its loop again, with the status `known`, so that the loop no longer
+ * counts it as active.
  */
 export function open(
   state: RunState | null,
@@ -88,8 +89,8 @@ function recordOf(
     name: cut(loop.name, 160),
     attempt: 1,
     input: event,
-    // The `meta` of the triggering event may contain the ids of another run. The run's own ids are
-    // in the root `run`.
+    // The `meta` of the triggering event takes precedence, and may contain the ids of another run.
+    // The run's own ids are always in the root `run` of expressions.
     meta:
       source.trigger_id !== undefined
         ? { run_id: id, loop_id: loop.id, ...meta, source }

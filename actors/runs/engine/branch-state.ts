@@ -79,7 +79,7 @@ export const rowIn = ({ key, rows }: Branch, step: string): RunStep | undefined 
 
 /**
  * Stores the outcome of a branch in its chunk. Chunks are lists, because copying a list takes 1 µs.
- * Copying a record with numeric names took 50 µs, which was 4 % of the cost of an item.
+ * Copying a record with numeric names would take 50 µs, which is 4 % of the cost of an item.
  */
 function withYield(yields: Yields, index: number, what: Yield): Yields {
   const [chunk, place] = [Math.floor(index / CHUNK), index % CHUNK]

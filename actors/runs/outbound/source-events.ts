@@ -81,8 +81,8 @@ const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] 
 ]
 /**
  * Returns the publication of a source event about a run.
- * @param record the record after the event. It is converted only if a webhook receives the event,
- * or if the event is sent to another process.
+ * @param record the record after the event. The record is converted to its published form only if a
+ * webhook receives the event, or if the event is sent to another process.
  */
 const publication = (
   self: Address,

@@ -227,7 +227,8 @@ export function turnWanted(
     session,
     trigger: triggerOf(state),
     ...bundleFor(state, agent),
-    // Without an agent, the service's own reviewer judges. It has no tools.
+    // Without an agent, the service's own reviewer judges. It has no tools, so it needs no
+    // environment.
     ...(agent !== undefined && turnEnvironment(state)),
     step: {
       ...(seconds > 0 && { timeout_seconds: seconds }),

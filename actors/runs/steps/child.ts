@@ -15,7 +15,8 @@ import type { OpenWait } from '../state.ts'
 
 /**
  * Maximum `depth` of a run that a step starts. It limits the recursion of workflows that start
- * themselves. Runs whose events started a loop also count toward the depth.
+ * themselves. If an event that a run published started a loop, that run also counts toward the
+ * depth.
  */
 const MAX_RUNS_ABOVE = 8
 export const tooDeep: RunFault = {

@@ -279,7 +279,7 @@ function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[
   )
 }
 
-/** Commits the row and its results when all calls are settled. */
+/** Commits the row and the results of its calls. Called only once all calls are settled. */
 function commit(on: Draft, id: string): TurnStep {
   const { segment, next_index, output } = (turnOf(on, id) as Turn).work
   if (!segment) return undefined
