@@ -91,7 +91,8 @@ function documentText(
     { version: '1.2', schema: 'core', aliasDuplicateObjects: false },
   )
   visit(document, {
-    // `yaml` 2.x would write these texts as block scalars, and read different texts from them.
+    // A text that consists only of white space and contains a line break is quoted. Otherwise,
+    // `yaml` 2.x would write it as a block scalar, from which it reads a different text.
     Scalar: (_, scalar) => {
       if (typeof scalar.value === 'string' && /^[ \t\n]*\n[ \t\n]*$/.test(scalar.value))
         scalar.type = 'QUOTE_DOUBLE'
