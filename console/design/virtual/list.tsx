@@ -72,7 +72,7 @@ export function VirtualList<T>({
   useEffect(() => {
     if (nearEnd) onEnd?.()
   }, [nearEnd, items.length])
-  // Effects must not refer to `head`, because they outlive its elements.
+  // Effects must not refer to `head`, because they would keep its elements in memory.
   const headHeight = head ? line : 0
   const chosen = current === undefined ? undefined : items.at(current)
   const key = chosen === undefined ? undefined : keyOf(chosen)
@@ -84,7 +84,8 @@ export function VirtualList<T>({
     const from = element.scrollTop * ratio
     if (top < from) element.scrollTop = top / ratio
     else if (top + line > from + seen) element.scrollTop = (top + line - seen) / ratio
-    // The line is rendered after the next measurement, or later in a slow browser.
+    // The line is rendered after the next measurement, or later in a slow browser, so the focus is
+    // attempted several times.
     const link = `.line.current[aria-rowindex="${current + 1}"] a`
     let left = MAX_FOCUS_ATTEMPTS
     const timer = setInterval(() => {
