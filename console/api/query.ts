@@ -74,7 +74,7 @@ function entryOf(name: CallName, input: Record<string, unknown>): Entry {
   const id = `${name} ${JSON.stringify(input)}`
   const known = entries.get(id)
   if (known) {
-    // The most recently used entries are last.
+    // Moves the entry to the end, because the most recently used entries are last.
     entries.delete(id)
     entries.set(id, known)
     return known
@@ -131,7 +131,8 @@ function scheduleLoad(entry: Entry): void {
   }, wait)
 }
 
-// The outcome of a change is not known, so any response may be out of date.
+// If the outcome of a change is unknown, any response may be out of date, so all responses in use
+// are loaded again.
 setUnknownOutcomeHandler(() => {
   for (const entry of entries.values()) if (entry.users > 0) scheduleLoad(entry)
 })

@@ -13,7 +13,7 @@ export function useLeaveQuestion(isChanged: boolean): void {
   // A layout effect, so that the guard exists as soon as the page shows the change.
   useLayoutEffect(() => {
     if (!isChanged) return undefined
-    // Buttons can change values too, but cause no `input` event.
+    // Buttons can change values too, but cause no `input` event, so the change is reported here.
     touch()
     return guardLeaving(() => designText.leave)
   }, [isChanged])

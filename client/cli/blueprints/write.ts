@@ -29,7 +29,8 @@ const MAX_INLINE_LENGTH = 120
 const isLong = (value: unknown): value is string =>
   typeof value === 'string' &&
   (value.includes('\n') || value.length > MAX_INLINE_LENGTH) &&
-  // UTF-8 cannot encode lone surrogates, and readers remove a byte order mark.
+  // A text that a file would not preserve stays in the document: UTF-8 cannot encode lone
+  // surrogates, and readers remove a byte order mark.
   Buffer.from(value).toString() === value &&
   !value.startsWith('\ufeff') &&
   Buffer.byteLength(value) < fileLimits.text

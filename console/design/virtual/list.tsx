@@ -95,14 +95,16 @@ export function VirtualList<T>({
     }, FOCUS_MS)
     return () => clearInterval(timer)
   }, [key])
-  // Zero unless positions are scaled, so that scrolling changes nothing in lines that stay.
+  // The difference between actual and scaled scroll position. It is zero unless positions are
+  // scaled, so scrolling changes nothing in lines that stay.
   const shift = ratio === 1 ? 0 : view.scrolled - scrolled
   const rendered = items.slice(first, end)
   const slots = useRef<Slots>(new Map())
   const wanted = slotsOf(rendered.map(keyOf), slots.current)
   const budget = useMemo(() => new RenderBudget(), [])
   const lastView = useRef(view)
-  // A long scroll step would skip the lines around the visible ones, so they are not rendered.
+  // During fast scrolling, the next step would skip the lines around the visible ones, so only the
+  // visible ones must be rendered.
   const isLongStep =
     view !== lastView.current && Math.abs(view.moved) * ratio > OVERSCAN_LINES * line
   const visible = {
