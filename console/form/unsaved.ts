@@ -25,8 +25,8 @@ interface Unsaved {
   readonly saved: () => void
 }
 /**
- * Compares the values of a form with its initial values. Used for forms in dialogs, because a
- * dialog guards its input itself.
+ * Compares the values of a form with its initial values, but does not guard unsaved changes. Used
+ * for forms in dialogs, because a dialog guards its input itself.
  * @param values everything that saving would send. It must be JSON-serializable.
  */
 export function useChanged(values: unknown): Unsaved {
