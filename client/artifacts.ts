@@ -124,7 +124,7 @@ export async function* getArtifact(
       },
       async (answer) => answer,
     )
-    // A service that ignores the range sends everything.
+    // A service that ignores the range sends everything, so the first `at` bytes are skipped.
     let skipped = answer.status === 206 ? 0 : at
     try {
       for await (const whole of answer.body ?? []) {

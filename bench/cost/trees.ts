@@ -94,7 +94,7 @@ function commitOf(ref: string): string {
     throw new StartFault(`There is no commit ${ref}.`)
   }
 }
-/** Deletes a bundle that no other tree uses, and all files whose names begin with its name. */
+/** Deletes the bundle of one tree, and all other files whose names begin with its name. */
 function deleteBundle(file: string | undefined): void {
   if (file === undefined) return
   const name = basename(file, '.mjs')

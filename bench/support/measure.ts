@@ -16,7 +16,7 @@ export interface Terms {
   readonly profile?: string
   /** Commit to compare this tree with, in benchmarks that compare trees. */
   readonly against?: string
-  /** Name of the load. */
+  /** Name of the scenario to measure, for the benchmark `cost`. */
   readonly scenario?: string
   /** Number of work items per round. */
   readonly runs?: number

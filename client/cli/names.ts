@@ -98,7 +98,7 @@ const MAX_PAGES = 25
  */
 function kindsOf(name: string, row: Row, field: string): readonly Kind[] {
   const group = name.split('.')[0] ?? ''
-  // The server accepts workflow handles in queries and starts, but not in changes.
+  // In queries and starts, the server itself accepts the handles of workflows. Changes need ids.
   if (group === 'workflow' && (row.verb === 'query' || name === 'workflow.run')) return []
   // Filters of the audit log and of invocations can refer to deleted records, which can only be
   // identified by id.
@@ -155,7 +155,7 @@ async function resolve(
         known.push(...names)
       }
     } catch (error) {
-      // A caller without permission to list the records can still refer to one by id.
+      // If the caller may not list the records, the text is sent unchanged, as it may be an id.
       if (error instanceof BatonError && error.status === 403) return text
       throw error
     }

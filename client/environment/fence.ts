@@ -3,7 +3,7 @@
  *
  * Invariants:
  * F1. A job with a lower fence number than an earlier job is refused before it starts.
- * F2. The highest number survives a restart of the worker if its file can be written.
+ * F2. The highest fence number survives a restart of the worker if its file can be written.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
@@ -16,7 +16,7 @@ export class Fence {
   #highest: number
   #written = true
 
-  /** @param file stores the highest number. If absent, the number is kept in memory only. */
+  /** @param file stores the highest fence number; if absent, it is kept in memory only. */
   constructor(file: string | undefined, log: (line: string) => void) {
     this.#file = file
     this.#log = log

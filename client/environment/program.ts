@@ -123,7 +123,8 @@ export async function startEnvironmentWorker(
 
 /**
  * Returns the capabilities to announce. The process itself stays alive for the keep-warm time, so
- * `keep-warm:established` is always announced. Without a time limit, `keep-warm:lifetime` is added.
+ * `keep-warm:established` is always announced. If that time is unlimited, `keep-warm:lifetime` is
+ * added.
  */
 const capabilitiesOf = ({ idle_ms }: KeepWarm, terminals: boolean): readonly string[] => [
   'keep-warm:established',

@@ -112,8 +112,8 @@ function concurrencyOf(name: string, text: string | undefined): number {
   return value
 }
 /**
- * Returns the path of the fence file; undefined if no folder is configured for it. Commands must
- * not change the fence, so a file inside the workspace is not used either.
+ * Returns the path of the fence file; undefined if no folder is configured for it, or if the file
+ * would be inside the workspace, where commands could change it.
  */
 function fenceFile(
   state: string | undefined,

@@ -102,9 +102,9 @@ async function largestIn(folder: string): Promise<string[]> {
 }
 type ReportRow = Pick<TableRow, 'data'>
 /**
- * Returns the path of a file whose row ranks above all other rows in a search for that path. Other
- * rows can rank equally: a search for `b.ts` also finds `a/b.ts`. If there is no such path, returns
- * the first path.
+ * Returns the path of a file whose row ranks above all other rows in a search for that path. This
+ * is not true of every path: a search for `b.ts` also finds `a/b.ts`, with the same rank. If there
+ * is no such path, returns the first path.
  */
 export function searchable(rows: readonly ReportRow[]): string {
   const hits = (path: string, { data }: ReportRow): number =>

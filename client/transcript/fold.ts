@@ -116,7 +116,7 @@ export class Transcript {
         break
       }
       case 'turn.upsert':
-        // Pages contain no `phase`. Without it, frames and pages result in the same state.
+        // Pages contain no `phase`, so it is removed: frames and pages result in the same state.
         this.#turn(withoutPhase(given as TurnUpsert))
         break
       case 'interaction.upsert':

@@ -146,7 +146,7 @@ export class Jobs {
       typeof given === 'object' && given !== null && !Array.isArray(given) ? given : {}
     ) as Parameters
     const { logs, console } = this.#world
-    // A handler may write lines after its lease has ended.
+    // A handler may still write lines after its lease has ended. They are dropped.
     const write: WriteLine = (level, text, fields) => {
       if (!running.settled) logs.add(job, level, text, fields)
     }

@@ -7,7 +7,7 @@
  *     ignored.
  * L2. A connection is dropped after 65 s without data. A ping every 20 s makes a live server
  *     respond.
- * L3. The back-off is reset only after a connection that was registered for at least 5 s.
+ * L3. The back-off is reset only after the worker was registered on a connection for at least 5 s.
  */
 import { WorkerError } from './options.ts'
 import type { Cancel, Clock, Dial, Socket } from './ports.ts'

@@ -251,7 +251,8 @@ export async function send(
     if (same !== undefined) storeKey(same, lost ? used : undefined)
     if (error.status === 401) onSignedOut()
     if (error.status === 403) onForbidden()
-    // An earlier attempt, whose response was lost, has deleted the record.
+    // A 404 on a repeated DELETE is a success: an earlier attempt, whose response was lost, may
+    // have deleted the record.
     if (method === 'DELETE' && unknown && error.status === 404)
       return new Response(null, { status: 204 })
     unknown ||= lost && method !== 'GET' && method !== 'POST'

@@ -64,9 +64,9 @@ export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
     : { ...known, items, wanted, ends }
 }
 /**
- * Returns the index of the first page end after which no item of the list is needed, or -1.
+ * Returns the index of the first page end at which the list can be cut, or -1.
  * @param at position of the item that ends the first page.
- * @param more minimum number of items after that item.
+ * @param more number of items after that item that the list must keep.
  */
 function cutOf(
   items: Growing<unknown>,

@@ -74,7 +74,7 @@ function entryOf(name: CallName, input: Record<string, unknown>): Entry {
   const id = `${name} ${JSON.stringify(input)}`
   const known = entries.get(id)
   if (known) {
-    // The most recently used entries are last.
+    // Moves the entry to the end, because the most recently used entries are last.
     entries.delete(id)
     entries.set(id, known)
     return known
@@ -131,7 +131,8 @@ function scheduleLoad(entry: Entry): void {
   }, wait)
 }
 
-// The outcome of a change is not known, so any response may be out of date.
+// If the outcome of a change is unknown, any response may be out of date, so all responses in use
+// are loaded again.
 setUnknownOutcomeHandler(() => {
   for (const entry of entries.values()) if (entry.users > 0) scheduleLoad(entry)
 })
@@ -240,7 +241,7 @@ export function useList<N extends CallName, T = Item<CallReply<N>>>(
       computed((): Pages<T> => {
         const { data, error, loading } = first.state.value
         const { items, next, loading: loadingMore, error: failed = error } = known.value
-        // Before the effect has run, the first page is shown alone.
+        // Until the effect has stored the first page in `known`, that page is shown alone.
         const list = items.length > 0 || !data ? items : Growing.of(kept(data).items)
         return {
           list,
@@ -263,7 +264,8 @@ export function useList<N extends CallName, T = Item<CallReply<N>>>(
     try {
       const page = kept(await call(name, { ...input, cursor: next } as CallInput<N>))
       const expected = known.peek()
-      // If the list was cut in the meantime, the page does not follow the last item of the list.
+      // If the list was cut in the meantime, the page does not follow the list's last item, so the
+      // page is dropped.
       if (expected.next !== next) return
       const added = addPage(expected, page)
       // The items are added after the frame's scroll events, whose handlers read the scroll

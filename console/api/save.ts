@@ -65,7 +65,7 @@ export function saverOf(loaded: object): Save {
     const given = body as Fields
     let changed: readonly string[] = []
     const reply = await updateIf(name, input, (stored) => {
-      // A PUT also removes the fields that it does not contain.
+      // A PUT also removes the fields that it does not contain, so these are compared too.
       const fields = method === 'PUT' ? { ...stored, ...base, ...given } : given
       changed = Object.keys(fields).filter(
         (field) =>

@@ -164,7 +164,7 @@ function yamlContext(text: string, position: number): Context | undefined {
         if (/^[|>]/.test(value)) blockAbove = column
       } else if (here) {
         const isItem = top?.isArray === true && /^\s*-/.test(line)
-        // A single word is the start of a name, or an item of a list of scalars.
+        // A word without a colon may be the start of a name, or an item of a list of scalars.
         if (isNew) stack.push((top = level(false, column)))
         if (top) top.key = undefined
         found = snapshot(stack, 'name', Math.min(wordAt, position), false)

@@ -94,7 +94,7 @@ export function Editor(props: EditorProps) {
     }
   }, [label, language, readOnly])
   useEffect(() => {
-    // A text that was entered here must not overwrite later input.
+    // If `value` is a text that was entered here, it must not overwrite later input.
     const at = written.current.indexOf(value)
     written.current = written.current.slice(at + 1)
     if (at < 0) editor.current?.setText(value)

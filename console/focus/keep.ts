@@ -63,7 +63,7 @@ export function keepFocus(): void {
   })
   addEventListener('focusout', () =>
     queueMicrotask(() => {
-      // The element is still focusable, so the person has left it on purpose.
+      // If the element is still focusable, the person has left it on purpose.
       if (last && !isGone(last) && isLost()) last = undefined
     }),
   )

@@ -47,7 +47,7 @@ interface MemberPlan {
 
 /** Nesting level from which a value is edited as JSON. */
 const MAX_DEPTH = 5
-/** Maximum number of options in a selection. */
+/** Maximum number of options of a choice. */
 const MAX_CHOICES = 500
 /** Maximum length in characters of a text that is edited in one line. */
 const MAX_SHORT_LENGTH = 160

@@ -13,7 +13,7 @@ export function useLeaveQuestion(isChanged: boolean): void {
   // A layout effect, so that the guard exists as soon as the page shows the change.
   useLayoutEffect(() => {
     if (!isChanged) return undefined
-    // Buttons can change values too, but cause no `input` event.
+    // Buttons can change values too, but cause no `input` event, so the change is reported here.
     touch()
     return guardLeaving(() => designText.leave)
   }, [isChanged])
@@ -25,8 +25,8 @@ interface Unsaved {
   readonly saved: () => void
 }
 /**
- * Compares the values of a form with its initial values. Used for forms in dialogs, because a
- * dialog guards its input itself.
+ * Compares the values of a form with its initial values, but does not guard unsaved changes. Used
+ * for forms in dialogs, because a dialog guards its input itself.
  * @param values everything that saving would send. It must be JSON-serializable.
  */
 export function useChanged(values: unknown): Unsaved {

@@ -130,8 +130,8 @@ export class Flow {
       if (typeof cursor !== 'number' || cursor > joined.skip) joined.listener.frame(frame)
   }
   /**
-   * Whether a frame was delivered before. Several frames of one event share a cursor and arrive
-   * over the same connection.
+   * Whether a frame was delivered before. A frame with the last cursor is not a repeat if it
+   * arrives over the same connection, because several frames of one event share a cursor.
    */
   #repeats(cursor: LiveCursor, connection: object): boolean {
     if (typeof cursor !== 'number' || typeof this.#cursor !== 'number') return false
@@ -139,7 +139,7 @@ export class Flow {
   }
   /**
    * Whether another connection has delivered a chunk already. On the same connection, a smaller
-   * number is the start of a new attempt of the job.
+   * sequence number is not a repeat, but the start of a new attempt of the job.
    */
   #repeatsChunk(event: string, data: StreamMessage['data'], by: object): boolean {
     const { job_id, sequence } = data

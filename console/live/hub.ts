@@ -129,8 +129,8 @@ export class Hub {
     const open = this.#newest?.open
     if (open?.size === flows.length && flows.every(({ id }) => open.has(id))) return
     const connection = new Connection(flows.map(({ id }) => id))
-    // Browsers limit the number of connections. If an earlier one is still open, the newest one is
-    // closed immediately if it has not settled.
+    // Browsers limit the number of connections. Therefore, if an earlier connection is still open,
+    // the newest one is closed immediately if it has not settled.
     if (this.#newest && this.#newest.unsettled.size > 0 && this.#earlier.size > 0)
       this.#newest.close()
     else if (this.#newest) this.#earlier.add(this.#newest)

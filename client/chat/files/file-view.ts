@@ -92,7 +92,7 @@ function preview(title: string, open: () => Promise<string>): Node {
     observer.disconnect()
     open().then(
       (url) => {
-        // The decoded image is retained, so the object URL can be revoked.
+        // The browser keeps the decoded image, so the object URL can be revoked after loading.
         const release = (): void => URL.revokeObjectURL(url)
         image.addEventListener('load', release, { once: true })
         image.addEventListener('error', release, { once: true })

@@ -65,7 +65,7 @@ export class Uploads {
     document.addEventListener(
       'dragover',
       (event) => {
-        // Otherwise the browser navigates to the file.
+        // By default, the browser navigates to a dropped file.
         if (hasFiles(event)) event.preventDefault()
       },
       { signal },

@@ -96,7 +96,7 @@ export class WorkspacePanel {
     )
     const { activeElement } = document
     this.#list.replaceChildren(...this.#rows.values())
-    // Reinserting a row removes the focus from it.
+    // Reinserting a row removes the focus from its button, so the focus is restored.
     if (activeElement instanceof HTMLElement && this.#list.contains(activeElement))
       activeElement.focus({ preventScroll: true })
   }

@@ -1,7 +1,7 @@
 /**
  * Represents values read from files, with the place of each value, and faults with file, line and
- * column. Places are identified by paths such as `steps[0].config`, as in the checks and the
- * service.
+ * column. Places are identified by paths such as `steps[0].config`, which the checks and the
+ * service also use.
  */
 import { Mistake } from '../mistake.ts'
 

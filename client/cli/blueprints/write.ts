@@ -29,7 +29,8 @@ const MAX_INLINE_LENGTH = 120
 const isLong = (value: unknown): value is string =>
   typeof value === 'string' &&
   (value.includes('\n') || value.length > MAX_INLINE_LENGTH) &&
-  // UTF-8 cannot encode lone surrogates, and readers remove a byte order mark.
+  // A text that a file would not preserve stays in the document: UTF-8 cannot encode lone
+  // surrogates, and readers remove a byte order mark.
   Buffer.from(value).toString() === value &&
   !value.startsWith('\ufeff') &&
   Buffer.byteLength(value) < fileLimits.text
@@ -91,7 +92,8 @@ function documentText(
     { version: '1.2', schema: 'core', aliasDuplicateObjects: false },
   )
   visit(document, {
-    // `yaml` 2.x would write these texts as block scalars, and read different texts from them.
+    // A text that consists only of white space and contains a line break is quoted. Otherwise,
+    // `yaml` 2.x would write it as a block scalar, from which it reads a different text.
     Scalar: (_, scalar) => {
       if (typeof scalar.value === 'string' && /^[ \t\n]*\n[ \t\n]*$/.test(scalar.value))
         scalar.type = 'QUOTE_DOUBLE'

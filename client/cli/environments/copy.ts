@@ -103,8 +103,8 @@ async function upload(act: Act, file: string, to: string, shell: Shell): Promise
   const path = to === '' || to.endsWith('/') ? `${to}${basename(file)}` : to
   const mode = (stat.mode & 0o777).toString(8).padStart(3, '0')
   const isWhole = size <= MAX_WRITE_BYTES
-  // Chunks are written to a temporary file, so the destination is never incomplete. A single chunk
-  // replaces the destination in one step.
+  // Several chunks are written to a temporary file first, so the destination is never incomplete.
+  // A single chunk needs no temporary file, because it replaces the destination in one step.
   const part = isWhole ? path : `${path}.${randomUUID().slice(0, 8)}.part`
   const bar = shell.progress?.('bytes')
   const from = openSync(file, 'r')

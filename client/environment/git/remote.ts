@@ -61,8 +61,8 @@ export function isSameRepository(a: string, b: string): boolean {
   return one !== undefined && one === normalized(b)
 }
 /**
- * Returns the possible repository names of a URL, longest first. A host may serve its repositories
- * below a common path.
+ * Returns the possible repository names of a URL, longest first. There can be several, because a
+ * host may serve its repositories below a common path, which is not part of their names.
  */
 export function namesOf(url: string): readonly string[] {
   if (!URL.canParse(url)) return []

@@ -17,7 +17,7 @@ export class Lines {
     this.#line = line
   }
   add(chunk: Buffer): void {
-    // A progress display ends its lines with a carriage return.
+    // Progress displays end their lines with a carriage return, so it is a line break too.
     const parts = (this.#rest + this.#decoder.write(chunk)).split(/\r\n|[\n\r]/)
     this.#rest = parts.pop() ?? ''
     for (const part of parts) this.#pass(part)

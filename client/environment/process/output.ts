@@ -70,8 +70,8 @@ export class Capture {
   }
 
   /**
-   * Decodes bytes. Replacement characters can make the text too long. The text is then shortened
-   * again.
+   * Decodes bytes, and replaces control characters. If replacement characters make the text too
+   * long, it is shortened again.
    */
   #clean(bytes: Buffer, omitted: number): string {
     let text = decoder.decode(bytes).replace(CONTROLS, '\ufffd')

@@ -38,7 +38,8 @@ export class Line<T> extends Component<LineProps<T>> {
     return next.budget.allows(change, performance.now())
   }
   override componentDidUpdate(): void {
-    // The element shows another item now. If it kept the focus, Enter would open that item's link.
+    // The element may show another item now. If it kept the focus, Enter would open that item's
+    // link.
     const { current: line } = this.#frame
     if (this.#before !== this.props.id && line?.contains(document.activeElement))
       line.closest<HTMLElement>('.virtual')?.focus({ preventScroll: true })

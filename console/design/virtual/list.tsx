@@ -72,7 +72,7 @@ export function VirtualList<T>({
   useEffect(() => {
     if (nearEnd) onEnd?.()
   }, [nearEnd, items.length])
-  // Effects must not refer to `head`, because they outlive its elements.
+  // Effects must not refer to `head`, because they would keep its elements in memory.
   const headHeight = head ? line : 0
   const chosen = current === undefined ? undefined : items.at(current)
   const key = chosen === undefined ? undefined : keyOf(chosen)
@@ -84,7 +84,8 @@ export function VirtualList<T>({
     const from = element.scrollTop * ratio
     if (top < from) element.scrollTop = top / ratio
     else if (top + line > from + seen) element.scrollTop = (top + line - seen) / ratio
-    // The line is rendered after the next measurement, or later in a slow browser.
+    // The line is rendered after the next measurement, or later in a slow browser, so the focus is
+    // attempted several times.
     const link = `.line.current[aria-rowindex="${current + 1}"] a`
     let left = MAX_FOCUS_ATTEMPTS
     const timer = setInterval(() => {
@@ -94,14 +95,16 @@ export function VirtualList<T>({
     }, FOCUS_MS)
     return () => clearInterval(timer)
   }, [key])
-  // Zero unless positions are scaled, so that scrolling changes nothing in lines that stay.
+  // The difference between actual and scaled scroll position. It is zero unless positions are
+  // scaled, so scrolling changes nothing in lines that stay.
   const shift = ratio === 1 ? 0 : view.scrolled - scrolled
   const rendered = items.slice(first, end)
   const slots = useRef<Slots>(new Map())
   const wanted = slotsOf(rendered.map(keyOf), slots.current)
   const budget = useMemo(() => new RenderBudget(), [])
   const lastView = useRef(view)
-  // A long scroll step would skip the lines around the visible ones, so they are not rendered.
+  // During fast scrolling, the next step would skip the lines around the visible ones, so only the
+  // visible ones must be rendered.
   const isLongStep =
     view !== lastView.current && Math.abs(view.moved) * ratio > OVERSCAN_LINES * line
   const visible = {

@@ -39,7 +39,8 @@ export function useScrolling(element: RefObject<HTMLElement | null>): Scrolling 
       },
       renderNext: (): void => {
         cancelAnimationFrame(frame)
-        // The next callback may still belong to this frame, if a scroll event caused the render.
+        // If a scroll event caused the render, the first callback may still run in this frame, so
+        // a second one follows.
         frame = requestAnimationFrame(() => {
           frame = requestAnimationFrame(() => setView((before) => ({ ...before })))
         })

@@ -38,7 +38,7 @@ export function NewKey({
         project,
         name,
         ...(principal_id !== undefined && { principal_id }),
-        // The role limits the key. A new service has exactly this role, so its key needs no limit.
+        // The role limits the key, except that of a new service, which has exactly this role.
         ...(role !== '' &&
           (principal !== '' || principal_id === undefined) && {
             scope_role_id: role,
