@@ -26,7 +26,7 @@ interface Ways {
   /** Calls to `go` by the program, such as those of a dialog after its input was sent. */
   readonly calls?: boolean
   /**
-   * Other tabs of the page. Input that is kept while another tab is shown needs no confirmation.
+   * Switching to another tab of the page. False for input that is kept while another tab is shown.
    */
   readonly tabs?: boolean
 }

@@ -57,7 +57,7 @@ async function withClaim(
       return { claim: next }
     },
     after: async (outcome) => {
-      // With an unknown outcome, the table may still use the claim.
+      // If the outcome is unknown, the table may still use the claim, so the claim is not released.
       if (!isRefusal(outcome) || errors[outcome.refused].status >= 500) return
       await sendNew(
         world,
