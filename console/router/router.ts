@@ -149,6 +149,7 @@ export function startRouter(isOurs: (path: string) => boolean): void {
       return
     }
     // Only an entry that the browser has just created for a link within the page has no position.
+    // It follows the shown entry.
     const { at = shownAt + 1, scroll = 0 } = entry()
     const question = questionBefore(current(), false)
     if (question !== undefined && at !== shownAt && !confirm(question)) {

@@ -35,7 +35,7 @@ function merged(
   return [...byId.values()].sort((a, b) => a.seq - b.seq)
 }
 
-/** Adds a page of messages, newest first as the service returns it. */
+/** Adds a page of messages, which the service returns newest first. */
 export const addPage = (
   feed: Feed,
   items: readonly ChannelMessage[],

@@ -82,7 +82,8 @@ async function create(
   if (seed !== undefined) {
     const made = await world.ask({ project, kind: 'table', id }, 'definition', {})
     if (isRefusal(made)) return made
-    // A repeat is answered like the first request, even if the table has another name by now.
+    // A repeat claims no name, because the table answers it like the first request, even if the
+    // table has another name by now.
     if (made) {
       const holder = holderOf(edge, project, String(call.body['name']))
       return { id, input: { claim: { holder, claim: 0 } } }
