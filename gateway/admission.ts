@@ -199,7 +199,8 @@ async function locate(
     .map((answer) => (isRefusal(answer) ? undefined : answer.project))
     .find((id) => id !== undefined)
   if (found === undefined) return answers.find(isRefusal) ?? refuse('not_found')
-  // A console session may act as another principal in the project of the run.
+  // A console session may act as another principal in the project of the run, so its caller in that
+  // project is looked up.
   const there = caller.session
     ? await authentication.console.find(caller.proof.hash, { project: found })
     : caller

@@ -46,8 +46,8 @@ export interface Edge {
 }
 
 /**
- * Performs the parts of a call. This is an interface because the implementation imports most
- * modules of the gateway.
+ * Performs the parts of a call. The implementation imports most modules of the gateway, so an
+ * import of the implementation instead of this interface would create a cycle.
  */
 export interface CallParts {
   /**
@@ -107,8 +107,8 @@ export const scopeId = ({ world }: Edge, call: Call): string =>
 export const operationOf = ({ name, row }: Pick<Call, 'name' | 'row'>): string =>
   row.shape.as ?? name
 /**
- * Returns the declaration of the row whose name `operationOf` returns, which may differ from the
- * call's row.
+ * Returns the declaration of the call's row or, if this row has the operation of another row
+ * (`shape.as`), the declaration of that other row.
  */
 export const factsOf = ({ row }: Pick<Call, 'row'>): Row['shape'] =>
   (row.shape.as === undefined ? row : (rows[row.shape.as] ?? row)).shape

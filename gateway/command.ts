@@ -139,7 +139,7 @@ async function publish(
 }
 
 /**
- * Returns the response of a decided command. If the response requires another read or a wait, the
+ * Returns the response to a decided command. If the response requires another read or a wait, the
  * caller's admission is checked again afterwards.
  */
 function replied(
@@ -169,7 +169,8 @@ function answerOf(
   reply: unknown,
   extra: Readonly<Record<string, unknown>> | undefined,
 ): Answer {
-  // Without `alsoStatus`, `status_code` is an ordinary field of the response.
+  // With `alsoStatus`, `status_code` is the status of the response. Otherwise, it is an ordinary
+  // field of the response.
   const named =
     row.shape.alsoStatus && (reply as { status_code?: unknown } | null | undefined)?.status_code
   const status = typeof named === 'number' ? named : (row.shape.status ?? 200)

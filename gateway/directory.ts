@@ -52,7 +52,7 @@ export interface Directory {
 
 interface Load<T> {
   readonly answer: Promise<T | Refusal>
-  /** The loaded directory, once it has been checked. */
+  /** The directory, once it has been loaded and its id has been checked. */
   known?: T
 }
 /** Maximum number of cached workflow specs. */
@@ -133,7 +133,8 @@ export function openDirectory(world: World): Directory {
           const answer = await load.answer
           if (isRefusal(answer)) return unavailable()
           // An organization that is not initialized yet has an empty directory without an id. With
-          // this directory, every credential would be refused as unknown.
+          // this directory, every credential would be refused as unknown, so the lookup is refused
+          // instead.
           if (answer?.id !== id) {
             if (loads.get(id) === load) loads.delete(id)
             return unavailable()

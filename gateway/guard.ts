@@ -71,7 +71,8 @@ export function guardOf(
   })
   let cancel = () => {}
   let stopped = false
-  // A console session that was used in the meantime ends later than the timer assumed.
+  // If a console session was used in the meantime, it ends later than the timer assumed, so the
+  // timer is set again after each check.
   const arm = (soonest: number) => {
     const ends = authentication.endOf(caller)
     if (ends === undefined || stopped) return

@@ -17,7 +17,10 @@ export interface Route {
    * the queries run while the module of the page is loaded.
    */
   readonly early?: (params: Readonly<Record<string, string>>, query: URLSearchParams) => void
-  /** Required permission, in the project or else in the organization, such as `project.view`. */
+  /**
+   * Permission that the page requires, such as `project.view`: in the project or, for a page
+   * outside of projects, in the organization.
+   */
   readonly permission?: string
   /** The entry in the navigation. */
   readonly entry?: {

@@ -26,7 +26,7 @@ interface Ways {
   /** Calls to `go` by the program, such as those of a dialog after its input was sent. */
   readonly calls?: boolean
   /**
-   * Other tabs of the page. Input that is kept while another tab is shown needs no confirmation.
+   * Switching to another tab of the page. False for input that is kept while another tab is shown.
    */
   readonly tabs?: boolean
 }
@@ -149,6 +149,7 @@ export function startRouter(isOurs: (path: string) => boolean): void {
       return
     }
     // Only an entry that the browser has just created for a link within the page has no position.
+    // It follows the shown entry.
     const { at = shownAt + 1, scroll = 0 } = entry()
     const question = questionBefore(current(), false)
     if (question !== undefined && at !== shownAt && !confirm(question)) {

@@ -5,7 +5,7 @@
  */
 import { store, stored } from '../shell/theme.ts'
 
-/** The languages by tag, each with its own name. English is complete by definition. */
+/** The languages by tag. Each name is in the language itself. */
 export const languages = { en: 'English', de: 'Deutsch' } as const
 export type Language = keyof typeof languages
 

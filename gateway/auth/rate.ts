@@ -1,8 +1,8 @@
 /**
  * Rate limits: one bucket per caller and one for the organization. Each gateway counts separately.
- * A caller is an API key, a person with all of their tokens, an answer link, an HTTP trigger, an
- * integration, or a device that signs in. For a request without a valid credential, the caller is
- * the IP address. The code that handles a request chooses the buckets.
+ * A caller is an API key, a person with all of their tokens and console sessions, an answer link,
+ * an HTTP trigger, an integration, or a device that signs in. For a request without a valid
+ * credential, the caller is the IP address. The code that handles a request chooses the buckets.
  */
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { errors, type Refusal, refuse } from '../../protocol/errors.ts'

@@ -229,8 +229,8 @@ function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) 
     changes.flatMap(({ resource_type, key, action }) => {
       const prefix = generatedTypes.find((type) => type === resource_type)
       if (action !== 'created' || prefix === undefined) return []
-      // An agent gets a random slot. Its memory is an actor with the same id, so the memories are
-      // spread over the shards.
+      // The memory of an agent is an actor with the same id as the agent. An agent therefore gets a
+      // random slot, which spreads the memories over the shards.
       const isNear = resourceFacts[resource_type].owner === 'project' && resource_type !== 'agent'
       const slot = isNear ? slotOf(project) : undefined
       return [[placeOf(resource_type, key), edge.world.id(prefix, undefined, slot)]]

@@ -125,7 +125,8 @@ export async function exported(
               one,
               keys.get(type)?.get(one.id) ?? '',
               (other, id) => keys.get(other)?.get(id),
-              // A loop keeps the id of its agent after the agent is deleted.
+              // A loop keeps the id of its agent after the agent is deleted. Such a reference is
+              // omitted.
               (other, id) => other === 'agent' && getOwn(agents, id) === undefined,
             ),
           )

@@ -201,8 +201,8 @@ async function secretsOf(
 
 /**
  * Replaces the view's bindings of the given resources with the bindings that were read from their
- * owners. Otherwise, a command decided between the two reads would leave a resource with an unknown
- * binding.
+ * owners. The view and the owners are read at different times, so a resource that was bound in
+ * between would otherwise have a binding that is missing from the list.
  */
 const reconciled = (
   bindings: readonly StoredBinding[],

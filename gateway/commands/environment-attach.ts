@@ -128,7 +128,7 @@ async function bind(
   const bound = await sendNew(world, worker, 'worker.attach', { session, environment_id }, origin())
   if (!isRefusal(bound)) return standing.environment
   // The session has ended or was attached elsewhere in the meantime. The worker's actor does not
-  // report this to the environment.
+  // report this to the environment, so it is reported here.
   if (bound.refused === 'not_found' || bound.refused === 'conflict')
     await sendNew(world, environment, 'environment.worker_gone', { session }, origin())
   return bound

@@ -32,7 +32,8 @@ export function officeType(bytes: Uint8Array): OfficeType | 'unsafe' | undefined
         names.add(name)
         total += originalSize
         macros ||= /vbaProject\.bin$/i.test(name)
-        // Names may repeat, and a hostile directory may announce up to 2^32 members.
+        // Repeated names count as well, because a hostile directory may announce up to 2^32
+        // members.
         if (++count > ARCHIVE_LIMITS.members) throw new TooManyMembers()
         return false
       },

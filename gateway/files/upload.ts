@@ -225,7 +225,8 @@ export class Upload {
     while (!this.#over && !enough()) await this.#arrival()
   }
   /**
-   * Pauses the client. uWS starts its timeout after this callback. Pausing again stops the timeout.
+   * Pauses the client. uWS starts its timeout for idle clients after the current callback returns,
+   * so the client is paused again afterwards, which stops the timeout.
    */
   #pause(): void {
     this.#paused = true

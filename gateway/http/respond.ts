@@ -46,7 +46,8 @@ export interface Sink {
   /** Writes or queues one chunk. Does nothing after the end. */
   write(chunk: string | Uint8Array): void
   /**
-   * Whether the amount of unsent data is so large that the caller must not write before `onDrain`.
+   * Whether the amount of unsent data is so large that the caller must not write before the
+   * callback of `onDrain` runs.
    */
   readonly full: boolean
   readonly closed: boolean

@@ -45,7 +45,7 @@ export function DefinitionEditor({
   readonly saved: unknown
   /** Identifies the saved version of the definition. */
   readonly version: string
-  /** Message that is shown if a newer version was saved in the meantime. */
+  /** Message that is shown if a newer version was saved after editing began. */
   readonly newer: string
   readonly schema: Schema
   readonly check: ValueCheck

@@ -7,7 +7,7 @@
  */
 import type { ChannelEventRecord, ChannelMessage } from '../../../protocol/channels/schema.ts'
 
-/** The messages that are loaded so far. */
+/** The messages that have been loaded so far. */
 export interface Feed {
   readonly items: readonly ChannelMessage[]
   /** Cursor of the next older page; undefined when the first message is loaded. */
@@ -35,7 +35,7 @@ function merged(
   return [...byId.values()].sort((a, b) => a.seq - b.seq)
 }
 
-/** Adds a page of messages, newest first as the service returns it. */
+/** Adds a page of messages, which the service returns newest first. */
 export const addPage = (
   feed: Feed,
   items: readonly ChannelMessage[],
@@ -46,7 +46,7 @@ export const addPage = (
 export function addMessage(feed: Feed, message: ChannelMessage): Feed {
   const isNew = !feed.items.some(({ id }) => id === message.id)
   const first = feed.items[0]
-  // A message that is older than the loaded ones is added when its page is loaded.
+  // A message that is older than the loaded ones is not added here, but when its page is loaded.
   if (isNew && first && feed.older !== undefined && message.seq < first.seq) return feed
   const items = merged(feed.items, [message])
   const root = message.reply_to
@@ -94,8 +94,8 @@ const GROUP_MS = 5 * 60_000
 const dayOf = (at: string): string => new Date(at).toDateString()
 
 /**
- * Returns the lines of messages. A group of messages has one day, one author, and no pause longer
- * than `GROUP_MS`.
+ * Returns the lines of messages. A group consists of consecutive messages of one day and one
+ * author, without a pause of more than `GROUP_MS`.
  * @param readUpTo `seq` up to which the person had read when the channel was opened. Undefined
  * omits the marker.
  * @param me id of the person, whose own messages are never unread.

@@ -83,15 +83,16 @@ export function useMessages(project: string, id: string): Messages {
         state: ({ state: reached }) => {
           if (reached === 'waiting') begin()
           if (reached === 'live' && !followed) {
-            // A page that was loaded before the live updates started may lack messages.
+            // A page that was loaded before the live updates started may lack messages, so it is
+            // loaded again.
             begun = false
             followed = true
             begin()
           }
           if (reached === 'ended') update({ gone: true })
           if (reached === 'refused') {
-            // A refusal after the messages were requested means that access was lost. Before that,
-            // the messages may still be readable, so they are requested.
+            // If the messages have already been requested, the refusal means that access was lost.
+            // Otherwise, the messages may still be readable, so they are requested.
             if (begun) update({ gone: true })
             else begin()
           }

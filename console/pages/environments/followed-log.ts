@@ -22,7 +22,7 @@ interface Added {
   readonly truncated?: boolean
 }
 
-/** Maximum number of characters that are kept. */
+/** Maximum number of characters of a log that are kept. */
 const MAX_CHARACTERS = 2_000_000
 
 /**

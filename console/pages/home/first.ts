@@ -1,7 +1,10 @@
 /** The queries of the home page that the console may send before the page is loaded. */
 import type { CallInput } from '../../api/client.ts'
 
-/** The input of `overview.get` for the last `minutes`; by default, for the initial period. */
+/**
+ * The input of `overview.get` for the last `minutes`; by default, for the period that the page
+ * shows initially.
+ */
 export const overviewInput = (project: string, minutes = 60): CallInput<'overview.get'> => ({
   project,
   minutes,

@@ -96,7 +96,10 @@ export function readDraft(stored: string, question: Question): Draft | undefined
   }
 }
 
-/** Returns an answer as text, with the labels of options; undefined for values of another type. */
+/**
+ * Returns an answer as text, with the labels of options. Returns undefined for a value that is
+ * neither a boolean, nor a text, nor a list of texts.
+ */
 export function answerText(
   question: Question,
   value: unknown,

@@ -161,7 +161,8 @@ export const finishOidc =
     )
     if (!aligned) return failed('no_access')
     if (isRefusal(aligned)) return failed(failureOf(aligned))
-    // Gateways may have cached the users of the account together with its other sessions.
+    // Gateways cache a session together with the users of its account, so they must look up the
+    // other sessions of this account again.
     if (aligned.changed) await world.forget(world.organization())
     const opened = await openSession(
       edge,

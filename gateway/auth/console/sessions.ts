@@ -32,9 +32,9 @@ import { organizationCaller, projectCaller } from '../callers.ts'
 /** One right of a session: a grant, or a user of its account. */
 type Right = Omit<ConsoleGrant, 'key'> & Partial<Pick<ConsoleGrant, 'key'>>
 /**
- * Selects one of the rights of a session. The right in `project` (an id or handle) is preferred.
- * Without such a right, an organization key is preferred, or, if `people` is set, a right in a
- * project, which belongs to a person.
+ * Selects one of the rights of a session. The right in `project` (an id or handle) is preferred. If
+ * there is no such right, an organization key is preferred. If `people` is set, any right in a
+ * project is preferred to an organization key, because such a right belongs to a person.
  */
 export interface Preference {
   readonly project?: string

@@ -84,7 +84,8 @@ export async function openSession(
   const outcome = await sendNew(world, to, 'console_session.open', input, by_request)
   if (isRefusal(outcome)) return outcome
   const { expires_at, joined } = outcome.reply
-  // Other gateways may have cached a session that ended or whose cookie changed.
+  // Other gateways may have cached a session that has ended or whose cookie has changed, so they
+  // must look it up again.
   if (joined) await world.forget(to.id)
   const seconds = Math.max(1, (expires_at - world.now()) / 1000)
   return { hash, headers: setCookie(world.settings, origin, 'session', value, seconds) }

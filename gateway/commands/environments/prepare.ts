@@ -131,9 +131,9 @@ const recordOf = ({ world }: Edge, project: string, id: string) =>
     ? world.ask({ project, kind: 'environment', id }, 'get', {})
     : refuse('not_found')
 /**
- * Reserves the name in the new scope. Returns the update time of the record that was read. If the
- * record has changed since, the environment refuses the update, and the name must be reserved
- * again.
+ * Reserves the name in the new scope, if the request changes the scope. Returns the update time of
+ * the record that was read. If the record has changed since, the environment refuses the update,
+ * and `takeName` must be called again.
  */
 async function takeName(
   edge: Edge,

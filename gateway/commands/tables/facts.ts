@@ -18,8 +18,9 @@ export interface TableAt {
 /** Maximum number of tables whose identity columns a gateway remembers. */
 const MAX_CACHED = 10_000
 /**
- * The identity columns of tables, by project and id. An identity column never changes, and the
- * actor of a deleted table refuses every command.
+ * The identity columns of tables, by project and id. A remembered column is never wrong, because
+ * the identity column of a table never changes, and the actor of a deleted table refuses every
+ * command.
  */
 const identityColumns = new WeakMap<TableAt['world'], Map<string, string>>()
 

@@ -57,7 +57,7 @@ async function withClaim(
       return { claim: next }
     },
     after: async (outcome) => {
-      // With an unknown outcome, the table may still use the claim.
+      // If the outcome is unknown, the table may still use the claim, so the claim is not released.
       if (!isRefusal(outcome) || errors[outcome.refused].status >= 500) return
       await sendNew(
         world,
@@ -82,7 +82,8 @@ async function create(
   if (seed !== undefined) {
     const made = await world.ask({ project, kind: 'table', id }, 'definition', {})
     if (isRefusal(made)) return made
-    // A repeat is answered like the first request, even if the table has another name by now.
+    // A repeat claims no name, because the table answers it like the first request, even if the
+    // table has another name by now.
     if (made) {
       const holder = holderOf(edge, project, String(call.body['name']))
       return { id, input: { claim: { holder, claim: 0 } } }

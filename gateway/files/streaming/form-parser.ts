@@ -136,7 +136,8 @@ export class FormParser {
   #content(events: FormEvent[]): boolean {
     const found = this.#rest.indexOf(this.#delimiter)
     const end = found < 0 ? this.#rest.length - this.#delimiter.length + 1 : found
-    // The line break after the headers may also begin the delimiter after an empty content.
+    // The line break after the headers also begins the delimiter if the content is empty. It is
+    // therefore still in the buffer, and is skipped here.
     const start = this.#fresh ? BREAK_BYTES : 0
     if (end > start) events.push({ kind: 'data', bytes: this.#rest.subarray(start, end) })
     if (end >= start) this.#fresh = false

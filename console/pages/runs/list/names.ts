@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks'
 import { useList, useQuery } from '../../../api/query.ts'
 
-/** Loads the names of the first 200 workflows and the first 200 principals, by id. */
+/** Loads the names of up to 200 workflows and 200 principals. The keys of the map are their ids. */
 export function useNames(project: string): ReadonlyMap<string, string> {
   const workflows = useList('workflow.list', { project, limit: 200 }, { kinds: ['workflow'] }).state
     .value.items

@@ -32,7 +32,7 @@ class FactsOfTurns {
   readonly #of: { readonly project: string; readonly session_id: string }
   /** The number of reads so far of each turn that is still to be read, by turn id. */
   readonly #wanted = new Map<string, number>()
-  /** Whether each requested turn had ended when it was requested, by turn id. */
+  /** Whether a turn had ended when its facts were last requested, by turn id. */
   readonly #read = new Map<string, boolean>()
   #later: ReturnType<typeof setTimeout> | undefined
   #stopped = false
@@ -70,7 +70,8 @@ class FactsOfTurns {
     const ids = [...this.#wanted.keys()].slice(0, MAX_TURNS)
     const found = await call('session.turns', { ...this.#of, ids, limit: MAX_TURNS }).catch(
       (error: unknown) => {
-        // Names and costs are optional, and the conversation itself reports refusals.
+        // API errors are ignored: names and costs are optional, and the conversation reports
+        // refusals.
         if (error instanceof ApiError) return undefined
         throw error
       },

@@ -64,7 +64,7 @@ export function WorkspaceFilesPanel({
     let isShown = true
     files.allowed().then(
       (isAllowed) => isShown && setAllowed(isAllowed),
-      // A failed check is repeated when `changed` changes.
+      // An error is ignored, because the check is repeated when `changed` changes.
       () => {},
     )
     return () => {

@@ -105,7 +105,8 @@ export function Grid({
   const nearEnd = end >= rows.length
   useEffect(() => {
     if (nearEnd && more) onEnd?.()
-    // `onEnd` is a dependency, so the next page is also loaded after another load has ended.
+    // `onEnd` is undefined during a load. It is a dependency, so that the next page is loaded after
+    // that load.
   }, [nearEnd, more, rows.length, onEnd === undefined])
 
   /** Scrolls so that a cell is visible, and not covered by the header or the row numbers. */
@@ -137,7 +138,7 @@ export function Grid({
   const ended = (after: After, goOn: boolean): void => {
     const { row, col } = active
     setEditing(undefined)
-    // After a click outside of the grid, the focus stays there.
+    // If the person clicked outside of the grid, the clicked element keeps the focus.
     const inside = frame.current?.contains(document.activeElement)
     if (after !== 'stay' || inside) frame.current?.focus({ preventScroll: true })
     if (after === 'down' && row + 1 < rows.length) activate({ row: row + 1, col })

@@ -123,7 +123,9 @@ export function useLiveRun(project: string, id: string): LiveRun {
     }
   }, [parts, round, ready])
   // A worker's claim of a job is not an event of the run, but the project's topic `runs` reports
-  // it. The topic also reports the jobs of other runs, which change the length of the queue.
+  // it. The topic also reports the jobs of other runs, which change the length of the queue. While
+  // the run waits for a worker or a lease, it is therefore reloaded after changes to runs of the
+  // project.
   const reason = detail.state.value.data?.waiting_on?.kind
   const ofJobs = reason === 'worker' || reason === 'lease'
   useEffect(() => {
@@ -191,7 +193,8 @@ function followRun(
     waiting = []
     fold.addEvents(events)
     version.value++
-    // The record that the page loads already includes events from before the page was opened.
+    // The record that the page loads already includes events from before the page was opened, so
+    // these events do not count as changes.
     on(
       undefined,
       events.some(({ created_at }) => Date.parse(created_at) > began - RELOAD_MS),
@@ -209,7 +212,8 @@ function followRun(
         render.ask()
       },
       state: ({ state }) => {
-        // Frames that arrived before the end are applied before this state.
+        // The end is reported after a delay, so that the frames that arrived before it are applied
+        // first.
         if (state === 'ended') setTimeout(() => on(state, true), RENDER_MS)
         else on(state, false)
       },

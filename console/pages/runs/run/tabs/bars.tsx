@@ -5,11 +5,11 @@ import { barOf, type TimeRange } from '../data/axis.ts'
 import type { WaitSpan } from '../data/fold.ts'
 import type { Row } from '../data/tree.ts'
 
-/** Kinds of waits during which other work is in progress. They have a different colour. */
+/** Kinds of waits during which other work is in progress. Their bars have a different colour. */
 const elsewhere: ReadonlySet<string> = new Set(['run', 'agent', 'branches'])
 /**
- * Returns the style of a wait. A wait for a worker has no style, because it includes the time in
- * which the job is executed.
+ * Returns the class name of a wait's bar. A wait for a worker has no bar of its own, because it
+ * includes the time in which the job is executed.
  */
 const looks = ({ kind }: WaitSpan): string | undefined =>
   kind === 'worker' ? undefined : elsewhere.has(kind) ? 'elsewhere' : 'idle'

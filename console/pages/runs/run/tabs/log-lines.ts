@@ -61,7 +61,8 @@ export class LogLines {
     let lines: RunLogLine[] = []
     try {
       let more = true
-      // Pages can be short, because the service limits the duration of a read.
+      // A page can be short, because the service limits the duration of a read. More pages are then
+      // loaded.
       while (more && lines.length < PAGE_SIZE) {
         const page = (await this.#read({
           order: 'desc',
