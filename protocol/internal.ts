@@ -200,7 +200,7 @@ export type RunCommands = ArtifactRunCommands & {
   'event.watched': { input: { wait_id: string }; reply: undefined }
   /**
    * Delivers an event that matches waits. Sent by the `events` actor. Without `wait_ids`, the run
-   * matches the event with its waits itself. A repeat changes nothing.
+   * itself determines which of its waits the event matches. A repeat changes nothing.
    */
   'event.deliver': { input: Delivered; reply: undefined }
   wake: { input: unknown; reply: undefined }

@@ -61,8 +61,8 @@ const secretName = (field: string): string => `${field}!`
 
 /**
  * Returns the binding without the hashes of secret values that a command outside of the blueprint
- * replaces. Without a hash, the next apply sets the value again, because records contain only
- * masked values.
+ * replaces. Records contain only masked values, so a value without a hash cannot be compared, and
+ * the next apply sets it again.
  */
 export function withoutSecretsOf(
   binding: StoredBinding,
