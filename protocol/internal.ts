@@ -53,7 +53,8 @@ export type QueueCommands = ArtifactQueueCommands &
     }
     /**
      * Requeues a job that was not delivered to its worker. The claim does not count as an attempt.
-     * Changes nothing after a heartbeat for the job.
+     * Changes nothing if a heartbeat for the job has arrived, which shows that the worker has the
+     * job.
      */
     'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
     /**

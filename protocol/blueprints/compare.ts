@@ -13,7 +13,10 @@ export interface KnownResource {
   readonly id: string
   /** Version of the record. A plan is valid only while the version is unchanged. */
   readonly updated_at: string
-  /** The record. It contains the ids of assigned resources under the field names of the input. */
+  /**
+   * The record. Under the name of an input field that assigns resources (`FieldFacts.assigned`), it
+   * contains their ids.
+   */
   readonly record: Readonly<Record<string, unknown>>
   readonly binding?: StoredBinding
   /** Whether a table has no rows. The schema of an empty table can change more freely. */
