@@ -1,6 +1,6 @@
 /**
- * The text of the credential that the worker of an environment uses to authenticate: `<key
- * prefix><environment id>_<40 hex digits><project tag>`. API keys and personal tokens have an
+ * The text of the credential that the worker of an environment uses to authenticate:
+ * `<key prefix><environment id>_<40 hex digits><project tag>`. API keys and personal tokens have an
  * underscore or `c_` after the key prefix, so they cannot be confused with this credential.
  *
  * The host creates the credential and sends only its hash to the environment. The text contains the
