@@ -104,8 +104,9 @@ export const sizeOf = (text: string, most: number): number =>
 /** A JSON object with any content. */
 export const JsonObject = Type.Record(Type.String(), Type.Unknown())
 export type JsonObject = Static<typeof JsonObject>
-// A record schema retains only the pattern of its key schema, and the default pattern of TypeBox
-// does not match keys that contain line breaks.
+// Without an explicit pattern for keys, TypeBox uses one that does not match keys with line breaks.
+// The limits on the length of keys are in `propertyNames`, because `Type.Record` retains only the
+// pattern of its key schema.
 export const Tags = Type.Record(
   Type.String({ pattern: '^[\\s\\S]*$' }),
   Type.String({ maxLength: 256 }),

@@ -53,7 +53,8 @@ export type QueueCommands = ArtifactQueueCommands &
     }
     /**
      * Requeues a job that was not delivered to its worker. The claim does not count as an attempt.
-     * Changes nothing after a heartbeat for the job.
+     * Changes nothing if a heartbeat for the job has arrived, which shows that the worker has the
+     * job.
      */
     'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
     /**
@@ -200,7 +201,7 @@ export type RunCommands = ArtifactRunCommands & {
   'event.watched': { input: { wait_id: string }; reply: undefined }
   /**
    * Delivers an event that matches waits. Sent by the `events` actor. Without `wait_ids`, the run
-   * matches the event with its waits itself. A repeat changes nothing.
+   * itself determines which of its waits the event matches. A repeat changes nothing.
    */
   'event.deliver': { input: Delivered; reply: undefined }
   wake: { input: unknown; reply: undefined }

@@ -1,8 +1,8 @@
 /**
  * Console sessions, which authenticate browsers, and one-time links that sign in an administrator.
- * A session has the rights of credentials (its grants), of the users of an account, or of both. A
- * person who signs in with OpenID Connect has an account. The organization stores each session with
- * the hash of its cookie, never with the cookie itself.
+ * A session has the rights of the credentials in its grants, of the users of an account, or of
+ * both. A person who signs in with OpenID Connect has an account. The organization stores each
+ * session with the hash of its cookie, never with the cookie itself.
  *
  * This file declares the rows for signed-in callers, and the internal commands and events of the
  * organization. `unauthenticated-rows.ts` declares the operations that need no session.
@@ -89,7 +89,9 @@ export interface ConsoleGrant {
 }
 /** The users of an account, by project id. */
 export type AccountUsers = Readonly<Record<string, string>>
-/** A session as its owner stores it. Times are Unix milliseconds, durations are milliseconds. */
+/**
+ * A session as the organization stores it. Times are Unix milliseconds, durations are milliseconds.
+ */
 export interface KeptConsoleSession {
   readonly id: string
   /** Hash of the cookie. */
@@ -137,11 +139,13 @@ export interface SignInCode {
 /** Internal commands of the organization about console sessions. */
 export type ConsoleCommands = {
   /**
-   * Opens a session: with one grant, for the key of a link, or for an account. `joins` is the hash
-   * of the cookie of the caller's previous session. A grant, or the key of a link, is added to that
-   * session, whose cookie then changes. A session for an account replaces that session. Refused
-   * with `unauthorized` for an unknown account, for a key that is no longer valid, and for a link
-   * that has expired or was used; refused with `conflict` when too many sessions exist.
+   * Opens a session with one grant (`grant`), with a grant for the organization key of a sign-in
+   * link (`link`), or for an account (`account`). `joins` is the hash of the cookie of the caller's
+   * previous session. If the previous session still exists, a grant is added to it, its cookie
+   * changes, and no other session is opened. A session for an account replaces the previous
+   * session. Refused with `unauthorized` for an unknown account, for a key that is no longer valid,
+   * and for a link that has expired or was used; refused with `conflict` when too many sessions
+   * exist.
    */
   'console_session.open': {
     readonly input: Pick<KeptConsoleSession, 'hash' | 'idle' | 'address' | 'client'> & {

@@ -118,10 +118,10 @@ export type DevicePoll =
  */
 export type DeviceCommands = {
   /**
-   * Opens a request. The reply contains the seconds until the request expires and the minimum
-   * seconds between two polls. Refused with `conflict` when too many requests are stored, in total
-   * or from the same address. Refused with `already_exists` when a stored request has this id or
-   * user code.
+   * Opens a request. The reply contains the remaining lifetime of the request and the minimum
+   * interval between two polls, both in seconds. Refused with `conflict` when too many requests are
+   * stored, in total or from the same address. Refused with `already_exists` when a stored request
+   * has this id or user code.
    */
   'device.request': {
     readonly input: DeviceClaim & { readonly id: string; readonly user_code: string }

@@ -48,7 +48,7 @@ export interface ProjectDirectory {
   readonly roles: Readonly<Record<string, KeptRole>>
   /** Role assignments, oldest first. */
   readonly assignments: readonly RoleAssignment[]
-  /** Workflows by id. The spec of a version is read when a run starts. */
+  /** Workflows by id. The spec of a version is not cached, but read when a run starts. */
   readonly workflows: Readonly<
     Record<
       string,
@@ -60,7 +60,7 @@ export interface ProjectDirectory {
       }
     >
   >
-  /** Agents by id. The data that a turn needs is read when the turn starts. */
+  /** Agents by id. The data that a turn needs is not cached, but read when the turn starts. */
   readonly agents: Readonly<Record<string, AgentEntry>>
   /** The project's actions by name; absent when the actor's owner runs an older release. */
   readonly actions?: Readonly<Record<string, ActionSketch>>

@@ -1,9 +1,9 @@
 /**
  * Operations without a credential in a header. They are not rows of the table, because every row
- * requires a credential. Their handlers check a signature, a token, a handle, a device code or the
- * cookie of a console session instead. Only the requests for a device code and for the console
- * session are anonymous. This file declares the routes and shapes, which the API reference lists
- * together with the rows.
+ * requires a credential. Instead, their handlers check a signature, a token, a handle, a device
+ * code, the body of a sign-in or the cookie of a console session. Anyone may request a device code
+ * or the state of the console session. This file declares the routes and shapes, which the API
+ * reference lists together with the rows.
  */
 import { type TSchema, Type } from 'typebox'
 import { Closed, JsonObject } from '../common.ts'

@@ -1,7 +1,7 @@
 /**
  * The built-in actions on the rows of tables, for agents and for steps of workflows. Each is
- * equivalent to an endpoint: it needs the same permission and returns the same body. The published
- * contract defines the names of the actions, so they differ from the names of the endpoints.
+ * equivalent to an endpoint: it needs the same permission and returns the same body. The names of
+ * the actions differ from those of the endpoints, because the published contract defines them.
  */
 import type { JsonObject } from '../common.ts'
 import { tables } from '../tables/rows.ts'

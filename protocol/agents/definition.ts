@@ -1,8 +1,8 @@
 /**
  * Computes the effective definition of a turn: combines the settings of the request, the session,
  * the step and the agent in a fixed order of precedence, within the limits of the installation. The
- * computation is pure, so that the settings of every turn can be explained afterwards. Its callers
- * perform the lookups.
+ * computation is pure: the same sources always yield the same settings, so the settings of every
+ * turn can be explained afterwards. Its callers perform the lookups.
  */
 
 import type { FieldError } from '../errors.ts'
@@ -87,7 +87,10 @@ export interface EffectiveDefinition {
   readonly timeout_seconds: number
   /** `max_bytes` is the effective limit; 0 when the turn does not include the memory. */
   readonly memory_context: Required<MemoryContext>
-  /** `threshold_tokens` is the effective threshold for either form of the policy. */
+  /**
+   * `threshold_tokens` is the effective threshold, whether the policy states it by name or in
+   * tokens.
+   */
   readonly compaction: {
     readonly strategy: 'auto' | 'manual' | 'disabled'
     readonly threshold_tokens: number
@@ -101,7 +104,10 @@ export interface EffectiveDefinition {
 
 /** The timeout when no source sets one, in seconds of active execution. */
 const DEFAULT_TIMEOUT_S = 600
-/** The maximum timeout of an operation in seconds. Longer timeouts are reduced to this value. */
+/**
+ * The maximum of `operation.timeout_seconds` in a request. Longer timeouts are reduced to this
+ * value.
+ */
 const MAX_OPERATION_SECONDS = 86_400
 /** Default maximum size in bytes of the memory in a turn, by mode. */
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
@@ -111,7 +117,7 @@ const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const
 /**
  * Returns the effective definition, or the faults of the request. For each setting, the first
  * source that has a value wins:
- * - timeout: operation, step, config, bundle, agent, 600 seconds
+ * - timeout: `operation` of the request, step, config, bundle, agent, 600 seconds
  * - effort: session, step, config, bundle, agent
  * - instructions and memory: config, bundle, agent
  * - model: step, config, bundle, binding, agent, default

@@ -123,9 +123,9 @@ export type ArtifactCommands = {
     reply: ArtifactRecord
   }
   /**
-   * Abandons a pending upload. Attachments, and ready or deleted artifacts, are not changed. With
-   * `unreserved`, a pending upload is not changed either: only an id that was never reserved is
-   * made unusable. The reply is the state after the command.
+   * Abandons a pending upload, or makes an id that was never reserved unusable. Attachments, and
+   * ready or deleted artifacts, are not changed. With `unreserved`, a pending upload is not changed
+   * either. The reply is the state after the command.
    */
   'artifact.abandon': {
     input: { readonly unreserved?: true }

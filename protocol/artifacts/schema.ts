@@ -21,7 +21,10 @@ export const limits = {
   conversion_bytes: 32 * 1_048_576,
   /** The number of lost executors at which a conversion fails. */
   conversion_losses: 3,
-  /** Time after a deletion for which the organization accepts a direct refund. */
+  /**
+   * Time after a deletion for which the organization accepts a refund from a gateway
+   * (`quota.refund`).
+   */
   refund: 10 * 60_000,
   /** The default and the maximum validity of a signed URL, in seconds. */
   signed: { standard: 900, most: 3600 },

@@ -13,7 +13,10 @@ export interface KnownResource {
   readonly id: string
   /** Version of the record. A plan is valid only while the version is unchanged. */
   readonly updated_at: string
-  /** The record. It contains the ids of assigned resources under the field names of the input. */
+  /**
+   * The record. Under the name of an input field that assigns resources (`FieldFacts.assigned`), it
+   * contains their ids.
+   */
   readonly record: Readonly<Record<string, unknown>>
   readonly binding?: StoredBinding
   /** Whether a table has no rows. The schema of an empty table can change more freely. */
@@ -61,8 +64,8 @@ const secretName = (field: string): string => `${field}!`
 
 /**
  * Returns the binding without the hashes of secret values that a command outside of the blueprint
- * replaces. Without a hash, the next apply sets the value again, because records contain only
- * masked values.
+ * replaces. Records contain only masked values, so a value without a hash cannot be compared, and
+ * the next apply sets it again.
  */
 export function withoutSecretsOf(
   binding: StoredBinding,

@@ -62,8 +62,9 @@ export type BlueprintCommands = {
   }
   /**
    * Binds an idempotency key to its request. The receiving actor represents the key, not a
-   * blueprint: its id is derived from the key. Without this command, a different request with the
-   * same key could reach another blueprint.
+   * blueprint: its id is derived from the key. A different request with the same key may be for
+   * another blueprint, whose actor does not know the key. Only the actor of the key detects such a
+   * request.
    */
   'blueprint.key': { input: unknown; reply: undefined }
   /** Releases the hold without recording a result. */

@@ -4,7 +4,8 @@
  *
  * Invariants:
  * P1. A resource is identified by its binding, otherwise by a unique name among resources without a
- *     binding (adoption). A resource without a match is created. A secret must exist already.
+ *     binding (adoption). A resource without a match is created, except for a secret, which must
+ *     exist already.
  * P2. Fields that the request does not contain are not changed.
  * P3. If neither fields nor bindings differ, no command is planned.
  */

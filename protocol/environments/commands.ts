@@ -293,7 +293,7 @@ export type EnvironmentQueueCommands = {
   /**
    * Admits jobs, which may then be claimed. Sent by the environment. `fence`: the number of the
    * current lease of the environment. The jobs contain this number, and a worker refuses a job
-   * whose number is lower than an earlier one.
+   * whose number is lower than that of an earlier job.
    */
   'queue.admit': {
     input: { readonly job_ids: readonly string[]; readonly fence: number }
@@ -342,7 +342,8 @@ export interface EnvironmentCredential {
 export const isManagedEnvironment = (id: string): boolean => isId(id, 'environment')
 /**
  * Returns how a job uses its environment. Returns undefined if the id is a label that a worker
- * chose, because jobs with a label need no admission. If `use` has a binding, the id is no label.
+ * chose, because jobs with a label need no admission. If `use` has a binding, the id is not a
+ * label.
  */
 export const usedEnvironment = ({
   id,

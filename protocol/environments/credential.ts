@@ -1,7 +1,7 @@
 /**
  * The text of the credential that the worker of an environment uses to authenticate:
  * `<key prefix><environment id>_<40 hex digits><project tag>`. API keys and personal tokens have an
- * underscore or `c_` after the key prefix, so the two forms cannot be confused.
+ * underscore or `c_` after the key prefix, so they cannot be confused with this credential.
  *
  * The host creates the credential and sends only its hash to the environment. The text contains the
  * id of the environment and, as in API keys, a tag that narrows down the project. The gateway needs

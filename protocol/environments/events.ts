@@ -154,7 +154,10 @@ type EnvironmentPrivateEvent =
       readonly session?: string
       readonly jobs: readonly PinnedJob[]
     })
-  /** The rules of the `lease` lifetime were applied to the last lease. */
+  /**
+   * The end of the last lease was processed. With the lifetime `lease`, the environment is then
+   * destroyed or retained.
+   */
   | (Event & { readonly type: 'environment.lease_settled' })
   /** Soft event: the place reported that the environment is present. */
   | (Event & { readonly type: 'environment.heard'; readonly at: number })
@@ -189,7 +192,9 @@ export interface KeptEnvironment {
   /** Time at which the environment became retained. */
   readonly retained_at?: number
   readonly lease_until?: number
-  /** The last lease has ended, and the rules of the `lease` lifetime have not been applied yet. */
+  /**
+   * The last lease has ended, and its end has not been processed yet (`environment.lease_settled`).
+   */
   readonly lease_over?: 'released' | 'expired'
 }
 export interface WorkerOfEnvironment {

@@ -136,8 +136,9 @@ export interface Published {
 }
 /**
  * The reply of an actor that cannot decide whether a key was used. At most one event is stored
- * under a key within a day, regardless of the number of keys. The actor remembers only the keys of
- * two generations. A view has all keys.
+ * under a key within a day, regardless of the number of keys. The actor stores new keys in the
+ * current generation, which is replaced when it is full or a day old. It remembers only the keys of
+ * the current generation and of the previous one. A view has all keys.
  * K1. An actor that may have dropped keys of the last day stores nothing under a key that it does
  *     not remember. It returns `unsure` with the number of its current generation.
  * K2. The publisher then queries a view and repeats the command with the result (`Recalled`). The

@@ -118,7 +118,9 @@ export interface JobHeader {
   readonly provider?: string
   readonly model?: string
   readonly environment_id?: string
-  /** Present with an `environment_id` of a managed environment, which then admits the job. */
+  /**
+   * Present if `environment_id` is the id of a managed environment, which must then admit the job.
+   */
   readonly environment?: JobEnvironment
   /** The number of the environment's lease at the time of the admission. */
   readonly environment_fence?: number

@@ -157,9 +157,9 @@ export type LoopEvent =
       readonly triggers: readonly Watch[]
     })
   /**
-   * The slot of the organization-wide limit (`places.ts`) for an admitted run: the loop requests
-   * the slot (`wanted`), takes it (`taken`), declines it while the loop is not active (`declined`),
-   * or returns it (`returned`).
+   * The state of an admitted run's slot under the organization-wide limit (`places.ts`): the loop
+   * requests the slot (`wanted`), takes it (`taken`), declines it while the loop is not active
+   * (`declined`), or returns it (`returned`).
    */
   | (Event & {
       readonly type: 'place.wanted' | 'place.returned'

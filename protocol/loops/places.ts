@@ -19,7 +19,7 @@ export interface SlotRequest {
 export type PlaceEvent =
   | (Event & SlotRequest & { readonly type: 'place.given' | 'place.lined_up' })
   | (Event & { readonly type: 'place.freed'; readonly run_id: string })
-  /** Soft event: a wake-up granted no slot. `at` is the time in Unix milliseconds. */
+  /** Soft event: the actor was woken at `at` (Unix milliseconds), but granted no slot. */
   | (Event & { readonly type: 'places.counted'; readonly at: number })
 /**
  * Internal commands of the actor that grants slots. Its id is the id of the organization. The

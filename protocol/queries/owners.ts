@@ -1,7 +1,7 @@
 /**
  * Owner queries: the queries that the owner of an actor answers from the committed state of the
- * actor, by kind and name. An answer may come from another process as JSON, so an optional reply is
- * null or undefined.
+ * actor, by kind and name. An answer may come from another process as JSON, which has no undefined.
+ * The absence of an optional reply is therefore null or undefined.
  */
 
 import type {

@@ -174,12 +174,15 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
   }
   /** Actions of the organization. The view of the organization's partition answers this query. */
   shared_actions: { input: { name?: string }; reply: { items: readonly OrganizationAction[] } }
-  /** The ids of all artifacts of a project, in order, after an id. */
+  /** The ids of the artifacts of a project that follow the id `after`, in order. */
   artifact_ids: {
     input: { after: string; limit: number }
     reply: { items: readonly string[] }
   }
-  /** The ids of all environments of a project that are not destroyed, in order, after an id. */
+  /**
+   * The ids of the environments of a project that follow the id `after`, in order, without
+   * destroyed ones.
+   */
   environment_ids: {
     input: { after: string; limit: number }
     reply: { items: readonly string[] }

@@ -135,7 +135,10 @@ export const PutRepositoryHost = Closed({
 })
 export type PutRepositoryHost = Static<typeof PutRepositoryHost>
 
-/** Tokens are sent in HTTP headers and in lines of git's credential protocol. */
+/**
+ * Printable ASCII without spaces: tokens are sent in HTTP headers and in lines of git's credential
+ * protocol.
+ */
 const TOKEN = /^[\x21-\x7e]+$/
 
 function urlFault(url: string): string | undefined {
@@ -166,7 +169,7 @@ function check(body: PutRepositoryHost): FieldError[] {
     ...Object.keys(given)
       .filter((field) => given[field] !== undefined && !allowed.includes(field))
       .map((field) => ({ field, message: `is not allowed for hosts of the kind ${kind}` })),
-    // A fault has no `actual`, because a URL or a token may be a secret.
+    // The faults omit the invalid value (`actual`), because a URL or a token may be a secret.
     ...(fault === undefined ? [] : [{ field: 'url', message: fault }]),
     ...(['api_token', 'read_token', 'push_token'] as const)
       .filter((field) => body[field] !== undefined && !TOKEN.test(body[field]))

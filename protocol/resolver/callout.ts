@@ -5,9 +5,10 @@
  * Invariants:
  * C1. The result is either a definition or a failure. An empty definition never replaces a
  *     definition that could not be resolved.
- * C2. Only definitions that the resolver sent or confirmed are used. Up to the age
- *     `revalidate_after_s`, no call is made. Without a valid response, `last_known_good` allows a
- *     definition up to the age `stale_max_age_s`.
+ * C2. Only definitions that the resolver sent or confirmed are used. Until a definition reaches the
+ *     age `revalidate_after_s`, it is used without a call. If a call gets no valid response and
+ *     `on_unavailable` is `last_known_good`, the stored definition is used up to the age
+ *     `stale_max_age_s`.
  * C3. After `unknown_agent`, the stored definition of the agent is not used again.
  */
 import { type Static, Type } from 'typebox'

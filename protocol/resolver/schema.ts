@@ -20,7 +20,7 @@ export const resolverLimits = {
   url: 2048,
   token: 4096,
   timeout_ms: 30_000,
-  /** Maximum of both ages in seconds: ten years. */
+  /** Maximum of `revalidate_after_s` and of `stale_max_age_s`, in seconds: ten years. */
   age_s: 315_360_000,
   origins: 20,
   /** Maximum number of origins in a request, before duplicates are removed. */

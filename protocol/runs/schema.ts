@@ -22,7 +22,10 @@ const named = { name: { of: isOfWorkflow }, description: { of: isOfWorkflow } }
  * part of the published record.
  */
 export const runAdditions = additions(named)
-/** The additions of a single run. The spec is part of the published record of a workflow run. */
+/**
+ * The additions of a single run. The spec is one only for a run of a loop, because the published
+ * record of a workflow run contains it.
+ */
 export const runDetailAdditions = additions({
   ...named,
   waiting_on: {},

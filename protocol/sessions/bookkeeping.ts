@@ -115,8 +115,8 @@ export interface TurnWork {
   readonly exchange?: TurnExchange
   /**
    * The `depth` of the source events of the turn's messages and questions: the number of runs in
-   * the causal chain that led to the turn. An absent depth counts as 0; in a turn of a run, it
-   * counts as greater than the maximum.
+   * the causal chain that led to the turn. If absent, it counts as 0, except in a turn of a run,
+   * where it counts as greater than the maximum.
    */
   readonly depth?: number
   /**

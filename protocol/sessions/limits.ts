@@ -7,8 +7,8 @@ export const limits = {
   inline: 262_144,
   /**
    * Application context: number of items, length of a name, size in bytes of one item and of all
-   * items, and number of names that a session stores. After a compaction, the values of all stored
-   * names are written in one commit.
+   * items, and number of names that a session stores. That number is limited because the values of
+   * all stored names are written in one commit after a compaction.
    */
   context: { items: 8, name: 64, content: 8192, total: 16_384, names: 100 },
   /** Size of an output schema in bytes. */
@@ -50,7 +50,7 @@ export const limits = {
   /**
    * Total length of all results in one row, including their tool use ids. In a stream, one
    * character takes up to six bytes of a line, and clients read lines of less than 8 MiB. The
-   * answer of a model is limited in bytes, like any result of a job.
+   * answer of a model needs no separate limit, because the result of every job is limited in bytes.
    */
   results: 1_200_000,
   /** Length of one error result. */

@@ -7,7 +7,7 @@
  * Invariants:
  * P1. There are no loops, macros or definitions, so the work of a program is bounded by its size
  *     and its budget.
- * P2. A program depends only on its source. At most REMEMBERED programs and faults are cached.
+ * P2. A program depends only on its source. At most `REMEMBERED` programs and faults are cached.
  */
 import { type ASTNode, Environment, ParseError } from '@marcbachmann/cel-js'
 import { compilePattern } from '../regex/pattern.ts'

@@ -115,7 +115,7 @@ function canonical(value: unknown, budget: Budget, depth: number): string {
   return `{${parts(names.map((name) => `${JSON.stringify(name)}:${canonical(value[name], budget, depth + 1)}`))}}`
 }
 /**
- * Maximum nesting, in levels, of the items that `uniqueItems` compares. A deeper item exhausts the
- * budget.
+ * Maximum nesting, in levels, of the items that `uniqueItems` compares. The check of a deeper item
+ * fails as if the budget were exhausted.
  */
 const MAX_NESTING = 64

@@ -33,7 +33,7 @@ export interface Check {
   inner(schema: unknown, key: string | number, value: unknown, quiet?: boolean): boolean
   /**
    * Returns the number of schemas that the value fits. If the value fits none, reports the errors
-   * of the closest schema, or `message` if no schema is close.
+   * of the schema that best explains the mismatch, or `message` if none explains it.
    */
   fitting(schemas: readonly unknown[], message: string): number
   /** Resolves a reference to its schema. */

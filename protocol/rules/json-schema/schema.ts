@@ -112,7 +112,10 @@ const sameValue: ReadonlySet<string> = new Set([
 const isNames = (given: unknown): boolean =>
   Array.isArray(given) && given.every((name) => typeof name === 'string')
 const isCount = (given: unknown): boolean => Number.isInteger(given) && Number(given) >= 0
-/** The forms that a simple test can check, each with the test and the fault message. */
+/**
+ * The forms of keyword values that a simple test can check, each with the test and the fault
+ * message.
+ */
 const plain: Partial<Record<Shape, readonly [test: (given: unknown) => boolean, message: string]>> =
   {
     names: [isNames, 'must be a list of names'],
