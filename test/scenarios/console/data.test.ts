@@ -61,7 +61,7 @@ async function tryOut(browser: Browser): Promise<void> {
     const other = await rowOf(id, 'A-000')
     await s.ok('row.update', { id, row_id: other?.['id'], data: { customer: 'Changed elsewhere' } })
     await grid.getByText('Changed elsewhere').waitFor()
-    // A view stores the filter and the columns, and the URL contains them.
+    // A saved view stores the filter and the columns, and the URL contains both.
     await page.getByRole('button', { name: 'Filter' }).click()
     await page.getByLabel('Value').fill('A-001')
     await page.getByRole('button', { name: 'Columns', exact: true }).click()
