@@ -20,8 +20,8 @@ const DAY_SLOTS = 48
 
 /**
  * Returns the UTC offsets of a zone in minutes, one for each half hour. Offsets change only at half
- * hours, and at most once a day. Therefore only the days that end with another offset are computed
- * slot by slot.
+ * hours, and at most once a day. Therefore a day is computed slot by slot only if the next day
+ * begins with another offset.
  */
 function offsets(zone: string): Int16Array {
   const format = new Intl.DateTimeFormat('en-CA', {

@@ -298,8 +298,7 @@ t.test('a lagging client is not ended by a view that lacks the sequence', async 
   })
   const asked: (number | undefined)[] = []
   // After the first page, a query must require that the view has applied all entries up to the
-  // query's position. A query without this requirement may reach a view that lacks the sequence,
-  // and is refused here.
+  // query's position. If it requires less, a view that lacks the sequence refuses the query.
   const follower = new Follower(
     async (after, fresh) => {
       asked.push(fresh)

@@ -179,7 +179,7 @@ async function stage(delays: readonly number[]) {
       const stopped = host?.stop()
       await toy.clock.advance(10_000)
       await stopped
-      // End the process and all work that has not ended in time.
+      // The process ends, and with it all work that has not ended within 10 s.
       await host?.kill()
     },
     fail: (yes: boolean) => {
