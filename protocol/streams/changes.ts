@@ -141,7 +141,8 @@ function configured(
     const kind = Object.hasOwn(kinds, subject) ? kinds[subject] : undefined
     if (kind === undefined) return []
     const { id } = event as Event & { readonly id?: string }
-    // In events of bindings and blueprints, `id` does not identify the changed record.
+    // In events of bindings and blueprints, `id` does not identify the changed record, so the
+    // change has no id.
     return id === undefined || subject === 'binding' || subject === 'blueprint'
       ? [{ kind }]
       : [{ kind, id }]

@@ -278,7 +278,8 @@ t.test(
             )
         })
         for (const [name, row] of asked) {
-          // Only the last caller, the person, ends the record of the row.
+          // Only the last caller, the person, calls rows that end a record, because the other
+          // callers need the record.
           if (missingFor(name, row) !== undefined || (rank(name) > 0 && what === 'key')) continue
           const answer = await ask(name, place, key, bodyOf(name))
           const error =

@@ -250,7 +250,7 @@ async function tryOut(browser: Browser): Promise<void> {
       t.equal(await inner.evaluate('document.querySelector("h1")?.textContent === "Hello"'), false)
     t.notMatch(await page.title(), /hacked/)
     // Open the URL of the file, as a link would. A browser without a viewer for PDF downloads the
-    // file.
+    // file, and `goto` then fails.
     const id = page.url().split('/').at(-1)?.split('?')[0]
     const direct = await context.newPage()
     await direct.goto(`${s.url}/v1/projects/default/artifacts/${id}/content`).catch(() => {})
