@@ -126,7 +126,10 @@ export const subjects = {
    */
   hostsOf: (provider: string) => `hosts.provider.${token(provider)}`,
   hostGroup: 'hosts',
-  /** Requests from environments that belong to a place. Any host of the place may receive them. */
+  /**
+   * Requests from environments that belong to a place. Every host of the place receives each
+   * request.
+   */
   hostsAt: (place: string) => `hosts.place.${token(place)}`,
   /** Requests for the logs of environments at a place. */
   hostLogs: (place: string) => `hosts.logs.${token(place)}`,

@@ -60,8 +60,8 @@ t.test('a file without a place, and too many lines, are found', async (t) => {
 /** The type checker, a Go program, uses the least processor time if it collects no garbage. */
 const env = { ...process.env, GOGC: 'off' }
 /**
- * Makes all additions in a copy of the program. Returns what the compiler prints, and what differs
- * from the expected output of the probe.
+ * Makes all additions in a copy of the program. Returns what the compiler prints, and the
+ * differences between the output of `probe.ts` and the expected output.
  */
 async function tryAdditions(): Promise<string> {
   const copy = mkdtempSync(join(tmpdir(), 'baton-additions-'))

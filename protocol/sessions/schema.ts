@@ -24,8 +24,8 @@ export const LatestCompaction = Type.Object(
   closed,
 )
 /**
- * The progress of a compaction. `in_progress` depends on the deadline, so that a compaction whose
- * job is lost does not look active forever.
+ * The progress of a compaction. `in_progress` becomes false at the deadline, so that a compaction
+ * whose job is lost does not look active forever.
  */
 export const CompactionProgress = Type.Object(
   {
@@ -74,7 +74,7 @@ const session = {
 /** A session in lists and in replies to commands. */
 export const Session = Type.Object(session, closed)
 const config = { config: Type.Optional(InlineConfig) } as const
-/** The stored record. Its `config` is returned only by `GET /sessions/{id}`. */
+/** The stored record of a session. Its `config` is returned only by `GET /sessions/{id}`. */
 export type Session = Static<typeof Session> & {
   readonly config?: Static<typeof InlineConfig>
 }
@@ -232,8 +232,8 @@ const roles = ['system', 'user', 'assistant', 'tool', 'compaction'] as const
 const Role = Type.Enum([...roles])
 const EntryType = Type.Enum(['message', 'compaction'])
 /**
- * A message of the transcript. A row with status `streaming` has no sequence. The final version of
- * a row has the same id.
+ * A message of the transcript. A row with status `streaming` has no sequence. It keeps its id when
+ * it becomes final.
  */
 export const TranscriptMessage = Type.Object(
   {
@@ -309,8 +309,8 @@ export const sessionMessage = ({
 })
 
 /**
- * The reply to a request that started a turn. `resume_cursor` precedes every row of the turn.
- * `after_sequence` is the sequence of the turn's input.
+ * The reply to a request that started a turn. A stream that starts at `resume_cursor` contains
+ * every row of the turn. `after_sequence` is the sequence of the turn's input.
  */
 export const TurnAck = Type.Object(
   {

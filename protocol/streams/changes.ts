@@ -4,8 +4,8 @@
  *
  * Invariant: every event that may change the response to a list request for a kind results in a
  * change of that kind. Superfluous changes are harmless, because they only cause clients to load a
- * record again. The time of the last use of a key is an exception, because every request would
- * result in a change.
+ * record again. Exception: a new time of last use of a key results in no change. Otherwise, every
+ * request would result in one.
  */
 import type { RowName } from '../api.ts'
 import type { Entry, Event, Kind } from '../entry.ts'
@@ -54,7 +54,7 @@ export const changeKinds: {
 export const allChangeKinds: readonly string[] = [
   ...new Set([...Object.keys(project), ...Object.keys(organization)]),
 ].sort()
-/** The kinds whose records may be unreadable even for a caller who has the permission. */
+/** The kinds whose records may be unreadable even for a caller with the permission for the kind. */
 export const closableKinds = ['artifact', 'channel', 'interaction', 'session'] as const
 export type ClosableKind = (typeof closableKinds)[number]
 
@@ -141,7 +141,8 @@ function configured(
     const kind = Object.hasOwn(kinds, subject) ? kinds[subject] : undefined
     if (kind === undefined) return []
     const { id } = event as Event & { readonly id?: string }
-    // In events of bindings and blueprints, `id` does not identify the changed record.
+    // In events of bindings and blueprints, `id` does not identify the changed record, so the
+    // change has no id.
     return id === undefined || subject === 'binding' || subject === 'blueprint'
       ? [{ kind }]
       : [{ kind, id }]

@@ -1,4 +1,7 @@
-/** Limits of multiplexed streams, which browsers load without the endpoint table. */
+/**
+ * Limits of multiplexed streams, in a separate file so that browsers need not load the endpoint
+ * table.
+ */
 
 /** Maximum number of subscriptions of a stream. */
 export const SUBSCRIPTIONS_PER_STREAM = 100

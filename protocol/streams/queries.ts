@@ -23,8 +23,8 @@ export interface StreamQueries {
     }
   }
   /**
-   * Which records each reader may read. `gone`: the positions of the records that do not exist.
-   * `readable`: for each reader, the positions of the records that it may read.
+   * Which records each reader may read. `gone`: the positions in `records` of those that do not
+   * exist. `readable`: for each reader, the positions in `records` of those that it may read.
    */
   changes_readable: {
     input: {

@@ -215,8 +215,8 @@ export type AddedTableInputs = {
 
 /**
  * The reply of a table that cannot decide with the facts, because rows have changed in the
- * meantime. Nothing was stored, so the gateway repeats the command under the same id, with facts
- * from a view that has applied the change `stale`.
+ * meantime. Nothing was stored. The gateway repeats the command under the same id, with facts from
+ * a view that has applied the change `stale`.
  */
 export interface StaleReply {
   readonly stale: number

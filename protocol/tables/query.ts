@@ -1,6 +1,7 @@
 /**
  * Row queries: the validation of filters and sort orders against the schema of the table, and their
- * semantics as pure functions. Views translate valid queries to SQL. A test compares the two.
+ * semantics as pure functions. Views translate valid queries to SQL. A test checks that the SQL and
+ * these functions agree.
  */
 import type { FieldError } from '../errors.ts'
 import { getOwn } from '../lookup.ts'
@@ -123,7 +124,7 @@ function conditionsOf(
     if (Object.keys(wishes).length === 0)
       faults.push({ field: path, message: 'must have at least one operator' })
     for (const [operator, value] of Object.entries(wishes)) {
-      // A condition without an operator means equality. Its path is the path of its column.
+      // A condition without an operator means equality. Its faults have the path of the column.
       const at = typeof wish === 'object' && wish !== null ? `${path}.${operator}` : path
       if (!operators.has(operator)) {
         faults.push({ field: at, message: 'is not an operator', expected: [...operators] })

@@ -34,8 +34,8 @@ export const Selector = Closed({
  * - `exact`: the action with this name.
  * - `group`: the actions of a named group, or all actions whose names begin with this text and a
  *   dot.
- * - `platform`, `custom`: a pattern for the actions of the service, or for the actions of the
- *   project and the organization.
+ * - `platform`: a pattern for the actions of the service.
+ * - `custom`: a pattern for the actions of the project and the organization.
  * - `wildcard`: a pattern for all actions.
  */
 export type Selector = Static<typeof Selector>

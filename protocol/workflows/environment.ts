@@ -13,8 +13,8 @@
  * 3. the environment of the run, if the run has repositories
  * 4. the environment of the agent
  *
- * With `disabled`, an action uses only the environment in the config of its step, and a turn uses
- * no environment.
+ * With the mode `disabled`, an action uses only the environment in the config of its step, and a
+ * turn uses no environment.
  */
 import type { Static } from 'typebox'
 import type { EnvironmentBinding } from '../environments/commands.ts'

@@ -147,7 +147,7 @@ export async function bridged(): Promise<Net> {
     },
     part: async (one, other) => {
       // Each of the two processes sends its packets for the other process to an unused hardware
-      // address.
+      // address, so the packets are lost.
       for (const [from, to] of [
         [one, at(other).host],
         [other, at(one).host],

@@ -168,8 +168,8 @@ export async function startStack(options: Options): Promise<Stack> {
   for (const [i, name] of of('nats').entries()) {
     const { host, before } = at(name)
     const script = join(folder, `${name}.sh`)
-    // Three servers and nine other processes share this machine. Idle threads that spin would take
-    // processor time from the other processes.
+    // Three servers and nine other processes share this machine. Each server gets few threads,
+    // because idle threads that spin would take processor time from the other processes.
     writeFileSync(
       script,
       `#!/bin/sh\nexport GOMAXPROCS=${Math.max(1, Math.floor(availableParallelism() / 2))}\n` +

@@ -1,6 +1,6 @@
 /**
- * The conditions that end a request: silence, or the caller's signal. Both also end the wait for
- * any promise.
+ * A request ends when it is silent for too long, or when the caller's signal aborts. The same
+ * conditions end the wait for any other promise.
  */
 import t from 'tap'
 import { endedBySignal, linkedAbort, orAborted, watchdog } from '../../client/watchdog.ts'

@@ -39,8 +39,8 @@ function wordsOf(code: string): string[] | undefined {
 }
 
 /**
- * Returns the fault of a command line in a document. Undefined if it has none, or if the code is
- * not a command line of the client.
+ * Returns the fault of a command line in a document. Returns undefined if it has none, or if the
+ * code is not a command line of the client.
  */
 export function faultOf(code: string): string | undefined {
   const words = wordsOf(code)

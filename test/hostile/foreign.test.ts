@@ -91,8 +91,8 @@ const statesOf = async (
 })
 const before = await statesOf(theirs)
 /**
- * Whether a row ends or renames the caller's own project. Such a row is sent only for the other
- * project.
+ * Whether a row deletes or updates a project. Requests to such a row name only the other project,
+ * because the caller's own project is still needed.
  */
 const ending = (name: string): boolean => name === 'project.delete' || name === 'project.update'
 

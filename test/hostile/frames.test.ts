@@ -79,7 +79,7 @@ function fault(worker: TestWorker, closed: number | undefined): string | undefin
 /**
  * Sends texts or bytes on a new connection.
  * @throws {Error} when a received frame or the close code is undocumented, or when the connection
- *   stays open but does not answer a final frame.
+ *   stays open but an additional last frame is not answered.
  */
 async function play(messages: readonly (string | Uint8Array)[]): Promise<void> {
   const worker = await s.worker({ type: null })

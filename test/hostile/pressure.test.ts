@@ -182,8 +182,8 @@ t.test('a request that is far too large is refused in little time', async (t) =>
   ]
   for (const [what, body] of bodies)
     for (const path of ['/v1/projects', '/v1/projects/default/runs']) {
-      // Client and service share a process. On a busy machine, the node may lose its lease for a
-      // moment while the bodies are created.
+      // Client and service share a process. On a busy machine, the node may have lost its lease for
+      // a moment while the bodies were created, so each request waits for readiness.
       await until(
         () => s.raw('GET', '/readyz'),
         ({ status }) => status === 200,

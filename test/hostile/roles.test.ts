@@ -278,7 +278,7 @@ t.test(
             )
         })
         for (const [name, row] of asked) {
-          // Only the last caller, the person, ends the record of the row.
+          // Only the last caller, the person, ends records, because the others need them.
           if (missingFor(name, row) !== undefined || (rank(name) > 0 && what === 'key')) continue
           const answer = await ask(name, place, key, bodyOf(name))
           const error =

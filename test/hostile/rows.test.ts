@@ -317,8 +317,8 @@ for (const [name, row] of inTurn(rows)) {
       row.shape.body ? REQUESTS : REQUESTS / 2,
       hostile(name, row, place),
       async (asked) => {
-        // The refused requests before the first request that may change data have changed
-        // nothing.
+        // Before a request that may change data, this checks that the refused requests so far have
+        // changed nothing.
         if (!isReading(asked)) await shared.unchanged(changed)
         const answer = await client
           .ask(asked)

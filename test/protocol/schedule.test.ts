@@ -20,8 +20,8 @@ const DAY_SLOTS = 48
 
 /**
  * Returns the UTC offsets of a zone in minutes, one for each half hour. Offsets change only at half
- * hours, and at most once a day. Therefore only the days that end with another offset are computed
- * slot by slot.
+ * hours, and at most once a day. Therefore a day is computed slot by slot only if the next day
+ * begins with another offset.
  */
 function offsets(zone: string): Int16Array {
   const format = new Intl.DateTimeFormat('en-CA', {
@@ -86,7 +86,8 @@ function expected({ minutes, hours, day = () => true }: Rule, zone: Int16Array):
     const date = Math.floor(wall / 86_400_000)
     const minute = Math.floor(wall / MINUTE_MS) % 1440
     if (once) {
-      // The first day is incomplete: a time before its beginning does not fire late.
+      // If the rule's time of day has already passed at `FROM`, the rule does not fire on the first
+      // day.
       if (minute < wanted || date === done || (fires.length === 0 && minute > wanted + 120))
         continue
       done = date

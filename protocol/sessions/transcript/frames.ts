@@ -19,7 +19,7 @@ const turn = { session_id: Type.String(), turn_id: Type.String() }
 const end = (reasons: string[]) =>
   named('stream.end', { session_id: Type.String(), reason: Type.Enum(reasons) })
 
-/** The frames of `GET …/transcript/stream`. A row replaces the row with the same id. */
+/** The frames of `GET …/transcript/stream`. A row replaces the earlier row with the same id. */
 export const transcriptFrames = {
   'message.upsert': named('message.upsert', TranscriptMessage.properties),
   'message.block': named('message.block', { ...place, block: Block }),

@@ -77,9 +77,9 @@ export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
     : messages
 }
 /**
- * Returns the fault of a conversation, or undefined if it has none. The message after a tool use
- * must contain its result, and the last message must have the role `user`. Adjacent rows are joined
- * as in `messagesOf`.
+ * Returns the fault of a conversation, or undefined if it has none. Each tool use must have a
+ * result in the next message, and the last message must have the role `user`. Adjacent rows of the
+ * same role count as one message, as in `messagesOf`.
  */
 export function conversationFault(rows: readonly TranscriptMessage[]): string | undefined {
   let last: ModelMessage['role'] | undefined

@@ -1,9 +1,9 @@
 /**
- * The presentation of granted tools to a model, and the interpretation of its tool calls. With
- * `flat`, the model receives one tool per action. With `meta`, it receives one tool per group of
- * actions, with the input `{command, args}`. The group is the part of an action name before the
- * first dot. An action without a group is a separate tool. Tool names consist of at most 64
- * letters, digits, `_` and `-`, as models require. A number is appended to a duplicate name.
+ * The presentation of granted tools to a model, and the interpretation of its tool calls. With the
+ * presentation `flat`, the model receives one tool per action. With `meta`, it receives one tool
+ * per group of actions, with the input `{command, args}`. The group is the part of an action name
+ * before the first dot. An action without a group is a separate tool. Tool names consist of at most
+ * 64 letters, digits, `_` and `-`, as models require. A number is appended to a duplicate name.
  */
 import { builtinGroups } from '../../actions/builtin.ts'
 import type { EffectiveSkill } from '../../agents/definition.ts'

@@ -123,7 +123,7 @@ export const commandsOf: Readonly<Partial<Record<ResourceTypeName, Commands>>> =
 export const managedTypes = Object.keys(commandsOf) as ResourceTypeName[]
 
 export const desk = { namespace: 'ops', blueprint_key: 'desk' }
-/** Returns the claim that a command contains, with a binding to the blueprint `desk`. */
+/** Returns the blueprint claim of a command, with a binding to the blueprint `desk`. */
 export const claim = (
   type: ResourceTypeName,
   more: Partial<StoredBinding> = {},

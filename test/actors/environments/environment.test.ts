@@ -1,4 +1,4 @@
-/** The environment actor: each command, given a history. */
+/** The environment actor, command by command. */
 import t from 'tap'
 import { START } from '../../support/given.ts'
 import {

@@ -207,7 +207,8 @@ t.test('every event reaches exactly the listeners that match it', async (t) => {
                 ),
               )
               .sort()
-          // The actor may remember a key for longer than a day.
+          // The actor may remember a key for longer than a day, and then deduplicates an event that
+          // the model stores.
           if (wanted !== undefined && !stored && (after.reply as { deduped?: true }).deduped)
             model.keys.delete(String(raw['dedup_key']))
           else if (JSON.stringify(found) !== JSON.stringify(wanted))

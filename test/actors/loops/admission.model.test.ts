@@ -105,7 +105,8 @@ t.test('limits hold, runs start in order, and every waiting run starts', async (
               yard.end(id, step.status)
             }
           } else if (step.do === 'rule') {
-            // Runs that are active when the limit is lowered may continue.
+            // Runs that are active when the limit is lowered may continue, so the limit may be
+            // exceeded until they end.
             loose = true
             yard.send('loop.update', { concurrency: step.concurrency, organization: 'org_1' })
           } else if (step.do === 'pause') {

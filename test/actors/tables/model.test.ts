@@ -204,8 +204,8 @@ const sorted = (rows: Iterable<StoredRow>): string =>
   )
 
 /**
- * Counts the covered cases: commands that needed later facts, commands that exceeded the window,
- * and stored changes.
+ * Counts the covered cases: commands that needed later facts, commands whose facts were older than
+ * the window, and stored changes.
  */
 const seen = { stale: 0, forgotten: 0, stored: 0 }
 

@@ -138,7 +138,7 @@ class World {
     const exists = this.tables.get(table_id)?.state.table !== undefined
     this.commands.push({ to: table_id, name: exists ? 'table.update' : 'table.create', input })
   }
-  /** Delivers the next message of a random lane. Returns false if all lanes are empty. */
+  /** Delivers the next message of one list in `effects`. Returns false if all lists are empty. */
   deliver(choice: number): boolean {
     const lanes = [...this.effects].filter(([, messages]) => messages.length > 0)
     const [lane, [message, ...rest]] = lanes[choice % lanes.length] ?? ['', []]

@@ -1,8 +1,8 @@
 /**
  * Kills that depend on progress instead of time. Each kill occurs after a certain share of the tool
- * calls, so it interrupts turns on any machine. The roles are chosen in round-robin order, and the
- * process at random. If there are more kills than roles, each kill waits until the processes killed
- * before it have returned.
+ * calls, so it interrupts turns on slow and fast machines. The roles are chosen in round-robin
+ * order, and the process at random. If there are more kills than roles, each kill waits until the
+ * processes killed before it have returned.
  */
 import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Strike } from './history.ts'

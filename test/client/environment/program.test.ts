@@ -248,7 +248,7 @@ t.test('a terminal has a size, takes input and Ctrl-C, and ends with an exit cod
   terminal.resize(100, 40)
   terminal.write('stty size\n')
   await shows('40 100')
-  // The output shows that the shell with the trap is in the foreground.
+  // The output `ready` shows that the shell with the trap is in the foreground.
   const trap = 'trap "echo ca""ught; exit" INT; echo rea""dy; while :; do sleep 0.05; done'
   terminal.write(`sh -c '${trap}'\n`)
   await shows('ready')

@@ -46,10 +46,10 @@ function wordsAround(text: string): string {
   if (first < 0) return ''
   const before = text.slice(0, first)
   const last = [...text.matchAll(/z\d+z/g)].at(-1)
-  // File names end with an extension, and long texts with filler.
+  // The extension of a file name and the filler of a long text belong to the user's text.
   const after = last ? text.slice(last.index + last[0].length).replace(/^(\.\w+|W+)+/, '') : ''
-  // The text may be part of a JSON text or of a longer text of the same field.
-  // It may also be the name of a binding, which the service composes.
+  // If `before` is the beginning of a JSON, HTML or skill text, or of a binding's name, which the
+  // service composes, it is not the console's own.
   return /["{[<]|^---|^telegram /.test(before) ? after.replace(/^"[\s\S]*/, '') : before + after
 }
 

@@ -41,7 +41,10 @@ async function served(t: Test, known = true) {
     return { through: 4 * facts.length - 3, rows: [] }
   }
   const view = it.world.view.bind(it.world)
-  /** The freshness that each query for facts requires. Undefined: everything committed. */
+  /**
+   * The value of `fresh` in each query for facts. Undefined: the view must have applied everything
+   * committed.
+   */
   const freshness: (number | undefined)[] = []
   Object.assign(it.world, {
     view: (project: string, name: string, input: unknown, fresh?: number) => {

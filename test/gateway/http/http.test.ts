@@ -455,7 +455,8 @@ on('a new key is shown once, again for a repeat, and is valid at once', async (t
     ).status,
     401,
   )
-  // The first request may have reached a gateway that died before it notified the other gateways.
+  // The first request may have reached a gateway that died before it notified the other gateways. A
+  // repeat therefore notifies them again.
   at.forgotten.length = 0
   t.equal((await at.call('DELETE', `/v1/organization/api-keys/${created.body.id}`)).status, 404)
   t.same(at.forgotten, [ORG], 'a repeat also clears the caches of all gateways')

@@ -407,7 +407,7 @@ export class Meeting {
       }
       quiet = this.pending.length > 0 ? 0 : quiet + 1
       if (quiet === 3 && looks++ < 2) {
-        // A gateway checks its followers periodically.
+        // Simulates the periodic check of the followers of each gateway.
         for (const { follower } of this.#gateways) void follower.check()
         quiet = 0
       }

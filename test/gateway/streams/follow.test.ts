@@ -297,8 +297,8 @@ t.test('a lagging client is not ended by a view that lacks the sequence', async 
     oldest: 0,
   })
   const asked: (number | undefined)[] = []
-  // After the first page, a query must require the entries up to its own position. Otherwise it is
-  // refused, because a view may not have applied those entries yet.
+  // After the first page, a query must require that the view has applied all entries up to the
+  // query's position. If it requires less, a view that lacks the sequence refuses the query.
   const follower = new Follower(
     async (after, fresh) => {
       asked.push(fresh)

@@ -364,7 +364,8 @@ t.test('an owner does not start with a journal that ends too early', async (t) =
   await world.clock.advance(5000)
   await shard.submit(command(runId(1), 'add', { by: 1 }, 'again'))
   shard.drop()
-  // A server that was paused and still acts as leader reports nothing after the checkpoint.
+  // Simulates a server that was paused and still acts as leader: it reports no message after the
+  // checkpoint.
   const { messages } = world.journal
   const stale = Object.assign(new MemoryJournal(), { messages, read: async function* () {} })
   await t.rejects(world.owner(0, { ...world.deps(), journal: stale }), /ends at/)

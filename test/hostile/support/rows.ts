@@ -333,7 +333,7 @@ export function filled(name: RowName, place: Place): Record<string, string> {
     action_name: () => place.handle,
     action_id: () => place.organization_action,
     webhook_id: () => place.webhook,
-    // The webhook of a place is disabled, so it has no deliveries.
+    // The webhook of a place is disabled and has no deliveries, so this id belongs to none.
     delivery_id: () => `whd_${'0'.repeat(26)}`,
     trigger_id: () => 'manual',
     secret_name: () => place.handle,

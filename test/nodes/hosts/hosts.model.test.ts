@@ -47,7 +47,9 @@ async function stage(delays: readonly number[]) {
   let step = 0
   const delay = () => delays[step++ % delays.length] ?? 0
 
-  /** Wraps a provider so that each change is delayed before and after, and fails if aborted. */
+  /**
+   * Wraps a provider so that a delay precedes and follows each change, and an aborted change fails.
+   */
   const slow = (provider: Provider, clock: Clock): Provider => {
     const around = async (work: () => Promise<void>, signal?: AbortSignal): Promise<void> => {
       await sleep(clock, delay())
@@ -179,7 +181,7 @@ async function stage(delays: readonly number[]) {
       const stopped = host?.stop()
       await toy.clock.advance(10_000)
       await stopped
-      // End the process and all work that has not ended in time.
+      // The process ends, and with it all work that has not ended within 10 s.
       await host?.kill()
     },
     fail: (yes: boolean) => {

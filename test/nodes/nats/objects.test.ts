@@ -21,7 +21,7 @@ async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
 }
 async function collect(chunks: AsyncIterable<Uint8Array> | undefined): Promise<Buffer> {
   const read: Uint8Array[] = []
-  // A chunk is valid until the next one is requested.
+  // A chunk is valid only until the next one is requested, so it is copied.
   for await (const chunk of chunks ?? []) read.push(Buffer.from(chunk))
   return Buffer.concat(read)
 }

@@ -114,8 +114,8 @@ t.test('publishing continues after an outage of the server', async (t) => {
   await one.sent()
   const restart = await kill()
   t.ok((await unanswered) instanceof Disconnected, 'pending requests fail at once')
-  // The message is written to a closing socket, or not at all. The failure is detected on
-  // disconnect or after the timeout.
+  // The message is written to a closing socket, or not at all. In both cases, the failure is
+  // detected on disconnect or after the timeout.
   t.ok(
     isUnanswered(await failure(one.publish('journal.0.1', bytes('lost or not'), undefined, 300))),
   )

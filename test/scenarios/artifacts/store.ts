@@ -21,7 +21,7 @@ export const storedFiles = async (nats: Nats): Promise<string[]> =>
   Object.keys(await subjectsOf(nats, 'M'))
     .map((subject) => Buffer.from(String(subject.split('.').at(-1)), 'base64url').toString())
     .filter((name) => name.startsWith('artifacts/'))
-/** Counts the stored chunks of artifacts and of all other values. */
+/** Counts the chunks of all stored values, including artifacts. */
 export const storedChunks = async (nats: Nats): Promise<number> =>
   Object.values(await subjectsOf(nats, 'C')).reduce((sum, count) => sum + count, 0)
 export const chunksOf = (size: number): number => Math.ceil(size / CHUNK_BYTES)

@@ -37,7 +37,7 @@ const clock = {
     return () => clearTimeout(timer)
   },
 }
-/** The ports of another node. */
+/** The ports of a second node, which performs the sweep. */
 const world = createWorld({
   node: 'sweeper',
   settings: { deadline: 15_000 },
@@ -50,7 +50,9 @@ const world = createWorld({
   random: { bytes: randomBytes },
   log: silentLog,
 } as unknown as WorldParts)
-/** The ports of `world` two hours later, when all present files exceed the minimum age. */
+/**
+ * `world` with a clock that is two hours ahead, so that all present files exceed the minimum age.
+ */
 const later: World = { ...world, now: () => Date.now() + 2 * HOUR_MS }
 const sweep = { files, world: later, limit: 3, minAge: HOUR_MS }
 /** Examines all files, page by page. Returns the number of removed files. */

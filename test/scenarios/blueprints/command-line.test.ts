@@ -251,7 +251,8 @@ t.test('an export plans to nothing, and is the same after an import', async (t) 
   const { $schema, ...document } = JSON.parse(out) as Record<string, unknown>
   t.equal($schema, `${s.url}/schemas/blueprint.json`)
   t.strictSame(document, await s.ok('blueprint.export', desk))
-  // Handles of workflows are unique in the organization.
+  // The blueprint must be deleted before it is applied to another project, because handles of
+  // workflows are unique in the organization.
   const deleted = await s.ok('blueprint.delete', desk)
   t.equal(deleted['status'], 'deleted')
   const project = await s.ok('project.create', { name: 'Other', handle: 'other' })

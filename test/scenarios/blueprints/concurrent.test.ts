@@ -21,7 +21,10 @@ const schema = {
   columns: [{ name: 'n', type: 'string', required: true }],
   identity_column: 'n',
 }
-/** Returns the resources of a blueprint, which belong to several tiers. */
+/**
+ * Returns the resources of a blueprint. They are written in several tiers, because some refer to
+ * others.
+ */
 const several = (prefix: string, count = 8): Open => ({
   tables: [
     {

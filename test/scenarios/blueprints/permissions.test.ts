@@ -28,7 +28,7 @@ const schema = {
   columns: [{ name: 'n', type: 'string', required: true }],
   identity_column: 'n',
 }
-/** Asserts that an apply with this key is refused in both modes and writes nothing. */
+/** Asserts that a preview and an apply with this key are refused, and that nothing is written. */
 async function refused(t: Test, resources: Open, options: { key: string }, more: Open = {}) {
   const call = { blueprint_key: 'denied', resources, ...more }
   const preview = await s.refused(

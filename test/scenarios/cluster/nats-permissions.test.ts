@@ -63,7 +63,7 @@ async function start(
       BATON_DATA: join(nats.folder, name),
       BATON_PORT: '0',
       BATON_GATEWAY_URL: 'http://127.0.0.1:1',
-      // Without bubblewrap and without root, workers cannot be isolated.
+      // Workers may run without isolation, because this machine may lack bubblewrap and root.
       BATON_UNSAFE_LOCAL: 'on',
       BATON_ROOT_KEY: key,
       BATON_RATE_KEY: '0',

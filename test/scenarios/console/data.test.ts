@@ -61,7 +61,7 @@ async function tryOut(browser: Browser): Promise<void> {
     const other = await rowOf(id, 'A-000')
     await s.ok('row.update', { id, row_id: other?.['id'], data: { customer: 'Changed elsewhere' } })
     await grid.getByText('Changed elsewhere').waitFor()
-    // A view stores the filter and the columns, and the URL contains them.
+    // A saved view stores the filter and the columns, and the URL contains both.
     await page.getByRole('button', { name: 'Filter' }).click()
     await page.getByLabel('Value').fill('A-001')
     await page.getByRole('button', { name: 'Columns', exact: true }).click()
@@ -250,7 +250,7 @@ async function tryOut(browser: Browser): Promise<void> {
       t.equal(await inner.evaluate('document.querySelector("h1")?.textContent === "Hello"'), false)
     t.notMatch(await page.title(), /hacked/)
     // Open the URL of the file, as a link would. A browser without a viewer for PDF downloads the
-    // file.
+    // file, and `goto` then fails.
     const id = page.url().split('/').at(-1)?.split('?')[0]
     const direct = await context.newPage()
     await direct.goto(`${s.url}/v1/projects/default/artifacts/${id}/content`).catch(() => {})

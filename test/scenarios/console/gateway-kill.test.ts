@@ -221,7 +221,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await page.goBack()
       t.equal(await field.inputValue(), 'A draft for the channel')
 
-      // This time, the file is still missing after the reload.
+      // This time, the module of the page is still missing after the reload.
       await page.unroute('**/*')
       await page.goto(`${url}/p/default`)
       documents = 0

@@ -212,7 +212,8 @@ t.test('one process uses a data folder', { skip: skipped.none }, async (t) => {
   const options = { data, limits, unsafe: true, kinds: ['none'] } as const
   const root = join(data, 'environments')
   mkdirSync(root)
-  // Process 1 exists while the machine runs, and is not this process.
+  // Process 1 stands in for another host: it exists while the machine runs, and is not this
+  // process.
   const [, , ...fields] = readFileSync('/proc/1/stat', 'utf8').split(' ')
   writeFileSync(join(root, 'owner.json'), JSON.stringify({ pid: 1, started: fields[19] }))
   t.match(await createLocalProvider(options), { unavailable: /process 1 runs environments/ })

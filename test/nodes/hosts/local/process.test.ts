@@ -61,7 +61,7 @@ for (const kind of isolationKinds)
 
 const NOBODY = 65_534
 t.test('a host that is not root', { skip: skipped.sandbox || skipped.user }, async (t) => {
-  // A test's default folder is private to root.
+  // The default folder of a test is private to root, so this host could not use it.
   const data = mkdtempSync('/tmp/baton-local-')
   t.teardown(() => rmSync(data, { recursive: true, force: true }))
   chownSync(data, NOBODY, NOBODY)
