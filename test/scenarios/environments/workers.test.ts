@@ -17,7 +17,10 @@ t.teardown(() => s.stop())
 // connection of its own, so a second node is added.
 await s.add({ BATON_ROLES: 'gateway' })
 
-/** An in-memory place of the provider `local`. Only the tests run its workers. */
+/**
+ * An in-memory place of the provider `local`. It starts no processes: the tests connect in place of
+ * its workers.
+ */
 class LocalPlace extends MemoryPlace {
   override provider() {
     return { ...super.provider(), name: 'local' }
