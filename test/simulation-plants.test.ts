@@ -1,6 +1,7 @@
 /**
  * The checks of the simulation must detect each planted fault within a limited number of seeds. A
- * plant specifies a seed that is tried first, because finding such a seed takes most of the time.
+ * fault can specify a seed that is tried first, because the search for a seed that reveals the
+ * fault takes most of the time.
  */
 import t from 'tap'
 import { plants } from './simulation/faults/plants.ts'

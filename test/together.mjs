@@ -29,7 +29,7 @@ process.argv.splice(2, files.length, files[0] ?? `files-of-${process.pid}`)
 const follows = process.env[FILES_ENV]
 // A child process that a test starts must not read the names of files.
 delete process.env[FILES_ENV]
-/** A hook that is never called. */
+/** The stand-in for every async hook of tap. It is never called. */
 const unused = { enable: () => unused, disable: () => unused }
 hooks.createHook = () => unused
 syncBuiltinESMExports()
@@ -77,9 +77,9 @@ async function run(file) {
   const path = bundle === undefined ? file : bundledTest(bundle, file)
   await import(pathToFileURL(resolve(path)).href).catch((error) => void uncaught.push(error))
   const loaded = cpuTime()
-  // Helpers of a file may assert with the `t` of the file instead of the `t` of a test. tap queues
-  // such an assertion behind the tests that are known by then, so the test `the end of …` must not
-  // be one of them.
+  // This test is awaited, so that `the end of …` is queued only after all tests of the file have
+  // ended. Helpers of the file may assert with the `t` of the file instead of the `t` of a test,
+  // and tap queues such an assertion behind all tests that are known by then.
   await t.test(`the tests of ${file}`, async () => {})
   await t.test(`the end of ${file}`, async (t) => {
     // All tests of the file have ended. Some may have added teardowns while they ran.

@@ -61,7 +61,7 @@ export interface ViewDefinition<
   /**
    * For each kind of actor, the functions that apply its entries, in the order in which they run.
    * For a kind with audited events, `applyAudit` comes first. For `organization` and `project`, the
-   * view `access` supplies it.
+   * view `access` contributes `applyAudit`.
    */
   readonly kinds: Arms
   /**

@@ -18,7 +18,10 @@ export interface Known {
   readonly at: number
 }
 
-/** A kind below this number stands for the known text with that index. */
+/**
+ * The kind of a field says how the value of the field is restored. A kind below this number stands
+ * for the text with that index in `Known.texts`.
+ */
 const TEXTS = 10
 /** Kinds of fields with a stored value: unchanged, or as a difference from `Known.at`. */
 const [PLAIN, TIME] = [TEXTS, TEXTS + 1]
@@ -47,15 +50,15 @@ interface Node {
 const node = (): Node => ({ n: WHOLE, next: [], last: undefined })
 
 /**
- * The number that replaces the number of a shape before a record that is stored whole. The record's
- * label comes after the record.
+ * The first element of the compact form of a record that is stored whole. The record and its label
+ * follow. No shape has this number.
  */
 const WHOLE = 0
 /**
  * Maximum number of nodes of the tree. Once it is full, records with new shapes are stored whole.
  */
 const MAX_NODES = 50_000
-/** Maximum number of times that are remembered between two flushes. */
+/** Maximum number of timestamps in each of the two caches below. */
 const MAX_TIMES = 10_000
 
 export class Shapes {
@@ -63,12 +66,16 @@ export class Shapes {
   #nodes = 0
   #shapes: (readonly Field[])[] = [[]]
   #added: number[] = []
-  /** Times of records by their text; NaN for texts that are not times. */
+  /**
+   * The times in records, in Unix milliseconds, by their text; NaN for texts that are not times.
+   */
   readonly #times = new Map<string, number>()
   /** Texts of restored times, by Unix milliseconds. Cached, because records often share a time. */
   readonly #texts = new Map<number, string>()
 
-  /** Discards all shapes, and loads the shapes of the table, in the order of their numbers. */
+  /**
+   * Discards all shapes, and loads the rows of the table `shapes`, in the order of their numbers.
+   */
   begin(rows: readonly { readonly shape: string }[]): void {
     this.#root = node()
     this.#nodes = 0

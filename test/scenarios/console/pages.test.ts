@@ -20,7 +20,10 @@ import { layoutDifference, layoutOf } from './picture.ts'
 import { takePictures } from './pictures/take.ts'
 
 const LAYOUTS = join(import.meta.dirname, 'layouts.json')
-/** Share of cells that may differ, because records, times and fonts vary between runs. */
+/**
+ * Share of the cells of a layout that may differ, because records, times and fonts vary between
+ * runs.
+ */
 const TOLERATED = 0.12
 const accept = process.env['PICTURES'] === 'accept'
 const docs = process.env['PICTURES'] === 'docs'

@@ -30,7 +30,7 @@ const it = await processes({
   BATON_SHARDS: '2',
   BATON_GATEWAY_URL: String(url[0]),
   BATON_UNSAFE_LOCAL: 'on',
-  // Processes restart slowly while other tests run.
+  // The default of 30 s may be too short, because processes start slowly while other tests run.
   BATON_ENVIRONMENT_WAKE: '2m',
 })
 t.teardown(() => it.stop())

@@ -114,7 +114,7 @@ t.test('another host prepares the environment of a killed host, and nothing is l
   const id = owner.id()
   await owner.send(id, 'environment.use')
   await owner.until(id, ({ operation }) => operation?.host === 'dying-1')
-  // The provider had already created the environment.
+  // The provider has created the environment, but the host is killed before it reports this.
   one.environments.set(id, { project: PROJECT })
   await doomed.kill()
   await hostOf(t, other, 'other-1')

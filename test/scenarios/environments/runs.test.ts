@@ -12,7 +12,8 @@ import { startTestHost } from '../support/hosts.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
-// The only node of a cluster does not publish to other processes, so a second node is added.
+// A node that is alone in its cluster publishes only within its process. The test host has a
+// connection of its own, so a second node is added.
 await s.add({ BATON_ROLES: 'executor' })
 
 /** The default number of shards of a service. */

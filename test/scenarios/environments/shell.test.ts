@@ -19,7 +19,8 @@ import { startTestHost } from '../support/hosts.ts'
 const folder = t.testdir({ workspace: {}, local: {}, logs: {} })
 const s = await service({ BATON_SHARDS: '2' })
 t.teardown(() => s.stop())
-// The only node of a cluster does not publish to other processes, so a second node is added.
+// A node that is alone in its cluster publishes only within its process. The test host has a
+// connection of its own, so a second node is added.
 await s.add({ BATON_ROLES: 'gateway' })
 const args = program()
 

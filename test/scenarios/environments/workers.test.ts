@@ -13,10 +13,14 @@ import { claim, jobOf, type Received, seen, start } from '../support/sockets.ts'
 // The test host requires this number of shards.
 const s = await service({ BATON_SHARDS: '2' })
 t.teardown(() => s.stop())
-// The only node of a cluster does not publish to other processes, so a second node is added.
+// A node that is alone in its cluster publishes only within its process. The test host has a
+// connection of its own, so a second node is added.
 await s.add({ BATON_ROLES: 'gateway' })
 
-/** An in-memory place of the provider `local`. Only the tests run its workers. */
+/**
+ * An in-memory place of the provider `local`. It starts no processes: the tests connect in place of
+ * its workers.
+ */
 class LocalPlace extends MemoryPlace {
   override provider() {
     return { ...super.provider(), name: 'local' }

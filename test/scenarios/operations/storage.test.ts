@@ -175,8 +175,8 @@ t.test('reads are served on a disk that other data has filled completely', { ski
     ({ code }) => code === 'storage_full',
   )
   t.equal(full.status, 503)
-  // A view with unsaved changes waits until the reserved space is released, which takes up to a
-  // second.
+  // A view with unsaved changes answers only after the service has deleted the file that reserves
+  // disk space, which takes up to a second.
   const list = () => it.ask('GET', `${it.project}/runs`)
   await it.until('lists are served', 5000, list, ({ status }) => status === 200)
   t.strictSame(await it.lost(ids), [], 'reads continue')

@@ -41,7 +41,8 @@ await inBrowser(t, tryOut)
 
 async function tryOut(browser: Browser): Promise<void> {
   const s = await serviceFor(t, browser)
-  // The only node of a cluster does not publish to other processes, so a second node is added.
+  // A node that is alone in its cluster publishes only within its process. The test host has a
+  // connection of its own, so a second node is added.
   await s.add({ BATON_ROLES: 'executor' })
   const { folder, performed, fail } = await startEnvironments(s)
   const kit = await s.ok('toolkit.create', {

@@ -310,7 +310,8 @@ t.test('500 starts at once over two gateways make one call for each agent', asyn
     const resolved = { [ref?.selector ?? '']: { digest: 'm', value: {} } }
     waiting.push(() => json({ protocol_version: 1, resolved })(delivery, res))
   })
-  // A busy machine refuses some of these requests with `service_unavailable`. Clients repeat them.
+  // On a busy machine, the service refuses some of these requests with `service_unavailable`, and
+  // clients repeat them.
   const start = async (index: number): Promise<number> => {
     for (;;) {
       const answer = await invoke(agents[index % 2] ?? '', {}, index % 4 < 2 ? front : side)

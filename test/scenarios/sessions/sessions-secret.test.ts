@@ -143,8 +143,9 @@ t.test('no operation and no stream returns content of a private session', async 
   await furnish()
   const [session_id, { id }] = await Promise.all([talk(), run(), working])
   const [walk, shown] = await Walk.begin(s, s.key, SECRET)
-  // The first two list the caller's own credentials, of which the callers in this test have none.
-  // `schedule.next` needs a schedule. No host answers `environment.worker_logs`.
+  // The operations that return no record. The first two list the caller's own credentials, of which
+  // the callers in this test have none. `schedule.next` needs a schedule. No host answers
+  // `environment.worker_logs`.
   const own: readonly RowName[] = [
     'cli_credential.list',
     'me.list_tokens',

@@ -46,7 +46,7 @@ export async function signedIn(
     readonly width?: number
     readonly height?: number
     readonly dark?: boolean
-    /** For tests that run axe, which the policy of the page forbids. */
+    /** Whether to bypass the content security policy, which forbids axe. */
     readonly bypassCSP?: boolean
   } = {},
 ): Promise<ConsoleBrowser> {

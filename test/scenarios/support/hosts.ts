@@ -81,7 +81,7 @@ export async function startOwner(access: Access, log: Log = silentLog) {
 }
 
 /**
- * Returns the gateway's ports over a bus.
+ * Returns the ports of a gateway that sends its messages over the given bus.
  * @param shards number of shards of the installation.
  */
 export function worldOn(bus: Bus, node: string, clock: Clock, shards = 2): World {

@@ -39,7 +39,8 @@ t.test('a loop that changes the rows that start it stops at the limit', async (t
       .sort((a, b) => a - b)
   await until(
     async () => {
-      // A new loop may miss a change that precedes the registration of its trigger.
+      // A new loop may miss a change that precedes the registration of its trigger. Therefore, the
+      // row is changed until the loop reacts.
       if ((await depths()).length < 2)
         await s.ok('row.update', { id, row_id: row['id'], data: { amount: 0 } })
       return depths()

@@ -31,7 +31,8 @@ t.test(
     const ports = [steady, shaky]
     /**
      * Sends a request to the gateways in turn until the answer is not a server error, for at most a
-     * minute. Without a key, an answer of 404 or 409 may result from an earlier attempt.
+     * minute. Without an idempotency key, an answer of 404 or 409 may mean that an earlier attempt
+     * was stored.
      */
     const call = async (
       first: number,

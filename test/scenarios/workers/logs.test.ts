@@ -246,7 +246,8 @@ t.test('the worker library writes lines, and baton logs shows and follows them',
   const following = baton(['logs', String(run['id']), '--follow', '--step', 'do', '--tail', '2'])
   finish()
   const followed = await following
-  // The follower may begin before or after the last line.
+  // The follower may begin before or after the last line is written. In both cases, it prints the
+  // same last two lines.
   t.match(followed.out.split('\n').slice(-2), [/debug .* detail$/, /error .* ends$/])
   const json = await baton(['logs', String(run['id']), '--json', '--contains', 'ENDS'])
   t.match(JSON.parse(json.out), { text: 'ends', level: 'error', attempt: 1 })

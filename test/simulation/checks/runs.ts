@@ -32,7 +32,8 @@ export class RunRules {
         say(known ? 'a second time' : 'before it was created')
       const run: Course = known ?? { begun: new Set(), completed: new Set(), settled: new Set() }
       this.#runs.set(entry.id, run)
-      // An interaction may end after its run has failed. Its end is then stored for a retry.
+      // An interaction may end after its run has failed. The run then stores the end of the
+      // interaction for a retry.
       if (run.ended === 'run.failed' && event.type === 'interaction.settled') continue
       if (run.ended !== undefined) {
         if (run.ended !== 'run.failed' || event.type !== 'run.resumed') say(`after ${run.ended}`)

@@ -158,9 +158,9 @@ export class Hub {
     return lease
   }
   /**
-   * Drops leases that expired without a renewal. If this connection is still the current one of its
-   * session, also asks the queues to end those leases that received no heartbeat or report for a
-   * full lease duration.
+   * Drops leases that expired without a renewal. If the connection of the seat is still the current
+   * one of its worker session, also asks the queues to end those leases that received no heartbeat
+   * or report for a full lease duration.
    */
   #expire(seat: Seat): void {
     const { world, clock, sim } = this.#machine

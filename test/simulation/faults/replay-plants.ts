@@ -27,8 +27,8 @@ function rereading(
 }
 
 /**
- * A replay restores neither the replies of commands nor, except for effects, the ids of decided
- * commands.
+ * A replay restores neither the replies of commands nor the ids of decided commands, except the ids
+ * of commands that other actors sent as effects.
  */
 const forgetful: Plant = {
   name: 'forgets replies on replay',

@@ -17,8 +17,9 @@ const mapped = <T>(
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value, name)]))
 
 /**
- * Merges later changes to a record into earlier changes. An empty change, which contains no values,
- * is kept. A change whose values are all undefined is dropped.
+ * Merges later changes to a record into earlier changes. The change `{}` is kept: it says that the
+ * attribute has changed, but not its values. The change `{ from: undefined, to: undefined }` is
+ * dropped.
  */
 export function mergeChanges(earlier: Changes, later: Changes): Changes {
   const all = { ...earlier }

@@ -71,8 +71,8 @@ export function actionLog(
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const after = positionCondition(['cursor'], 'ASC', input.after)
-  // All calls in the first row may be at or before the position. Each further row contains at least
-  // one call after the position.
+  // The limit is one higher than in other lists, because all calls in the first row may be at or
+  // before the position. Each further row contains at least one call after the position.
   const rows = store.upToPage<TimelineRow>(
     `SELECT cursor, at, events
      FROM timeline

@@ -25,8 +25,8 @@ import type { Watch } from '../runs/waiting.ts'
 type Definition = Action | OrganizationAction
 
 /**
- * Returns the cache of the ids of definitions by project and name, which are looked up often. The
- * id is an empty string if no such definition exists.
+ * Returns the cache of definition ids, by project and name. These ids are looked up often. An empty
+ * string means that no such definition exists.
  */
 const idsByName = (store: Store): WriteBackCache<string> =>
   store.kept(

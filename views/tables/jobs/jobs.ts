@@ -72,7 +72,8 @@ const recordOf = (store: Store, row: PackedJob): KeptJob =>
 function save(store: Store, row: JobRow, id: string): void {
   const { record, holder, project } = row
   const { status } = record
-  // Only a waiting job has a line, so the index of waiting jobs contains no other jobs.
+  // Only a waiting job has a line (`queues.ts`), so the index of waiting jobs contains no other
+  // jobs.
   const line = status === 'queued' ? lineOf(record) : null
   const fixed = row.fixed ?? {
     run: record.run_id ?? null,

@@ -183,8 +183,8 @@ function write(store: Store, project: number, period: Period, minute: number, su
     period,
     minute,
   )
-  // The order of the entries alone determines which failures are counted as `OTHER`, regardless of
-  // how the entries were divided into flushes.
+  // The failures are added to the stored ones in the order of the entries. Therefore, which
+  // failures are counted as `OTHER` does not depend on how the entries were divided into flushes.
   const failures: Failures = row?.failures ? (JSON.parse(row.failures) as Failures) : {}
   for (const [key, count] of Object.entries(sum.failures))
     addFailure(failures, key, count, MAX_DISTINCT)

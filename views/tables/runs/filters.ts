@@ -29,8 +29,9 @@ export interface RunQuestion extends RunFilters, Paging {
   readonly sort?: 'created' | 'ended'
   readonly order?: 'asc' | 'desc'
 }
-// Ordered from the most to the least selective. If `byStatus` is true, the index is read once for
-// each requested status, or for every status if none is requested.
+// The filters by the value of one indexed column, from the most to the least selective. If
+// `byStatus` is true, the index is read once for each requested status, or for every status if none
+// is requested.
 export const equalities = [
   { name: 'source_event_id', column: 'source_event', index: 'runs_source', byStatus: false },
   { name: 'external_id', column: 'external_id', index: 'runs_external', byStatus: false },

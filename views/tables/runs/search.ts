@@ -122,7 +122,7 @@ function searchOf(store: Store, project: number, now: number, input: RunQuestion
           ],
         ]),
   ]
-  // A filter by status either selects ranges of the index or is a tested condition.
+  // A filter by status either selects ranges of the index, or becomes a condition on each row.
   const byStatus = !byEnd && !exact && !first && statuses !== undefined
   if (statuses && !byStatus)
     tested.push(['status IN (SELECT value FROM json_each(?))', JSON.stringify(statuses)])

@@ -64,8 +64,8 @@ const keptSteps = (store: Store): WriteBackCache<StepRow> =>
         },
         {
           copy: (row) => ({ ...row, record: { ...row.record } }),
-          // Steps stay in memory as long as their run, so a run that is not stored has no stored
-          // steps.
+          // A partial flush leaves an active run in memory, and therefore also its steps: no step
+          // is stored before its run.
           changes: (_, key) => isActive(store, split(key)[0]),
         },
       ),

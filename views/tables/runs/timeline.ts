@@ -96,8 +96,9 @@ function isSame(a: JsonObject, b: JsonObject): boolean {
 }
 /**
  * Adds the long texts of a payload, such as ids, to the texts that later payloads of the entry may
- * refer to. The newest texts follow the id of the run, which stays first. The payloads of all steps
- * therefore refer to the ids of their step by the same shape.
+ * refer to. The newest texts are placed directly after the id of the run, which stays first. The
+ * ids of the latest step therefore always have the same positions, so the payloads of all steps
+ * have the same shapes.
  */
 function learn(texts: string[], payload: JsonObject): void {
   for (const name in payload) {

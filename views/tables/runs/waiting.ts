@@ -91,7 +91,8 @@ export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined 
     : { kind: 'worker', cause: 'no_worker', reason: `no worker ${wanted(job)}`, ...about }
 }
 // Renewals are not in the journal, but losses are. If the lease of a claimed job seems to have
-// expired, either it was renewed, or its loss is not committed yet.
+// expired, either it was renewed, or its loss is not committed yet. The reason then says that the
+// lease is being renewed.
 function held(job: Job, now: number): WaitingOn {
   const { worker_instance_id, lease_expires_at } = job
   const worker = worker_instance_id === undefined ? 'a worker' : `worker ${worker_instance_id}`

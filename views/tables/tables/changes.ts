@@ -78,8 +78,8 @@ function create(store: Store, project: number, { id, table }: Of<'table.created'
   addFixedOrders(store, n, table.schema)
 }
 /**
- * Whether a new schema only adds columns. Readers then still see all previous values, and each
- * field keeps its values.
+ * Whether a new schema only adds columns. In that case, no value becomes hidden, and the existing
+ * fields keep their values.
  */
 const onlyAdds = (before: TableSchema, after: TableSchema): boolean =>
   !before.open &&

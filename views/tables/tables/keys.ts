@@ -5,9 +5,10 @@
  * K1. For rows a and b with different ids, `keyOf(a) < keyOf(b)`, byte by byte, if and only if
  *     `compareRows` of the protocol puts a before b. There is one exception: texts with more than
  *     `TEXT_BYTES` bytes are sorted by their first bytes, so that keys and cursors are short.
- * K2. The key of the first fields of a list is a prefix of the key of the whole list. In the key of
- *     the whole list, the byte after these complete values is greater than `BEFORE` and less than
- *     `PAST`, so `key + BEFORE` and `key + PAST` enclose exactly the rows with these values.
+ * K2. The key of the first fields of a list is a prefix of the key of the whole list. The next byte
+ *     of the whole key is greater than `BEFORE` and less than `PAST`. If none of the values of the
+ *     first fields was truncated, `key + BEFORE` and `key + PAST` therefore enclose exactly the
+ *     rows with these values.
  *
  * A value is encoded as one byte for its rank (number, string, boolean, other), followed by the
  * bytes of the value itself. The bytes of a descending field are inverted. A missing value is the

@@ -2,8 +2,8 @@
  * Maintenance of tables in small parts, between queries: it deletes data that no query can find,
  * and adds and fills the orders that queries need.
  *
- * An order is added when queries without it have read at least as many rows as adding it reads. Its
- * cost is therefore at most the cost of the queries that needed it.
+ * An order is added when queries without it have read at least as many rows as adding it reads.
+ * Adding it therefore costs at most as much as the queries that needed it.
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 import type { Store } from '../../store.ts'
@@ -13,7 +13,7 @@ import { deleteSomeRows, forgetStamps, hasDeadStamps } from './rows.ts'
 
 /** Maximum number of orders that a table has in addition to its fixed orders. */
 const MAX_ADDED_PER_TABLE = 8
-/** Maximum number of these additional orders in a view. */
+/** Maximum number of additional orders of all tables of a view. */
 const MAX_ADDED = 64
 
 /** Performs one small part of the maintenance, if any is due. */

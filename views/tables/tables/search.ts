@@ -217,7 +217,8 @@ function* take(search: Search, level: number, hits: Hit[], found: Found[]): InPa
     if (i % MAX_ROWS === MAX_ROWS - 1) yield
     const row = store.one<RowRecord>(`SELECT ${COLUMNS} FROM table_rows r WHERE r.n = ?`, n)
     const one = row && judged(search, row)
-    // A row with more hits was changed after the query began, so an earlier level did not find it.
+    // Skips rows that do not match. Also skips a row with more hits than the level: it was changed
+    // after the query began, and the level to which it now belongs has already been read.
     if (one?.hits !== level) continue
     found.push(one)
     if (isFull(found, count)) return true

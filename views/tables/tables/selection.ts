@@ -10,8 +10,9 @@
  *    unless strategy 3 would read only matching rows.
  * 3. If an order has the rows in the order of the sort, or the newest rows at its end, rows are
  *    read until the page is full.
- * 4. Otherwise, all rows that such conditions leave, or else all rows of the table, are read, and
- *    the first rows in the order of the sort are kept.
+ * 4. Otherwise, the rows that conditions on the first fields of an order leave are read, however
+ *    many they are. Without such conditions, all rows of the table are read. The first rows in the
+ *    order of the sort are kept.
  */
 import type { Condition, RowQueryPlan, SortField } from '../../../protocol/tables/query.ts'
 import type { InParts } from '../../define-view.ts'

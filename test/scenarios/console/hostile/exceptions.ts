@@ -66,7 +66,10 @@ export const isClosed = (row: RowName, path: string): boolean =>
 /** All exceptions, so that a test can find obsolete ones. */
 export const exceptions = { names, places }
 
-/** The mark of the first field that is filled here. `fillAll` uses much smaller marks. */
+/**
+ * The mark of the first field that is filled here. The marks of `fillAll` are much smaller, so that
+ * no mark is used twice.
+ */
 const FIRST = 800_000
 
 /**

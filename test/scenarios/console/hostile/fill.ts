@@ -57,7 +57,8 @@ const hole = (mark: number): string => `q${mark}q`
 function template(row: RowName, fields: readonly Field[], place: Place): object {
   const base = baseOf(row, place)
   const body = fields.reduce((made, { site, mark }) => site.put(hole(mark), made, place), base)
-  // `put` also adds these members, which only other rows need, so they are removed below.
+  // `put` adds these members for every row, although only other rows need them. They are removed
+  // below.
   const added = ['agent_id', 'workflow_id'].filter(
     (name) => !(name in base) && !fields.some(({ site }) => site.path[0] === name),
   )

@@ -147,7 +147,8 @@ async function tryOut(browser: Browser): Promise<void> {
 
   t.test('files of every kind, and texts of a megabyte', async (t) => {
     const artifacts = artifactClient(s.url, s.key)
-    // The browser logs that the frame of an HTML file blocks scripts and requests.
+    // The browser logs an error for each script or request that the frame of an HTML file blocks.
+    // These errors are not faults.
     const browsing = await watched(browser, s, /status of 4\d\d|sandboxed|Content Security Policy/)
     const addresses: string[] = []
     for (const [ending, type, bytes] of files) {

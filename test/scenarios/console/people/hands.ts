@@ -38,7 +38,7 @@ const chosenFiles = (page: Page): Promise<FileChooser> => page.waitForEvent('fil
 const gone = (page: Page): Promise<void> =>
   page.locator('dialog[open]').waitFor({ state: 'detached' })
 
-/** Returns a way of working that uses the mouse alone. */
+/** Returns the `Hands` that use the mouse alone. */
 export function mouseOf(page: Page): Hands {
   interceptFiles(page)
   return {
@@ -100,7 +100,7 @@ const NAME = `(() => {
 })()`
 const IN_EDITOR = `document.activeElement.matches('.cm-content')`
 
-/** Returns a way of working that uses the keyboard alone. */
+/** Returns the `Hands` that use the keyboard alone. */
 export function keyboardOf(page: Page): Hands {
   interceptFiles(page)
   const faults: string[] = []

@@ -26,7 +26,7 @@ script:
 
 type Ask = (name: RowName, input?: object) => Promise<Found>
 
-/** Returns the steps by name, for a page and a way of working with it. */
+/** Returns the steps by name, for a page and the `Hands` that work with it. */
 export function hourOf(page: Page, hands: Hands, ask: Ask) {
   const { press, write } = hands
   const keys = hands.kind === 'keyboard'
@@ -36,8 +36,9 @@ export function hourOf(page: Page, hands: Hands, ask: Ask) {
   const inDialog = (name: string | RegExp) => dialog.getByRole('button', { name, exact: true })
   const line = (name: string) => page.getByRole('row').filter({ hasText: name })
   /**
-   * Opens a page from the navigation. With the mouse, its link is clicked. With the keyboard, its
-   * shortcut is pressed, or the palette is used while a field has the focus.
+   * Opens a page from the navigation. With the mouse, the link to the page is clicked. With the
+   * keyboard, the shortcut of the page is pressed or, if a field has the focus, the palette is
+   * used.
    */
   const visit = async (name: string, shortcut: string): Promise<void> => {
     if (!keys) await page.locator('.side').getByRole('link', { name }).first().click()

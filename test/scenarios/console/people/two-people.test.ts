@@ -205,7 +205,8 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('link', { name: 'Secret work' }).waitFor()
     await replaceRoles(String(given?.['role_id']))
     await page.getByTitle('Act on all that match').waitFor()
-    // The page loads the session before the permission is revoked, and follows changes after that.
+    // The permission is revoked after the page has loaded the console session, but before the page
+    // follows changes.
     await page.route(
       '**/auth/console/session',
       async (route) => {

@@ -329,7 +329,8 @@ export async function openShop(s: Service): Promise<Shop> {
     },
   })
   let question = ''
-  // The pictures are taken with the owner key, so its principal is also a target.
+  // The pictures are taken with the owner key. Its principal is also a target, so that the
+  // questions are in its inbox.
   const target_user_ids = [await ownerOf(s), ada.id]
   for (const [title, description, more] of [
     [

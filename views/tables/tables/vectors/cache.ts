@@ -1,8 +1,8 @@
 /**
  * A cache of vectors by the hash of their model and text, in a file next to the view's file. The
  * file survives a rebuild of the view, so the rebuilt view does not request the same embeddings
- * again. The file may be lost or damaged. Its vectors are then requested again. When it exceeds its
- * maximum size, the oldest tenth of its entries is deleted.
+ * again. The file may be lost or damaged. Its vectors are then requested again. When the file
+ * exceeds its maximum size, the oldest tenth of its entries is deleted.
  */
 import { closeSync, openSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'

@@ -102,7 +102,9 @@ export const countIndexed = (store: Store, table: number): number =>
     table,
   )?.count ?? 0
 
-/** Queues all rows of a table again, because the schema shows other values. */
+/**
+ * Queues all rows of a table again. Their vectors are outdated if a new schema shows other values.
+ */
 export const requeueAll = (store: Store, table: number): void =>
   store.run("UPDATE vector_indexes SET reached = '' WHERE tbl = ?", table)
 /** Queues a row that was inserted or updated. */

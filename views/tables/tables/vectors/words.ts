@@ -52,7 +52,8 @@ export function* rankByWords(search: Search): InParts<readonly string[]> {
   const seen = new Set<number>()
   const found: Found[] = []
   for (const expression of yield* expressionsOf(search)) {
-    // One statement reads all hits, because every statement reads all index entries of a prefix.
+    // All hits are read by one statement: if each part had its own statement, each would read all
+    // index entries of a prefix again.
     const hits = store.all<{ n: number }>(
       `SELECT r.n FROM table_words
        CROSS JOIN table_rows r ON r.stamp = table_words.rowid
