@@ -189,7 +189,7 @@ export class Shard implements ActorRequests, LocalShard {
    * checkpoint. Most snapshots are written earlier, while the shard still answers.
    */
   async stop(): Promise<void> {
-    // Nothing has changed since the gate closed, and a flush would wait for writable storage.
+    // No flush: nothing has changed since the gate closed, and the storage accepts no writes.
     if (this.#gate.closed()) return this.drop()
     if (this.#open) await this.checkpointer.flush()
     if (!this.#open) return

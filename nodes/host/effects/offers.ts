@@ -268,8 +268,8 @@ export class Offers {
         1000,
       )
       if (typeof answer !== 'object') {
-        // If an earlier request was answered, its gateway would have reported work of the service
-        // itself (`served`). It did not, so the remaining jobs are for workers.
+        // An answer to an earlier request would have reported work of the service itself
+        // (`served`). Jobs that remain after such an answer are therefore for workers.
         if (served || asked > 0 || jobs[0]?.workers_only) return false
         served = true
         continue
