@@ -153,7 +153,8 @@ export function createPresence({
     const of = { project, environment_id }
     if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
     void operations.settled(provider, environment_id).then(() => {
-      // The operation may have recorded the worker after the report of its end.
+      // The worker may have ended before the operation that started it. The operation has then
+      // recorded the worker as running.
       if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
       return actors.insist(
         of,

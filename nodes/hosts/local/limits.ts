@@ -45,7 +45,7 @@ export interface Hierarchy {
 const PERIOD_US = 100_000
 /** Number of attempts to remove a control group that is still in use. */
 const REMOVE_TRIES = 100
-/** Milliseconds between two of these attempts. */
+/** Milliseconds between two attempts to remove a control group. */
 const REMOVE_WAIT_MS = 10
 
 const read = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')

@@ -37,8 +37,9 @@ export interface JournalOptions {
 /** Milliseconds before each repeat of an append whose first copy is still being stored. */
 const IN_PROCESS = [10, 30, 100, 300]
 /**
- * Maximum number of messages in the first fetch. It is large because a new owner waits for this
- * read and every further fetch costs a request. With full envelopes of 512 KiB, this is 16 MiB.
+ * Maximum number of messages in the first fetch of a read. It is large, because a new owner of a
+ * shard waits for the read, and every further fetch costs a request. With full envelopes of 512
+ * KiB, this is 16 MiB.
  */
 const FIRST_BATCH = 32
 /** Milliseconds before the repeat of an append to a stream that has no leader. */

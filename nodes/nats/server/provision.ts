@@ -160,7 +160,10 @@ export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
 
 /** Default number of milliseconds for which a failing operation is retried. */
 const RETRY_TIMEOUT_MS = 60_000
-/** Milliseconds for which commands retry, because the servers may be electing a leader. */
+/**
+ * Milliseconds for which a backup or a restore retries an operation, because the servers may be
+ * electing a leader.
+ */
 export const ELECTION_TIMEOUT_MS = 30_000
 /**
  * Retries a failing operation, because the servers may be electing a leader or lack peers.
