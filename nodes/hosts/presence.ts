@@ -70,7 +70,8 @@ export function createPresence({
 
   async function reportPresent(id: string): Promise<void> {
     const one = known.get(id)
-    // During an operation, its progress reports already show that this host is alive.
+    // No report is sent during an operation, whose progress reports already show that this host is
+    // alive.
     if (!one || !isUnchanged(one)) return
     const seen = await actors.send(one, 'environment.seen', {
       place: provider.place,

@@ -96,7 +96,7 @@ const DAMAGE_HOLDS_MS = 60_000
 const REFUSAL_HOLDS_MS = 10_000
 
 const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`
-/** Formats the usage of a limit, such as `1.0 MiB of 2.0 MiB`. */
+/** Formats a usage with its limit, such as `1.0 MiB of 2.0 MiB`. */
 const usageText = ({ used, limit }: { used: number; limit: number }): string =>
   `${mebibytes(used)} of ${mebibytes(limit)}`
 

@@ -234,7 +234,8 @@ export class Checkpointer {
       this.#checked = clock.elapsed()
     } catch (error) {
       this.#released.end(false)
-      // It is unknown whether these snapshots still exist, so they are stored again.
+      // After a failed round, it is unknown whether its snapshots still exist, so they are stored
+      // again.
       for (const saved of stored) saved.taint()
       throw error
     }

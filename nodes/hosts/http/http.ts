@@ -179,8 +179,8 @@ export function createHttpProvider(
     },
     async destroy(environment_id) {
       followed.delete(environment_id)
-      // The request has no key, because a destroyed environment can be created again with the same
-      // id.
+      // The request has no idempotency key: an environment can be created again with the same id,
+      // and its removal must not count as a repeat.
       const body = { installation, environment_id }
       await client.call('destroy', { body, answer: Done, missing: true })
     },

@@ -137,8 +137,8 @@ export async function ensureStream({ manager, log }: Nats, config: Configured): 
   )
   if (!differs) return
   if (replicas > before && found.config.persist_mode === PersistMode.Async) {
-    // A replicated stream cannot use asynchronous persistence, and the mode cannot change. Such a
-    // stream contains only a cache, so it is recreated.
+    // A replicated stream cannot use asynchronous persistence, and the mode of a stream cannot
+    // change. A stream with this mode contains only a cache, so it is recreated.
     await manager.streams.delete(config.name)
     await manager.streams.add(config)
   } else await manager.streams.update(config.name, { ...found.config, ...wanted })
