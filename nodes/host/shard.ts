@@ -343,7 +343,7 @@ export class Shard implements ActorRequests, LocalShard {
       answers.push(answer)
       waiting.push(mailboxMessage)
     }
-    // All messages of the mailbox, including these, were rejected when the shard was given up.
+    // If the shard was given up, all messages of the mailbox, including these, were rejected.
     if (!this.#open) return
     this.#mailbox.take(ready, taken)
     this.#taken = waiting

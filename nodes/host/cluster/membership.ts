@@ -19,9 +19,9 @@
  * M4. The registry may lose all records. A node whose record is missing counts as alive until its
  *     lease would have expired. A node's record lists the shards that it serves. If a shard's
  *     record is missing, other nodes therefore do not take the shard from a live node.
- * M5. A node that considers itself alone (`alone`) sends no messages over the network. Therefore a
- *     joining node waits until every other node has answered its greeting, or can no longer
- *     consider itself alone.
+ * M5. Messages of a node that considers itself alone (`alone`) stay in its process. A joining node
+ *     would miss them, so it waits until every other node has answered its greeting, or can no
+ *     longer consider itself alone.
  */
 import { NEWEST_FORMAT } from '../memory/codec.ts'
 import type { Clock, Registry } from '../ports.ts'

@@ -68,7 +68,7 @@ async function hierarchies(): Promise<readonly Hierarchy[]> {
     const folder = (path?: string): string | undefined => {
       if (path === undefined) return undefined
       if (root === '/') return join(mount, path)
-      // The mount of a container contains only a part of the hierarchy.
+      // In a container, the mount contains only the part of the hierarchy below `root`.
       return path.startsWith(root) ? join(mount, path.slice(root.length)) : mount
     }
     if (type === 'cgroup2') second ??= folder(paths.get(''))

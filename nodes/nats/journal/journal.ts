@@ -178,7 +178,7 @@ export function createJournal(
         source?.close()
       }
       failures = next > before ? 0 : failures + 1
-      // A node that stops closes its connection, and nothing can be read over it any more.
+      // A stopping node closes its connection. Further attempts to read would then be useless.
       if (failures >= READ_ATTEMPTS || nats.connection.isClosed())
         throw new Error(
           `shard ${shard} of ${stream} cannot be read from ${next} to ${end}: ${sentence(reason)}`,
