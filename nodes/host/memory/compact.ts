@@ -205,7 +205,7 @@ export const isCompact = (text: string): boolean => text.startsWith(BEGIN)
 const BEGIN = `{"v":${COMPACT},`
 
 /**
- * Returns the envelope with this JSON. Large values are represented by their names only.
+ * Parses the JSON of an envelope. Large values are represented by their names only.
  * @param whole whether to restore the data that views do not read.
  */
 export function restore(text: string, whole: boolean): Envelope {

@@ -167,7 +167,7 @@ const RETRY_TIMEOUT_MS = 60_000
 export const ELECTION_TIMEOUT_MS = 30_000
 /**
  * Retries a failing operation, because the servers may be electing a leader or lack peers.
- * @param what name of the stream or record, for messages.
+ * @param what subject of the error message, such as the name of a stream.
  * @param within milliseconds for which the operation is retried.
  * @throws StartFault with advice on what to check, when the operation still fails after this time
  *   or cannot succeed at all.
