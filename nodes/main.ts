@@ -1,7 +1,7 @@
 /**
- * The entry point of the program. Each environment has its own worker process, so the
- * `environment-worker` command loads only the client. Every other command loads the whole command
- * line.
+ * The entry point of the program. The `environment-worker` command loads only the client, because
+ * every environment has a process that runs this command. Every other command loads the whole
+ * command line.
  */
 
 // When the parent process ends, this process shuts down gracefully.

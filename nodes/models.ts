@@ -144,7 +144,8 @@ export function readModels(
     try {
       value = JSON.parse(setting.trim().startsWith('{') ? setting : readFileSync(setting, 'utf8'))
     } catch (error) {
-      // The parser's error message quotes part of the text, which may contain a key by mistake.
+      // The parser's error message is not shown: it quotes part of the text, which may contain a
+      // key by mistake.
       const { code } = error as NodeJS.ErrnoException
       return {
         wrong: `must be JSON, or the path of a file with JSON${code === undefined ? '' : `: ${code}`}`,

@@ -143,7 +143,8 @@ export function createWorld(parts: WorldParts): World {
       input: OwnerQuery<K, N>['input'],
     ) => {
       const answer = await owners.send(to, { type: 'ask', to, name, input })
-      // The JSON of an answer from another process omits an undefined reply.
+      // An answer without `refused` is a reply, even if it has no `reply`: the JSON of an answer
+      // from another process omits an undefined reply.
       return 'refused' in answer
         ? answer
         : ((answer as { readonly reply?: unknown }).reply as OwnerQuery<K, N>['reply'])

@@ -56,8 +56,8 @@ export class Host {
 
   /**
    * Returns the last acknowledged sequence of a partition if this node serves all shards of the
-   * partition and has a fresh lease. In this case, no other node can have written. Otherwise
-   * returns undefined.
+   * partition and has a fresh lease, because no other node can then have written. Otherwise returns
+   * undefined.
    */
   end(partition: number): number | undefined {
     if (!this.#membership.fresh()) return undefined

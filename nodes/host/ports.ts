@@ -73,8 +73,8 @@ export interface Journal {
 }
 
 /**
- * Snapshots and checkpoints of a partition: a cache whose entire contents may be lost. Reads
- * come from the stream's leader.
+ * Snapshots and checkpoints of a partition: a cache whose entire contents may be lost. Reads are
+ * answered by the stream's leader.
  */
 export interface Snapshots {
   get(

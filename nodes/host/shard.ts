@@ -189,7 +189,7 @@ export class Shard implements ActorRequests, LocalShard {
    * checkpoint. Most snapshots are written earlier, while the shard still answers.
    */
   async stop(): Promise<void> {
-    // Nothing has changed since the gate closed, and a flush would wait for writable storage.
+    // No flush: nothing has changed since the gate closed, and the storage accepts no writes.
     if (this.#gate.closed()) return this.drop()
     if (this.#open) await this.checkpointer.flush()
     if (!this.#open) return
@@ -343,7 +343,7 @@ export class Shard implements ActorRequests, LocalShard {
       answers.push(answer)
       waiting.push(mailboxMessage)
     }
-    // All messages of the mailbox, including these, were rejected when the shard was given up.
+    // If the shard was given up, all messages of the mailbox, including these, were rejected.
     if (!this.#open) return
     this.#mailbox.take(ready, taken)
     this.#taken = waiting

@@ -136,7 +136,8 @@ export function createOperations(parts: OperationParts): Operations {
       if (running.size >= limits.operations) break
       if (running.has(key)) continue
       waiting.delete(key)
-      // The environment repeats a dropped request, and another host may receive it.
+      // A full host drops requests to provision. The environment repeats them, and another host may
+      // receive the repeats.
       if (request.kind === 'provision' && isFull()) continue
       run(provider, request, request, (signal) => perform(provider, request, signal))
     }
@@ -232,8 +233,9 @@ export function createOperations(parts: OperationParts): Operations {
       const key = keyOf(provider, request.environment_id)
       const before = running.get(key)?.request
       if (before?.operation === request.operation) return
-      // Unless this request is outdated, the environment has replaced the running operation. The
-      // answer to this progress report then aborts that operation.
+      // The request is for another operation than the running one. If the environment has replaced
+      // the running operation, the answer to this progress report aborts it. Otherwise the request
+      // is outdated, and the running operation continues.
       if (before) progress(provider, before)
       if (waiting.size < MAX_WAITING || waiting.has(key)) waiting.set(key, { provider, request })
       next()

@@ -70,7 +70,8 @@ export function createPresence({
 
   async function reportPresent(id: string): Promise<void> {
     const one = known.get(id)
-    // During an operation, its progress reports already show that this host is alive.
+    // No report is sent during an operation, whose progress reports already show that this host is
+    // alive.
     if (!one || !isUnchanged(one)) return
     const seen = await actors.send(one, 'environment.seen', {
       place: provider.place,
@@ -153,7 +154,8 @@ export function createPresence({
     const of = { project, environment_id }
     if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
     void operations.settled(provider, environment_id).then(() => {
-      // The operation may have recorded the worker after the report of its end.
+      // The worker may have ended before the operation that started it. The operation has then
+      // recorded the worker as running.
       if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
       return actors.insist(
         of,

@@ -10,7 +10,10 @@ export interface ProviderParts {
   /** Folder for all data of the node. */
   readonly data: string
   readonly environments: EnvironmentConfig
-  /** Id of the installation, because installations may share an engine or a service. */
+  /**
+   * Id of the installation, which distinguishes its environments from those of other installations
+   * that use the same engine or service.
+   */
   readonly installation: string
   /** URL at which this host reaches a gateway. */
   readonly gateway_url: string

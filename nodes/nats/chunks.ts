@@ -2,8 +2,8 @@
  * Fetches the chunks of one file of the object store into buffers of a pool.
  *
  * Invariants:
- * K1. A chunk is copied as soon as it arrives, so that the client library's buffer becomes garbage
- *     immediately. That buffer is larger than the message.
+ * K1. A chunk is copied as soon as it arrives, so that the client library's buffer, which is larger
+ *     than the message, becomes garbage immediately.
  * K2. Chunks are returned in order and without gaps. Otherwise the fetch fails, and the caller
  *     opens the chunks again at the next sequence.
  */
@@ -30,7 +30,7 @@ export interface Chunks {
 }
 
 /**
- * Prepares to fetch the chunks that have this subject, beginning with the sequence `from`.
+ * Prepares to fetch the chunks with the given subject, beginning with the sequence `from`.
  * @throws Error when the servers do not answer.
  */
 export async function openChunks(
@@ -68,7 +68,7 @@ export async function openChunks(
 }
 
 function copyOf({ data, seq }: JsMsg, pool: BufferPool): Chunk {
-  // Only files that were not written by this program have larger chunks.
+  // Only files that another program wrote have chunks that are larger than the buffers of the pool.
   if (data.length > pool.size) return { seq, data: Buffer.from(data), release: () => {} }
   const buffer = pool.take()
   buffer.set(data)

@@ -121,8 +121,8 @@ export function follow(
         ({ state }) => state,
         () => ({ first_seq: 0, last_seq: 0 }),
       )
-      // The stream has more messages, but none has arrived since the check before last. The cause
-      // is not the handler, because the buffer is not full.
+      // The stream has more messages, but none has arrived since the check before last. If the
+      // buffer is not full, the handler is not the cause.
       const silent = received === before && last_seq > received && first_seq <= last_seq
       if (silent && current && waiting.length < AHEAD && !stopped()) {
         nats.log.warn(

@@ -12,11 +12,16 @@ import { type Nats, REQUEST_TIMEOUT_MS } from './server/connect.ts'
 
 /** Minimum number of consecutive rejections on one subject before a step-down is requested. */
 const MIN_REJECTIONS = 4
-/** Minimum number of milliseconds from the first to the last of these rejections. */
+/**
+ * Minimum number of milliseconds from the first to the last rejection on one subject before a
+ * step-down is requested.
+ */
 const MIN_DURATION_MS = 2000
-/** Maximum number of milliseconds between two consecutive rejections. */
+/**
+ * Number of milliseconds without a rejection after which the rejections on a subject are forgotten.
+ */
 const MAX_GAP_MS = 5000
-/** Minimum number of milliseconds between two requests for one stream. */
+/** Minimum number of milliseconds between two step-down requests for one stream. */
 const REQUEST_EVERY_MS = 10_000
 
 /**

@@ -18,7 +18,10 @@ const PART = 'Baton-Part'
  * older releases cannot join parts. `max_payload` in `nats.conf` is 8 MiB.
  */
 const MAX_WHOLE_BYTES = 5 * 1_048_576
-/** Maximum size of a part in bytes: the default limit of a NATS server, less its headers. */
+/**
+ * Maximum size of a part in bytes. A part and its headers are below the default message limit of a
+ * NATS server (1 MiB).
+ */
 const PART_BYTES = 1_000_000
 /** Maximum number of incomplete requests of one subscription. */
 const MAX_INCOMPLETE = 8

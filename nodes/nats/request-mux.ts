@@ -9,7 +9,7 @@
  * A2. No request is repeated automatically. The caller decides whether a repeat is safe.
  * A3. Messages of one turn of the event loop are sent together, in order. Otherwise the client
  *     library would write to its socket once per callback. Each write costs a system call and wakes
- *     up the server. Under load, this took 42 % of the time of a gateway.
+ *     up the server. Under load, such writes took 42 % of the time of a gateway.
  * A4. A request made during a disconnection is sent after the reconnection, unless it has timed out
  *     by then.
  */

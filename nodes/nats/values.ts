@@ -13,8 +13,8 @@ import { chunkSubject, hasDigest } from './objects.ts'
 import type { Nats } from './server/connect.ts'
 
 /**
- * Size of chunks in bytes. Most values then have only one chunk. The reply to a read is encoded in
- * base64, so 4/3 of the size must be below the servers' `max_payload`.
+ * Size of chunks in bytes. With this size, most values have only one chunk. The reply to a read is
+ * encoded in base64, so 4/3 of the size must be below the servers' `max_payload`.
  */
 const CHUNK_BYTES = 1_048_576
 

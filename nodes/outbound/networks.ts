@@ -6,8 +6,9 @@ const isLoopback = (host: string): boolean => /^(localhost|127\.[\d.]+|\[?::1\]?
 
 /**
  * Returns the networks in which repository hosts may be, in addition to public addresses. If the
- * installation listens only on loopback, loopback is included. Clients that can declare a host can
- * then reach loopback directly anyway, so repositories on the same machine need no setting.
+ * installation listens only on loopback, loopback is included. Clients that can declare a
+ * repository host can then reach loopback directly anyway, and repositories on the same machine
+ * need no setting.
  */
 export const repositoryNetworks = ({
   host,

@@ -14,7 +14,9 @@ interface ApiRequest {
   /** The body of a POST request as JSON; absent for GET. */
   readonly body?: unknown
 }
-/** A response. `body` is its JSON object, or an empty object if it has no such body. */
+/**
+ * A response. `body` is the JSON object that it contains, or an empty object if it contains none.
+ */
 interface ApiAnswer {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>

@@ -202,7 +202,8 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       known?.entry && isSame(known.entry, answer)
         ? known.revision
         : await store.putValue(key, answer, known?.revision ?? 0)
-    // Another process has taken over the claim and stored its own result.
+    // If the value was not stored, another process has taken over the claim and stored its own
+    // result.
     if (stored === undefined) return
     memory.set(nameOf(key), { entry: answer, revision: stored })
     await ended('definition', { confirmed: { revision: stored, at: answer.at } })

@@ -72,9 +72,10 @@ export function openS3(
 ): S3Files {
   const client = new S3Client({
     region,
-    // Stores other than Amazon S3 have no host name per bucket.
+    // Stores other than Amazon S3 may have no host name per bucket, so the path names the bucket.
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
-    // Some stores do not support checksums in trailers. The service checks SHA-256 itself.
+    // The client adds checksums only where they are required, because some stores do not support
+    // them in trailers. The service checks SHA-256 itself.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {

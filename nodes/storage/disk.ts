@@ -43,7 +43,7 @@ export function diskUse(
   const reserve = Math.min(capacity * RESERVE, Math.max(total * RESERVE, RESERVE_BYTES))
   if (limit === undefined)
     return { used: Math.max(0, total - free), limit: Math.max(0, total - reserve), free }
-  // If other data fills the disk, the store may use less than its limit.
+  // If other data fills the disk, the effective limit is below the configured one.
   return { used: store, limit: Math.max(0, Math.min(limit, store + free - reserve)), free }
 }
 

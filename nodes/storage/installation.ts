@@ -116,7 +116,8 @@ export async function initialise(world: World, installation: Installation): Prom
       credential: { type: 'internal', id: world.node },
     },
   })
-  // An installation that accepts no writes was created earlier. Its data can be read.
+  // If the journal accepts no writes, the installation already exists. The node starts anyway,
+  // because its data can still be read.
   if (isRefusal(outcome) && ['storage_full', 'journal_damaged'].includes(outcome.refused)) return
   if (isRefusal(outcome) && outcome.refused === 'service_unavailable')
     throw new Error('no node with the role "shards" answers')

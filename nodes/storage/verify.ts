@@ -35,8 +35,8 @@ export interface VerifyParts {
   readonly log: Log
   readonly metrics: { journalDamaged(partition: number, damaged: boolean): void }
   /**
-   * Relative position where the first pass begins, at least 0 and less than 1. It should be random,
-   * so that a node that restarts often also verifies the end of the journal.
+   * Where the first pass begins, as a fraction of the entries (at least 0, less than 1). It should
+   * be random, so that a node that restarts often also verifies the end of the journal.
    */
   readonly begin: number
   /** Whether this node reads the journal of a partition. */
@@ -105,7 +105,7 @@ export function startVerifying(parts: VerifyParts): Verification {
     const { first, last } = await parts.journal.position(partition)
     const total = last - first + 1
     if (total <= 0) return
-    // Entries before `first` were truncated on purpose, so findings about them are dropped.
+    // Entries before `first` were deleted on purpose, so findings about them are dropped.
     progress.findings = progress.findings.filter((one) => one.next > first)
     if (progress.left === 0) {
       const begun = progress.next > 0
@@ -120,7 +120,8 @@ export function startVerifying(parts: VerifyParts): Verification {
     const scan = await parts.scan(partition, from, to)
     let { next } = scan
     if (scan.outcome === 'damaged') {
-      // An operator may have truncated the beginning in the meantime.
+      // An operator may have deleted the beginning of the journal during the scan. The entries are
+      // then not damaged.
       const now = await parts.journal.position(partition)
       if (now.first <= from) settle(partition, from, next, scan.reason)
     } else if (next > from) settle(partition, from, next)

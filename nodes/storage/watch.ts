@@ -72,7 +72,7 @@ const WARN_AT = 0.8
 const RESUME_AT = 0.98
 /** Milliseconds between two checks of a disk near its limit. */
 const CHECK_NEAR_LIMIT_MS = 100
-/** Milliseconds between two checks of the disk otherwise. */
+/** Milliseconds between two checks of a disk that is not near its limit. */
 const CHECK_EVERY_MS = 1000
 /** Milliseconds between two checks of the journals and the account. */
 const CHECK_JOURNALS_MS = 5000
@@ -81,7 +81,7 @@ const CHECK_JOURNALS_MS = 5000
  * SQLite's write-ahead log and then in its tables.
  */
 const FOLLOW_BYTES = 4
-/** Milliseconds within which these writes happen. */
+/** Milliseconds within which the later disk writes of an entry happen (`FOLLOW_BYTES`). */
 const FOLLOW_MS = 5000
 /** Length in milliseconds of the intervals in which the sizes of stored entries are added up. */
 const SLICE_MS = 250
@@ -96,7 +96,7 @@ const DAMAGE_HOLDS_MS = 60_000
 const REFUSAL_HOLDS_MS = 10_000
 
 const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`
-/** Formats the usage of a limit, such as `1.0 MiB of 2.0 MiB`. */
+/** Formats a usage with its limit, such as `1.0 MiB of 2.0 MiB`. */
 const usageText = ({ used, limit }: { used: number; limit: number }): string =>
   `${mebibytes(used)} of ${mebibytes(limit)}`
 

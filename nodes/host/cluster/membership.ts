@@ -19,9 +19,9 @@
  * M4. The registry may lose all records. A node whose record is missing counts as alive until its
  *     lease would have expired. A node's record lists the shards that it serves. If a shard's
  *     record is missing, other nodes therefore do not take the shard from a live node.
- * M5. A node that considers itself alone (`alone`) sends no messages over the network. Therefore a
- *     joining node waits until every other node has answered its greeting, or can no longer
- *     consider itself alone.
+ * M5. Messages of a node that considers itself alone (`alone`) stay in its process. A joining node
+ *     would miss them, so it waits until every other node has answered its greeting, or can no
+ *     longer consider itself alone.
  */
 import { NEWEST_FORMAT } from '../memory/codec.ts'
 import type { Clock, Registry } from '../ports.ts'
@@ -33,8 +33,8 @@ import { idInUse, rivalIn } from './node-id.ts'
 import { type LiveNode, type NodeRecord, type Observed, observed } from './node-record.ts'
 
 /**
- * How long, in milliseconds, a node is fresh after a renewal. This is shorter than the limit that
- * other nodes apply, because clocks run at different speeds.
+ * How long, in milliseconds, a node is fresh after a renewal. This is shorter than
+ * `DEAD_WITHOUT_SUBSCRIBER_MS`, because clocks run at different speeds.
  */
 const FRESH_MS = 1100
 /**
@@ -126,7 +126,7 @@ export class Membership {
     const live = [...this.#observed.values()].filter((seen) => this.#alive(seen))
     return [...new Set([...this.#stops(), ...live.flatMap((seen) => seen.stops)])]
   }
-  /** Whether all live nodes read this envelope format. */
+  /** Whether all live nodes can read this envelope format. */
   allRead(format: number): boolean {
     return [...this.#observed.values()].every(
       (seen) => seen.reads >= format || seen.member.id === this.#self.id || !this.#alive(seen),
@@ -161,7 +161,7 @@ export class Membership {
   }
   /**
    * Runs a task repeatedly, each time `rest()` milliseconds after the previous run ended or failed.
-   * Without a successful renewal, `fresh` becomes false after `FRESH_MS`.
+   * Errors are ignored: if no renewal succeeds, `fresh` becomes false after `FRESH_MS`.
    */
   #repeat(rest: () => number, run: () => Promise<void>): void {
     const cancel = this.#clock.later(rest(), () => {
@@ -198,9 +198,9 @@ export class Membership {
   async stop(): Promise<void> {
     this.#stopped = true
     for (const cancel of this.#timers) cancel()
-    // A renewal that arrives after the last record would revive the node.
+    // A renewal that arrives after the final record would make the node seem alive again.
     await this.#renewing
-    // The record is not deleted, because a missing record proves nothing (M4).
+    // The record loses its roles, but is not deleted: a missing record proves nothing (M4).
     await this.#registry
       .put(
         `node.${this.#self.id}`,
@@ -254,7 +254,7 @@ export class Membership {
   }
   /**
    * Records that a node has joined, or may have joined while this node could not receive messages.
-   * `alone` is then false for `LEASE_DURATION_MS`, within which this node reads the new record.
+   * `alone` is then false for `LEASE_DURATION_MS`, within which this node reads its record.
    */
   unsure(): void {
     this.#unsure = this.#clock.elapsed()
@@ -282,9 +282,9 @@ export class Membership {
   }
 
   /**
-   * Resolves when a node that was found dead can no longer consider itself fresh. The node may have
-   * renewed its record in the meantime, so callers wait after they have taken over a shard from the
-   * node.
+   * Resolves when a node that was found dead can no longer consider itself fresh. Callers wait
+   * after they have taken over a shard from it, because it may have renewed its record in the
+   * meantime.
    */
   async buried(id: string): Promise<void> {
     await this.#look()
@@ -373,7 +373,8 @@ export class Membership {
     await Promise.all([...next.values()].map((seen) => this.#suspect(seen)))
     const live = new Set(this.members('gateway').map(({ id }) => id))
     this.#ended += lived.filter(({ id }) => !live.has(id)).length
-    // Any node may delete the record of a dead node after it has been unchanged for one minute.
+    // Any node may delete the record of a dead node once the record has been unchanged for one
+    // minute.
     for (const [key, { changed, member }] of next)
       if (now - changed > 60_000 && member.id !== this.#self.id)
         void this.#registry.delete(key).catch(() => {})

@@ -80,8 +80,8 @@ async function presenceOf(bus: Bus, instance: string): Promise<Presence> {
 }
 
 /**
- * Returns the other instance that has claimed the id according to a record. Returns undefined when
- * that instance left gracefully or is `self`, or when the record contains no instance.
+ * Returns the instance that has claimed the id according to a record. Returns undefined when this
+ * instance is `self` or has left gracefully, or when the record contains no instance.
  */
 export function rivalIn(value: string, self: Instance): Instance | undefined {
   const { instance, process: where = '', roles } = JSON.parse(value) as Holder
@@ -125,7 +125,8 @@ export async function claimNodeId(claim: Claim): Promise<number> {
     }
     const revision = await registry.put(key, value, found?.revision ?? 0)
     if (revision !== undefined) return revision
-    // A put may be repeated because its answer was lost. The repeat fails, but the record is ours.
+    // A put may be repeated because its answer was lost. If the first copy was stored, the repeat
+    // fails, but the record is that of this instance.
     const now = await registry.get(key)
     if (now && (JSON.parse(now.value) as Holder).instance === self.instance) return now.revision
   }

@@ -66,8 +66,8 @@ export class Batch {
   events = 0
   bytes = 0
   /**
-   * Whether a command threw after it had changed actor instances, which then no longer agree with
-   * the journal.
+   * Whether an exception occurred after a command had changed actor instances, which then no longer
+   * agree with the journal.
    */
   torn = false
   /** The number of decisions whose events were applied, or began to be applied. */

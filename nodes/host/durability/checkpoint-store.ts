@@ -72,12 +72,13 @@ export class Checkpoint implements Covered {
   #mark: Mark = { v: 1, sequence: 0, epoch: 0, parts: [] }
   #revision = 0
   /**
-   * Parts stored by this owner, as JSON; undefined if a part is not stored, or if that is unknown.
+   * The parts of the index that this owner stored, as JSON; undefined if a part is not stored, or
+   * if it is unknown whether it is.
    */
   readonly #parts: (string | undefined)[] = []
   /**
-   * Revision of each part; no entry if this owner never wrote the part; undefined if the revision
-   * is unknown.
+   * Revision of each part of the index; no entry if this owner never wrote the part; undefined if
+   * the revision is unknown.
    */
   readonly #revisions = new Map<number, number | undefined>()
 
@@ -202,8 +203,9 @@ export class Checkpoint implements Covered {
     const parts = index.flatMap((_, part) => (this.#parts[part] === undefined ? [] : [part]))
     const own = await this.#again()
     if (!(await held())) throw new LostState('this node is no longer the recorded owner')
-    // The snapshots that an earlier owner was replacing have been checked, and now precede the
-    // record in the stream.
+    // The snapshots that an earlier owner was replacing have been checked, and the record was just
+    // stored after them. A loss of one of them would now remove the record as well, so they need
+    // not be listed.
     this.#inherited = []
     for (const key of replaced) this.#replacing.delete(key)
     const ended = this.ended.names

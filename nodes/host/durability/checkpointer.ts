@@ -141,7 +141,7 @@ export class Checkpointer {
   /**
    * Evicts those of the changed actors that have ended and can be read from the journal. Called
    * immediately after each commit, because such actors would otherwise survive several garbage
-   * collections. Rounds call this for those that are still in memory.
+   * collections. A storage round calls this again for the ended actors that are still in memory.
    */
   release(changed: Iterable<ActorInstance>): void {
     for (const instance of changed) {
@@ -234,7 +234,8 @@ export class Checkpointer {
       this.#checked = clock.elapsed()
     } catch (error) {
       this.#released.end(false)
-      // It is unknown whether these snapshots still exist, so they are stored again.
+      // After a failed round, it is unknown whether its snapshots still exist, so they are stored
+      // again.
       for (const saved of stored) saved.taint()
       throw error
     }
@@ -257,8 +258,9 @@ export class Checkpointer {
 
   /**
    * Whether a changed actor has ended and is added to the index of ended actors instead of being
-   * stored as a snapshot, because it can be read from the journal with few reads. While envelopes
-   * are written in format 1, a live node may lack support for the index.
+   * stored as a snapshot, because it can be read from the journal with few reads. The result is
+   * false while envelopes are written in format 1, because a live node may then not support the
+   * index.
    */
   #isBrief(instance: ActorInstance): boolean {
     return (
@@ -287,8 +289,8 @@ export class Checkpointer {
 
   /**
    * Stores the index, then the checkpoint. A checkpoint whose `state` would decrease is not stored.
-   * A checkpoint that would not advance is stored only if snapshots or actors of the index were
-   * stored in this round.
+   * A checkpoint that would not advance is stored only if this round stored snapshots or added
+   * actors to the index of ended actors.
    */
   async #mark(stored: readonly Saved[], indexed: boolean): Promise<void> {
     const anew = indexed || stored.length > 0
@@ -299,7 +301,7 @@ export class Checkpointer {
           const known = this.#checkpoint
           const stays =
             state < known.state || (state === known.state && sequence <= known.sequence && !anew)
-          // The index of many sleeping runs is long, so it is built only when it is stored.
+          // With many sleeping runs, the index is long, so it is built only if it will be stored.
           done(
             stays
               ? undefined

@@ -12,15 +12,16 @@ export interface Entries {
 
 /**
  * Bits of a segment's Bloom filter per entry. The rate of false positives is 0.002 %. It must be
- * this low, because a shard with a million ended actors has about 200 filters.
+ * this low, because a shard with a million ended actors has about 200 filters, and every false
+ * positive costs a read.
  */
 const BITS_PER_ENTRY = 24
 /** Number of bits that each entry sets. */
 const PROBES = 10
 
 /**
- * Returns a 53-bit hash of a text (https://github.com/bryc/code, cyrb53). It is stored, so it must
- * never change. It is not suitable for security.
+ * Returns a 53-bit hash of a text (https://github.com/bryc/code, cyrb53). Hashes are stored, so the
+ * function must never change. It is not suitable for security.
  */
 export function hashOfKey(key: string): number {
   let low = 0xdeadbeef

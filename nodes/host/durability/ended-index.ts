@@ -127,7 +127,7 @@ export class EndedIndex {
   async #write(entries: Entries): Promise<Segment> {
     const { epoch } = this.#context.position
     const count = entries.hashes.length
-    // After a failed write, the key is not used again.
+    // If the write fails, the key is not used again, because its revision is then unknown.
     const { number, revision } = this.#free.pop() ?? { number: this.#written++, revision: 0 }
     const name: SegmentName = [epoch, number, count]
     if (count < FULL_SEGMENT) {
@@ -163,7 +163,7 @@ export class EndedIndex {
   }
   /**
    * Empties the index, because everything is replayed.
-   * @param erase whether a record without segments was stored.
+   * @param erase whether a record without segments was stored, so that the segments can be deleted.
    */
   clear(erase: boolean): void {
     if (erase) void this.#erase(this.#segments)

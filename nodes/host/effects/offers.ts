@@ -43,7 +43,8 @@ interface Matching {
 }
 
 /**
- * Whether these jobs are never executed by workers, and are therefore offered to executors only.
+ * Whether the jobs of a group are never executed by workers, and are therefore offered to executors
+ * only.
  */
 const isServed = ([first]: readonly JobHeader[]): boolean =>
   first?.executor_kind === 'server_worker'
@@ -218,8 +219,8 @@ export class Offers {
       })
   }
   /**
-   * Offers the waiting jobs of a queue. Repeats this if all jobs of a group were taken, or if
-   * another offer was requested meanwhile (`again`).
+   * Offers the waiting jobs of a queue. Reads the queue and offers again if all jobs of a group
+   * were taken, or if another offer was requested meanwhile (`again`).
    * @param waiting the waiting jobs, if the queue is in memory.
    */
   async #match(matching: Matching, waiting: readonly JobHeader[] | undefined): Promise<void> {
@@ -248,7 +249,7 @@ export class Offers {
   }
   /**
    * Offers jobs that require the same capability. Returns true if all of them were taken. The queue
-   * may then have more.
+   * may then have more such jobs.
    */
   async #offer({ address, queue }: Matching, { capability, jobs }: Group): Promise<boolean> {
     const { bus, measure } = this.#context.deps
@@ -268,8 +269,8 @@ export class Offers {
         1000,
       )
       if (typeof answer !== 'object') {
-        // If an earlier request was answered, its gateway would have reported work of the service
-        // itself (`served`). It did not, so the remaining jobs are for workers.
+        // An answer to an earlier request would have reported work of the service itself
+        // (`served`). Jobs that remain after such an answer are therefore for workers.
         if (served || asked > 0 || jobs[0]?.workers_only) return false
         served = true
         continue

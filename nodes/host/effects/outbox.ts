@@ -5,9 +5,9 @@
  *
  * Invariants:
  * N1. A tell is sent again until its decision is confirmed. A tell may be answered with `not_owner`
- *     although later tells of the same message were decided. Such a tell was decided in a batch
- *     without changes while the receiver's lease was stale, so the receiver may drop the repeat as
- *     outdated.
+ *     although later tells of the same message were decided. Such a tell was decided while the
+ *     receiver's lease was stale, in a batch that changed nothing. The receiver may therefore drop
+ *     the repeat as outdated.
  * N2. An outbox ends when it is empty, and is never restarted.
  */
 import type { Effect } from '../../../actors/actor.ts'

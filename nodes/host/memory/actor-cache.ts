@@ -266,8 +266,8 @@ export class ActorCache {
         await this.#allIsWell()
         const made = this.loaded(address)
         if (made) return made
-        // A server behind a network partition may act as the leader for some time, and lacks the
-        // snapshots that were stored meanwhile.
+        // A partitioned server may act as the leader for some time, and lacks newer snapshots. A
+        // read that is older than the snapshot of an evicted actor is therefore repeated.
         const older = (read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)
         if (older && (!this.#wanted() || clock.elapsed() >= until))
           throw new Error('the snapshot read is older than the stored snapshot')

@@ -169,7 +169,7 @@ const newer = (version: string): string =>
   `It was written by a newer release of Baton: run that release or a newer one on every node.`
 
 /**
- * Returns the envelope with this JSON. Large values are represented by their names only.
+ * Parses the JSON of an envelope. Large values are represented by their names only.
  * @param whole whether to include the data that views do not read.
  * @throws NewerRelease for an unknown version.
  */

@@ -18,12 +18,12 @@
 import type { Entry, Envelope, Event, Kind, Origin } from '../../../protocol/entry.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 
-/** The version of this JSON. */
+/** The version number of this form of JSON (`v`). */
 const COMPACT = 3
 
 /**
- * Maximum number of events that refer to one payload. It limits how much larger an entry is than
- * its JSON in this form.
+ * Maximum number of events that refer to one payload. It limits how much longer the plain JSON of
+ * an entry can be than its JSON in this form.
  */
 export const MAX_REPEATS = 3
 
@@ -205,7 +205,7 @@ export const isCompact = (text: string): boolean => text.startsWith(BEGIN)
 const BEGIN = `{"v":${COMPACT},`
 
 /**
- * Returns the envelope with this JSON. Large values are represented by their names only.
+ * Parses the JSON of an envelope. Large values are represented by their names only.
  * @param whole whether to restore the data that views do not read.
  */
 export function restore(text: string, whole: boolean): Envelope {

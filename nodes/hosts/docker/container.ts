@@ -28,7 +28,9 @@ export interface ContainerSettings {
   readonly image: string
   /** Network mode. The default is that of the engine. */
   readonly network?: string
-  /** Id of the installation, because several installations may use one engine. */
+  /**
+   * Id of the installation. Labels contain it, because several installations may use one engine.
+   */
   readonly installation: string
   readonly limits: EnvironmentLimits
   readonly program: WorkerProgram
@@ -63,13 +65,13 @@ export const folders = {
 /** Maximum total size of the temporary files in bytes. The files count as memory. */
 const TEMPORARY_BYTES = 256 * 1024 * 1024
 /**
- * Maximum number of open files. Explicit, because the defaults of some engines exceed the limits
- * that these engines may set.
+ * Maximum number of open files. Set explicitly, because the defaults of some engines exceed the
+ * limits that these engines are permitted to set.
  */
 const MAX_OPEN_FILES = 16_384
 /**
- * Maximum number of processes of the user across all containers. Explicit for the same reason as
- * `MAX_OPEN_FILES`.
+ * Maximum number of processes of the user across all containers. Set explicitly for the same reason
+ * as `MAX_OPEN_FILES`.
  */
 const MAX_USER_PROCESSES = 32_768
 /** The engine keeps one log file of the output, and replaces it at this size. */

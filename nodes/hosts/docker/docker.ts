@@ -91,9 +91,9 @@ function providerOf(
   const watch = watchWorkers(engine, options.clock, installation)
   const ours = filters({ label: [`${label.installation}=${installation}`] })
   /**
-   * Returns the elements that belong to this installation and, if `id` is given, to that
-   * environment. Their labels are checked again, because engines differ in how they combine several
-   * labels in a filter.
+   * Returns the volumes or containers that belong to this installation and, if `id` is given, to
+   * that environment. Their labels are checked again, because engines differ in how they combine
+   * several labels in a filter.
    */
   const belonging = <T extends { readonly Labels: Labels | null }>(
     all: readonly T[] | null,

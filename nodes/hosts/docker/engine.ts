@@ -63,7 +63,7 @@ function faultOf({ status, body }: EngineAnswer): string {
     if (typeof message === 'string')
       return `The container engine refused: ${message.slice(0, MAX_MESSAGE_LENGTH)}`
   } catch {
-    // The body is not JSON.
+    // The body is not JSON, so only the status is reported.
   }
   return `The container engine answered with status ${status}.`
 }

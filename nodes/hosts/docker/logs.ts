@@ -55,7 +55,8 @@ async function readFile(engine: Engine, container: string, bounds: Bounds): Prom
       if (head.length < BLOCK) return true
       const entry = decodeHeader(head.subarray(0, BLOCK))
       rest = head.subarray(BLOCK)
-      // A program in the environment may have replaced the file with a link or a folder.
+      // The log is empty if a program in the environment has replaced the file with a link or a
+      // folder.
       left = entry && entry !== 'end' && entry.file ? entry.size : 0
       tooLarge = left > MAX_FILE_BYTES
       if (tooLarge) return false

@@ -21,8 +21,8 @@ export function installedProgram(): WorkerProgram {
   const mounts = new Map<string, string>()
   for (const path of readable) {
     const real = realpathSync(path)
-    // A symbolic link, such as one to shared packages, becomes a folder in the container. Its
-    // target is mounted too.
+    // If the path is a symbolic link, such as one to shared packages, its target is mounted twice:
+    // at the path of the link and at its own path.
     mounts.set(path, real)
     mounts.set(real, real)
   }

@@ -66,7 +66,7 @@ export function watchWorkers(
     const { project, environment_id, generation, container } = worker
     const described = await engine.call('GET', `/containers/${container}/json`, { accepts: [404] })
     const state = described.status === 404 ? undefined : read<ContainerState>(described).State
-    // The list of running containers may be older than this container.
+    // `compare` may have received a list of running containers from before this container started.
     if (state?.Running || followed.get(environment_id) !== worker || stopped.signal.aborted) return
     followed.delete(environment_id)
     const error = state && faultOf(state)

@@ -23,7 +23,7 @@ interface Call<S extends TSchema> {
   /** Idempotency key. The service performs requests with the same key once. */
   readonly key?: string
   readonly signal?: AbortSignal
-  /** Set if a 404 response is valid. It means that the environment does not exist. */
+  /** Set if a 404 response is valid, which means that the environment does not exist. */
   readonly missing?: true
   /** Secrets in the body, which faults must not contain. */
   readonly secrets?: readonly string[]
@@ -55,7 +55,7 @@ const MAX_FAILURES = 6
 const RETRY_MS = { first: 500, last: 10_000 } as const
 /** Milliseconds before a request is repeated after a 202 response: default and limits. */
 const PAUSE_MS = { default: 2000, min: 100, max: 30_000 } as const
-/** Maximum total of these pauses in one call, in milliseconds. */
+/** Maximum total in milliseconds of the pauses after 202 responses in one call. */
 const MAX_PAUSES_MS = 30 * 60_000
 /** Default maximum size of a response in bytes. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024

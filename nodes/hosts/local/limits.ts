@@ -45,7 +45,7 @@ export interface Hierarchy {
 const PERIOD_US = 100_000
 /** Number of attempts to remove a control group that is still in use. */
 const REMOVE_TRIES = 100
-/** Milliseconds between two of these attempts. */
+/** Milliseconds between two attempts to remove a control group. */
 const REMOVE_WAIT_MS = 10
 
 const read = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')
@@ -68,7 +68,7 @@ async function hierarchies(): Promise<readonly Hierarchy[]> {
     const folder = (path?: string): string | undefined => {
       if (path === undefined) return undefined
       if (root === '/') return join(mount, path)
-      // The mount of a container contains only a part of the hierarchy.
+      // In a container, the mount contains only the part of the hierarchy below `root`.
       return path.startsWith(root) ? join(mount, path.slice(root.length)) : mount
     }
     if (type === 'cgroup2') second ??= folder(paths.get(''))

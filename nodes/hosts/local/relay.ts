@@ -234,7 +234,7 @@ async function listen(server: Server, folder: string, name: string): Promise<() 
   const path = join(folder, name)
   await rm(path, { force: true })
   server.maxConnections = MAX_CONNECTIONS
-  // Uploads and streams may take any amount of time.
+  // Uploads and streams may take any amount of time, so requests have no timeout.
   server.requestTimeout = 0
   const sockets = new Set<Duplex>()
   server.on('connection', (socket: Duplex) => {
@@ -246,7 +246,7 @@ async function listen(server: Server, folder: string, name: string): Promise<() 
     server.once('error', reject)
     server.listen(`/proc/self/fd/${handle.fd}/${name}`, () => resolve())
   })
-  // Only this process and the sandbox can reach the folder.
+  // Any user may connect, because only this process and the sandbox can reach the folder.
   await chmod(path, 0o666)
   return async () => {
     await new Promise<void>((done) => {

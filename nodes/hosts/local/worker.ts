@@ -50,7 +50,7 @@ async function copy(stream: Readable, log: LogFile, see: (chunk: Buffer) => void
       if (writable) await log.write(chunk).catch(() => (writable = false))
     }
   } catch {
-    // The stream was destroyed.
+    // The stream was destroyed, so there is nothing more to copy.
   }
 }
 
@@ -79,7 +79,8 @@ function started(
     })
     child.once('error', (error) => end(error.message))
     child.once('exit', (code, name) => {
-      // The last messages of the process may not have been read yet.
+      // The last messages of the process may not have been read yet, so the end of the connection
+      // is awaited, for at most `LAST_WORDS_MS`.
       const ended = () => end(`it ended with ${name ?? code}`)
       if (control.readableEnded) ended()
       control.once('end', ended)

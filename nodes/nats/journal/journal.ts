@@ -37,8 +37,9 @@ export interface JournalOptions {
 /** Milliseconds before each repeat of an append whose first copy is still being stored. */
 const IN_PROCESS = [10, 30, 100, 300]
 /**
- * Maximum number of messages in the first fetch. It is large because a new owner waits for this
- * read and every further fetch costs a request. With full envelopes of 512 KiB, this is 16 MiB.
+ * Maximum number of messages in the first fetch of a read. It is large, because a new owner of a
+ * shard waits for the read, and every further fetch costs a request. With full envelopes of 512
+ * KiB, this is 16 MiB.
  */
 const FIRST_BATCH = 32
 /** Milliseconds before the repeat of an append to a stream that has no leader. */
@@ -177,7 +178,7 @@ export function createJournal(
         source?.close()
       }
       failures = next > before ? 0 : failures + 1
-      // A node that stops closes its connection, and nothing can be read over it any more.
+      // A stopping node closes its connection. Further attempts to read would then be useless.
       if (failures >= READ_ATTEMPTS || nats.connection.isClosed())
         throw new Error(
           `shard ${shard} of ${stream} cannot be read from ${next} to ${end}: ${sentence(reason)}`,

@@ -1,7 +1,7 @@
 /**
  * A small map with compare-and-set over a KV bucket. Keys are stored encoded, so any text is a
- * valid key. Reads come from the leader. A deleted key leaves no marker that could block its next
- * creation.
+ * valid key. Reads are answered by the leader. A deleted key leaves no marker that could block its
+ * next creation.
  */
 import { token } from '../../../protocol/subjects.ts'
 import type { Registry } from '../../host/ports.ts'

@@ -73,8 +73,8 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
       if (count >= MAX_BATCHES / 2) return high
     }
     if (low === 1 && (await countTo(1)) <= MAX_BATCHES) return 1
-    // There are more than `MAX_BATCHES` messages from `low` on, and fewer than half of that from
-    // `high`.
+    // There are more than `MAX_BATCHES` messages between `low` and `end`, and fewer than half as
+    // many between `high` and `end`.
     while (high - low > 1) {
       const middle = Math.floor((low + high) / 2)
       const count = await countTo(middle)

@@ -186,8 +186,8 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         status.error.operation === 'publish' &&
         space.isInbox(status.error.subject)
       ) {
-        // The permission to answer a request (`allow_responses`) ends with the connection that
-        // received it. The reply is lost, and the requester repeats the request.
+        // The permission to answer a request (`allow_responses`) ends with the connection over
+        // which the request arrived. The reply is then lost, and the requester repeats the request.
         log.debug(
           { event: 'nats_reply_dropped', subject: status.error.subject },
           'NATS reply dropped after a reconnect',

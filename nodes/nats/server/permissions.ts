@@ -49,7 +49,7 @@ type Operation =
   | 'RESTORE'
   | 'LEADER.STEPDOWN'
 
-/** Returns the sorted permissions of an account that is used in all of these roles. */
+/** Returns the sorted permissions of an account that is used in all of the given roles. */
 export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope): Permissions {
   const space = createNamespace(scope, inboxOf(roles))
   const partitions = Array.from({ length: scope.partitions }, (_, partition) => partition)

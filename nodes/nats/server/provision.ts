@@ -137,8 +137,8 @@ export async function ensureStream({ manager, log }: Nats, config: Configured): 
   )
   if (!differs) return
   if (replicas > before && found.config.persist_mode === PersistMode.Async) {
-    // A replicated stream cannot use asynchronous persistence, and the mode cannot change. Such a
-    // stream contains only a cache, so it is recreated.
+    // A replicated stream cannot use asynchronous persistence, and the mode of a stream cannot
+    // change. A stream with this mode contains only a cache, so it is recreated.
     await manager.streams.delete(config.name)
     await manager.streams.add(config)
   } else await manager.streams.update(config.name, { ...found.config, ...wanted })
@@ -160,11 +160,14 @@ export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
 
 /** Default number of milliseconds for which a failing operation is retried. */
 const RETRY_TIMEOUT_MS = 60_000
-/** Milliseconds for which commands retry, because the servers may be electing a leader. */
+/**
+ * Milliseconds for which a backup or a restore retries an operation, because the servers may be
+ * electing a leader.
+ */
 export const ELECTION_TIMEOUT_MS = 30_000
 /**
  * Retries a failing operation, because the servers may be electing a leader or lack peers.
- * @param what name of the stream or record, for messages.
+ * @param what subject of the error message, such as the name of a stream.
  * @param within milliseconds for which the operation is retried.
  * @throws StartFault with advice on what to check, when the operation still fails after this time
  *   or cannot succeed at all.

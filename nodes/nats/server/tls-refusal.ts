@@ -56,7 +56,7 @@ function alertOf(server: string, { tls = {} }: Access): Promise<Error | undefine
         sockets.push(secured)
         secured.on('error', settle)
       } catch {
-        // The regular connection attempt reports a file that cannot be read.
+        // A file that cannot be read is ignored, because the regular connection attempt reports it.
         settle()
       }
     })

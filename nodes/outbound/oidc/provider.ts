@@ -158,7 +158,7 @@ function failureOf(error: unknown, step: 'begin' | 'finish'): SignInFailure {
         ? 'unavailable'
         : 'denied'
   }
-  // The browser cannot cause a failure of the discovery, so the provider is at fault.
+  // `begin` only discovers the provider and builds a URL. If it fails, the provider is at fault.
   return step === 'begin' ? 'unavailable' : 'invalid'
 }
 /**
