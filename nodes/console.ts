@@ -145,8 +145,8 @@ export async function loadConsole(): Promise<ConsoleFiles> {
   const define = {
     BATON_ROUTES: JSON.stringify(embeddedRoutes()),
     BATON_VERSION: JSON.stringify(version),
-    // The page's content security policy forbids `eval`. A library that only probes for it would
-    // cause a violation report.
+    // The page's content security policy forbids `eval`. Without this definition, a library that
+    // only probes for it would cause a violation report.
     'globalThis.Function': 'undefined',
   }
   const all = join(root, 'node_modules/.cache/baton-console')

@@ -42,7 +42,7 @@ export interface LogWriters {
    * token is absent.
    */
   end(job_id: string, lease_token?: string): void
-  /** Stops the writers. Resolves when each received line has been stored, or has been given up. */
+  /** Stops the writers. Resolves when each received line has been stored or discarded. */
   stop(): Promise<void>
 }
 type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {
@@ -177,7 +177,7 @@ class Writer {
     }
     void this.#flush()
   }
-  /** Reports the dropped lines. Resolves when each line has been stored or given up. */
+  /** Reports the dropped lines. Resolves when each line has been stored or discarded. */
   end(): Promise<void> {
     this.#report()
     return this.#flush()

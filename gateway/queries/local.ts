@@ -127,8 +127,8 @@ function projectFilter(
 const shown = ({ state }: PrincipalRecord, disabled: boolean | undefined): boolean =>
   state === 'active' || (state === 'disabled' && disabled === true)
 /**
- * Returns whether a principal is listed. People are listed only with `kind=user`, because some
- * clients do not support this kind of principal.
+ * Returns whether a principal is listed. Without `kind`, people are not listed, because some
+ * clients do not support principals of the kind `user`.
  */
 const listed = (
   principal: PrincipalRecord,

@@ -8,7 +8,7 @@ import { type Searching, searchSemantically } from './semantic.ts'
 type Reads = Pick<World, 'view'>
 type Found = Promise<
   | (ViewQueries['table.query']['reply'] & {
-      /** The number of rows on a full page. */
+      /** Added to the fields of the page in the response: the number of rows on a full page. */
       readonly beside: { readonly limit: number }
     })
   | Refusal

@@ -103,8 +103,8 @@ export const optionsOf = (program) =>
     define: {
       'import.meta.url': 'url$',
       'import.meta.dirname': 'folder$',
-      // A thread's bundle is in the same folder as the program's bundle, and its name begins with
-      // the name of that bundle.
+      // Sources derive the path of a thread's bundle from this path: the bundle is in the same
+      // folder, and its name begins with the name of the program's bundle.
       'import.meta.filename': JSON.stringify(program),
     },
     plugins: [sourceLocations],
@@ -194,7 +194,7 @@ export function programOf(root, loader) {
       stdio: ['ignore', 'ignore', 'inherit'],
     })
   } catch {
-    // The folder is not writable.
+    // The folder is not writable. The program is then loaded from its sources.
   }
   return existsSync(file) ? made : sourceOf(join(root, 'nodes/main.ts'), loader)
 }
