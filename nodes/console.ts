@@ -111,7 +111,7 @@ async function build(folder: string, define: Readonly<Record<string, string>>): 
   try {
     renameSync(making, folder)
   } catch (error) {
-    // Another process has finished the same build first.
+    // If the folder exists now, another process has finished the same build first.
     if (!existsSync(folder)) throw error
     rmSync(making, { recursive: true, force: true })
   }

@@ -166,9 +166,7 @@ async function everyRole<T>(
   return use([...system, ...newestFirst(home)], rank)
 }
 
-/**
- * The queries by the name of their operation. A query also answers rows that share its operation.
- */
+/** The queries by operation name. A query answers every row that has this operation. */
 export const localQueries: Readonly<Record<string, LocalQuery>> = {
   'project.list': answer<'project.list'>((context, input) =>
     organizationOf(context, ({ projects }) =>

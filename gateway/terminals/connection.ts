@@ -183,7 +183,7 @@ export class TerminalConnection {
 
   /**
    * Forwards a message from the worker's gateway to the client. Until the terminal is open, up to
-   * 256 messages are queued.
+   * 256 messages are queued, and further messages are dropped.
    */
   #relay(message: TowardsPerson): void {
     this.#heard = this.#world.now()

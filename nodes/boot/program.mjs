@@ -125,7 +125,7 @@ async function build(root, file) {
   const options = { ...optionsOf(file), outdir: dirname(file), write: /** @type {const} */ (false) }
   const built = await Promise.all([
     // Half of the program is imported dynamically and gets separate files. A process that does not
-    // need them needs only half of the processor time to start.
+    // load these files needs only half of the processor time to start.
     build({
       ...options,
       entryPoints: [{ in: join(root, 'nodes/main.ts'), out: name }],
