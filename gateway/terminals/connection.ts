@@ -126,7 +126,8 @@ export class TerminalConnection {
       ...(command && { command }),
     })
     if (this.#isClosed()) {
-      // The worker's gateway may have opened the terminal in the meantime.
+      // In the meantime, the worker's gateway may have opened the terminal, which must then be
+      // closed.
       if (!isRefusal(answer)) this.#world.terminals.toWorker(this.#id, { type: 'terminal.close' })
       return
     }

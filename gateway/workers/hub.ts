@@ -31,7 +31,7 @@ export interface Hub {
    * connections whose grants are not.
    */
   recheck(): Promise<void>
-  /** Returns whether the hub is stopping, so that new sockets must be refused. */
+  /** Returns whether the hub is stopping. New sockets must then be refused. */
   stopping(): boolean
   /**
    * Answers open claims without jobs, waits for the commands in progress (at most `limits.stop`),
