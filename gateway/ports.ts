@@ -87,10 +87,10 @@ export interface World {
    */
   unlock(text: string, context: string): Uint8Array | undefined
   /**
-   * Generates an id. Equal `prefix`, `from` and `slot` yield the same id, for example for an
-   * idempotency key. Without `from`, the id contains the time and random bits. `slot` is the slot
-   * of the id (0 to 1023), which determines its shard. Without it, the slot is random or derived
-   * from `from`.
+   * Generates an id. Equal `prefix`, `from` and `slot` yield the same id, for example for all
+   * repeats under one idempotency key. Without `from`, the id contains the time and random bits.
+   * `slot` is the slot of the id (0 to 1023), which determines its shard. Without it, the slot is
+   * random or derived from `from`.
    */
   id(prefix: Prefix, from?: string, slot?: number): string
   /** Returns the id of the organization, which is empty while the organization is not known yet. */
@@ -205,7 +205,7 @@ export interface World {
   /**
    * Returns how many times this node has detected that another gateway ended or restarted under the
    * same name. A gateway that ended during a configuration change may not have announced the
-   * change. An implementation without other gateways may omit the method.
+   * change, so the directory then drops its caches. May be absent if there are no other gateways.
    */
   ended?(): number
   /** Returns the reasons why the gateway is not ready, or an empty list when it is ready. */
@@ -264,9 +264,9 @@ export interface Files {
   put(name: string, bytes: Uint8Array): Promise<void>
   get(name: string): Promise<Uint8Array | undefined>
   /**
-   * Stores a file under a new name while its bytes arrive, at the speed of the store. Memory
-   * usage does not depend on the size of the file. A failed write leaves no bytes. A chunk of
-   * `bytes` need be valid only until the next chunk is requested.
+   * Stores a file under a new name while its bytes arrive, with backpressure, so memory usage does
+   * not depend on the size of the file. A failed write leaves no bytes. A chunk of `bytes` need be
+   * valid only until the next chunk is requested.
    * @throws the error of `bytes`.
    */
   write(name: string, bytes: AsyncIterable<Uint8Array>): Promise<StoredBytes>

@@ -280,8 +280,8 @@ const preparations: Readonly<Record<string, Prepare>> = {
     makeKey(edge, call, call.project?.id, identity, 'token'),
   'me.create_token': (edge, call, identity) => {
     const made = makeKey(edge, call, call.project?.id, identity, 'token')
-    // The token must not outlive the console session, and the project's actor cannot read the time
-    // at which the session ends.
+    // The token must not outlive the console session. The end of the session is added to the input,
+    // because the project's actor cannot read it.
     const until =
       call.caller.credential.type === 'console_session'
         ? edge.authentication.expiryOf(call.caller)

@@ -129,7 +129,7 @@ function read(edge: Edge, call: Call): MaybePromise<unknown> {
     })
   const record = getOwn(records, name)
   if (record) return record(edge, call)
-  // The input was validated with the schemas of the row.
+  // This cast is safe, because the input was validated with the schemas of the row.
   const list = getOwn(pages, name) as
     | ((edge: Edge, call: Call, question: Question) => Promise<unknown>)
     | undefined

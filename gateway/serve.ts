@@ -26,8 +26,8 @@ export interface Route extends RouteFacts {
   readonly handler: Handler
 }
 /**
- * State for serving the requests of a gateway: ids, the number in flight, and the progress of a
- * stop.
+ * State for serving the requests of a gateway: ids, the number of requests in flight, and the
+ * progress of a stop.
  */
 export interface Service {
   readonly world: World

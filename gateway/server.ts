@@ -135,8 +135,8 @@ export function createGateway(
     const mcpRow = shape.mcp === true
     const run = (call: Call, exchange: Exchange) => {
       const opens = verb === 'stream' ? !wantsPage(call) : !mcpRow && wantsStream(call)
-      // A new stream would end soon. A command with a stream is refused before it is sent, so that
-      // the client can repeat it at another gateway.
+      // A stream that is opened while the gateway drains would end soon. A command with a stream is
+      // refused before it is sent, so that the client can repeat it at another gateway.
       if (opens && service.leaving) return refuse('service_unavailable')
       if (mcpRow) return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
       if (verb === 'stream') {
@@ -335,7 +335,8 @@ export function createGateway(
       mcp.stop()
       for (const socket of sockets) await socket.stop()
       touches.close()
-      // uWS sends corked data at the end of this turn of the event loop.
+      // uWS sends corked data at the end of this turn of the event loop, so the app is closed only
+      // afterwards.
       await new Promise((resolve) => setImmediate(resolve))
       app.close()
     },

@@ -186,7 +186,9 @@ function readFlags(argv: readonly string[], faults: string[]): Map<Name, string>
   return given
 }
 
-/** Environment variables of other parts of Baton: the command line, `nats.conf`, tests. */
+/**
+ * Variables of the command line, of `nats.conf` and of tests, which are not misspelled settings.
+ */
 const others: readonly string[] = [
   ...['BATON_URL', 'BATON_KEY', 'BATON_PROJECT', 'BATON_PROFILE', 'BATON_CONFIG'],
   ...['BATON_NATS_NAME', 'BATON_NATS_HOST', 'BATON_NATS_STORE', 'BATON_NATS_PID', 'BATON_CHROMIUM'],
@@ -229,7 +231,7 @@ export function readConfig(
     } else values[name] = value
   }
   faults.push(...misspelt(env))
-  // If there are faults, values may be missing, and no configuration is returned.
+  // If values are missing because of faults, no configuration is returned, so the cast is safe.
   const v = values as Values
   const timing: WorkerTiming = {
     lease: v.BATON_WORKER_LEASE,

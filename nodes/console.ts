@@ -111,7 +111,7 @@ async function build(folder: string, define: Readonly<Record<string, string>>): 
   try {
     renameSync(making, folder)
   } catch (error) {
-    // Another process has finished the same build first.
+    // If the folder exists now, another process has finished the same build first.
     if (!existsSync(folder)) throw error
     rmSync(making, { recursive: true, force: true })
   }
@@ -145,8 +145,8 @@ export async function loadConsole(): Promise<ConsoleFiles> {
   const define = {
     BATON_ROUTES: JSON.stringify(embeddedRoutes()),
     BATON_VERSION: JSON.stringify(version),
-    // The page's content security policy forbids `eval`. A library that only probes for it would
-    // cause a violation report.
+    // The page's content security policy forbids `eval`. Without this definition, a library that
+    // only probes for it would cause a violation report.
     'globalThis.Function': 'undefined',
   }
   const all = join(root, 'node_modules/.cache/baton-console')

@@ -177,8 +177,8 @@ function withoutNulls(schema: Described, value: unknown): unknown {
 /**
  * Returns a fault that makes a parsed value unacceptable under any schema, or undefined. Faults are
  * nesting of more than `MAX_DEPTH` levels, names that reach an object's prototype, and numbers such
- * as 1e999, which are parsed as infinity. JSON cannot express infinity, so memory and journal would
- * differ.
+ * as 1e999, which are parsed as infinity. JSON cannot express infinity, so the stored value would
+ * differ from the value in memory.
  */
 export const unsafeValueFault = (value: unknown): FieldError | undefined =>
   isSuspect(value, 1) ? suspect(value) : undefined

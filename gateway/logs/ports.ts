@@ -16,7 +16,7 @@ export interface LogPart {
 export interface LogStore {
   /**
    * Appends a batch to the stored batches of the target, and announces it. A batch is sent only
-   * once. Even if the promise rejects, the batch may have been stored.
+   * once. If the promise rejects, the batch may have been stored nevertheless.
    */
   append(project: string, target: string, batch: LogBatch): Promise<void>
   /** Returns the first batches whose sequence is at least `sequence`. */

@@ -76,7 +76,8 @@ export async function readLog(
       if (items.length === limit)
         return { items, has_more: part.more || read < all.length - 1, next_after: place }
     }
-    // The last batch was read completely, so the next read begins at the adjacent batch.
+    // All lines of the part were examined, so the next read begins at the following batch or, in
+    // descending order, at the preceding one.
     place = edgeOf(part, ascending) ?? place
     if (!part.more || reads === MAX_READS)
       return { items, has_more: part.more, next_after: place ?? after ?? 0 }

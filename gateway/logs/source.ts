@@ -55,8 +55,8 @@ export function logSource(world: World, project: string, run: string, given: Log
     key: `log ${project} ${run} ${JSON.stringify(filters)}`,
     comment: ': keepalive',
     ask: async (after, fresh, behind) => {
-      // Only a client's first query and `Follower.check` omit `fresh`. Only these need to know
-      // whether the run exists and has ended.
+      // `fresh` is omitted only by a client's first query and by `Follower.check`, which are the
+      // queries that need to know whether the run exists and has ended.
       const standing = fresh === undefined ? await runStanding(world, project, run) : undefined
       if (standing && isRefusal(standing)) return standing
       const limit = behind ? PAGE.long : PAGE.usual

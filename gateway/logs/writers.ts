@@ -42,7 +42,7 @@ export interface LogWriters {
    * token is absent.
    */
   end(job_id: string, lease_token?: string): void
-  /** Stops the writers. Resolves when each received line has been stored, or has been given up. */
+  /** Stops the writers. Resolves when each received line has been stored or discarded. */
   stop(): Promise<void>
 }
 type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {
@@ -51,10 +51,7 @@ type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {
 
 /** Default limits per attempt of a job: lines per second (`rate`), and total size (`bytes`). */
 export const jobLogLimits = { rate: 1000, bytes: 16 * 1_048_576 } as const
-/**
- * Maximum burst, in seconds: the lines of this many seconds at the permitted rate may arrive at the
- * same time.
- */
+/** Maximum burst, in seconds: as many lines may arrive at once as the rate permits in this time. */
 const BURST_S = 10
 /** Time without a line after which a writer is removed, in milliseconds. */
 const IDLE_TIMEOUT_MS = 300_000
@@ -177,7 +174,7 @@ class Writer {
     }
     void this.#flush()
   }
-  /** Reports the dropped lines. Resolves when each line has been stored or given up. */
+  /** Reports the dropped lines. Resolves when each line has been stored or discarded. */
   end(): Promise<void> {
     this.#report()
     return this.#flush()

@@ -143,7 +143,8 @@ export async function resumeCall(
   })
   const all = await offeredIn(edge.world, scopeId(edge, call))
   if (isRefusal(all) || !row) return isRefusal(all) ? all : undefined
-  // A call to a tool that is no longer offered can still have a result.
+  // The call can still have a result if its tool is no longer offered. `waiting` is then used
+  // instead of the tool.
   const offered = offeredAs(all, waiting.name)
   return (
     denied(edge.world, call.caller, waiting) ??

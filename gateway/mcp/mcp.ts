@@ -95,8 +95,8 @@ function admit(
 }
 
 /**
- * Opens a stream. With `Last-Event-ID`, resumes the stream that issued the id. Without it, opens a
- * stream of tool changes.
+ * With `Last-Event-ID`, resumes the stream that sent the id. Without it, opens a stream of tool
+ * changes.
  */
 async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>): Promise<Given> {
   const frame_id = call.incoming.header('last-event-id')

@@ -6,8 +6,8 @@
  * B1. Credentials are issued only for repositories that the environment declares. The credential
  *     allows pushing only if the declaration has `push: true`, whatever operation the request
  *     specifies.
- * B2. A request to push without this declaration receives a read-only credential, because git uses
- *     one credential helper for all of its operations.
+ * B2. A request to push without `push: true` is not refused, but receives a read-only credential,
+ *     because git uses one credential helper for all of its operations.
  * B3. A token is neither stored nor logged. The log contains the principal, the environment, the
  *     repository and the access.
  */

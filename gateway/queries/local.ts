@@ -127,8 +127,8 @@ function projectFilter(
 const shown = ({ state }: PrincipalRecord, disabled: boolean | undefined): boolean =>
   state === 'active' || (state === 'disabled' && disabled === true)
 /**
- * Returns whether a principal is listed. People are listed only with `kind=user`, because some
- * clients do not support this kind of principal.
+ * Returns whether a principal is listed. Without `kind`, people are not listed, because some
+ * clients do not support principals of the kind `user`.
  */
 const listed = (
   principal: PrincipalRecord,
@@ -166,9 +166,7 @@ async function everyRole<T>(
   return use([...system, ...newestFirst(home)], rank)
 }
 
-/**
- * The queries by the name of their operation. A query also answers rows that share its operation.
- */
+/** The queries by operation name. A query answers every row that has this operation. */
 export const localQueries: Readonly<Record<string, LocalQuery>> = {
   'project.list': answer<'project.list'>((context, input) =>
     organizationOf(context, ({ projects }) =>

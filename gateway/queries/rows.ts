@@ -8,7 +8,9 @@ import { type Searching, searchSemantically } from './semantic.ts'
 type Reads = Pick<World, 'view'>
 type Found = Promise<
   | (ViewQueries['table.query']['reply'] & {
-      /** The number of rows on a full page. */
+      /**
+       * The field that the response has in addition to the page: the number of rows on a full page.
+       */
       readonly beside: { readonly limit: number }
     })
   | Refusal

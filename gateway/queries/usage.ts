@@ -12,8 +12,8 @@ import type { Call, Edge } from '../call.ts'
 import { mergePages } from './merge-pages.ts'
 
 /**
- * A page with the totals that the answer contains in addition to its items. `position` is present
- * only when more events follow.
+ * A page of usage events. `beside` contains the totals that the answer has in addition to its
+ * items. `position` is present only when more events follow.
  */
 interface UsagePage {
   readonly items: readonly UsageEvent[]

@@ -138,7 +138,7 @@ async function store(
   }
   const done = await sendNew(world, to, 'session.attach', { artifact_id }, origin)
   if (!isRefusal(done)) {
-    // If this command fails, an effect of the artifact repeats it.
+    // If `quota.settle` fails, an effect of the artifact repeats it.
     if (expires_at !== undefined)
       await toQuota(storing, 'quota.settle', { artifact: artifact_id, bytes: size_bytes })
     return done.reply
@@ -196,7 +196,8 @@ const detach: Prepare = (edge, call, _identity, origin) => {
     async after(outcome) {
       if (isRefusal(outcome)) return
       const erased = await completeRemoval({ world, origin }, project, id)
-      // A file that was stored by an earlier release has no artifact actor.
+      // A file that was stored by an earlier release has no artifact actor. `completeRemoval` does
+      // not erase it, so it is erased here.
       if (!erased) await eraseFile(world.files, fileName(project, id))
     },
   }

@@ -35,8 +35,8 @@ export async function listSessions(
     ? Object.entries(known.agents).find(([, { name }]) => name === agent_name)?.[0]
     : agent_id
   if (known && id === undefined) return { items: [] }
-  // A key refers to the agent's own session. Sessions that runs created under the same key are
-  // listed only with an explicit `scope`.
+  // By default, a key refers to the agent's own session. Sessions that runs created under the same
+  // key are listed only with an explicit `scope`.
   const scope = question.scope ?? (session_key === undefined ? undefined : 'agent')
   return edge.world.view(scopeId(edge, call), 'session.list', {
     ...question,
@@ -50,9 +50,9 @@ export async function listSessions(
 
 /**
  * Returns a session with the compaction threshold that its next turn would have and, if the
- * parameter `include` requests it, the environment of its agent. The threshold is absent without
- * automatic compaction or a valid definition. The environment is absent if it does not exist or no
- * tool uses it.
+ * parameter `include` requests it, the environment of its agent. The threshold is absent if
+ * compaction is not automatic, or if the definition is invalid. The environment is absent if it
+ * does not exist or no tool uses it.
  */
 export async function readSession(edge: Edge, call: Call): Promise<SessionDetail | Refusal> {
   const project = scopeId(edge, call)

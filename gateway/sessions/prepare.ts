@@ -222,8 +222,8 @@ async function definedIn(
  * session.
  * @param more creates the other parts of the preparation.
  * @param starts whether the command starts a turn. With `or_joins`, the command may instead join
- * the turn in progress, which needs no definition, so the actor handles a refused definition. With
- * `nothing`, no turn starts, and the resolver is not called.
+ * the turn in progress. Joining needs no definition, so a refused definition is passed to the
+ * actor. With `nothing`, no turn starts, and the resolver is not called.
  */
 const turning =
   (
@@ -316,7 +316,8 @@ export const sessionPreparations: Readonly<Record<string, Prepare>> = {
   'session.start_turn': turning((edge, call) => ({
     answer: (reply) => acknowledged(edge, call, (call.body as unknown as Said).content, reply),
   })),
-  // Stored hashes were computed with `null` as the second item, so it must not be removed.
+  // Hashes that are already stored were computed with `null` as the second item, so it must not be
+  // removed.
   'session.nudge': turning(
     (edge, call) => ({
       input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], null])) },

@@ -69,7 +69,8 @@ export async function locate(
     const id = world.id('agent_session', seed)
     return { id, place: at(id, 0, id), ...(seed === undefined && { born: true }) }
   }
-  // A session created without a key uses its own id as its key.
+  // A session that was created without a key has its own id as its key, so this key may be the id
+  // of an existing session.
   if (scope_ref_id === undefined && isId(key, 'agent_session')) {
     const own = await standingOf(edge, project, key)
     if (isRefusal(own)) return own

@@ -33,8 +33,8 @@ export const sessionReferenceOf = (
 
 /**
  * Maximum number of cached references to sessions that every caller in the project may read. They
- * remain valid, because a session's key never changes, and neither does the visibility of a session
- * without a channel.
+ * remain valid, because the key of a session, which determines its channel, never changes, and
+ * neither does the visibility of a session without a channel.
  */
 const MAX_CACHED = 10_000
 

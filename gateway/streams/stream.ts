@@ -39,7 +39,8 @@ interface Followed {
 const followed: Readonly<Record<string, Followed>> = {
   'run.events': {
     cursor: 'after_sequence',
-    // Other rows that share the operation `run.events` have clients that do not support previews.
+    // Only the row `run.events` itself includes model output, because the clients of other rows
+    // with this operation do not support previews.
     source: (edge, call) =>
       isId(call.slots['id'] ?? '', 'run')
         ? timelineSource(

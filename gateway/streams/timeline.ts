@@ -98,7 +98,8 @@ export function timelineSource(
     key: `${name} ${project} ${run}`,
     comment: ': keepalive',
     ask: async (after, fresh) => {
-      // The client may have received `turn.opened` before it reconnected.
+      // The client may have received `turn.opened` before it reconnected, so the run may have a
+      // turn.
       if (after > 0) listen()
       const page = await world.view(
         project,

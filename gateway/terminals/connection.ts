@@ -126,7 +126,8 @@ export class TerminalConnection {
       ...(command && { command }),
     })
     if (this.#isClosed()) {
-      // The worker's gateway may have opened the terminal in the meantime.
+      // In the meantime, the worker's gateway may have opened the terminal, which must then be
+      // closed.
       if (!isRefusal(answer)) this.#world.terminals.toWorker(this.#id, { type: 'terminal.close' })
       return
     }
@@ -183,7 +184,7 @@ export class TerminalConnection {
 
   /**
    * Forwards a message from the worker's gateway to the client. Until the terminal is open, up to
-   * 256 messages are queued.
+   * 256 messages are queued, and further messages are dropped.
    */
   #relay(message: TowardsPerson): void {
     this.#heard = this.#world.now()

@@ -73,8 +73,8 @@ const faultOf = (schema: unknown, value: unknown, name: string): string => {
 /**
  * Returns the valid part of a report. Workers send a report again until it is acknowledged, so a
  * report with a job id is never refused as invalid. Invalid fields are treated as absent. If
- * `status`, or the `result` of a completed job, is invalid, the report becomes a failure of the
- * job.
+ * `status`, or the `result` of a completed job, is invalid, the report is converted to the report
+ * of a failed job.
  */
 function mended(frame: Readonly<Record<string, unknown>>, job_id: string): Up {
   const faults = new Map(

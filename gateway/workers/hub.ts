@@ -31,7 +31,7 @@ export interface Hub {
    * connections whose grants are not.
    */
   recheck(): Promise<void>
-  /** Returns whether the hub is stopping, so that new sockets must be refused. */
+  /** Returns whether the hub is stopping. New sockets must then be refused. */
   stopping(): boolean
   /**
    * Answers open claims without jobs, waits for the commands in progress (at most `limits.stop`),
@@ -91,7 +91,8 @@ export function openHub(world: World, serves: Serves = () => ({ byService: false
         if (verdict)
           for (const connection of group)
             expel(connection, verdict[0], refusal.message ?? verdict[1])
-        // The agent may have become active or inactive.
+        // The agent may have become active or inactive, which determines whether its sessions
+        // accept jobs.
         else if (group[0]?.grant.asleep)
           for (const { session } of group) if (session) handleCapacityGain(edge, session)
       }),

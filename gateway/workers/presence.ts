@@ -16,7 +16,7 @@ type Input = WorkerCommands['worker.seen']['input']
 
 /**
  * Schedules a beat of a session after one heartbeat interval. A beat removes expired leases,
- * reports leases without a recent frame (`Lapsed`) to their queues, and schedules the next beat. If
+ * reports those without a recent frame (`Lapsed`) to their queues, and schedules the next beat. If
  * anything was received from the worker since the last beat, the beat also reports to the registry
  * that the session is alive. The connection is closed if another connection has superseded it.
  */
@@ -37,7 +37,8 @@ class Beat implements Task {
     const [edge, session] = [this.#edge, this.#session]
     const lapsed = expire(edge, session)
     beat(edge, session)
-    // Another gateway may have the current connection, and may receive the worker's heartbeats.
+    // Leases are reported only if this is the current connection. Otherwise another gateway may
+    // receive the worker's heartbeats.
     if (lapsed.length > 0)
       isCurrent(edge, session).then(
         (current) => current && !session.closed && lapse(edge, session, lapsed),

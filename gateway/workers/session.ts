@@ -240,7 +240,10 @@ export function recordClaim(session: Session, now: number): void {
   if (session.next) session.prompt = now - session.next.since <= PROMPT_MS
   session.next = undefined
 }
-/** Records that the connection received a frame about a job, so the worker still has the job. */
+/**
+ * Records that the connection received a frame about a job, which shows that the worker still has
+ * the job.
+ */
 export function recordFrame(
   session: Session,
   job_id: string,

@@ -159,8 +159,8 @@ async function anonymousGrant(
 
 /**
  * Checks a grant again. Before the credential is checked, refuses with `not_found` if the project
- * was deleted. The keys of a project are deleted with it, so the refusal would otherwise be
- * `unauthorized`.
+ * was deleted. The keys of a project are deleted with the project, so the refusal would otherwise
+ * be `unauthorized`.
  */
 async function still(
   directory: Directory,

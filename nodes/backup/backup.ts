@@ -7,8 +7,8 @@
  * B2. Large values are copied after the journals, so every value to which a copied envelope refers
  *     is in the backup too, unless it was erased.
  * B3. Definitions of the resolver are included, because they cannot be derived from the journals.
- * B4. Snapshots, views, log lines and node leases are left out. The object store is copied as a
- *     whole, so a restore deletes the large snapshots in it.
+ * B4. Snapshots, views, log lines and node leases are left out. The copy of the object store is
+ *     complete, so it contains large snapshots, which a restore deletes.
  */
 import { names } from '../../protocol/subjects.ts'
 import { createBlobs } from '../nats/blobs.ts'

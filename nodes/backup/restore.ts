@@ -118,7 +118,7 @@ export async function restoreBackup(
  */
 async function mark(registry: Registry, began: string): Promise<void> {
   if ((await registry.put(RESTORING, began, 0)) !== undefined) return
-  // An earlier attempt may have stored the mark and lost the answer.
+  // An earlier attempt may have stored the mark, although its answer was lost.
   if ((await registry.get(RESTORING))?.value !== began)
     throw new StartFault(
       'Another restore into these NATS servers is in progress. Wait until it has finished.',

@@ -103,8 +103,8 @@ export const optionsOf = (program) =>
     define: {
       'import.meta.url': 'url$',
       'import.meta.dirname': 'folder$',
-      // A thread's bundle is in the same folder as the program's bundle, and its name begins with
-      // the name of that bundle.
+      // Sources derive the path of a thread's bundle from this path: the bundle is in the same
+      // folder, and its name begins with the name of the program's bundle.
       'import.meta.filename': JSON.stringify(program),
     },
     plugins: [sourceLocations],
@@ -125,7 +125,7 @@ async function build(root, file) {
   const options = { ...optionsOf(file), outdir: dirname(file), write: /** @type {const} */ (false) }
   const built = await Promise.all([
     // Half of the program is imported dynamically and gets separate files. A process that does not
-    // need them needs only half of the processor time to start.
+    // load these files needs only half of the processor time to start.
     build({
       ...options,
       entryPoints: [{ in: join(root, 'nodes/main.ts'), out: name }],
@@ -194,7 +194,7 @@ export function programOf(root, loader) {
       stdio: ['ignore', 'ignore', 'inherit'],
     })
   } catch {
-    // The folder is not writable.
+    // The folder is not writable. The program is then loaded from its sources.
   }
   return existsSync(file) ? made : sourceOf(join(root, 'nodes/main.ts'), loader)
 }

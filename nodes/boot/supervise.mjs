@@ -134,8 +134,8 @@ export function supervise(args, supervised) {
     if (child) child.kill(signal)
     else process.exit(128 + constants.signals[signal])
   }
-  // A terminal sends Ctrl-C to the whole process group, so the child receives it directly. A second
-  // signal could make the child skip its graceful stop.
+  // A terminal sends Ctrl-C to the whole process group, so the child receives it directly. It is
+  // then not forwarded, because a second signal could make the child skip its graceful stop.
   process.on('SIGINT', () => {
     ending = true
     if (!process.stdin.isTTY || !child) end('SIGINT')

@@ -12,8 +12,8 @@ import { bundleOf, optionsOf } from './program.mjs'
 /** Environment variable with the folder of the bundled tests, for test/together.mjs. */
 export const BUNDLE_ENV = 'BATON_TEST_BUNDLE'
 /**
- * Age in milliseconds above which a bundle is deleted. A run that is not killed deletes its own
- * bundle.
+ * Age in milliseconds above which the bundle of an earlier run is deleted. Only a run that was
+ * killed leaves its bundle behind.
  */
 const MAX_AGE_MS = 86_400_000
 

@@ -58,7 +58,7 @@ async function keepServer(
       },
       unexpected: (reason) => void again(reason),
     })
-    // The supervisor stops the server when this process dies.
+    // The supervisor needs the process id to stop the server when this process dies.
     process.send?.({ server: server.pid })
     return server
   }
@@ -86,7 +86,7 @@ async function keepServer(
       frozen: () => frozen,
       restart: async () => {
         frozen = false
-        // A requested stop does not call `unexpected`.
+        // A requested stop does not call `unexpected`, so the server is started again here.
         await server.stop()
         if (!stopped) await start(server.port).catch((error: Error) => again(error.message))
       },

@@ -60,7 +60,7 @@ export const each =
   }
 /**
  * Parses a switch. Returns the parameter `on` if the switch is on, an empty text if it is off, and
- * any text that matches the pattern unchanged.
+ * any other text unchanged if it matches the pattern.
  */
 export const parseSwitch =
   (on: string, pattern: RegExp): Parse<string> =>

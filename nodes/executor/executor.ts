@@ -35,7 +35,7 @@ export interface ExecutorParts {
     World,
     'now' | 'later' | 'command' | 'demand' | 'settings' | 'random' | 'id' | 'fresh'
   > & { readonly log: Log }
-  /** Name of the executor's mailbox, which its leases contain. */
+  /** Name of the executor's mailbox. The leases of the executor contain this name. */
   readonly mailbox: string
   readonly handlers: Handlers
   /** Maximum number of concurrent jobs. */

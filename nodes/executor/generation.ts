@@ -61,7 +61,8 @@ export function generations({
   }
   /**
    * Makes one attempt. If the provider refuses a conversation with files, the request is repeated
-   * without them. The files may be the reason, and a file must not end the conversation.
+   * without them. The files may be the reason for the refusal, and a file must not end the
+   * conversation.
    */
   async function answer(
     speaker: GenerateAnswer,

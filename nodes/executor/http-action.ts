@@ -231,7 +231,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
     },
     async perform({ project, job, signal }) {
       const target = await find(project, job.action_name ?? '')
-      // There is no such action, a worker performs it, or its owner is unreachable. Nothing was
+      // The action does not exist, a worker performs it, or its owner is unreachable. Nothing was
       // called, so no attempt is used.
       if (!target || isRefusal(target)) return NOT_OURS
       if ('status' in target) return target

@@ -43,8 +43,8 @@ export function createOpeningHandler(asking: CapabilityReader): Handler {
         origin: systemOrigin(world, world.node),
       })
       if (!isRefusal(reply)) return { status: 'completed' }
-      // The run has already stored a different definition of the agent, which the next attempt
-      // uses.
+      // `conflict` means that the run has already stored a different definition of the agent. The
+      // next attempt, which starts immediately, uses that definition.
       if (reply.refused !== 'conflict') return refused(reply)
       const { final: _, ...outcome } = refused(reply)
       return { ...outcome, retry_in: 0 }

@@ -105,7 +105,7 @@ export const endsTurn = (change: Change): boolean =>
  * not escape them, are escaped.
  */
 const oneLine = (data: JsonObject): string =>
-  // One search per character is several times as fast as one regular expression.
+  // One `replaceAll` per character is several times as fast as one regular expression for all.
   JSON.stringify(data)
     .replaceAll('\u0085', '\\u0085')
     .replaceAll('\u2028', '\\u2028')

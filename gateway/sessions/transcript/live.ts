@@ -39,7 +39,7 @@ interface Applied {
    * that had only chunks.
    */
   readonly void?: boolean
-  /** The number of blocks in the shown content of the row that the frame ends. */
+  /** If the frame ends a row, the number of blocks in the shown content of this row. */
   readonly completes?: number
 }
 

@@ -132,7 +132,7 @@ class ChangeFollower {
       if (changes.length > 0) client.sink.write(frame('changes', { changes }, last))
       client.permissions = reader.permissions
     }
-    // A client whose caller could not be looked up is served with a later page.
+    // A client whose caller could not be looked up receives these changes with a later page.
     const skipped = new Set(behind.filter((_, index) => !readers[index]))
     for (const client of due) if (!skipped.has(client)) client.sent = Math.max(client.sent, last)
     return true

@@ -48,7 +48,8 @@ const topics: { readonly [T in StreamTopic]: { readonly row: string; readonly sl
   runs: { row: 'run.feed' },
   session: { row: 'session.transcript_stream', slot: 'session_id' },
   channel: { row: 'channel.events', slot: 'id' },
-  // Every list whose records the topic reports requires at least the permission of this row.
+  // The topic has the permission of this row, because every list whose records it reports requires
+  // at least this permission.
   changes: { row: 'interaction.list' },
   logs: { row: 'run.logs', slot: 'id' },
   environment_log: { row: 'environment.worker_logs', slot: 'environment_id' },
@@ -69,7 +70,7 @@ async function admit(
   if (!row) throw new Error(`there is no row ${rowName}`)
   const known = await edge.directory.organization()
   if (isRefusal(known)) return known
-  // The runs of a deleted project stay readable.
+  // Only the topic `run` accepts a deleted project, whose runs stay readable.
   const project = name === undefined ? undefined : enter(call.caller, known, name, topic === 'run')
   if (isRefusal(project)) return project
   if (!project && call.caller.scope.kind === 'project')

@@ -1,8 +1,9 @@
 /**
  * Checks the environment of a registering worker. Before the registration, the environment decides
- * whether the worker may serve it. After the registration, the environment is notified of the
- * session, so two live sessions never serve one environment. An id that is not the id of a managed
- * environment is a label that the worker chose, and needs no decision.
+ * whether the worker may serve it. It refuses a worker while another one is connected, so two live
+ * sessions never serve one environment. After the registration, the environment is notified of the
+ * session. An id that is not the id of a managed environment is a label that the worker chose, and
+ * needs no decision.
  *
  * Invariant: no refusal in this file uses a code that makes worker processes exit.
  */

@@ -131,8 +131,8 @@ function flush(edge: Edge, session: Session): void {
 const fits = (job: ClaimedJob, made: Claim): boolean => eligible(job, job.queue, made.wants)
 
 /**
- * Answers a claim. A failed write has already ended the connection and its session, and returned
- * the ready jobs to their queues.
+ * Answers a claim. If the write fails, nothing more is done here: the failed write has already
+ * ended the connection and its session, and returned the ready jobs to their queues.
  */
 function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[]): void {
   edge.timerWheel.remove(made)

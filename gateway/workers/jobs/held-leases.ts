@@ -33,7 +33,7 @@ export const leaseUntil = (edge: Edge, seconds: number): number =>
 
 /**
  * Removes a lease that has ended, which frees its slot.
- * @param token when given, a lease that is known to have another token is not removed.
+ * @param token if given, the lease is removed only if its token is unknown or equal to this one.
  */
 export function removeEndedLease(
   edge: Edge,

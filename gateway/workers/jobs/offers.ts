@@ -76,8 +76,9 @@ export function settle(edge: Edge, session: Session): void {
 }
 
 /**
- * Returns whether the subscriptions of a session are known to be up to date. Allocates nothing.
- * Returns false for a listening session that has a claim with different filters.
+ * Returns true only if the subscriptions of a session are certainly up to date. For a listening
+ * session that has a claim with different filters, this is not determined, and the result is false.
+ * Allocates nothing.
  */
 const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>
   listens

@@ -151,7 +151,7 @@ async function read<N extends 'table.query' | 'table.search'>(
   const question = { ...rest, ...(filter && { filter }) }
   const binding = { project, route, filters: { ...question, id } }
   const found = await sealedPage(world, binding, cursor, (after) => {
-    // The parameters were validated with the schema of the action.
+    // The cast is safe, because the parameters were validated with the schema of the action.
     const asked: unknown = { ...question, ...after, id }
     return ask(world, project, asked as RowQuestion<N>)
   })

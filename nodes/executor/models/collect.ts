@@ -46,7 +46,8 @@ function countsOf({
 /**
  * Reads a stream to its end.
  * @param moved called for every part, because each part shows that the provider is alive.
- * @throws the error of the stream, or an ExecutorFault when the answer is broken.
+ * @throws the error of the stream, or an ExecutorFault when the answer is invalid or truncated, or
+ * the generation was stopped.
  */
 export async function collect(
   stream: AsyncIterable<Part>,
