@@ -307,11 +307,11 @@ export interface Counters {
     by?: number,
   ): void
 }
-/** The name of the array in a list of runs: `items`, `data`, or both names. */
+/** The name of the member that contains the runs in a list of runs: `items`, `data`, or both. */
 export type RunListNames = 'both' | 'items' | 'data'
 /** The settings of a gateway. */
 export interface GatewaySettings {
-  /** The name of the array in a list of runs; `both` when absent. */
+  /** The name of the member that contains the runs in a list of runs; `both` when absent. */
   readonly run_list?: RunListNames
   /** Brand in header names, such as `Service`. Permissions contain it in lower case. */
   readonly brand: string

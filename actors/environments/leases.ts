@@ -17,8 +17,9 @@ import { type EnvironmentState, sameHolder, shown } from './state.ts'
 const DEFAULT_TTL_S = 300
 const leasable: ReadonlySet<string> = new Set(['provisioning', 'ready', 'running', 'retained'])
 
-/** `lease_id`: the lease to renew or release, which the gateway found by its token. */
+/** The fields that the gateway adds to a command about a lease. */
 export interface AddedLeaseInput {
+  /** Id of the lease to renew or release, which the gateway found by its token. */
   readonly lease_id?: string
 }
 

@@ -53,7 +53,7 @@ const projectTypes = Object.keys(recordOf) as ProjectType[]
 const isProjectType = (type: ResourceTypeName): type is ProjectType => Object.hasOwn(recordOf, type)
 const bindingOf = ({ managed }: ProjectState, id: string) => getOwn(managed, id)
 /**
- * Returns how the project finds its resources of one type.
+ * Returns the functions with which the project finds its resources of one type.
  * @param idIn returns the id of the resource that a command addresses; by default, `id`.
  */
 const resource = (

@@ -36,7 +36,7 @@ const withWork = (
 ): SessionState => withTurn(state, id, (turn) => ({ ...turn, work: change(turn.work) }))
 const without = <T>(record: Readonly<Record<string, T>>, id: string): Record<string, T> =>
   Object.fromEntries(Object.entries(record).filter(([key]) => key !== id))
-/** Returns the newest `most` entries of a record, in insertion order. */
+/** Returns the newest entries of a record, at most `most`, in insertion order. */
 const newest = <T>(
   record: Readonly<Record<string, T>>,
   most: number,

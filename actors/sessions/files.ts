@@ -32,8 +32,8 @@ export const awaited = (state: SessionState): number =>
   Math.min(Infinity, ...Object.values(filesOf(state)).map(({ until }) => until ?? Infinity))
 
 /**
- * How events change the files. An abandoned upload leaves no record. Of erased files, the newest
- * `limits.file.erased` are remembered.
+ * How events change the files. An abandoned upload leaves no record. Only the newest
+ * `limits.file.erased` erased files are remembered.
  */
 export const evolveAttachments = {
   'attachment.reserved': (

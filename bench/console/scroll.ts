@@ -129,10 +129,10 @@ async function drag(
 }
 
 /**
- * Scrolls through a list of runs.
+ * Measures scrolling through a list of runs.
  * @param runs minimum number of runs in the list.
- * @param options `quick`: the scroll bar is dragged at fewer positions. `query`: filters of the
- * list, such as `?status=failed`.
+ * @param options `quick`: drags the scroll bar in fewer steps. `query`: filters of the list, such
+ * as `?status=failed`.
  */
 export async function scrolled(
   signed: Signed,

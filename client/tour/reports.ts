@@ -22,7 +22,7 @@ import { answerOf, checkEnd, checkTranscript, follow, plain, type Question } fro
 import { fromTools } from './verify.ts'
 import { checkTimelines, watch } from './watch.ts'
 
-/** Number of the largest files that the report contains. */
+/** Number of files in the report, which lists the largest ones. */
 const LARGEST = 5
 /** Returns the name of the action of one tour, which only the tour's worker executes. */
 const actionOf = (tour: string): string => `tour.report.${tour}`

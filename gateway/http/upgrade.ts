@@ -1,6 +1,6 @@
 /**
- * Code that the WebSocket endpoints share: reads the credential of an upgrade request, and answers
- * refused upgrades.
+ * Shared code of the WebSocket endpoints. It reads the credential of an upgrade request, and
+ * answers refused upgrades.
  */
 import type { HttpResponse, TemplatedApp } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'

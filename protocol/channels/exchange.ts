@@ -27,7 +27,7 @@ import type { Block } from '../sessions/turns/blocks.ts'
 import type { TurnDefinition } from '../sessions/turns/definition.ts'
 
 /**
- * Number of consecutive messages from agents in a thread at which agents stop waking each other
+ * Agents in a thread stop waking each other after this number of consecutive messages from agents
  * (E3).
  */
 export const MAX_STREAK = 8

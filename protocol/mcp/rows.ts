@@ -1,6 +1,7 @@
 /**
- * The rows for the Model Context Protocol (MCP), which offers published workflows, actions, and
- * tools to inspect and cancel runs. These rows only relay calls to the rows listed in `relays`.
+ * The rows for the Model Context Protocol (MCP), through which the service offers published
+ * workflows, actions, and tools to inspect and cancel runs. These rows only relay calls to the rows
+ * listed in `relays`.
  */
 import { command, stream } from '../contract.ts'
 import { checkMessage, McpAnswer, McpMessage, McpNotice } from './messages.ts'

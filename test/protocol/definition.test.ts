@@ -331,10 +331,11 @@ t.test('the first layer with a value wins, and the ceiling always applies', asyn
       if (definition.compaction.threshold_tokens !== Math.floor(definition.window_tokens * share))
         throw new Error('threshold')
       // An empty config has no effect.
+      const { config: _, ...others } = layers
       if (
         config &&
         Object.keys(drop(config)).length === 0 &&
-        JSON.stringify(definition) !== JSON.stringify(given({ ...layers, config: {} }))
+        JSON.stringify(definition) !== JSON.stringify(given(others))
       )
         throw new Error('an empty config')
     }),

@@ -45,7 +45,7 @@ export class RenderBudget {
   /**
    * Starts a frame.
    * @param now time in milliseconds.
-   * @param needed the lines that must be rendered. The others are postponed.
+   * @param needed the lines to render while there is time. All other lines are postponed.
    */
   begin(now: number, needed: Range): void {
     this.#end = now + RENDER_MS

@@ -1,4 +1,4 @@
-/** The dialog that adds or replaces a repository host with its keys and tokens. */
+/** The dialog that adds or replaces a repository host, including its keys and tokens. */
 import { useState } from 'preact/hooks'
 import type { HostKind, RepositoryHost } from '../../../protocol/repositories/rows.ts'
 import { call } from '../../api/client.ts'

@@ -14,7 +14,7 @@ import {
 } from '../../files/streaming/form.ts'
 import { unsafeValueFault } from '../../http/validate.ts'
 
-/** The description of the file in a complete form. */
+/** The fields of a complete upload form, which describe the file. */
 export interface ArtifactForm {
   readonly name: string
   readonly mime_type: string

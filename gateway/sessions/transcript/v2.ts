@@ -1,8 +1,8 @@
 /**
  * The format of the transcript stream: upserts of records, blocks and chunks. A frame has an id
- * only if everything up to its revision has been sent: frames of turns, questions and final rows as
- * they are committed, the last frame of a page, and `stream.ready`. Streaming content never has an
- * id. The older format is in `v1.ts`.
+ * only if everything up to its revision has been sent. These frames have one: turns, questions and
+ * final rows as they are committed, the last frame of a page, and `stream.ready`. Streaming content
+ * never has an id. The older format is in `v1.ts`.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'

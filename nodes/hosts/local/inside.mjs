@@ -84,8 +84,9 @@ function start() {
     process.on(signal, () => child.kill(signal))
   control.on('data', () => child.kill('SIGTERM'))
   control.on('error', () => {})
-  // After SIGTERM, the worker would return its running jobs to their queues, and a command that may
-  // be executed only once could begin a second time. After SIGHUP, it reports nothing.
+  // The worker gets SIGHUP, after which it reports nothing. After SIGTERM, it would return its
+  // running jobs to their queues, and a command that may be executed only once could begin a second
+  // time.
   control.on('close', () => {
     child.kill('SIGHUP')
     setTimeout(() => {

@@ -83,7 +83,7 @@ export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
  */
 export function conversationFault(rows: readonly TranscriptMessage[]): string | undefined {
   let last: ModelMessage['role'] | undefined
-  /** Ids of the tool uses of the newest assistant message that have no result. */
+  /** Ids of the tool uses without a result in the newest assistant message. */
   const left = new Set<string>()
   for (const { role: by, content } of rows) {
     if (content.length === 0) continue

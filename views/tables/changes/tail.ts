@@ -53,7 +53,10 @@ export class ChangeTail {
   add(project: string, change: RecordChange, cursor: number): void {
     this.#batch.push({ ...change, project, cursor })
   }
-  /** Accepts the current batch, which is applied up to this cursor. */
+  /**
+   * Accepts the current batch.
+   * @param current the cursor up to which everything is applied.
+   */
   keep(current: number): void {
     if (!this.#active) return
     this.#unqueried += this.#batch.length

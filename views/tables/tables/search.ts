@@ -40,7 +40,10 @@ const MAX_ALTERNATIVES = 32
 const MAX_HITS = 1000
 /** Maximum number of rows that are read in one part. */
 const MAX_ROWS = 200
-/** Maximum number of rows matching the filter that are compared directly, without the index. */
+/**
+ * If at most this number of rows may match the filter, they are checked against the words directly,
+ * without the index.
+ */
 const MAX_COMPARED = 500
 
 interface Found extends RowRecord {
