@@ -49,8 +49,8 @@ interface Listed {
 type Question = Readonly<Record<string, unknown>>
 type Ask = (question: Question) => Promise<unknown>
 /**
- * Query functions of the lists that do not simply query the project's view, by row name. For
- * example, some query all partitions.
+ * Query functions, by row name, of the lists for which a query of the project's view is not enough.
+ * For example, some functions query all partitions.
  */
 const pages: {
   readonly [N in ViewRowName]?: (

@@ -276,7 +276,7 @@ export const bulk =
       : refuse('not_found')
 
 /**
- * Changes members of a row. The version grows by one even if no value differs. Refuses with
+ * Changes members of a row. The version is incremented even if no value differs. Refuses with
  * `conflict` if the row's version differs from the expected version, and with `already_exists` if
  * another row has the new identity.
  */

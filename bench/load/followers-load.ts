@@ -16,7 +16,7 @@ const [
   mark = '"timestamp":"',
 ] = process.argv.slice(2)
 const open = openCount()
-/** The last parsed timestamp. All clients receive the same events, so each is parsed once. */
+/** The last parsed timestamp. All clients get the same events, so each timestamp is parsed once. */
 let lastText = ''
 let lastTime = 0
 

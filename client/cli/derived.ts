@@ -221,7 +221,10 @@ export function addCall(program: Command, shell: Shell): void {
   }
 }
 
-/** Returns example settings: all required fields, or the first field if none is required. */
+/**
+ * Returns the `--set` options of an example: all required fields, or the first field if none is
+ * required.
+ */
 function settings(name: string, row: Row): string {
   const fields = fieldsOf(row)
   const must = [

@@ -8,7 +8,7 @@
  */
 import type { Cancel, Clock } from '../worker/ports.ts'
 
-/** The times after which a worker without work ends. */
+/** The times after which an idle worker ends. */
 export interface KeepWarm {
   /** Milliseconds after the last job or terminal has ended. */
   readonly idle_ms: number

@@ -1,6 +1,6 @@
 /**
- * Opens interactive terminals in the environment, based on node-pty. The package has a native part,
- * so it is loaded on first use. Without the package, only terminals are unavailable.
+ * Opens interactive terminals in the environment, based on node-pty. The package contains a native
+ * addon, so it is loaded on first use. Without the package, only terminals are unavailable.
  */
 import { closeSync, constants, openSync } from 'node:fs'
 import type { IPty } from '@lydell/node-pty'

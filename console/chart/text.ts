@@ -1,4 +1,4 @@
-/** Texts of charts. */
+/** UI strings of charts. */
 import { messages } from '../text/messages.ts'
 
 export const chartText = messages('chart', {

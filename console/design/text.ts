@@ -1,4 +1,4 @@
-/** Texts of the components that every page uses. */
+/** UI strings of the components that every page uses. */
 import { messages, plural } from '../text/messages.ts'
 
 export const designText = messages('design', {

@@ -1,4 +1,4 @@
-/** Texts of the editor. */
+/** UI strings of the editor. */
 import { messages, plural } from '../text/messages.ts'
 
 export const editorText = messages('editor', {

@@ -1,4 +1,4 @@
-/** Texts of forms from JSON Schemas. */
+/** UI strings of forms from JSON Schemas. */
 import { messages } from '../text/messages.ts'
 
 export const formText = messages('form', {

@@ -1,4 +1,4 @@
-/** Texts of the graph of a workflow. */
+/** UI strings of the graph of a workflow. */
 import { messages } from '../text/messages.ts'
 
 export const graphText = messages('graph', {

@@ -1,4 +1,4 @@
-/** Texts of previews of files. */
+/** UI strings of previews of files. */
 import { messages, plural } from '../text/messages.ts'
 
 export const previewText = messages('preview', {

@@ -1,4 +1,4 @@
-/** Texts of the frame around the pages. */
+/** UI strings of the frame around the pages. */
 import { messages } from '../text/messages.ts'
 
 export const shellText = messages('shell', {

@@ -1,4 +1,4 @@
-/** Texts of saved views. */
+/** UI strings of saved views. */
 import { messages } from '../text/messages.ts'
 
 export const viewsText = messages('views', {

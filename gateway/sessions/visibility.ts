@@ -19,8 +19,9 @@ export type SessionReference =
   | { readonly turn_id: string }
   | { readonly interaction_id: string }
 /**
- * Returns the session that a path refers to: by its id, by one of its turns or, for rows whose `id`
- * is an interaction, by an interaction. Returns undefined when the path refers to no session.
+ * Returns the reference to a session in a path: the id of the session or of one of its turns or,
+ * for rows whose `id` identifies an interaction, the id of the interaction. Returns undefined when
+ * the path refers to no session.
  */
 export const sessionReferenceOf = (
   { session_id, turn_id, id }: Readonly<Record<string, string>>,

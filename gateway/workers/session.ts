@@ -271,8 +271,9 @@ export function recordReport(
 }
 
 /**
- * Returns how many more jobs may be taken for the session: the remaining slots of its latest claim
- * or, after a prompt claim, of the expected claim, but at most the free slots.
+ * Returns how many more jobs may be taken for the session: the remaining slots of its latest open
+ * claim, but at most its unused slots. If no claim is open, the expected claim counts for
+ * `PROMPT_MS`, provided that the last expected claim arrived in time (`prompt`).
  */
 export function takeableJobs(session: Session, now: number): number {
   const { next, prompt } = session

@@ -20,8 +20,9 @@ import type { Grant } from './edge.ts'
 interface Asked {
   /** The project's handle or id, decoded. */
   readonly project: string
-  /** The values of the headers; empty when absent. */
+  /** The header `Authorization`; empty when absent. */
   readonly authorization: string
+  /** The header `Sec-WebSocket-Protocol`; empty when absent. */
   readonly protocols: string
   /** Address of the peer, as text. */
   readonly remote: string

@@ -233,9 +233,9 @@ export function createOperations(parts: OperationParts): Operations {
       const key = keyOf(provider, request.environment_id)
       const before = running.get(key)?.request
       if (before?.operation === request.operation) return
-      // The request is for another operation than the running one. If the environment has replaced
-      // the running operation, the answer to this progress report aborts it. Otherwise the request
-      // is outdated, and the running operation continues.
+      // The request is for an operation other than the running one. If the environment has
+      // replaced the running operation, the answer to this progress report aborts it. Otherwise the
+      // request is outdated, and the running operation continues.
       if (before) progress(provider, before)
       if (waiting.size < MAX_WAITING || waiting.has(key)) waiting.set(key, { provider, request })
       next()

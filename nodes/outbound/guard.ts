@@ -27,7 +27,7 @@ export class AddressRefused extends Error {
 export type Resolve = (name: string) => Promise<readonly string[]>
 export interface Guard {
   /**
-   * Returns the addresses of a host, which is given as in a URL.
+   * Returns the addresses of a host: a name, or an address in the form of URLs, such as `[::1]`.
    * @throws AddressRefused when the service is not allowed to connect to one of them, or the host
    *   has none.
    * @throws Error the error of the name lookup.

@@ -44,7 +44,10 @@ export const shownBinding = ({ applied: _, kept: __, ...binding }: StoredBinding
 /** The data that the service adds to a command that it sends on behalf of a blueprint. */
 export interface BlueprintClaim {
   readonly blueprint?: {
-    /** The binding after the command. A resource to be created gets the id `resource_id`. */
+    /**
+     * The binding after the command. If the command creates the resource, the resource gets the
+     * `resource_id` of the binding.
+     */
     readonly binding: StoredBinding
     /** `updated_at` of the record on which the plan is based. */
     readonly expected_updated_at?: string

@@ -57,8 +57,8 @@ export interface Change {
 type Changed<T> = Event & Change & { readonly type: T; readonly id: string }
 export type InteractionEvent =
   /**
-   * `step`: the step of the run that opened the interaction. `session`: the session in the same
-   * shard whose turn opened it.
+   * `step`: the step of the run that opened the interaction. `session`: the session whose turn
+   * opened it. Both are in the shard of the interaction.
    */
   | (Event &
       UrlParts & {

@@ -4,7 +4,7 @@ import { additions } from '../additions.ts'
 import { Closed, cutting, listOf, Timestamp } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
 
-/** A job that a worker has under a lease. */
+/** A job whose lease a worker holds. */
 const WorkerJob = Type.Object({
   job_id: Type.String(),
   queue: Type.String(),

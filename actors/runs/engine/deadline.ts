@@ -4,8 +4,8 @@ import { hasEnded, type RunState } from '../state.ts'
 /**
  * Returns the time at which the run next needs `wake`, in Unix milliseconds, or undefined if it
  * needs none. A run that is held, or whose cancellation was requested before its cleanup, has only
- * the timer `more_at`. The loop ends the hold. A run that is being cancelled ends when its jobs,
- * children and turns have ended.
+ * the timer `more_at`, because it continues without other timers: the loop ends the hold, and a run
+ * that is being cancelled ends when its jobs, children and turns have ended.
  */
 export function deadline(state: RunState | null): number | undefined {
   if (!state || hasEnded(state)) return undefined

@@ -105,7 +105,7 @@ export function readDocuments(text: string, reading: Reading): Documents {
     schema: 'core',
     resolveKnownTags: false,
     stringKeys: true,
-    // The library's check takes quadratic time, so `Reader` finds repeated names instead.
+    // The library's check takes quadratic time, so `Reader` detects duplicate keys instead.
     uniqueKeys: false,
     prettyErrors: false,
     logLevel: 'silent',

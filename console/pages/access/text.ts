@@ -1,4 +1,4 @@
-/** Texts of the pages of people, roles, keys and secrets. */
+/** UI strings of the pages of people, roles, keys and secrets. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const accessText = messages('access', {

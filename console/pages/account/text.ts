@@ -1,4 +1,4 @@
-/** Texts of the account page. */
+/** UI strings of the account page. */
 import { messages } from '../../text/messages.ts'
 
 export const accountText = messages('account', {

@@ -1,4 +1,4 @@
-/** Texts of the pages of actions. */
+/** UI strings of the pages of actions. */
 import { messages } from '../../text/messages.ts'
 
 export const actionsText = messages('actions', {

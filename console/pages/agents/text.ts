@@ -1,4 +1,4 @@
-/** Texts of the pages of agents, their memory, toolkits and skills. */
+/** UI strings of the pages of agents, their memory, toolkits and skills. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const agentsText = messages('agents', {

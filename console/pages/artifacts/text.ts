@@ -1,4 +1,4 @@
-/** Texts of the pages of artifacts. */
+/** UI strings of the pages of artifacts. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const artifactsText = messages('artifacts', {

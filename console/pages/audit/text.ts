@@ -1,4 +1,4 @@
-/** Texts of the audit logs. */
+/** UI strings of the audit logs. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const auditText = messages('audit', {

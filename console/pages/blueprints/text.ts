@@ -1,4 +1,4 @@
-/** Texts of the blueprint pages. */
+/** UI strings of the blueprint pages. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const blueprintsText = messages('blueprints', {

@@ -1,7 +1,7 @@
-/** Converts the options for starting a run from typed texts to members of a request. */
+/** Converts the options for starting a run from the texts of input fields to request fields. */
 import type { FieldFault } from '../../api/client.ts'
 
-/** The typed texts of the fields; '' for an absent option. */
+/** The entered text of each field; '' for an absent option. */
 export interface WrittenOptions {
   readonly priority: string
   readonly queue: string
@@ -16,7 +16,7 @@ export const noOptions: WrittenOptions = {
   idempotency_key: '',
   external_id: '',
 }
-/** The options as members of a request. */
+/** The options as fields of a request. */
 export interface StartOptions {
   readonly priority?: number
   readonly queue?: string
@@ -25,7 +25,7 @@ export interface StartOptions {
   readonly external_id?: string
 }
 
-/** Returns the options, or the faults of the typed texts. Empty fields are left out. */
+/** Returns the options, or the faults of the entered texts. Empty fields are left out. */
 export function readOptions(
   written: WrittenOptions,
   messages: { readonly notWhole: string; readonly notObject: string },

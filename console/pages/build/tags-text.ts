@@ -1,4 +1,4 @@
-/** Texts of the fields for tags. */
+/** UI strings of the fields for tags. */
 import { messages } from '../../text/messages.ts'
 
 export const tagsText = messages('tags', {

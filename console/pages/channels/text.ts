@@ -1,4 +1,4 @@
-/** Texts of the channels. */
+/** UI strings of the channels. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const channelsText = messages('channels', {

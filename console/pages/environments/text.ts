@@ -1,4 +1,4 @@
-/** Texts of the environment pages. */
+/** UI strings of the environment pages. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const environmentsText = messages('environments', {

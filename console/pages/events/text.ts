@@ -1,4 +1,4 @@
-/** Texts of the event pages. */
+/** UI strings of the event pages. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const eventsText = messages('events', {

@@ -1,4 +1,4 @@
-/** Texts of the home page. */
+/** UI strings of the home page. */
 
 import { messages, plural } from '../../text/messages.ts'
 

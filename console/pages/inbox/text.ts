@@ -1,4 +1,4 @@
-/** Texts of the inbox. */
+/** UI strings of the inbox. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const inboxText = messages('inbox', {

@@ -1,4 +1,4 @@
-/** Texts of the loop pages. */
+/** UI strings of the loop pages. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const loopsText = messages('loops', {

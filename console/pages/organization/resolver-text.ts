@@ -1,4 +1,4 @@
-/** Texts of the definition resolver page. */
+/** UI strings of the definition resolver page. */
 import { messages } from '../../text/messages.ts'
 
 export const resolverText = messages('resolver', {

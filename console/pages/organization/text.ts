@@ -1,4 +1,4 @@
-/** Texts of the organization pages. */
+/** UI strings of the organization pages. */
 import { messages } from '../../text/messages.ts'
 
 export const organizationText = messages('organization', {

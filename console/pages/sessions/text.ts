@@ -1,4 +1,4 @@
-/** Texts of the list of sessions and of the page of a session. */
+/** UI strings of the list of sessions and of the page of a session. */
 import { formatNumber } from '../../text/format.ts'
 import { messages, plural } from '../../text/messages.ts'
 

@@ -1,4 +1,4 @@
-/** Texts of the project settings page. */
+/** UI strings of the project settings page. */
 import { messages } from '../../text/messages.ts'
 
 export const settingsText = messages('settings', {

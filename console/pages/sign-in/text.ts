@@ -1,4 +1,4 @@
-/** Texts of the sign-in page. */
+/** UI strings of the sign-in page. */
 import { messages } from '../../text/messages.ts'
 
 export const signInText = messages('sign-in', {

@@ -1,4 +1,4 @@
-/** Texts of the table pages. */
+/** UI strings of the table pages. */
 import type { ColumnType } from '../../../protocol/tables/schema.ts'
 import { typeNames } from '../../../protocol/tables/values.ts'
 import { messages, plural } from '../../text/messages.ts'

@@ -1,4 +1,4 @@
-/** Texts of the webhook pages. */
+/** UI strings of the webhook pages. */
 import { messages } from '../../text/messages.ts'
 
 export const webhooksText = messages('webhooks', {

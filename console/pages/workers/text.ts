@@ -1,4 +1,4 @@
-/** Texts of the page of workers and queues. */
+/** UI strings of the page of workers and queues. */
 import { messages, plural } from '../../text/messages.ts'
 
 export const workersText = messages('workers', {

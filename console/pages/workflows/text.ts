@@ -1,4 +1,4 @@
-/** Texts of the workflow pages. */
+/** UI strings of the workflow pages. */
 import { messages } from '../../text/messages.ts'
 
 export const workflowsText = messages('workflows', {

@@ -108,9 +108,9 @@ export class Checkpoint implements Covered {
   }
 
   /**
-   * Reads the record, the parts of the index, and the index of ended actors. Stores an empty
-   * checkpoint and returns undefined when the record is missing, empty or of an unknown format, or
-   * when a part or a segment is missing.
+   * Reads the record, the parts of the index of deadlines, and the segments of the index of ended
+   * actors. Stores an empty checkpoint and returns undefined when the record is missing, empty or
+   * of an unknown format, or when a part or a segment is missing.
    * @throws LostState when a newer owner has stored a checkpoint.
    */
   async load<T>(): Promise<readonly T[] | undefined> {

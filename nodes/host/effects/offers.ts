@@ -120,7 +120,10 @@ export class Offers {
   recall(queue: Address): void {
     this.#known(queue)
   }
-  /** Offers the work of a queue of this shard that has, or may have, work. */
+  /**
+   * Offers the waiting jobs of a queue of this shard. Called when the queue has, or may have,
+   * waiting jobs.
+   */
   kick(project: string, queue: string): void {
     this.#kick(this.#known({ project, kind: 'queue', id: `${this.#context.shard}.${queue}` }))
   }

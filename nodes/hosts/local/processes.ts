@@ -35,7 +35,7 @@ export async function identify(pid: number): Promise<ProcessId | undefined> {
   const stat = await read(`/proc/${pid}/stat`)
   // The name of the program is in parentheses and may contain anything.
   const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  // The start time is field 22. The state is field 3.
+  // In proc(5), the state is field 3 and the start time is field 22. `fields` begins with field 4.
   const started = fields[18]
   return started === undefined || state === 'Z' || state === 'X' ? undefined : { pid, started }
 }

@@ -46,8 +46,8 @@ export interface GrantedTool {
   readonly approvers?: readonly Approver[]
 }
 /**
- * The environment in which the tools of a turn work. `use`: the data about the environment that the
- * turn's jobs contain.
+ * The environment in which the tools of a turn work. `use`: the environment data in the jobs of the
+ * turn.
  */
 export interface TurnEnvironment {
   readonly id: string

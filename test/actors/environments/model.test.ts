@@ -180,7 +180,7 @@ t.test('the invariants of environments hold in every history', (t) => {
       for (const one of steps) {
         at += one.pause * 1000
         if (one.what === 'recover')
-          // After a takeover, the time limits on silent hosts start again.
+          // A takeover restarts the timeouts for silent hosts.
           scene = { ...scene, state: actor.recover?.(scene.state as never, at) as KeptEnvironment }
         const after = perform(scene, one, at)
         check(scene, after, one, at)

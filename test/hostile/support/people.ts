@@ -1,5 +1,6 @@
 /**
- * Requests by people: rows that only people can use, and devices that wait for a person's answer.
+ * Requests to rows that only people can use, and sign-ins of devices, which wait for a person's
+ * answer.
  */
 import type { RowName } from '../../../protocol/api.ts'
 import type { Service } from '../../support/service.ts'

@@ -373,8 +373,8 @@ export function bodyFor(name: RowName, place: Place): object | undefined {
 }
 
 /**
- * Returns the query string of a row that requires one, with its question mark; otherwise an empty
- * text.
+ * Returns the query string, with its question mark, of a row that requires one; otherwise an empty
+ * string.
  */
 export const queryFor = (name: RowName): string =>
   name === 'channel.search' ? '?q=word' : name === 'schedule.next' ? '?cron=%40daily' : ''

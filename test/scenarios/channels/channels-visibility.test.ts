@@ -398,8 +398,8 @@ t.test('a stream continues after Last-Event-ID without a repeat', async (t) => {
 
 type Watched = ReturnType<typeof watch>
 /**
- * Follows a stream until the server ends it. `ready` resolves at the first event, `ended` with all
- * frames.
+ * Follows a stream until the server ends it. `ready` resolves at the first event. `ended` resolves
+ * with all frames when the stream ends.
  */
 function watch(
   who: Person,

@@ -21,8 +21,8 @@ import { PROJECT, type StandIn, standIn } from '../../support/stand-in-environme
 const HOST_TIMEOUT_MS = 1000
 
 /**
- * Starts the owners of shards 0 and 1 on a separate connection. The stand-in is their environment
- * actor.
+ * Starts the owners of shards 0 and 1 on a separate connection. They run the stand-in in place of
+ * the environment actor.
  */
 export async function startOwner(access: Access, log: Log = silentLog) {
   const watching = new Set<() => void>()

@@ -1,5 +1,5 @@
 /**
- * Stores and lists the definitions of actions of projects and of the organization, and lists the
+ * Stores and lists the action definitions of projects and of the organization, and lists the
  * actions and workflows that can be called in a project. The organization's definitions are stored
  * under a separate project number.
  */

@@ -1,4 +1,4 @@
-/** Texts of the comparison of two runs. */
+/** UI strings of the comparison of two runs. */
 import { messages, plural } from '../../../text/messages.ts'
 
 export const compareText = messages('run-compare', {

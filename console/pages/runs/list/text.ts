@@ -1,4 +1,4 @@
-/** Texts of the list of runs. */
+/** UI strings of the list of runs. */
 import { messages, plural } from '../../../text/messages.ts'
 
 export const listText = messages('run-list', {

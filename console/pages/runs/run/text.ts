@@ -1,4 +1,4 @@
-/** Texts of the page of a run. */
+/** UI strings of the page of a run. */
 import { messages, plural } from '../../../text/messages.ts'
 
 export const runText = messages('run', {

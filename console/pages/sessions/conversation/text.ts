@@ -1,4 +1,4 @@
-/** Texts of a conversation with an agent. */
+/** UI strings of a conversation with an agent. */
 import { formatNumber } from '../../../text/format.ts'
 import { messages, plural } from '../../../text/messages.ts'
 

@@ -20,7 +20,10 @@ const unit = fc.nat(0x10_ffff - SURROGATES.count).map(
     return point < SURROGATES.first ? point : point - SURROGATES.count
   },
 )
-/** Generates texts that YAML, variable expansion or files could misread. */
+/**
+ * Generates texts that could change when they are written as YAML and read back, when they are
+ * stored in a file, or when variables are expanded.
+ */
 const text = (maxLength: number) =>
   fc.oneof(
     fc.string({ unit, maxLength }),

@@ -1,4 +1,4 @@
-/** Texts of the actions on a run. */
+/** UI strings of the actions on a run. */
 import { messages } from '../../../../text/messages.ts'
 
 export const actionText = messages('run-actions', {
