@@ -31,8 +31,8 @@ export interface Cause extends Origin {
   /** Index of the deciding actor's shard, for the ids of queues in the same shard. */
   readonly shard: number
   /**
-   * Returns a new id with the slot of the deciding actor, so an actor with this id is in the same
-   * shard. An id that a queue generates has a random slot.
+   * Returns a new id with the same slot as the id of the deciding actor, so that an actor with the
+   * new id is in the same shard. If the deciding actor is a queue, the slot is random.
    */
   mint(prefix: Prefix): string
   /** Returns a random secret of 100 bits, as letters and digits. */
@@ -179,13 +179,14 @@ export interface Actor<
       }
     : never
   /**
-   * Unix milliseconds at which the actor next needs the internal command `wake`. The time may be
-   * earlier than necessary, but never later.
+   * Returns the time, in Unix milliseconds, at which the actor next needs the internal command
+   * `wake`. The time may be too early, but never too late. Returns undefined if no wake is needed.
    */
   readonly deadline?: (state: S) => number | undefined
   /**
-   * Adapts the state for a new owner, for instance by adding fields that older snapshots lack. A
-   * takeover loses changes made by soft events, so each lease starts again with its full duration.
+   * Adapts the state for a new owner, for instance by adding fields that older snapshots lack.
+   * Changes made by soft events are lost in a takeover, so every lease restarts with its full
+   * duration.
    */
   readonly recover?: (state: S, at: number) => S
   /**

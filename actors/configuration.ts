@@ -284,8 +284,8 @@ export const evolveKeys = {
 
 /**
  * Wraps a decision that creates a secret, so that its reply contains the sealed secret if the
- * gateway requests it (`returned`). While the reply is stored, a repeat of the request returns the
- * same secret. Afterwards, a repeat counts as a new request.
+ * gateway requests it (`returned`). As long as the reply is stored, a repeated request gets the
+ * same secret. After that, it counts as a new request.
  */
 export const returningSecret =
   <S, I extends NewSecret, E, R extends object>(

@@ -1,9 +1,9 @@
 /**
  * A binary heap in a plain array, for actors and the shard host. The owner of a heap is the object
- * that stores the sort keys of its items. It is passed to each function as `owner`, so orders are
- * constants and hot paths create no closures. `Order.placed` reports each new index of an item to
- * the owner. Any item can therefore be removed or reordered in O(log n), and no stale entries
- * remain.
+ * that stores the sort keys of its items. It is passed to each function as `owner`, so an `Order`
+ * can be a constant, and hot paths need no closures. `Order.placed` reports each new index of an
+ * item to the owner. Any item can therefore be removed or reordered in O(log n), and no stale
+ * entries remain.
  */
 
 export interface Order<O, T> {

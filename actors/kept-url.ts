@@ -29,11 +29,11 @@ export function newUrl(field: string, url: string, sent: SentParts | undefined):
   const kept = keepUrl(url, sent, undefined)
   return 'fault' in kept ? refuseFields({ field, message: kept.fault, actual: maskUrl(url) }) : kept
 }
-/** Returns the sealed values of a URL as a field of an event or a state. */
+/** Returns the sealed values of a URL in the form in which events and states store them. */
 export const partsOf = ({ parts }: Partial<KeptUrl>): UrlParts =>
   parts ? { url_parts: parts } : {}
 /**
- * Returns the sealed values of a URL after an event, as a field of the state.
+ * Returns the sealed values of a URL after an event, in the form in which the state stores them.
  * @param set the new values. Null removes them, and undefined leaves them unchanged.
  */
 export const partsAfter = (
@@ -45,8 +45,8 @@ export const partsAfter = (
 }
 
 /**
- * Computes the change to a record as `changeOf` does, but `field` is a URL: a URL that differs only
- * in its sealed values counts as a change.
+ * Computes the change to a record as `changeOf` does, for a record whose `field` is a URL. The URL
+ * counts as changed even if only its sealed values differ.
  * @param wish the requested values, with a masked URL. An undefined URL leaves the stored URL
  * unchanged. An empty URL is handled by `changeOf`.
  */

@@ -50,7 +50,7 @@ type State = KeptArtifact | null
 type Reserved = Exclude<KeptArtifact, { readonly state: 'abandoned' }>
 type Internal = ArtifactCommands
 type Rows = Pick<typeof artifacts, 'artifact.delete'>
-/** Data that the gateway adds to a deletion: the caller. */
+/** Data that the gateway adds to the input of `artifact.delete`: the caller. */
 type Extra = { 'artifact.delete': { readonly viewer: Viewer } }
 type Completed = Extract<ArtifactEvent, { readonly type: 'artifact.completed' }>
 type Decided<N extends keyof Internal> = Decision<ArtifactEvent, Internal[N]['reply']>
@@ -58,8 +58,8 @@ type Decided<N extends keyof Internal> = Decision<ArtifactEvent, Internal[N]['re
 const isPending = (state: State): state is Reserved & { readonly state: 'pending' } =>
   state?.state === 'pending'
 /**
- * Whether the upload ends at the artifact's own deadline. The upload of an attachment does not,
- * because its session ends it.
+ * Whether the upload is pending and the artifact itself ends it at a deadline. The upload of an
+ * attachment is ended by its session instead.
  */
 const isTimed = (state: State): state is Reserved & { readonly state: 'pending' } =>
   isPending(state) && !state.attachment
@@ -262,8 +262,8 @@ const deleted = (
   ...(session_id !== undefined && { session_id }),
 })
 /**
- * Deletes the artifact or abandons its upload, because the project was deleted, or because the
- * session deleted the attachment or abandoned its upload.
+ * Deletes the artifact or, if the upload is pending, abandons the upload. The service requests this
+ * when the project was deleted, or when the session deleted the attachment or abandoned its upload.
  */
 function removeByService(
   state: State,

@@ -61,8 +61,7 @@ const minting = (cause: Cause, prefix: Prefix, id: string): Cause => ({
 
 /**
  * Wraps the handler of a command that creates, changes or deletes a resource.
- * @param effect `create`: the command creates the resource. `change`: it changes the resource.
- * `delete`: it deletes the resource.
+ * @param effect what the command does with the resource.
  */
 export const managed =
   <S, I extends object, E extends Event, R>(
@@ -74,7 +73,8 @@ export const managed =
     const { blueprint: claim } = input
     if (effect === 'create') {
       if (!claim) return arm(state, input, cause)
-      // The id is empty if it was not reserved. The resource then has the id of its actor.
+      // If no id was reserved for the resource, `resource_id` is empty. The resource then has the
+      // id of its actor.
       const resource_id = claim.binding.resource_id || cause.self.id
       const binding = { ...claim.binding, resource_id }
       if (resource.binding(state, resource_id)) return refuse('blueprint_plan_outdated')

@@ -1,12 +1,12 @@
 /**
- * Confirmation of new members. Before the gateway sends the command, it checks that a new member is
- * an active principal. The principal may be disabled between this check and the commit. Therefore,
- * the commit that adds members also enqueues a background job, which checks again and expels
- * members that are not active. A disabled member of a direct message stays.
+ * Confirmation of new members. Before the gateway sends the command that adds members, it checks
+ * that they are active principals. A principal may be disabled between this check and the commit.
+ * The commit that adds members therefore also enqueues a background job. The job checks the members
+ * again and expels those that are not active. Only in a direct message, a disabled member stays.
  *
- * Invariant: the second check expels a principal that was disabled before that check, except from a
- * direct message. If the principal is disabled after it, the removal job that is enqueued with that
- * change finds the membership (actors/projects/access/partings.ts).
+ * Invariant: a principal that is disabled before the second check is expelled by that check, except
+ * from a direct message. A principal that is disabled later is removed by the job that this change
+ * enqueues, because that job already finds the membership (actors/projects/access/partings.ts).
  */
 
 import type { ConfirmationEvent } from '../../protocol/channels/confirmation.ts'

@@ -65,7 +65,8 @@ function wokenBy(
 const threadOf = ({ root, message_id }: Wake): string => root ?? message_id
 
 /**
- * Begins an exchange, or defers it until the agent's current exchange in the same thread ends.
+ * Begins an exchange. If the agent already has an exchange in the same thread, defers the new one
+ * until that exchange ends.
  * @param through sequence number of the newest message.
  */
 function wake(
@@ -178,8 +179,8 @@ export function errandSettled(
 
 /**
  * Ends an exchange.
- * @param unheard whether the exchange ended without a turn. The agent must then still be shown the
- * messages since the previous exchange.
+ * @param unheard whether the exchange ended without a turn, so that the agent has not been shown
+ * its messages. The next exchange then includes them.
  */
 function close(
   state: ChannelState,
@@ -234,8 +235,8 @@ function close(
   }
 }
 /**
- * Returns the channel without an ended exchange. A deferred exchange takes the place of the ended
- * exchange.
+ * Returns the channel without the exchange that has ended. If another exchange was deferred, it
+ * takes the place of the ended one.
  */
 function without(
   state: OpenChannel,

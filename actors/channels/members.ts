@@ -26,8 +26,8 @@ import {
 } from './state.ts'
 
 /**
- * Data that the gateway adds to the command that adds a member. `person`: the principal of the new
- * member; absent if there is no such principal.
+ * Data that the gateway adds to the input of `channel.add_member`. `person`: the principal to add;
+ * absent if there is no such principal.
  */
 export interface Found {
   readonly person?: Person

@@ -1,9 +1,10 @@
 /**
- * Messages of a channel, numbered 1, 2, 3… in the order of commit. Decisions read the channel, its
- * members and its pinned messages from the state. The command contains the facts about an existing
- * message that a reply or an edit needs, because only views store them. These facts never change
- * while the channel exists, so a late command is safe. The command also contains the agents that a
- * message concerns (`Calls`). They only determine which agents the message wakes.
+ * Messages of a channel, numbered 1, 2, 3… in the order of commit. The state contains the channel,
+ * its members and its pinned messages. Only views store the messages themselves. A command that
+ * replies to a message or edits it therefore contains the facts about that message. These facts
+ * never change while the channel exists, so a command that arrives late is safe. A command that
+ * sends a message also contains the agents that the message concerns (`Calls`). They are used only
+ * to decide which agents to wake.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -23,8 +24,9 @@ import { type Calls, post } from './exchanges.ts'
 import { type ChannelState, isOpen, isReadable, memberOf, type OpenChannel } from './state.ts'
 
 /**
- * Data that the gateway adds to a message, besides `Calls`. `target`: the message to which the new
- * message replies, if any; `agent`: the agent to which the new message is attributed, if any.
+ * Data that the gateway adds to the input of `channel.send`, in addition to `Calls`. `target`: the
+ * message to which the new message replies, if any; `agent`: the agent to which the new message is
+ * attributed, if any.
  */
 export interface SendFacts {
   readonly target?: MessageFacts
@@ -86,8 +88,8 @@ function attribution(
 }
 
 /**
- * Sends a message. The reply omits content and metadata, because the gateway has them and replies
- * are stored for repeats.
+ * Sends a message. Replies are stored to answer repeated requests. This reply therefore omits
+ * content and metadata, which the gateway already has.
  */
 export const send =
   (brand: string) =>

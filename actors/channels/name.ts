@@ -144,9 +144,9 @@ export const channelName: Actor<
   initial: () => ({}),
   decide: {
     'channel.create': create,
-    // Stores an idempotency key. The id of the actor that receives this command is derived from the
-    // key, so requests with the same key but different names reach the same actor. The fingerprint
-    // that is stored with the command shows that their bodies differ.
+    // Detects requests with the same idempotency key but different names. The id of the actor that
+    // receives this command is derived from the key, so all these requests reach the same actor.
+    // The fingerprint that is stored with the first command reveals that the bodies differ.
     'name.key': () => ({ events: [{ type: 'name.keyed' }], reply: undefined }),
     'name.free': (state, { channel }) => ({
       events: state.channel === channel ? [{ type: 'name.freed' }] : [],

@@ -101,8 +101,8 @@ export function reopen(
 }
 
 /**
- * Returns the `archived_at` to store, or a field error. The result '' (for null) removes the field,
- * and undefined leaves it unchanged.
+ * Returns the new value of `archived_at`, or a field error. If null is requested, the value is
+ * empty, which removes the field. An undefined value leaves the field unchanged.
  */
 function archivedAt(
   wish: string | null | undefined,

@@ -48,7 +48,8 @@ export interface ChannelState {
   confirmations: Record<string, readonly string[]>
   /**
    * Number of messages from agents since the last message from a person, by the id of the thread's
-   * root ('' outside of threads). Zeros are not stored, and only the latest threads have an entry.
+   * root ('' outside of threads). A thread without an entry counts as 0. Only the most recently
+   * counted threads have an entry.
    */
   streaks: Record<string, number>
 }

@@ -355,8 +355,8 @@ export function advance(on: Draft): void {
 }
 
 /**
- * Returns the time at which a rule may apply next without a command, in Unix milliseconds. Returns
- * undefined if there is no such time.
+ * Returns the earliest time, in Unix milliseconds, at which a rule may apply although no command
+ * has arrived. Returns undefined if there is no such time.
  */
 export function deadline(state: KeptEnvironment, settings: Draft['settings']): number | undefined {
   const { record, operation, worker, heard, lease_until, teardown_at } = state

@@ -16,7 +16,9 @@ export interface EnvironmentSettings {
   readonly default_provider: string
   /** Providers by alias. */
   readonly aliases: Readonly<Record<string, string>>
-  /** Time within which the worker of an environment must connect. Otherwise, waiting jobs fail. */
+  /**
+   * Time within which the worker of an environment must connect. If it does not, waiting jobs fail.
+   */
   readonly wake_ms: number
   /** Time within which a host must claim the provisioning of an environment. */
   readonly provision_ms: number

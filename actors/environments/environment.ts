@@ -46,8 +46,8 @@ interface Extra {
 type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
 
 /**
- * Returns the effects that send one command to each queue that contains any of the jobs, with the
- * ids of its jobs.
+ * Returns effects that send the command to the queues of the given jobs. Each queue receives one
+ * command with the ids of its own jobs.
  */
 function toQueues(
   jobs: readonly PinnedJob[],
@@ -264,7 +264,8 @@ export const environmentActor = ({
           : null,
     },
     deadline: (state) => (state ? deadline(state, settings) : undefined),
-    // Heartbeats of hosts are soft events, so their time limits start again after a takeover.
+    // A takeover loses the heartbeats of hosts, which are soft events. The timeouts that depend on
+    // them therefore restart.
     recover: (state, at) =>
       state && {
         ...state,

@@ -27,8 +27,8 @@ const missing = () => refuse('not_found', { resource: 'environment' })
 const taken = (holder: Holder, expires_at?: string) =>
   refuse('environment_leased', { holder, ...(expires_at !== undefined && { expires_at }) })
 /**
- * Returns the holder of an admitted job that belongs to a holder other than the given one, or
- * undefined if there is no such job.
+ * Returns a holder other than the given one that has an admitted job in the environment, or
+ * undefined if there is no such holder.
  */
 const occupant = ({ jobs }: KeptEnvironment, holder: Holder): Holder | undefined =>
   Object.values(jobs).find((job) => job.admitted && !sameHolder(job.holder, holder))?.holder
@@ -76,9 +76,7 @@ export function acquire(
   return finish(on, { environment: shown(on.state), lease })
 }
 
-/**
- * Ends a lease. A request for a lease that has already ended is accepted and does not change it.
- */
+/** Ends a lease. If the lease has already ended, the request is accepted but changes nothing. */
 export function release(
   state: EnvironmentState,
   { lease_id }: AddedLeaseInput,

@@ -34,8 +34,8 @@ type Rows = Pick<
   'environment.create' | 'environment.attach' | 'environment.acquire_matching'
 >
 /**
- * Data that the gateway adds to `environment.attach`: the same data as for a creation, and the
- * worker.
+ * Data that the gateway adds to `environment.attach`: the data that it also adds to a creation, and
+ * the worker.
  */
 interface Attachment extends EnvironmentFacts {
   readonly worker: { readonly session: string; readonly instance: string }
@@ -132,7 +132,7 @@ export const environmentName: Actor<
         ? refuse('already_exists', { field: 'name', name: input.creation.name })
         : create(input, cause).decided,
     'environment.attach': attach,
-    // The reply contains the environment whose lease the gateway then acquires.
+    // Finds or creates the environment with the name. The gateway then acquires its lease.
     'environment.acquire_matching': (state, input, cause) => {
       const before = heldBy(state, input.creation)
       return before

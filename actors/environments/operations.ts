@@ -26,8 +26,8 @@ type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N][
 /** Minimum time between two updates of `last_seen_at`, in milliseconds. */
 const SEEN_MS = 600_000
 /**
- * Milliseconds after the start of a worker, or after the progress of an operation, during which a
- * report of a place may still describe the earlier situation. Such a report ends neither the worker
+ * Milliseconds for which a place may still report the situation before the start of a worker or
+ * before the latest progress of an operation. During this time, its reports end neither the worker
  * nor the operation.
  */
 const OVERLAP_MS = 5000
@@ -184,9 +184,10 @@ export function seen(
   return finish(on, { expected: true })
 }
 /**
- * Continues the current operation after the environment's place has reported. A host does not
- * report an environment while it performs an operation on it. If the reporting host has claimed the
- * current operation, the operation was therefore lost in a restart of the host.
+ * Handles the current operation after the environment's place has reported. If no host has claimed
+ * the operation, requests it again. If the reporting host has claimed it, ends it as failed: a host
+ * does not report an environment while it performs an operation on it, so the operation must have
+ * been lost when the host restarted.
  */
 function continueOperation(on: Draft, reporter: string): void {
   const { operation } = on.state

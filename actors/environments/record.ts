@@ -14,11 +14,11 @@ import { type EnvironmentState, shown } from './state.ts'
 const missing = () => refuse('not_found', { resource: 'environment' })
 
 /**
- * Changes scope, owner and tags. If scope or owner change, the name is held under another
- * `scopeKey`. The gateway has already taken the name under the new key, and the holder of the name
- * drops the old key in the same commit. If the record has changed since the gateway took the name,
- * the holder may have dropped the new key. The command is then refused, and the gateway must take
- * the name again.
+ * Changes scope, owner and tags. A change of scope or owner also changes the `scopeKey` under which
+ * the name of the environment is held. The gateway takes the name under the new key before it sends
+ * this command. The commit of this command releases the old key. If the record has changed since
+ * the gateway took the name (`as_of`), the new key may have been released too. The command is then
+ * refused, and the gateway must take the name again.
  */
 export function update(
   state: EnvironmentState,

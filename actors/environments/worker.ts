@@ -13,7 +13,10 @@ import { type EnvironmentState, isAttached, shown } from './state.ts'
 type Commands = EnvironmentCommands
 type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N]['reply']>
 
-/** Milliseconds for which the pending registration of an attached worker excludes other workers. */
+/**
+ * Milliseconds for which no other worker may register while the registration of an attached worker
+ * is pending.
+ */
 const CONNECTING_MS = 30_000
 const unstartable: ReadonlySet<string> = new Set(['destroying', 'destroyed', 'failed', 'orphaned'])
 
@@ -126,8 +129,8 @@ export function workerGone(
 }
 
 /**
- * Attaches the workspace of a worker, for the first time or again. While another worker is
- * connected, nothing changes, and the gateway refuses the attachment.
+ * Attaches the workspace of a worker, for the first time or again. If another worker is connected,
+ * nothing changes, and the gateway refuses the attachment.
  */
 export function reattach(
   state: EnvironmentState,

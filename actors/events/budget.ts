@@ -1,13 +1,13 @@
 /**
- * Limits on the number of runs that triggers start for events that runs caused. Such events can
- * start runs whose events start more runs, so without limits one event could start any number of
- * runs. A tree consists of a root event, which no run caused, and of all events that follow from
- * it, directly or indirectly.
+ * Limits the number of runs that triggers start in response to events that runs caused. The started
+ * runs can cause further events, so without limits one event could start any number of runs. A tree
+ * consists of a root event, which no run caused, and of all events that follow from it, directly or
+ * indirectly.
  *
  * Invariants:
- * B1. In one tree, triggers start at most `per_root` runs for the events that runs caused. Runs
- *     started for the root count toward this limit. A tree is remembered until at least MAX_TREES
- *     other trees have followed.
+ * B1. Triggers start no run for an event that a run caused if its tree would then have more than
+ *     `per_root` started runs. Runs started for the root event count toward this limit. A tree is
+ *     remembered until at least MAX_TREES other trees have followed.
  * B2. For events that runs caused, triggers start at most `per_minute` runs of one loop in each
  *     one-minute window. Windows do not overlap.
  * B3. Events that no run caused are limited by the rate limits of requests, not here, because many
@@ -36,8 +36,8 @@ type Fires = Readonly<Record<string, readonly string[]>>
 /** Counts of the runs that triggers have started. */
 export interface Budget {
   /**
-   * Number of runs by root event, for the current generation of trees. A root that started a single
-   * run is not stored.
+   * Number of runs by root event, for the current generation of trees. A root event that started a
+   * single run has no entry until its tree starts more runs.
    */
   trees: Record<string, number>
   /** The same counts for the previous generation. */
@@ -63,8 +63,8 @@ const startedOf = ({ loops, since }: Budget, loop_id: string, at: number): numbe
   at - since < MINUTE_MS ? (getOwn(loops, loop_id) ?? 0) : 0
 
 /**
- * Returns the triggers that fire within the limits, by loop, and the loops to pause because their
- * triggers would exceed a limit.
+ * Returns two maps by loop: the triggers that may fire (`fires`), and the triggers that would
+ * exceed a limit, with the reason (`overruns`). The loops in `overruns` must be paused.
  */
 export function withinLimits(
   { budget }: Pick<SourcesState, 'budget'>,

@@ -31,9 +31,9 @@ export function hooksFor({ hooks }: SourcesState, event_type: string): string[] 
 }
 
 /**
- * Names of the payload fields that contain the id of the record that an event is about, by the
- * first part of the event type. They are used for events that do not include the record, so that
- * `data` contains at least its id.
+ * For the first part of an event type, the name of the payload field that contains the id of the
+ * record that the event is about. If an event does not include this record, `data` gets at least
+ * its id.
  */
 const subjects: Readonly<Record<string, string>> = {
   run: 'run_id',

@@ -54,8 +54,8 @@ export interface Matched {
 }
 
 /**
- * Returns a path at which the listener requires a certain value, and the value. Events with another
- * value at the path cannot match. Returns undefined if there is no such path.
+ * Returns a path in the event and the value that the listener requires at this path. An event with
+ * any other value there cannot match. Returns undefined if the listener requires no such value.
  */
 function guardOf({
   match = {},

@@ -29,7 +29,7 @@ type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 const isChatter = (event_type: string): boolean =>
   event_type.startsWith('run.') || event_type.startsWith('check.')
 
-/** Empty results, which replace the results of matching for an event of a private session. */
+/** The wakes, faults and overruns that are stored for an event of a private session: none. */
 const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 
 /**
@@ -63,8 +63,8 @@ function store(
     limits,
   )
   const { fires } = limited
-  // An event of a private session resumes no wait, and no fault of a condition or reason for a
-  // pause is recorded, because each would disclose the event to every reader of the run or loop.
+  // An event of a private session must not be disclosed to every reader of a run or loop. It
+  // therefore resumes no wait, and neither faults of conditions nor reasons for a pause are stored.
   const { wakes, faulty, overruns } =
     private_session === undefined ? { ...matched, ...limited } : UNHEARD
   const hooks: Record<string, string> = {}

@@ -5,9 +5,9 @@ import type { JsonObject } from '../../protocol/common.ts'
 const MAX_PAYLOAD_LENGTH = 262_144
 
 /**
- * Returns a lower bound on the number of characters that remain of `left` after a JSON value. The
- * bound assumes that every character of a string needs an escape sequence. It is negative if the
- * value may be longer than `left`.
+ * Returns `left` minus an upper bound on the number of characters of a value as JSON. The bound
+ * assumes that every character of a string needs an escape sequence. A negative result means that
+ * the value may be longer than `left`.
  */
 function remaining(value: unknown, left: number): number {
   if (typeof value === 'string') return left - 6 * value.length - 2
@@ -36,6 +36,6 @@ export function reduced(event: JsonObject, largest = MAX_PAYLOAD_LENGTH): JsonOb
     kept[name] = null
     size += 4 - own
   }
-  // The field names alone may exceed the bound.
+  // If the field names alone exceed the bound, no field is kept.
   return size <= largest ? kept : { truncated: true }
 }

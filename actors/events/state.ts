@@ -91,8 +91,8 @@ export function recall(
   const known = publishedBy(state, key)
   if (known !== undefined) return known
   const { from, since, generation } = state.keys
-  // If a clock was set back, `at` is before `since`. The later of the two then counts as the
-  // present.
+  // If a clock was set back, `at` may be before `since`. The later of the two is used as the
+  // current time.
   if (Math.max(at, since) - from >= DAY_MS) return null
   const index = recalled && generation - recalled.generation <= 1 ? recalled.asked.indexOf(key) : -1
   return index < 0 ? undefined : (recalled?.ids[index] ?? null)

@@ -228,8 +228,8 @@ function foreign({ subject, references = [] }: Interaction, brand: string): Fiel
 }
 
 /**
- * Refuses an expiry in the past, and a review without named reviewers if the creator, who would be
- * the reviewer, is also a target.
+ * Refuses an expiry in the past. Without named reviewers, the creator is the reviewer. A review is
+ * therefore refused if it names no reviewers and the creator is also a target.
  */
 function faultOf(record: Interaction, { at }: Cause): Refusal | undefined {
   const {

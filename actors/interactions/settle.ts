@@ -30,8 +30,8 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
  * Ends an interaction.
  * @param state the state before the change.
  * @param change contains the new status; `completed_at` is added.
- * @param options `silent`: whether the waiting run requested the end and is therefore not notified;
- * `invalid`: whether some targets or reviewers do not exist.
+ * @param options `silent`: true if the waiting run itself requested the end, so that it need not be
+ * notified; `invalid`: true if some targets or reviewers do not exist.
  */
 export function conclude(
   { record, depth, chain, withheld, callback }: InteractionState,
@@ -276,8 +276,8 @@ function dispatchOf(
     delivery_id: cause.mint('delivery'),
     ...http_subscriber,
     ...(callback && { callback_url: callback.url, ...partsOf(callback) }),
-    // `outcome` and `value` have the same value, because some receivers read `outcome` and others
-    // read `value`.
+    // The outcome is sent in two fields, because some receivers read `outcome` and others read
+    // `value`.
     body: {
       interaction_id: id,
       kind,

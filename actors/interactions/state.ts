@@ -40,8 +40,8 @@ export interface InteractionState {
    */
   readonly approval?: Approval
   /**
-   * The URL of the subscriber with its sealed values. In snapshots of earlier releases the record
-   * contains the URL instead.
+   * The URL of the subscriber with its sealed values. This field is absent in snapshots of earlier
+   * releases, in which the record contains the URL.
    */
   readonly callback?: KeptUrl
   /**

@@ -110,8 +110,8 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
       session: lease.session,
       job: claimedJob(header, lease, nameOf(self), timing),
     })
-    // The content of a delivery is not added here, because the executor reads it when it sends the
-    // delivery.
+    // A job of kind `delivery` is sent without its content, because the executor reads the content
+    // itself when it sends the delivery.
     const owner = header.kind === 'delivery' ? undefined : ownerOf(header)
     return [
       {

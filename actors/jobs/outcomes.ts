@@ -59,7 +59,8 @@ const tellOwner = (
   input: Readonly<Record<string, unknown>>,
 ): readonly Tell[] => {
   const to = ownerOf(held.header)
-  // The owner of an internal job of the service is notified only of the end of the job.
+  // The owner of an internal job of the service is notified of the end of the job, but not of
+  // retries.
   return to && !(isUnlisted(held.header.kind) && name === 'job.retried')
     ? [{ to, name, input }]
     : []

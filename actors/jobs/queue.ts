@@ -53,9 +53,9 @@ import {
 import { enter, leave, waitingJobs } from './waiting-jobs.ts'
 
 /**
- * Maximum number of leases and pauses that one command ends. The size of a commit must be bounded,
- * and each end of a lease adds changes to the actor that requested the job. The remaining leases
- * and pauses end at a later wake.
+ * Maximum number of leases and pauses that one command ends. The limit bounds the size of a commit,
+ * because each ended lease also changes the actor that requested the job. The remaining leases and
+ * pauses end at a later wake.
  */
 const MAX_ENDED_LEASES = 64
 

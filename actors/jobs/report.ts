@@ -1,7 +1,7 @@
 /**
- * Evaluates the reports of workers. Only reports under the current lease count, with one exception.
- * A report that ends the job is accepted even after its lease was lost, unless the job is under
- * another lease. The job is then not executed again.
+ * Evaluates the reports of workers. Only reports under the current lease count, with one exception:
+ * if the previous lease was lost and no worker has claimed the job since, a report that ends the
+ * job is still accepted. The job is then not executed again.
  */
 import type { JobReport } from '../../protocol/internal.ts'
 import { readAnswer } from '../../protocol/sessions/turns/request.ts'
@@ -9,8 +9,8 @@ import { cancelled, type Ended, failed, reasons, requeueUncounted, settle } from
 import { find, type Held, isFinished, type QueueState } from './state.ts'
 
 /**
- * Number of times that workers may return a job at shutdown before another return counts as a
- * failure.
+ * Number of times that workers may return a job because they are shutting down. Each further return
+ * counts as a failure.
  */
 const SHUTDOWNS = 5
 /** Error types that workers use by convention. */

@@ -90,8 +90,8 @@ export const initialQueue = (): QueueState => ({
 export const find = (state: QueueState, id: string): Held | undefined =>
   Object.hasOwn(state.jobs, id) ? state.jobs[id] : undefined
 /**
- * Returns the number of attempts that count, that is, failures and losses. The attempt that begins
- * with the next claim has the next number.
+ * Returns the number of failed and lost attempts. The next claim begins the attempt with the number
+ * after this one.
  */
 export const attemptsOf = (held: Held): number => held.failures + held.losses
 

@@ -7,9 +7,9 @@
  * A1. No run is admitted beyond a limit. With `queue`, `skip` and `replace`, a loop has at most one
  *     active run. A trigger has at most as many active runs as its limit. If a trigger sets no
  *     limit, its runs are unlimited with the policy `allow` or without a policy, and limited to one
- *     with every other policy. A run is displaced when the loop requests its cancellation, in favor
- *     of a newer run or because the loop was deleted. A displaced active run counts as active until
- *     it has ended.
+ *     with every other policy. To displace a run means to request its cancellation, in favor of a
+ *     newer run or because the loop was deleted. A displaced active run counts as active until it
+ *     has ended.
  * A2. Waiting runs are admitted in FIFO order. A run overtakes only runs that wait for the limit of
  *     their own trigger.
  * A3. No run waits while there is capacity. Exceptions: the loop is not active, the run waits for a
@@ -104,9 +104,9 @@ export type Verdict =
   | { readonly left_out: 'loop' | 'trigger' | 'full' }
 
 /**
- * Applies both rules to one more run, with or without a trigger. Displaces the runs that the new
- * run replaces.
- * @param patient whether the run waits if necessary, but is never rejected and displaces no run.
+ * Applies both rules to one more run, and displaces the runs that it replaces.
+ * @param trigger id of the run's trigger; empty: the run has no trigger.
+ * @param patient if true, the run is never rejected and displaces no run, but waits if necessary.
  */
 export function judge(on: Draft, trigger = '', patient = false): Verdict {
   // A displaced run counts as active until it has ended, so these counts stay valid.
@@ -135,8 +135,8 @@ const displaceOfTrigger = (on: Draft, trigger: string, newcomers: number): void 
 /**
  * Displaces the matching runs, oldest first, until at most `left` of them remain. Displacements
  * beyond the limit of one commit follow in the next commit.
- * @param waitingToo whether all matching runs that wait are displaced first, including those that
- * wait for a slot in the organization.
+ * @param waitingToo whether to first displace all matching runs that wait, including those that
+ * wait for a slot of the organization.
  */
 function displace(
   on: Draft,

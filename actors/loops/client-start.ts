@@ -15,7 +15,8 @@ import { isExisting, type KnownTrigger, type LoopState, triggersOf } from './sta
 
 /**
  * Starts a run for a client. The gateway completes the reply, because only the run itself stores
- * its status. A repeat under an idempotency key changes nothing while the run is active or waits.
+ * its status. While the run is active or waits, a repeated request with its idempotency key changes
+ * nothing.
  */
 export function start(
   options: LoopOptions,
@@ -100,7 +101,10 @@ const defaultEvent = ({ key, trigger }: KnownTrigger, at: number): JsonObject =>
   trigger.kind === 'schedule' ? { scheduled_at: timestamp(at), trigger_key: key } : {}
 const labelOf = ({ credential, principal }: Cause): string | undefined =>
   (principal.type === 'user' ? principal.name : undefined) ?? credential?.name ?? principal.name
-/** Returns the decision on a client's request to start a run, based on the outcome of the start. */
+/**
+ * Returns the decision on a client's request to start a run. Refuses with `conflict` if a rule or
+ * limit of the loop rejected the run.
+ */
 function answered(on: Draft, outcome: Outcome, reply: Run): Decision<LoopEvent, Run> {
   if ('refused' in outcome) return outcome
   if ('left_out' in outcome)

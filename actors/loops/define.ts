@@ -37,7 +37,8 @@ const chosen = <K extends string>(body: object, names: Readonly<Record<K, unknow
 const isEmpty = (value: unknown): boolean =>
   value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 /**
- * Replaces a run name whose templates are both empty with an empty object, which removes the field.
+ * If both templates of the run name are empty, replaces the run name with an empty object, which
+ * removes the field.
  */
 const withoutBlanks = <T extends { run_name?: unknown }>(body: T): T => {
   const name = body.run_name as { template: string; description_template?: string } | undefined
@@ -53,8 +54,8 @@ const needsSteps: FieldError = {
 }
 
 /**
- * Refuses the request if a trigger specifies a handle that is neither in use by this loop nor under
- * a valid reservation for it.
+ * Refuses the request if a trigger has a handle that the loop does not use yet and for which there
+ * is no valid reservation.
  */
 function unreserved(
   triggers: readonly Trigger[] = [],

@@ -1,12 +1,13 @@
 /**
  * Firings for events of private sessions. A loop cannot decide whether its last editor may read the
  * session, so an errand checks this. If the editor may read it, the executor of the errand sends
- * the firing again with the editor's id. A run starts if that principal is still the last editor.
+ * the firing again, together with the editor's id. A run then starts only if that principal is
+ * still the last editor.
  *
  * Invariants:
  * F1. No run starts for an event of a private session that the loop's last editor may not read. An
  *     unknown editor has no access.
- * F2. The state contains a firing, but not its payload, until the errand of the firing has ended.
+ * F2. A firing is stored until its errand has ended, but without the payload of its event.
  */
 import { ERRANDS, type Errand, errandJob } from '../../protocol/errand.ts'
 import type { Firing } from '../../protocol/events/sources.ts'

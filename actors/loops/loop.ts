@@ -62,8 +62,8 @@ const toPlaces = <N extends 'place.ask' | 'place.return'>(
 })
 
 /**
- * Publishes that the loop was paused automatically, as an event of the run whose failure or event
- * caused the pause.
+ * Publishes the source event `loop.auto_paused`. Its source is the run that caused the pause, by
+ * its failure or by an event.
  */
 function sayPaused(
   {

@@ -96,8 +96,8 @@ export function returns(
 }
 
 /**
- * Records the spending of a run. If the daily budget is then used up, this run begins no further
- * step.
+ * Records the spending of a run. If this uses up the daily budget, the run does not start any more
+ * steps.
  */
 export function spend(
   options: LoopOptions,

@@ -166,8 +166,8 @@ export const whyLeftOut = {
 } as const
 
 /**
- * Starts a run for an event that a trigger watches. A repeated event starts no second run while its
- * firing is remembered.
+ * Starts a run for an event that a trigger watches. If the same event arrives again while its
+ * firing is remembered, it starts no second run.
  */
 export function fire(
   options: LoopOptions,
@@ -231,8 +231,9 @@ export function stop(
     id: cause.self.id,
     run_id: typeof run_id === 'string' ? run_id : '',
     reason,
-    // The depth is capped, so that another loop that notifies people about the pause can still
-    // start. A paused loop is not paused again, so the chain ends.
+    // The depth is capped, so that the event can still start another loop, for instance one that
+    // notifies people about the pause. The chain ends anyway, because a paused loop is not paused
+    // again.
     depth: Math.min(source.depth + 1, MAX_CHAIN_DEPTH),
   })
   for (const event of derivedEvents(state, on.state, '', cause)) emit(on, event)

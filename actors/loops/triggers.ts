@@ -1,6 +1,6 @@
 /**
- * The effects of a change to a loop on its triggers: ids and handles that survive the change,
- * watched events, and fire times.
+ * Changes to the triggers of a loop that result from a change to the loop: their ids and handles,
+ * the watched events, and the fire times of schedules.
  */
 
 import type { Watch } from '../../protocol/events/sources.ts'
@@ -22,7 +22,7 @@ export function materialize(
   before: LoopState,
   cause: Cause,
 ): { readonly triggers?: Trigger[]; readonly trigger_ids: Readonly<Record<string, string>> } {
-  // A key may be any string, including the name of an inherited property.
+  // `ids` is a map because a key may be any string, including the name of an inherited property.
   const ids = new Map<string, string>()
   const made = (triggers ?? []).map((trigger, index): Trigger => {
     const key = triggerKey(trigger, index)

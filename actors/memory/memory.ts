@@ -2,8 +2,8 @@
  * The memory of one agent: the single writer of its entries. The id of the actor is the agent's id.
  *
  * Invariants:
- * M1. A key identifies at most one entry, whose version grows by one with every change, including
- *     its deletion.
+ * M1. A key identifies at most one entry. Every change to an entry, including its deletion,
+ *     increments its version.
  * M2. The state contains the fields that decisions need (keys, versions, importance), but never
  *     content. Content is in the journal and in views.
  * M3. There are at most `memoryLimits.entries` entries that are not pinned. The least important
@@ -70,8 +70,8 @@ function changeOf(
 }
 
 /**
- * Returns the evictions that make room for an entry that is saved without a pin. The saved entry
- * itself is never evicted.
+ * Returns the events that evict other entries to make room for an entry that is saved without a
+ * pin.
  */
 function evicted({ entries }: MemoryState, key: string, cause: Cause): MemoryEvent[] {
   const loose = Object.entries(entries).filter(
@@ -149,8 +149,8 @@ function save(
     reason,
     source_run_id,
   )
-  // The reply omits the content that the gateway has just sent, because replies are stored for
-  // repeats.
+  // Replies are stored to answer repeated requests. This reply therefore omits the content, which
+  // the gateway has just sent.
   const { content: _, summary: __, metadata: ___, ...reply } = entry
   const created = before ? reply : { ...reply, status_code: 201 }
   return {

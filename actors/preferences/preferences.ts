@@ -2,8 +2,7 @@
  * The preferences of one principal in one project. The id of the actor is the id of the principal.
  *
  * Invariants:
- * P1. The version grows by one with every change. A request that expects another version changes
- *     nothing.
+ * P1. Every change increments the version. A request that expects another version changes nothing.
  * P2. Once the principal has been deleted, there are no preferences, and none can be saved.
  */
 import type { Api } from '../../protocol/api.ts'

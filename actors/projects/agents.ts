@@ -30,8 +30,8 @@ export interface Domain {
 type Wish = { readonly [K in keyof Agent]?: Agent[K] | undefined }
 
 /**
- * Returns the requested settings in the form that `changeOf` expects: values that mean the default
- * become empty, which removes the field.
+ * Returns the requested settings in the form that `changeOf` expects: a value that stands for the
+ * default becomes empty, so that `changeOf` removes the field.
  */
 function wishOf(input: Omit<Input<Rows['agent.update']>, 'project' | 'id'>): Wish {
   const {

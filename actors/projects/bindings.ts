@@ -53,8 +53,8 @@ function replaced(
 
 /**
  * Creates or replaces the binding of an agent to an account. If the new binding is enabled and
- * another agent has an enabled binding to the account, the request is refused or, with
- * `replace_existing`, disables that binding.
+ * another agent also has an enabled binding to the account, refuses the request or, with
+ * `replace_existing`, disables the binding of the other agent.
  */
 export function setBinding(
   state: ProjectState,

@@ -26,7 +26,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/
 
 /**
  * Stores the next version, unless the value equals the current one. The project never receives the
- * values: the gateway seals them and lists the names of the entries.
+ * plain values: the gateway seals them and adds the names of the entries.
  */
 export function putSecret(
   { brand }: ProjectOptions,

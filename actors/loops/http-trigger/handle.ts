@@ -7,7 +7,7 @@
  * H1. A handle belongs to one loop at a time.
  * H2. A reservation that its loop does not use ends automatically. The loop may use it for one
  *     minute. After two minutes, and then every five minutes until the loop answers, this actor
- *     sends a query to find out whether the loop uses the handle.
+ *     asks the loop whether it uses the handle.
  */
 
 import type { Api } from '../../../protocol/api.ts'

@@ -5,8 +5,8 @@
  *
  * Invariants:
  * P1. No slot is granted while `limit` or more slots are in use. Slots are granted in FIFO order.
- * P2. No run waits while a slot is free, except for up to a minute after the limit was raised, and
- *     while more slots are free than one commit grants (`MAX_GRANTED`).
+ * P2. No run waits while a slot is free. Exceptions: for up to a minute after the limit was raised,
+ *     and while more slots are free than one commit can grant (`MAX_GRANTED`).
  */
 import type { Api } from '../../../protocol/api.ts'
 import { getOwn } from '../../../protocol/lookup.ts'

@@ -82,8 +82,8 @@ export function signInPerson(
     state,
     user,
     { name, email, identity, role_ids },
-    // The operator's settings, not a caller, grant the added roles. The sign-in therefore counts as
-    // holding the permissions of all roles that the user gets.
+    // The added roles are granted by the operator's settings, not by a caller, whose permissions
+    // would be checked. `holds` therefore contains the permissions of all roles that the user gets.
     { holds: role_ids.flatMap((id) => grantsOf(state.roles, id)), brand: options.brand },
     cause,
   )

@@ -40,8 +40,9 @@ type Created = Reply<Rows['key.create']>
 
 /**
  * Returns the principal that the key acts as: the principal that the request names, the service
- * principal with the key's name, or a new principal. Refuses a person. Also refuses a principal
- * without roles, unless the request sets `allow_unassigned_principal`.
+ * principal with the key's name, or a new principal. Refuses a principal that is a person. Also
+ * refuses an existing principal without roles, unless the request sets
+ * `allow_unassigned_principal`.
  */
 function holderOf(
   options: ProjectOptions,

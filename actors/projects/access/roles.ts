@@ -139,8 +139,9 @@ export function updateRole(
 }
 
 /**
- * Maximum number of assignments for which a role's deletion emits an event, because a command emits
- * at most 500 events. The remaining assignments are deleted without an event.
+ * Maximum number of assignments for which the deletion of a role emits separate events, because a
+ * command emits at most 500 events. Any further assignments are deleted without an event of their
+ * own.
  */
 const MAX_ASSIGNMENTS_NAMED = 400
 

@@ -165,8 +165,9 @@ export function revokeToken(
 }
 
 /**
- * Data that the gateway adds for a request with a console session: the expiry of the session's key
- * or token or, if it has neither, the expiry of the session itself.
+ * Data that the gateway adds to a request with a console session. `until`: the time at which the
+ * session's key or token expires or, if the session has neither, the time at which the session
+ * expires.
  */
 export interface TokenLimit {
   readonly until?: string

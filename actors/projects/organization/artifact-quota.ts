@@ -4,12 +4,12 @@
  * (protocol/artifacts/commands.ts).
  *
  * Invariants:
- * S1. An artifact is pending at most once. After its upload has ended, its id is stored until the
- *     deadline after which no reservation for it is accepted.
- * S2. A refund, which frees the bytes of a deleted artifact, is subtracted once. The message from
- *     the artifact actor arrives exactly once, so a direct message that arrives first is recorded
- *     without a time limit. A direct message that arrives later is detected as a repeat until the
- *     time after which direct messages are ignored.
+ * S1. An artifact is pending at most once. After its upload has ended, its id is therefore stored
+ *     for as long as another reservation for it could still be accepted.
+ * S2. The bytes of a deleted artifact are refunded once, although two messages request it. A direct
+ *     message that arrives first is recorded until the message from the artifact actor arrives,
+ *     which happens exactly once. A direct message that arrives second is detected as a repeat: the
+ *     refund is remembered until the time after which direct messages are ignored.
  * S3. No reservation makes the sum of used and reserved bytes exceed the limit.
  */
 import type { QuotaCommands } from '../../../protocol/artifacts/commands.ts'

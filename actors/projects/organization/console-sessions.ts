@@ -111,7 +111,8 @@ function rightsOf(
 }
 
 /**
- * Returns the oldest sessions, which must end before another session may act as these principals.
+ * Returns the sessions, oldest first, that must end so that another session may act as one of these
+ * principals.
  */
 function surplusOf(
   state: ConsoleHolder,
@@ -246,8 +247,8 @@ export function putAccount(
 }
 
 /**
- * Creates a link that signs in as the organization key of the request. A request that a node sends
- * when it starts has no key. The link then signs in as the oldest valid Owner key.
+ * Creates a link that signs in as the organization key of the request. If a node requests the link
+ * when it starts, the request has no key, and the link signs in as the oldest valid Owner key.
  */
 export function createLink(
   { keys, sign_in_links }: Holder,

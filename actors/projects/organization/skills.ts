@@ -71,8 +71,9 @@ export function deleteOrganizationSkill(
 }
 
 /**
- * Returns the number of times that a skill has been held. A deletion must present the number that
- * its caller read earlier. A difference reveals holds that were granted in the meantime.
+ * Returns the number of times that a skill has been held. The request to delete a skill contains
+ * the number that its caller read earlier. If the numbers differ, the skill was held in the
+ * meantime.
  */
 export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
   getOwn(grants, id) ?? 0

@@ -37,10 +37,10 @@ type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'> & RecoverExtra
 type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'> & RecoverExtra
 
 /**
- * Requests cancellation. Jobs, children and turns receive a stop request. The run ends when all
- * of them have ended, which may be immediately. A job that no worker has claimed ends in the same
- * commit. A run in its cleanup continues, and ends with the outcome that was decided
- * before the cleanup.
+ * Requests cancellation. The jobs, child runs and turns of the run receive a stop request. The run
+ * ends when all of them have ended. This may happen in the same commit, because a job that no
+ * worker has claimed ends immediately. A run that is already in its cleanup continues it, and ends
+ * with the outcome that was decided before the cleanup.
  */
 export function cancel(
   state: RunState | null,
@@ -216,10 +216,10 @@ function recovery(
 }
 
 /**
- * Returns the input that replaces the input of a run, with the declared defaults. Refuses a new
- * input for a run of a loop, which keeps the event that started it, and for a direct call of an
- * action, whose parameters are literal. With a new input, the branches of the repeated step start
- * from the beginning, because their items may depend on the input.
+ * Returns the new input for a recovery, completed with the declared defaults. Refuses a new input
+ * for a run of a loop, which keeps the event that started it, and for a direct call of an action,
+ * whose parameters are literal. With a new input, the branches of the repeated step start from the
+ * beginning, because their items may depend on the input.
  */
 function inputFor({ record, engine, spec }: RunState, input: JsonObject): JsonObject | Refusal {
   const refused = (message: string) => refuseFields({ field: 'input', message })
