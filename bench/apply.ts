@@ -10,7 +10,10 @@ import { note, table, whole } from './support/table.ts'
 export const about = 'Plan, apply and delete a blueprint of 1,000 resources'
 
 const BLUEPRINTS = '/v1/projects/default/blueprints'
-/** The share of each resource type, in the order in which the types are applied. */
+/**
+ * The fraction of the resources that has each type. The types are in the order in which they are
+ * applied.
+ */
 const SHARES = {
   tables: 0.1,
   actions: 0.25,

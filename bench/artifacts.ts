@@ -42,7 +42,7 @@ const SAMPLE_MS = 20
 
 interface Store extends Pick<Transfers, 'upload' | 'download' | 'remove'> {}
 
-/** Returns a store of plain files in a folder, with one fsync before a file counts as stored. */
+/** Returns a store of plain files in a folder. An upload ends after one fsync of its file. */
 function plainFiles(folder: string): Store {
   let names = 0
   return {

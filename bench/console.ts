@@ -28,7 +28,9 @@ import { ms, whole } from './support/table.ts'
 
 export const about =
   'The console in Chromium: first views, scrolling through 100,000 runs, live pages, a soak, a run of 5,000 steps'
-/** The benchmark runs once, because its parts repeat the measurements that vary. */
+/**
+ * The benchmark is not repeated as a whole, because its parts repeat the measurements that vary.
+ */
 export const repeats = { standard: 1, quick: 1 }
 /** Returns what must be installed before the benchmark can run; undefined if nothing is missing. */
 export const missing = missingChromium
@@ -166,8 +168,8 @@ export async function bench(terms: Terms): Promise<string> {
         after: [soakTable(rows, amount.soak)],
       }
     })
-    // Only the live pages depend on the fsync setting of the journal, so nothing else is measured
-    // with the other settings.
+    // Only the results for live pages depend on the fsync setting of the journal. With the other
+    // settings, nothing else is therefore measured.
     if (!quick)
       for (const [other, lazy] of others)
         await withServer(data, lazy, undefined, (server, signed) =>

@@ -1,7 +1,7 @@
 /**
- * Measures the cost of a run in this tree and, optionally, in another commit. The trees are
- * measured in turn, in alternating order. Each round starts a new server whose journal
- * has the setting `fsync always`.
+ * Measures the cost of a run in this tree and, optionally, in another commit. Every round measures
+ * each tree once, in alternating order. Each measurement starts a new server whose journal has the
+ * setting `fsync always`.
  */
 import { StartFault } from '../nodes/process/fault.ts'
 import { compare, turns } from './cost/compare.ts'

@@ -31,8 +31,8 @@ import {
 /** A wait for a turn of an agent. */
 export type AgentWait = Extract<OpenWait, { kind: 'agent' }>
 /**
- * Name of the queue of jobs that look up the definitions of turns. A run uses the queue with this
- * name in its own shard.
+ * Name of the queue for jobs that look up the definitions of agent turns. Each run uses the queue
+ * with this name in its own shard.
  */
 export const OPENINGS = '$openings'
 

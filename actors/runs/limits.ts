@@ -31,7 +31,8 @@ const stepsUsed = ({ state: { spec, engine } }: Draft): number =>
 export const wallClockPassed = ({ state, cause }: Draft): boolean =>
   !state.engine.ending && (state.engine.wall_deadline ?? Infinity) <= cause.at
 /**
- * Whether the next attempt, or the attempt that `step.retried` has begun, exceeds the step limit.
+ * Whether the next attempt would exceed the step limit. If `step.retried` has already begun an
+ * attempt, this attempt is checked instead.
  */
 const stepLimitReached = (on: Draft): boolean =>
   stepsUsed(on) +
@@ -104,8 +105,8 @@ export function exceedWallClock(on: Draft): void {
   const seconds = (at: number): number => Math.round((at - started) * 1000) / 1_000_000
   const { wall_deadline = on.cause.at } = on.state.engine
   const limit = seconds(wall_deadline)
-  // Whether the deadline follows from the run's own time limit. A deadline that a recovery has set
-  // counts from the recovery, not from the start of the run.
+  // Whether the deadline results from the time limit in the run's spec. A recovery sets a new
+  // deadline, which is measured from the recovery instead of the start of the run.
   const own =
     Math.abs(
       wall_deadline -

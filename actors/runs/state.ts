@@ -179,8 +179,8 @@ export interface Engine extends Place {
   readonly priority: number
   readonly fairness_key?: string
   /**
-   * Number of step attempts that the run has begun, including those in branches. Further attempts
-   * of the same job, which only the queue repeats, are not counted.
+   * Number of step attempts that the run has begun, including those in branches. Retries of a job
+   * by its queue are not counted.
    */
   readonly executed: number
   /** Number of the attempts in `executed` that belong to branches. */
@@ -226,8 +226,8 @@ export interface Engine extends Place {
    */
   readonly definitions?: Readonly<Record<string, Definition>>
   /**
-   * Unix milliseconds at which the run continues work that it left to a later commit: that of its
-   * branches, or a cancellation.
+   * Unix milliseconds at which the run continues work that was left to a later commit: the work of
+   * its branches, or a cancellation.
    */
   readonly more_at?: number
   /** Ids of the most recently delivered source events, to detect repeats. */
@@ -269,8 +269,8 @@ export interface RunState {
   /** Outcomes of branches by index, in chunks (engine/branch-state.ts); null: no outcome yet. */
   readonly yields?: readonly (readonly (Yield | null)[])[]
   /**
-   * Definitions from the resolver, by agent id: the definitions of the first turn of each agent.
-   * All later turns of the agent in this run use them.
+   * For each agent, by id, the definition from the resolver for its first turn in this run. All its
+   * later turns in this run use the same definition.
    */
   readonly bundles?: Readonly<Record<string, AgentBundle>>
 }

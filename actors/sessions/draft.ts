@@ -160,9 +160,9 @@ export function write(on: Draft, row: Row): TranscriptMessage {
   return message
 }
 /**
- * Depth of the messages and questions of a turn that a run owns. It exceeds the maximum, so their
- * source events start no runs, and runs cannot start each other endlessly. The source events of
- * changes by the turn's tools have the causation of the run instead.
+ * Depth of the source events about messages and questions of a turn that a run owns. It exceeds the
+ * maximum, so these events start no runs, and runs cannot start each other endlessly. Source events
+ * about changes by the turn's tools have the causation of the run instead.
  */
 const DEEP = MAX_CHAIN_DEPTH + 1
 /**
@@ -210,8 +210,7 @@ export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
   const { record } = turnOf(on, id) as Turn
   const status = more.status ?? record.status
   const phase = status === 'queued' || status === 'running' || status === 'waiting' ? status : null
-  // `patch` removes fields that are null, but null is a valid `phase`, so `phase` is set
-  // afterwards.
+  // `patch` would remove a `phase` of null, which is a valid value, so `phase` is set afterwards.
   emit(on, { type: 'turn.upsert', ...patch(record, more), status, phase, updated_at: now(on) })
 }
 /** Changes the bookkeeping of a turn, which no transcript shows. */

@@ -111,7 +111,8 @@ function admitted(state: SessionState, { id, key, work }: Of<'turn.admitted'>): 
           { turn_id: id, boundary: work.boundary, after_sequence: work.after_sequence },
           limits.keys,
         )
-  // The turn's record follows with the first `turn.upsert`, in the same commit.
+  // The record of the turn is completed by the first `turn.upsert`, which follows in the same
+  // commit.
   return {
     ...state,
     keys,
@@ -272,7 +273,7 @@ export const evolve: Arms = {
       ...work,
       repeats: { ...work.repeats, [signature]: (work.repeats[signature] ?? 0) + 1 },
     })),
-  // `kept` is filled by the `nudge.keyed` event that follows in the same commit.
+  // The `nudge.keyed` event, which follows in the same commit, sets `kept`.
   'nudge.queued': (state, { nudge }) =>
     nudge.status === 'pending'
       ? { ...state, nudges: { ...state.nudges, [nudge.id]: { nudge, kept: {} as NudgeWork } } }

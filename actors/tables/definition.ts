@@ -53,7 +53,10 @@ export function create(
   return { events: [{ type: 'table.created', id, table, claim }], reply: table }
 }
 
-/** Returns the event that records `wish` if it is a newer claim on the table's current name. */
+/**
+ * If `wish` is a newer claim on the table's current name, returns the event that records it.
+ * Otherwise, returns an empty list.
+ */
 function claimEvents({ claim }: LiveTable, wish: NameClaim | undefined): TableEvent[] {
   return wish && wish.holder === claim.holder && wish.claim > claim.claim
     ? [{ type: 'table.name_kept', claim: wish }]
@@ -110,8 +113,8 @@ export function remove(state: TableState): Decided<undefined> {
 }
 
 /**
- * Handles a claim that was not confirmed in time: confirms it if the table has the name, and
- * otherwise denies it.
+ * Handles a claim on a name that was not confirmed in time. Confirms the claim if the table has
+ * this name. Otherwise, denies the claim.
  */
 export function claimLapsed(
   state: TableState,

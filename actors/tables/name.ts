@@ -7,7 +7,7 @@
  * N1. At most one table has or claims the name.
  * N2. Only the latest claim can be confirmed or released, so late messages about an earlier claim
  *     of the same table change nothing.
- * N3. If a claim is not confirmed within `CLAIM_TIMEOUT_MS`, the holder queries the table about it.
+ * N3. If a claim is not confirmed within `CLAIM_TIMEOUT_MS`, the holder asks the table about it.
  *     The name stays taken until the table answers. A table that denies the claim never uses it
  *     afterwards.
  */
@@ -16,7 +16,7 @@ import { refuse } from '../../protocol/errors.ts'
 import type { TableNameCommands, TableNameEvent } from '../../protocol/tables/events.ts'
 import type { Actor } from '../actor.ts'
 
-/** Milliseconds after which the holder queries the table about an unconfirmed claim. */
+/** Milliseconds after which the holder asks the table about an unconfirmed claim. */
 export const CLAIM_TIMEOUT_MS = 30_000
 
 interface TableNameState {

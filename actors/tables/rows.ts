@@ -146,8 +146,8 @@ function insertRows(
   if (state.rows + rows.length > maxRows)
     return refuse('conflict', { limit: maxRows }, `A table has at most ${maxRows} rows.`)
   const now = timestamp(cause.at)
-  // All rows of a request have the same creation time. With ascending ids, lists show them in the
-  // order of the request.
+  // All rows of a request have the same creation time, so their ids determine their order in lists.
+  // The ids are sorted so that lists show the rows in the order of the request.
   const ids = valid.map(() => cause.mint('row')).sort()
   const stored = valid.map(
     ({ identity, data }, index): StoredRow => ({

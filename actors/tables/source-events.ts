@@ -61,15 +61,14 @@ function publicationOf(
     source_id: id,
     event: { ...meta, data: shown, version, ...more },
     meta,
-    // The payload contains the other members of the record.
+    // The other fields of the record are already in the payload.
     record: { id, created_at, updated_at },
   }
 }
 const ROOT: Causation = { depth: 0 }
 /**
  * Returns the effect that publishes a source event.
- * @param causation the causation of the change; by default, the causation of an event that no run
- * caused.
+ * @param causation the causation of the change; by default, that of a change that no run caused.
  */
 const publish = (
   { project }: Address,

@@ -3,7 +3,7 @@
  * other files of this folder.
  *
  * Invariants:
- * T1. The identities of rows are unique, and the version of a row grows by one with every update.
+ * T1. The identities of rows are unique. Every update increments the version of its row.
  * T2. Row changes are numbered 1, 2, 3, … A bulk insert is one change.
  * T3. The state does not grow with the rows: it contains the definition, counters, and a bounded
  *     window of changes. Rows are in the journal and in views. A command is decided on the current

@@ -1,13 +1,15 @@
 /**
- * The window of a table: which rows and identities changed recently. Together with facts of a view,
- * which are true as of a given change, it determines the current rows of the table.
+ * The window of a table: which rows and identities changed recently. A view provides facts about
+ * rows, which are true as of a certain change. The window and these facts together determine the
+ * current rows of the table.
  *
  * Invariants:
  * W1. The window covers all changes with numbers above `floor`. For each row and identity that
  *     these changes affected, it stores the last change.
- * W2. It is bounded: there are two generations, and when the recent one is full, the older one is
- *     dropped. A generation exceeds its bound by at most one request.
- * W3. A cached row is the current row, so no facts about it are needed.
+ * W2. The window is bounded. It consists of two generations. When the recent one is full, it
+ *     becomes the older one, and the previous older one is dropped. A generation exceeds its bound
+ *     by at most one request.
+ * W3. Cached rows are always current, so no facts about them are needed.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -37,11 +39,11 @@ export const windowBounds: WindowBounds = {
 const ENTRY_LENGTH = 48
 
 interface Generation {
-  /** Last change by row id, negative for a deletion. */
+  /** Number of the last change of each row, by row id; negative if the change was the deletion. */
   rows: Record<string, number>
   /**
-   * Last change by `placeOf(identity)`, with the id of the row that has the identity; null: no row
-   * has it.
+   * Number of the last change of each identity, by `placeOf(identity)`, with the id of the row that
+   * then had the identity; null: no row had it.
    */
   identities: Record<string, readonly [change: number, row_id: string | null]>
   /** Estimated length in characters. */

@@ -74,8 +74,8 @@ function detached(registration: Registration): Registration {
   return attached ? rest : registration
 }
 /**
- * Returns the attached environment that a session keeps when its next registration specifies no
- * environment. Returns undefined if it keeps none.
+ * Returns the environment that a session has attached and keeps, because its next registration
+ * specifies no environment. Returns undefined if the session keeps none.
  */
 const carriedOver = (
   { attached, environment_id }: Registration,
@@ -85,7 +85,9 @@ const carriedOver = (
     ? { environment_id, attached }
     : undefined
 
-/** Whether a worker's queues, actions and models are still those that it registered. */
+/**
+ * Whether the given queues, actions and models are the same as those that the worker registered.
+ */
 const same = ({ queues, action_names, models }: Registration, takes: Taken): boolean =>
   JSON.stringify([queues, action_names, models]) ===
   JSON.stringify([takes.queues, takes.action_names, takes.models])

@@ -65,7 +65,10 @@ export async function startChromium({ port, key }: Target): Promise<Signed> {
   }
 }
 
-/** Whether a process has ended, or belongs to the browser's own window, which is not shown. */
+/**
+ * Whether a process belongs to the user interface of the browser itself, which is not shown, or has
+ * ended.
+ */
 function isWindow(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('--top-chrome-webui')
@@ -145,7 +148,7 @@ export interface PageSize {
 }
 /** Runs garbage collection in a page, and returns the size of the page afterwards. */
 export async function sizeOf(cdp: CDPSession): Promise<PageSize> {
-  // Objects that a first collection finalizes are freed by the second.
+  // The second collection frees the objects that the first one has finalized.
   for (let round = 0; round < 2; round++) await cdp.send('HeapProfiler.collectGarbage')
   const { metrics } = await cdp.send('Performance.getMetrics')
   const of = (wanted: string): number =>

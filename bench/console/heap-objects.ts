@@ -2,8 +2,8 @@
 import type { CDPSession } from 'playwright-core'
 
 /**
- * Types of nodes that are not objects of scripts: compiled code with its profile, which grows while
- * V8 continues to compile functions, and objects of the browser.
+ * Types of nodes that are not objects of scripts. They are objects of the browser, and compiled
+ * code with its profile, which grows as long as V8 compiles functions.
  */
 const OTHERS: ReadonlySet<string> = new Set(['code', 'native', 'synthetic'])
 

@@ -25,8 +25,8 @@ const VISITED = ['/runs', '/workflows', '/inbox', '/runs', '/workers', '/tables'
 const MIN_INTERVAL_S = 4
 
 /**
- * Maximum duration of the warm-up in seconds. During the warm-up, the pages fill the caches before
- * they are measured. The warm-up is never longer than the soak.
+ * Maximum duration of the warm-up in seconds. The pages fill the caches during the warm-up and are
+ * measured only afterwards. The warm-up is never longer than the soak.
  */
 const MAX_WARM_UP_S = 60
 

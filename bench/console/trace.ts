@@ -2,8 +2,8 @@
  * Computes the work of a page's main thread in each frame from trace events of Chromium. This file
  * needs no browser.
  *
- * Invariant: a part of work belongs to the frame in which it begins, with its whole duration, so a
- * long part is never divided among frames.
+ * Invariant: the whole duration of a part of work is attributed to the frame in which it begins,
+ * even if the part ends in a later frame.
  */
 
 /** A trace event. Times are in microseconds; `tdur` is the processor time of the thread. */
@@ -120,8 +120,8 @@ function outermost(events: readonly TraceEvent[]): Part[] {
 }
 
 /**
- * Returns the start times of the frames. The browser begins no frame without a change, so longer
- * gaps are divided into frames of the usual duration.
+ * Returns the start times of the frames. While nothing changes, the browser begins no frames, so a
+ * longer gap between two frames is divided into frames of the usual duration.
  */
 function beginsOf(events: readonly TraceEvent[]): number[] {
   const known = events
@@ -156,7 +156,7 @@ export function framesOf(events: readonly TraceEvent[], { pid, tid }: Thread): F
   const work = own.filter(({ ph }) => ph === 'X')
   const outer = (...names: readonly ReadonlySet<string>[]): Part[] =>
     outermost(work.filter(({ name }) => names.some((some) => some.has(name))))
-  // A collection is a part of the script that it interrupts.
+  // The time of a garbage collection during a script is part of the script's time.
   const script = outer(scripts, collections).filter(({ name }) => scripts.has(name))
   const scripted = sums(begins, script, 'dur')
   const long = work.filter(({ name, dur = 0 }) => name === TASK && dur / 1000 > LONG)

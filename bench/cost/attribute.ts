@@ -41,7 +41,8 @@ interface HeapNode {
 export function callsOf({ nodes, samples, timeDeltas }: CpuProfile): CallNode {
   const weights = new Map<number, number>()
   samples.forEach((id, i) => {
-    // A delta is the time since the previous sample, so the next delta belongs to this sample.
+    // `timeDeltas` contains the time before each sample, so the time after this sample is the next
+    // element.
     weights.set(id, (weights.get(id) ?? 0) + Math.max(0, timeDeltas[i + 1] ?? 0))
   })
   const known = new Map(nodes.map((node) => [node.id, node]))
@@ -120,7 +121,8 @@ export function attribute(root: CallNode, locate: (frame: Frame) => Located): At
     const name = functionName === '' ? `line ${line}` : functionName
     total += node.weight
     add(modules, module, node.weight)
-    // A native function is informative only together with the function that called it.
+    // The name of a native function says little without the function that called it, so both are
+    // shown.
     add(functions, file === '' ? `${from} → ${name}` : `${file} ${name}`, node.weight)
     const here = file === '' ? from : `${file} ${name}`
     for (const child of node.children) open.push({ node: child, caller: module, from: here })

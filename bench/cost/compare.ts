@@ -31,8 +31,8 @@ export const turns = (rounds: number): (readonly [0 | 1, 0 | 1])[] =>
   Array.from({ length: rounds }, (_, round) => (round % 2 === 0 ? [0, 1] : [1, 0]))
 
 /**
- * Compares each figure. A round has no ratio for a figure that is missing in the round, or that is
- * zero in both trees. Without any ratio, the statistics are NaN.
+ * Compares each figure by its ratio in every round. A round has no ratio for a figure that is
+ * missing in one of the trees or is zero in both. If no round has a ratio, the statistics are NaN.
  * @param ours figures of this tree, one element per round.
  * @param theirs figures of the other tree, in the same rounds.
  */

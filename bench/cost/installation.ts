@@ -12,7 +12,7 @@ import { startSplit } from '../support/split.ts'
 import type { Probes } from './probes.ts'
 import type { Tree } from './trees.ts'
 
-/** The roles of the processes other than the gateway, when the roles are separate. */
+/** The roles of each process besides the gateway in an installation with separate processes. */
 const SEPARATE = ['shards', 'views,executor']
 
 /** The amount of data that an installation has stored. */

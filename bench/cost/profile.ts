@@ -1,9 +1,9 @@
 /**
  * Profiles one tree under the load of the measured rounds: first its processor time, then, under a
  * quarter of that load, its allocations. Profiling has overhead, so it is never part of a measured
- * round. A profile also counts the time in which a thread waits for a processor. The times of a
- * thread's modules are therefore scaled, so that their sum is the processor time that Linux reports
- * for the thread.
+ * round. A profile also includes the time during which a thread waits for a processor. For each
+ * thread, the times of the modules are therefore scaled so that their sum equals the processor time
+ * that Linux reports for the thread.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { SourceMap } from 'node:module'

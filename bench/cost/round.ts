@@ -11,8 +11,8 @@ import type { Tree } from './trees.ts'
 
 /**
  * Minimum number of units of the warm-up. During the first few thousand units, V8's optimizing
- * compiler uses more processor time than the garbage collectors. After this number of units, it has
- * mostly finished.
+ * compiler uses more processor time than the garbage collectors. By the end of the warm-up, most of
+ * its work is done.
  */
 const WARM_UNITS = 8000
 
@@ -20,8 +20,8 @@ const WARM_UNITS = 8000
 export interface Load {
   readonly scenario: Scenario
   /**
-   * Number of work items that are measured. The warm-up consists of a fifth of this number, but
-   * of at least `WARM_UNITS` units.
+   * Number of work items that are measured. The warm-up has a fifth as many work items, but at
+   * least `WARM_UNITS` units.
    */
   readonly count: number
   /** Whether shards, views and gateway are separate processes. */
@@ -56,8 +56,8 @@ const read = async (installation: Installation): Promise<Reading> => ({
   stored: await installation.stored(),
 })
 /**
- * Waits until work has settled. Returns the first reading after which nothing was stored, because
- * later processor time is that of an idle installation.
+ * Waits until work has settled. Returns the first reading after which nothing more was stored.
+ * Later readings would also include the processor time of the idle installation.
  */
 async function settled(installation: Installation): Promise<Reading> {
   const started = performance.now()

@@ -20,7 +20,9 @@ import { start } from './start.ts'
 type Row = (typeof actions)['action.invoke']
 /** Key of the only step. */
 const STEP = 'call'
-/** Minimum timeout of an attempt in seconds, even if the caller does not wait that long. */
+/**
+ * Minimum timeout of an attempt in seconds. It applies even if the caller specifies a shorter one.
+ */
 const MIN_ATTEMPT_S = 30
 
 /** Fields that the gateway adds to a direct call. */

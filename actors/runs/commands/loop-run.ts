@@ -89,8 +89,9 @@ function recordOf(
     name: cut(loop.name, 160),
     attempt: 1,
     input: event,
-    // The `meta` of the triggering event takes precedence, and may contain the ids of another run.
-    // The run's own ids are always in the root `run` of expressions.
+    // In a run that a trigger started, the `meta` of the event takes precedence, so `run_id` and
+    // `loop_id` may be those of another run. Expressions can always read the run's own ids from the
+    // root `run`.
     meta:
       source.trigger_id !== undefined
         ? { run_id: id, loop_id: loop.id, ...meta, source }

@@ -55,8 +55,8 @@ export const storedSignal = (
  */
 const held = ({ signals }: RunState): number => signals.reduce((sum, { size = 0 }) => sum + size, 0)
 /**
- * Whether the run can store `more` additional signals. The additional signals count toward the
- * maximum number. The maximum size applies only to the signals that are already stored.
+ * Whether the run can store `more` additional signals. The check of the number includes the
+ * additional signals. The check of the size includes only the signals that are already stored.
  */
 export const hasRoom = (state: RunState, more = 1): boolean =>
   state.signals.length + more <= MAX_STORED && held(state) <= MAX_SIGNALS_LENGTH

@@ -10,8 +10,8 @@
  *     commands emit their own `run.resumed` (../commands/control.ts).
  * E3. Commits are bounded, so one command emits a bounded number of events. When that number is
  *     reached, a run that could continue pauses, and a timer that is due immediately continues it.
- * E4. `if` is evaluated at every attempt that the engine begins, so a retry after an error in `if`
- *     cannot bypass it.
+ * E4. The condition `if` of a step is evaluated before every attempt that the engine begins. A
+ *     retry after an error in `if` therefore evaluates it again.
  */
 import { predicate } from '../../../protocol/rules/expressions/expression.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'

@@ -3,9 +3,9 @@ import { hasEnded, type RunState } from '../state.ts'
 
 /**
  * Returns the time at which the run next needs `wake`, in Unix milliseconds, or undefined if it
- * needs none. A run that is held, or whose cancellation was requested before its cleanup, has only
- * the timer `more_at`, because it continues without other timers: the loop ends the hold, and a run
- * that is being cancelled ends when its jobs, children and turns have ended.
+ * needs none. A run that is held continues when its loop ends the hold. A run whose cancellation
+ * was requested before its cleanup ends when its jobs, children and turns have ended. Such runs
+ * need no timer other than `more_at`.
  */
 export function deadline(state: RunState | null): number | undefined {
   if (!state || hasEnded(state)) return undefined

@@ -9,9 +9,9 @@
  *     failure may pause the loop, and the timeline shows the pause before the end of the run. A
  *     failed run therefore first notifies its loop, whose reply `run.end` ends the run in the same
  *     commit (`leaving`).
- * N4. An effect of the event that ends a run notifies the run's own environment, whatever the
- *     outcome. The environment receives it after the queue's messages about the jobs of the run,
- *     which are earlier effects of the same shard.
+ * N4. The event that ends a run has an effect that notifies the run's own environment, whatever the
+ *     outcome. The environment receives this message after the queue's messages about the jobs of
+ *     the run, which are earlier effects of the same shard.
  */
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
 import type { StopReason } from '../../../protocol/loops/run.ts'

@@ -11,8 +11,8 @@ import { keyBelow, stepsAt } from './places.ts'
 /**
  * Returns the roots `input` and `event` (the same value), `config`, `meta`, `run` (`runRoot`) and
  * `steps`. `steps` contains the completed steps by key and by index. System steps that prepare
- * repositories have no index. A skipped step is undefined, like a step that has not run. In a
- * branch, `steps` also contains the branch's own steps, and an item has the roots `item` and
+ * repositories have no index. `steps` has no entry for a step that was skipped or has not run yet.
+ * In a branch, `steps` also contains the branch's own steps, and an item has the roots `item` and
  * `index`.
  */
 export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): JsonObject {
@@ -23,7 +23,7 @@ export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): Jso
   const run = runRoot(record, engine.attempt)
   const done = outputs(state)
   const system = engine.repositories?.length ?? 0
-  // The id of a step may equal the index of another step. Ids take precedence.
+  // If the id of a step equals the index of another step, the step with the id takes precedence.
   const steps = [
     ...done.flatMap(([, output, index]) =>
       index < system ? [] : [[String(index - system), { output }] as const],
@@ -46,8 +46,8 @@ export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): Jso
 }
 
 /**
- * Returns the root `run`: the run that evaluates the expression, even if `meta` contains the ids of
- * other runs.
+ * Returns the root `run`. It always describes the run that evaluates the expression, even if `meta`
+ * contains the ids of other runs.
  * @param attempt number of the run's attempt: 1, plus one for every recovery.
  */
 export const runRoot = (

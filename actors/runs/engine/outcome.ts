@@ -20,7 +20,7 @@ import { branchAt, type Wait } from '../state.ts'
 import { failRun, type RunFault } from './ending.ts'
 import { countedSize, outputSizeFault } from './retained.ts'
 
-/** Returns the maximum number of attempts of a step, which the service limits to 10. */
+/** Returns the maximum number of attempts that the retry policy of a step allows, at most 10. */
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
 
 /**
@@ -61,8 +61,8 @@ const counted = ({
 })
 
 /**
- * Begins the current step, unless it is already active. A finished step that a recovery repeats
- * begins another attempt.
+ * Begins the current step, unless it is already active. If the step has already ended and a
+ * recovery repeats it, begins another attempt.
  */
 export function beginStep(on: Draft): void {
   const at = current(on)
@@ -203,8 +203,8 @@ export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> 
 /**
  * Handles a failed attempt of the current step: retries it as its policy allows, immediately or
  * after the delay. Otherwise the step fails, with the consequences of O2.
- * @param final whether to refuse a retry, because the policy was applied elsewhere or another
- * attempt cannot succeed.
+ * @param final true if the step must not be retried, because its retry policy was already applied
+ * elsewhere, or because another attempt cannot succeed.
  * @param row additional changes to the step's record if the step fails.
  * @param stop the stop reason of the run if it ends; by default `step_failed`.
  */

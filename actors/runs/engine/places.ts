@@ -83,16 +83,16 @@ export const specOf = (
   parameters: JsonObject,
 ): { parameters: JsonObject; action_name: string } => ({ parameters, action_name })
 /**
- * Returns the key of the step at an index of its list, prefixed with the key of the branch if the
- * step is in a branch.
+ * Returns the key of a step. If the step is in a branch, the key begins with the key of the branch.
+ * @param index index of the step among the steps of the run or of the branch.
  */
 export const keyBelow = (at: string | undefined, step: Step, index: number): string =>
   at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`
 /**
- * Returns the prefix of the keys of a step's branches: the step's key, a dot, and tildes as
- * necessary. No key of a step of the run, and no prefix of another step, begins with this prefix.
- * In a branch's key, the prefix is followed by the name of the branch or the index of the item,
- * which never begins with a tilde.
+ * Returns the prefix of the keys of a step's branches: the step's key and a dot, followed by as
+ * many tildes as necessary so that neither the key of a step of the run nor the prefix of another
+ * step begins with it. In a branch's key, the prefix is followed by the name of the branch or the
+ * index of the item, which never begins with a tilde.
  */
 export function prefixBelow(steps: readonly Step[], key: string): string {
   let prefix = `${key}.`

@@ -69,7 +69,7 @@ function stopped(on: Draft): void {
   advance(on)
 }
 
-/** Records an attempt that ended without success and that the queue will repeat. */
+/** Records a failed or lost attempt of a job that the queue repeats. */
 export function jobRetried(
   state: RunState | null,
   input: Retried,
@@ -84,8 +84,8 @@ export function jobRetried(
     lost ? 'lease_expired' : 'failed',
     lost ? 'The worker lost its lease' : 'The attempt failed',
   )
-  // Jobs count attempts from 1. Steps count attempts across recoveries, and each recovery creates a
-  // new job.
+  // The attempts of a job are numbered from 1. The attempts of a step are numbered across
+  // recoveries, each of which creates a new job.
   const attempt = wait.base + input.attempt
   const max_attempts = wait.base + input.max_attempts
   emit(on, 'action.retried', {

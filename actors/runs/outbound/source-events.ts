@@ -81,7 +81,7 @@ const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] 
 ]
 /**
  * Returns the publication of a source event about a run.
- * @param record the record after the event. The record is converted to its published form only if a
+ * @param record the record after the event. It is converted to its published form lazily: only if a
  * webhook receives the event, or if the event is sent to another process.
  */
 const publication = (
@@ -112,7 +112,9 @@ const aboutIn = ({ private: note }: RunEvent): SourceEventFacts =>
 
 const recordAfter = ({ record }: SourceEventFacts, { run = {} }: RunEvent): RunRecord | undefined =>
   record && patch(record as RunRecord, run)
-/** Returns the fields of the record that the source event of an ended run repeats. */
+/**
+ * Returns the fields of the record that the payload of the event about the run's end also contains.
+ */
 const moreOf = ({
   started_at,
   external_id,

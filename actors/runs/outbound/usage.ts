@@ -75,7 +75,9 @@ export function recordUsage(
   return withoutReply(on)
 }
 
-/** Records that the loop has spent its daily budget, so no further step of this run begins. */
+/**
+ * Records that the loop has spent its daily budget. This run then does not start any more steps.
+ */
 export function halt(
   state: RunState | null,
   { used, limit }: RunCommands['run.halt']['input'],

@@ -4,8 +4,8 @@
  * queue in the commit that suspends the run, so neither exists without the other.
  *
  * The retry policy of the step bounds both failed attempts and lost leases. Without a policy, the
- * first failure or lost lease ends the job. If the action is annotated as safe to repeat, the claim
- * of a job without a policy raises the limit on lost leases to three.
+ * first failure or lost lease ends the job. If there is no policy and the action is annotated as
+ * safe to repeat, the limit on lost leases is raised to three when the job is claimed.
  */
 
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'

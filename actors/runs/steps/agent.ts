@@ -191,8 +191,9 @@ function sessionFor(
   }
 }
 /**
- * Returns the default session name of a run: the conversation that the run came from; without one,
- * its trigger; without a trigger, `default`.
+ * Returns the default name of the sessions of a run's agents. It is derived from the channel in
+ * which the run originated or, if there is none, from the run's trigger. Without either, it is
+ * `default`.
  */
 function usualName({ record, engine }: RunState): string {
   const { channel_id, thread_id } = record.meta ?? engine.meta
@@ -227,8 +228,8 @@ export function turnWanted(
     session,
     trigger: triggerOf(state),
     ...bundleFor(state, agent),
-    // Without an agent, the service's own reviewer judges. It has no tools, so it needs no
-    // environment.
+    // If no agent is named, the service's own reviewer judges. The reviewer has no tools and
+    // therefore needs no environment.
     ...(agent !== undefined && turnEnvironment(state)),
     step: {
       ...(seconds > 0 && { timeout_seconds: seconds }),

@@ -64,14 +64,17 @@ function evaluated(
   }
 }
 
-/** Requests the next judgment at or after an index, or concludes the check. */
+/**
+ * Requests the judgment of the next assertion that needs an agent, or concludes the check if there
+ * is none.
+ * @param from index of the first assertion that is considered.
+ */
 function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: number): void {
   const { on_fail = 'fail', checks } = step.config
   const index = checks.findIndex(({ kind }, i) => i >= from && kind === 'agent')
   const assertion = checks[index]
   if (!assertion) return void conclude(on, step, results)
-  // The limits were checked when the step began, so they are checked again only for later
-  // judgments.
+  // For the first judgment, the limits were already checked when the step began.
   if (from > 0 && stopped(on)) return
   const { key = '', row } = current(on) ?? {}
   try {

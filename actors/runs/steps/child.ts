@@ -15,8 +15,8 @@ import type { OpenWait } from '../state.ts'
 
 /**
  * Maximum `depth` of a run that a step starts. It limits the recursion of workflows that start
- * themselves. If an event that a run published started a loop, that run also counts toward the
- * depth.
+ * themselves. The depth of a run is the number of runs that led to it, as its ancestors or by
+ * publishing an event that started a loop.
  */
 const MAX_RUNS_ABOVE = 8
 export const tooDeep: RunFault = {

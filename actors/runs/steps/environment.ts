@@ -39,8 +39,8 @@ const useOf = (state: RunState, binding?: JobEnvironment['binding']): JobEnviron
   ...(policyOf(state).auto_start_worker === false && { passive: true }),
 })
 /**
- * Returns the use of an environment that must already exist: its first job does not create it,
- * unlike an owned environment.
+ * Returns the use of an environment that must already exist. Unlike an owned environment, it is not
+ * created by its first job.
  */
 const existing = (state: RunState, id: string): TurnEnvironment => ({ id, use: useOf(state) })
 function owned(state: RunState, mode: 'run' | 'agent' | 'loop', owner_id: string): TurnEnvironment {

@@ -1,6 +1,6 @@
 /**
- * Timeout of a step. It limits one attempt of the step. For an action, that includes all attempts
- * of its job.
+ * Timeout of a step. It limits each attempt of the step separately. One attempt of an action step
+ * includes all attempts of its job.
  */
 import { parseDuration } from '../../../protocol/common.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'

@@ -35,8 +35,8 @@ import { pump } from '../turns/turns.ts'
 type Nudge = Input<Api['session.nudge']> & Keyed & Hashed
 
 /**
- * Returns the newest turn that accepts nudges, which is running or waiting and not ending. Returns
- * undefined if no turn accepts nudges.
+ * Returns the newest turn that accepts nudges, that is, a running or waiting turn that is not
+ * ending. Returns undefined if no turn accepts nudges.
  */
 const absorbing = (state: SessionState): Turn | undefined =>
   turnsOf(state)
@@ -66,8 +66,8 @@ export const nudge =
             'This idempotency key was used for another nudge.',
           )
     const target = absorbing(session)
-    // A turn in progress continues, and accepts nudges, even when its agent can no longer start
-    // turns.
+    // If the agent can no longer start turns, a turn in progress continues and still accepts
+    // nudges.
     const definition =
       'unfit' in input ? (target?.work.definition ?? input.unfit) : input.definition
     if (isRefusal(definition)) return definition

@@ -121,8 +121,8 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   })
   const turn = recordOf(turnOf(on, turn_id) as Turn)
   pump(on)
-  // The actor remembers replies for repeats, so the reply omits the sent content. The gateway adds
-  // it again.
+  // Replies are stored to answer repeated requests. This reply therefore omits the content of the
+  // message, which the gateway adds again.
   return answering(on, ({ record }) => ({
     session: publicSession(record),
     turn,

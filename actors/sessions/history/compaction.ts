@@ -30,9 +30,9 @@ const INSTRUCTIONS =
 /**
  * Begins a pass if one is needed.
  * @param trigger `manual` ignores the compaction strategy and the thresholds.
- * @returns whether a pass began. No pass begins while another pass is in progress, or if there is
- * no definition or nothing new to summarize. An automatic pass also requires the strategy `auto`,
- * and that a threshold has been reached.
+ * @returns whether a pass began. No pass begins while another is in progress, without a definition,
+ * or if there is nothing new to summarize. An automatic pass also requires that the strategy is
+ * `auto` and that a threshold has been reached.
  */
 export function beginCompaction(
   on: Draft,
@@ -82,8 +82,8 @@ export function beginCompaction(
   return true
 }
 /**
- * Returns the rows that a summary may replace: the last summary, and the rows that precede every
- * turn that has not ended.
+ * Returns the rows that a summary may replace: the last summary, and the rows that are older than
+ * all turns that have not ended.
  */
 function coverable({ window, turns }: SessionState): SessionState['window'] {
   const before = Math.min(...Object.values(turns).map(({ work }) => work.before))

@@ -10,7 +10,7 @@ import { type Draft, writeHidden } from '../draft.ts'
 import type { Live } from '../state.ts'
 
 const named = ({ name }: AppContext): string => `app-${name}`
-/** Returns the new names beyond the maximum number of context names of a session. */
+/** Returns the new context names for which the session has no room. */
 const beyond = ({ contexts }: Live, names: readonly string[]): string[] =>
   names
     .filter((name) => !(name in contexts))

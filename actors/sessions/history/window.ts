@@ -5,8 +5,8 @@
  *
  * Invariants:
  * W1. The window begins with the last summary, if any, and ends with the last row.
- * W2. A window that exceeds its bounds is cut to about half of them. Cuts are therefore rare, and
- *     providers can cache the beginning of the window for longer.
+ * W2. A window that exceeds its bounds is cut to about half of the allowed size. Cuts are therefore
+ *     rare, and the beginning of the window stays in the caches of providers for longer.
  * W3. The window is cut only before the input of a turn or an appended row, so no result loses its
  *     tool use. The rows of the newest turn are kept, however long the turn is, unless rows were
  *     appended during the turn.

@@ -30,8 +30,8 @@ export const jobSettled =
     return withoutReply(on)
   }
 /**
- * Handles a retry of a job: if the job is a generation, the output that it has streamed so far is
- * discarded.
+ * Handles a retry of a job. If the job is a generation, discards the output that it has streamed so
+ * far.
  */
 export const jobRetried =
   (brand: string) =>
@@ -66,8 +66,8 @@ function generationSettled(
   const spending = spend(on, id, answer)
   follow(on, id, proceed(on, id, answer))
   if (!spending) return
-  // The run receives the usage before the end of the turn. `ends` is set if this answer ends the
-  // turn.
+  // The event is inserted before the others, so that the run receives the usage before the end of
+  // the turn. `ends` is set if this answer ends the turn.
   const ends = on.events.slice(before).some(({ type }) => type === 'turn.reported')
   on.events.splice(before, 0, {
     type: 'turn.spent',

@@ -15,8 +15,8 @@ import type { Wait } from './next.ts'
 const MAX_FAULTS = 20
 
 /**
- * The result of a call. `fine`: whether the model is shown a success; by default, whether `status`
- * is `ok`.
+ * The result of a call. `fine`: whether the result is shown to the model as a success; by default,
+ * true only if `status` is `ok`.
  */
 interface Came {
   readonly status: 'ok' | 'error' | 'cancelled'

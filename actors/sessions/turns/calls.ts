@@ -11,7 +11,7 @@ import { type Remembered, recall, remember } from '../history/remembered.ts'
 import type { SessionState } from '../state.ts'
 
 type Calls = Remembered<true>
-/** Returns the remembered ids, including those of the tool uses in the given rows. */
+/** Returns the remembered ids after adding those of the tool uses in the given rows. */
 export const withCalls = (
   calls: Calls,
   rows: readonly Pick<TranscriptMessage, 'content'>[],

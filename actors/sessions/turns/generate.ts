@@ -24,9 +24,10 @@ import { deliverNudges } from './nudges.ts'
 import { openSegment } from './segment.ts'
 
 /**
- * Returns the rows that the model is shown in a generation of a turn. They were final when the
- * generation began, and the rows of the turn come last. The input of a queued turn can precede the
- * answer of an earlier turn in the window, but the model must see the input after that answer.
+ * Returns the rows that the model is shown in a generation of a turn: those that were final when
+ * the generation began, with the rows of the turn last. This changes the order if the turn was
+ * queued. Its input can then precede the answer of an earlier turn in the window, but the model
+ * must see it after that answer.
  */
 export function generationRows(
   { window }: SessionState,

@@ -37,8 +37,8 @@ export type JobVariant = Pick<Job, 'kind'> &
   >
 /**
  * Puts a job in a queue of the session's shard.
- * @param turn the job's turn, if it has one. The job's origin distinguishes turns of runs from
- * turns of conversations.
+ * @param turn the turn that needs the job, if any. It determines the job's origin, which
+ * distinguishes jobs for turns of runs from all other jobs.
  */
 export function enqueue(
   on: Draft,

@@ -101,7 +101,8 @@ const distinct = (options: NonNullable<Question['options']>): NonNullable<Questi
 
 /**
  * Returns the targets of an approval: the roles whose holders may execute the action. If a separate
- * approver is required, roles that only the turn's asker holds are omitted.
+ * approver is required, a role is omitted if the principal that requested the turn is its only
+ * holder.
  */
 const approversOf = ({ work: { asker, definition } }: Turn, tool: GrantedTool) =>
   tool.approvers

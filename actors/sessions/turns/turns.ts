@@ -40,7 +40,8 @@ import { report, reportExchange } from './report.ts'
 import { advanceSegment } from './segment.ts'
 
 /**
- * Starts the next queued turn if no turn is running. When no turn is left, a compaction may begin.
+ * Starts the next queued turn if no turn is running. If all turns have ended, a compaction may
+ * begin.
  */
 export function pump(on: Draft): void {
   for (;;) {
