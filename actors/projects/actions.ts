@@ -150,8 +150,8 @@ export function updateAction(
 /** Maximum number of loops that a refusal lists. */
 const MAX_LOOPS_NAMED = 20
 /**
- * Deletes an action that no active loop calls. An attempt in progress completes. A later attempt
- * uses the organization's action with this name, or waits for a worker.
+ * Deletes an action. Refuses with `conflict` while active loops call it. An attempt in progress
+ * completes. A later attempt uses the organization's action with this name, or waits for a worker.
  */
 export function deleteAction(
   state: ProjectState,

@@ -99,8 +99,8 @@ export function assignSkills(
 }
 
 /**
- * Returns the toolkits and skills of an agent, and the records of the assigned toolkits and skills
- * that the project itself stores. Returns undefined if there is no such agent.
+ * Returns an agent with its assigned toolkits and skills, and the records of those toolkits and
+ * skills that the project itself stores. Returns undefined if there is no such agent.
  */
 export function equippedOf(
   state: ProjectState,

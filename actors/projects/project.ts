@@ -174,8 +174,8 @@ function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: strin
 }
 
 /**
- * Milliseconds for which the ids in `unused` are stored (one day), so that a late creation is
- * refused.
+ * Milliseconds for which the ids in `unused` are stored (one day). A creation under such an id,
+ * which may arrive late, is refused.
  */
 const KEEP_UNUSED_MS = 86_400_000
 

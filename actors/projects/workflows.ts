@@ -1,9 +1,9 @@
 /**
  * Workflows of a project. Claims on their handles are in organization/handles.ts.
  *
- * Invariants: handles are unique in the project, and in the organization through claims. A version
- * never changes. Each request with a spec creates the next version, even when the spec equals the
- * previous spec.
+ * Invariants: handles are unique in the project and, because of the claims, also in the
+ * organization. A version never changes. Each request with a spec creates the next version, even
+ * when the spec equals the previous spec.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -21,8 +21,8 @@ type Rows = typeof workflows
 type Decided<R> = Decision<WorkflowEvent | HoldEvent, R>
 
 /**
- * Creates a workflow under its reserved id and handle, with version 1. A reservation that has been
- * released is refused.
+ * Creates version 1 of a workflow under its reserved id and handle. Refuses if the reservation has
+ * been released.
  */
 export function createWorkflow(
   { brand }: ProjectOptions,

@@ -95,7 +95,8 @@ export function sessionActor({
     },
     ask: {
       /**
-       * Whether the session is live, and the key's newest generation, for resolving a session key.
+       * Whether the session is live, and the newest generation of its key. Used to resolve session
+       * keys.
        */
       standing,
       /**

@@ -1,7 +1,7 @@
 /**
- * Assignments of roles, and the rule against privilege escalation. A caller may grant, create or
- * extend a role, or create a credential for a principal, only if the caller holds all permissions
- * that are granted. Removing access requires only the permission of the row.
+ * Assignments of roles, and the rule against privilege escalation. To grant, create or extend a
+ * role, or to create a credential for a principal, a caller must hold every permission that is
+ * granted in this way. Removing access requires only the permission of the row.
  */
 
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'

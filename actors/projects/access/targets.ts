@@ -10,8 +10,8 @@ import { getOwn } from '../../../protocol/lookup.ts'
 import type { ProjectState } from '../state.ts'
 
 /**
- * Returns the targets that the project cannot resolve. These include principals of organization
- * keys.
+ * Returns the targets that the project cannot resolve, including those that are principals of
+ * organization keys.
  */
 export function unknownTargets(
   { principals, roles }: Pick<ProjectState, 'principals' | 'roles'>,

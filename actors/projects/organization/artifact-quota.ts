@@ -157,8 +157,8 @@ export const evolveStorage = {
       delete storage.awaited[artifact]
       return
     }
-    // A deletion may overtake the settlement of its upload. The refund then frees the reserved
-    // bytes, and the settlement finds nothing pending.
+    // The refund of a deleted artifact may arrive before the settlement of its upload. It then
+    // frees the reserved bytes, and the settlement finds no pending upload.
     if (leave(storage, artifact)) return
     storage.used_bytes -= bytes
     storage.count--
@@ -166,8 +166,8 @@ export const evolveStorage = {
 }
 
 /**
- * Returns the query that reads the storage in use, in the form that the quota endpoint returns, but
- * without `generated_at`.
+ * Returns the handler of the query for the storage in use. Its reply is the response of the quota
+ * endpoint without `generated_at`.
  */
 export const storageOf =
   (options: QuotaOptions) =>

@@ -183,7 +183,8 @@ export function answerDevice(
 }
 /**
  * Data that the gateway adds to an answer: the caller's project and permissions, and the time at
- * which the caller's credential expires. Without a project, the caller uses an organization key.
+ * which the caller's credential expires. If there is no project, the caller uses an organization
+ * key.
  */
 export interface DeviceAnswerer {
   readonly project?: string

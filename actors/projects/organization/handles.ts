@@ -11,8 +11,8 @@ type Decided = Decision<ClaimEvent, undefined>
 const nothing: Decided = { events: [], reply: undefined }
 
 /**
- * Returns a claim on the handle, or undefined if the handle is not claimed. All claims on one
- * handle belong to one project.
+ * Returns one of the claims on the handle, which all belong to the same project, or undefined if
+ * the handle is not claimed.
  */
 export const holderOf = ({ claims }: OrganizationState, handle: string) =>
   Object.values(claims).find((claim) => claim.handle === handle)
@@ -36,8 +36,8 @@ export const release = ({ claims }: OrganizationState, { id }: In<'handle.releas
   getOwn(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
 
 /**
- * Returns, for each claim that is due, the event that asks the claim's project whether the workflow
- * exists. If the workflow does not exist, the project releases the claim. Otherwise, the project
+ * Returns an event for each claim that is due. The event asks the claim's project whether the
+ * workflow exists. If it does not exist, the project releases the claim. Otherwise, the project
  * does not reply.
  */
 export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>

@@ -15,8 +15,8 @@ import { deleteSkill, type SkillOwner } from '../skills.ts'
 
 type Decided<R> = Decision<SkillEvent | SkillHoldEvent, R>
 /**
- * Milliseconds after which a hold expires, in case its gateway has stopped. The two commands of an
- * assignment take less time, even with the longest `BATON_DEADLINE`.
+ * Milliseconds after which a hold expires, so that it also ends if its gateway has stopped. The two
+ * commands of an assignment take less time, even with the longest `BATON_DEADLINE`.
  */
 const HOLD_MS = 300_000
 /** Holds of assignments in progress. `grants`: number of times that each skill has been held. */
