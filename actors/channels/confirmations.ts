@@ -2,7 +2,8 @@
  * Confirmation of new members. Before the gateway sends the command that adds members, it checks
  * that they are active principals. A principal may be disabled between this check and the commit.
  * The commit that adds members therefore also enqueues a background job. The job checks the members
- * again and expels those that are not active. Only in a direct message, a disabled member stays.
+ * again and expels those that are not active. In a direct message, however, a disabled member
+ * stays.
  *
  * Invariant: a principal that is disabled before the second check is expelled by that check, except
  * from a direct message. A principal that is disabled later is removed by the job that this change

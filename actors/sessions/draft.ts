@@ -210,7 +210,8 @@ export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
   const { record } = turnOf(on, id) as Turn
   const status = more.status ?? record.status
   const phase = status === 'queued' || status === 'running' || status === 'waiting' ? status : null
-  // `patch` would remove a `phase` of null, which is a valid value, so `phase` is set afterwards.
+  // `patch` would remove `phase` if it is null, which is a valid value, so `phase` is set
+  // afterwards.
   emit(on, { type: 'turn.upsert', ...patch(record, more), status, phase, updated_at: now(on) })
 }
 /** Changes the bookkeeping of a turn, which no transcript shows. */

@@ -82,8 +82,9 @@ export function signInPerson(
     state,
     user,
     { name, email, identity, role_ids },
-    // The added roles are granted by the operator's settings, not by a caller, whose permissions
-    // would be checked. `holds` therefore contains the permissions of all roles that the user gets.
+    // No caller grants the added roles: they follow from the operator's settings. To pass the check
+    // of the caller's permissions, `holds` contains the permissions of all roles that the user
+    // gets.
     { holds: role_ids.flatMap((id) => grantsOf(state.roles, id)), brand: options.brand },
     cause,
   )
