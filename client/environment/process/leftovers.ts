@@ -5,7 +5,10 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Milliseconds. `limit`: maximum duration of the search. `pause`: time between two searches. */
+/**
+ * Timing in milliseconds. `limit` is the maximum duration of all searches for processes, and
+ * `pause` the time between two searches.
+ */
 const timing = { limit: 2000, pause: 20 } as const
 
 /**
