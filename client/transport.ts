@@ -54,8 +54,9 @@ export class BatonError extends Error {
 /** HTTP statuses of responses after which a request may be repeated. */
 const RETRIED = new Set([429, 500, 502, 503, 504])
 /**
- * Milliseconds: `first` is the wait before the second attempt, doubled before each later attempt up
- * to `last`; `told` is the maximum wait that a `Retry-After` header can cause.
+ * Waits between attempts, in milliseconds. `first` is the wait before the second attempt. It is
+ * doubled before each later attempt, up to `last`. `told` is the maximum wait that a `Retry-After`
+ * header can cause.
  */
 const WAIT = { first: 250, last: 4000, told: 60_000 } as const
 
@@ -95,8 +96,8 @@ export class Transport {
     return this.#urls[this.#at % this.#urls.length] ?? ''
   }
   /**
-   * Switches to the next address, unless a concurrent request has already left the address that
-   * failed.
+   * Switches to the next address if the address that failed is still the current one. A concurrent
+   * request may have switched already.
    */
   next(failed = this.url): void {
     if (failed === this.url) this.#at++
@@ -190,8 +191,8 @@ export class Transport {
   }
 
   /**
-   * If a start was rejected because its idempotency key belongs to an earlier start, returns the
-   * run of the earlier start.
+   * Returns the run of an earlier start if the error says that the idempotency key belongs to that
+   * start.
    * @throws the given error in all other cases.
    */
   #startedRun(path: string, error: unknown): Promise<Exchanged> {
@@ -300,8 +301,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Returns the reason to request a stream again after an error response. Unless the status is 429,
- * also switches to the next address.
+ * Returns the reason why a stream must be requested again after an error response. Also switches to
+ * the next address, unless the status is 429.
  * @throws BatonError for a 4xx status other than 429.
  */
 export async function reasonToRepeat(
