@@ -21,8 +21,8 @@ export interface Level {
 export interface Context {
   readonly kind: 'name' | 'value'
   /**
-   * The levels from the outermost to the innermost. If `kind` is `value`, the last key is that of
-   * the value.
+   * The levels from the outermost to the innermost. If `kind` is `value`, the `key` of the last
+   * level is that of the value.
    */
   readonly levels: readonly Level[]
   /**
@@ -58,7 +58,7 @@ const snapshot = (
   kind,
   from,
   quoted,
-  // The maps are shared with the scan, which later adds the members after the position.
+  // The maps are shared with the scan, so that it can later add the members after the position.
   levels: stack.map(({ key, isArray, members }) => ({ key, isArray, members })),
 })
 

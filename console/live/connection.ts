@@ -14,9 +14,9 @@ import type { LiveFault, LiveSubscription } from './live.ts'
 import type { LiveCredential, LivePorts } from './messages.ts'
 
 /**
- * How a connection ended. `refused`: the service refused the request; `faults` are the faults of
- * individual subscriptions, by index. `pause`: the time in milliseconds that the service requests
- * before the next attempt.
+ * How a connection ended. `refused` is the fault with which the service refused the request, and
+ * `faults` contains the faults of individual subscriptions by index. `lost` means that another
+ * attempt may succeed, after `pause` milliseconds if the service requested a pause.
  */
 export type ConnectionEnd =
   | { readonly refused: LiveFault; readonly faults: ReadonlyMap<number, LiveFault> }
