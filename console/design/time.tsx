@@ -11,7 +11,7 @@ document.addEventListener('visibilitychange', () => {
   now.value = Date.now()
 })
 
-/** Distance from the current time below which a relative time is shown in seconds. */
+/** Relative times that are closer to the current time than this are shown in seconds. */
 const MINUTE_MS = 60_000
 /** Interval at which relative times of a minute or more are updated. */
 const SLOW_MS = 10_000

@@ -8,8 +8,8 @@
 import type { Range } from './visible-range.ts'
 
 /**
- * Milliseconds per frame for rendering lines. Scripts should take at most 8 ms of each frame, which
- * also includes preparing the list and adding its pages.
+ * Milliseconds per frame for rendering lines. All scripts together should take at most 8 ms of each
+ * frame. This includes preparing the list and adding its pages.
  */
 const RENDER_MS = 2
 
