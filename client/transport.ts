@@ -145,9 +145,9 @@ export class Transport {
   }
   /**
    * Makes a call like `call`, and also returns the entity tag of the record.
-   * @param condition `if_match`: entity tag that the record must have; otherwise the service
-   * refuses with `precondition_failed`. Such a request is never retried, because a repeat would be
-   * refused.
+   * @param condition `if_match` is the entity tag that the record must have. If it has another one,
+   * the service refuses the request with `precondition_failed`. A request with `if_match` is never
+   * retried, because a repeat would be refused.
    * @throws the same errors as `call`.
    */
   async exchange(
@@ -317,8 +317,8 @@ export async function reasonToRepeat(
 }
 
 /**
- * Converts an error response to a `BatonError`. A body that is not in the service's format is also
- * accepted.
+ * Converts an error response to a `BatonError`, even if its body is not in the format of the
+ * service.
  */
 function refusal(answer: Response, text: string): BatonError {
   const id = answer.headers.get('x-request-id') ?? undefined

@@ -1,6 +1,6 @@
 /**
- * Executes runs as the unit of work of a load test, each from the request that starts it until the
- * project's event stream reports its end.
+ * Executes runs for load tests. The unit of work is one run, from the request that starts it until
+ * the project's event stream reports its end.
  */
 import { startBaton, type Target } from '../support/baton.ts'
 import { type Amount, type Loaded, load, type Terms, type Work } from '../support/measure.ts'

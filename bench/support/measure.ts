@@ -223,7 +223,8 @@ export async function load(
 }
 
 /**
- * The disk sync settings with which Baton is measured, each preceded by the name that tables show.
+ * The disk sync settings with which Baton is measured. Each pair contains the name in tables and
+ * the setting.
  */
 export const SYNCS = [
   ['fsync always', 'always'],

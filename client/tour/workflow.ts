@@ -96,7 +96,7 @@ const MAX_ATTEMPTS = 6
 
 /**
  * Creates the workflow with this name, or updates it to this spec. Handles are unique across all
- * projects, so the handle contains the project unless this is `default`.
+ * projects, so the handle contains the name of the project, unless the project is `default`.
  * @throws BatonError if the service refuses a request, or all attempts fail.
  */
 export async function ensureWorkflow(client: Client, name: string, spec: Spec): Promise<Workflow> {

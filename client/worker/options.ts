@@ -8,8 +8,8 @@ import type { OpenTerminal } from './terminals.ts'
 export type Parameters = Readonly<Record<string, unknown>>
 export interface ActionContext {
   /**
-   * Aborts when the job should stop: it was cancelled, its lease was lost, or the worker stops. The
-   * signal's reason identifies the cause.
+   * Aborts when the job should stop, because it was cancelled, its lease was lost, or the worker
+   * stops. The signal's reason identifies the cause.
    */
   readonly signal: AbortSignal
   readonly job: ClaimedJob

@@ -90,8 +90,8 @@ const MAX_KEPT_KEYS = 100
 const openKeys = new Map<string, string>()
 
 /**
- * Whether the outcome of a failed request is unknown. After a 503 with a specific error code, it is
- * known, because the code is a refusal.
+ * Whether the outcome of a failed request is unknown. A 503 with a specific code, unlike
+ * `service_unavailable`, is a refusal, so its outcome is known.
  */
 const isLost = ({ status, code }: ApiError): boolean =>
   status === 0 ||

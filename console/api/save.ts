@@ -85,5 +85,8 @@ export function saverOf(loaded: object): Save {
     return reply
   }
 }
-/** Provides the function that saves a form. `loaded`: the record as it was when the form opened. */
+/**
+ * Provides the function that saves a form. `loaded` is the record as it was when the form was
+ * opened.
+ */
 export const useSave = (loaded: object = {}): Save => useState(() => saverOf(loaded))[0]

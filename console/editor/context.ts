@@ -12,8 +12,8 @@ export interface Level {
   key: string | undefined
   readonly isArray: boolean
   /**
-   * The member names, with the text of short scalar values if it is known. Members after the
-   * position are included.
+   * The names of the members, each with the text of its value if this is known and a short scalar.
+   * Members after the position are included.
    */
   readonly members: Map<string, string | undefined>
 }

@@ -96,7 +96,9 @@ function faultOf(status: number, text: string): LiveFault {
   }
   return { code: status === 401 ? 'unauthorized' : 'internal', message: `Status ${status}` }
 }
-/** Returns the faults of individual subscriptions from the refusal of a request, by index. */
+/**
+ * Returns the faults of individual subscriptions that the refusal of a request contains, by index.
+ */
 function single({ code, details }: LiveFault): ReadonlyMap<number, LiveFault> {
   const fields = (details?.['fields'] ?? []) as readonly { field: string; message: string }[]
   return new Map(

@@ -33,9 +33,9 @@ export interface LiveSubscription {
   /** Id of the run, session, channel or environment. Absent for `runs` and `changes`. */
   readonly target?: string
   /**
-   * The cursor after which frames are sent: a number, or a string for sessions. Without it, a run
-   * and its logs begin at the start, a session and an environment log with their newest part, and
-   * everything else with new frames.
+   * The cursor after which frames are sent: a number, or a string for sessions. Without a cursor, a
+   * run and its logs begin at the start, a session and an environment log begin with their newest
+   * part, and all other sequences begin with new frames.
    */
   readonly after?: LiveCursor
   /** Selects the lines of `logs` and `environment_log`. */

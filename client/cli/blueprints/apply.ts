@@ -37,8 +37,8 @@ const TIMEOUT_MS = 600_000
  */
 const BUSY = { tries: 15, pause: 2000 } as const
 /**
- * Maximum number of attempts to apply a blueprint, each with a new plan because the project has
- * changed.
+ * Maximum number of plans that are tried per blueprint. A new plan is needed whenever the project
+ * has changed.
  */
 const MAX_PLANS = 5
 const EXIT_CHANGES = 2
