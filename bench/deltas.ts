@@ -1,6 +1,6 @@
 /**
- * Measures many concurrent generations: workers stream the generations of many sessions chunk by
- * chunk, each to one follower. The followers run in a separate process. Each chunk contains the
+ * Measures many concurrent generations. Workers stream the output of many sessions in chunks, and
+ * each session has one follower. The followers run in a separate process. Each chunk contains the
  * time at which its worker sent it.
  */
 

@@ -1,8 +1,9 @@
 /**
  * Measures environments of the provider `local`: the time from creation to the result of the first
  * command, the time to wake a stopped environment, the time of a command in a live environment, and
- * the cost of idle environments. For comparison, it runs the same command in `bwrap` alone, and
- * starts Node.js in `bwrap`, which is the minimum that an environment without coordination needs.
+ * the cost of idle environments. For comparison, it also measures the same command and the start of
+ * Node.js in `bwrap` alone. Even an environment without coordination needs at least these times for
+ * a command and for waking.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'

@@ -92,8 +92,8 @@ async function accepted(http: Http, path: string, body: object): Promise<void> {
 
 /**
  * Starts runs that each wait for a different event, and resumes them at a fixed rate under load.
- * @returns for each run, the milliseconds from the scheduled time of the request that publishes the
- * event until the project's stream reports the end of the run.
+ * @returns the latency of each run in milliseconds. It begins at the scheduled time of the request
+ * that publishes the event, and ends when the project's stream reports the end of the run.
  */
 async function wake(
   server: Baton,

@@ -29,8 +29,8 @@ export const about =
  */
 const BUFFER_BYTES = 1024
 /**
- * Number of workers that connect, after some runs, before the first memory measurement. By then,
- * code is loaded, pools are filled, and the whole young generation of V8 is allocated (two times 32
+ * Number of workers that connect before the first memory measurement, after some runs. As a result,
+ * code is loaded, pools are filled, and the young generation of V8 has its full size (two times 32
  * MiB, regardless of the number of workers).
  */
 const WARM = 500

@@ -37,7 +37,10 @@ async function pageOf(http: Http, path: string, full: number): Promise<Page> {
   return page
 }
 
-/** Reads `DEEP` pages, and returns a query with the filter and the last cursor. */
+/**
+ * Reads `DEEP` pages, and returns the query parameters for the next page: the filter and the last
+ * cursor.
+ */
 async function deep(http: Http, filter: string): Promise<string> {
   let cursor = ''
   for (let i = 0; i < DEEP; i++)

@@ -25,8 +25,8 @@ export const about =
 
 const CONNECTIONS = 64
 /**
- * Milliseconds until actors with a distant deadline are evicted from memory, including the time for
- * one or two checkpoints.
+ * Milliseconds after which the server has evicted actors with a distant deadline from memory. This
+ * includes the time for one or two checkpoints.
  */
 const EVICTION_MS = 75_000
 /** Milliseconds that are reserved for measurements before the runs wake. */
@@ -41,7 +41,7 @@ const WAKES = { most: 200, share: 0.4 } as const
  * filled, and the page cache of SQLite is allocated (64 MiB).
  */
 const WARM = 8000
-/** Maximum ratio of the actual time for starting all runs to the time that the warm-up predicts. */
+/** Safety factor: starting all runs may take this many times as long as the warm-up predicts. */
 const SLACK = 1.6
 
 const sleepUntil = (at: number): string =>

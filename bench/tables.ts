@@ -60,8 +60,8 @@ function expected({ status, body }: Reply, ...statuses: readonly number[]): stri
 }
 
 /**
- * Does `count` work items. Returns the rows per second, the latency of the items, and the CPU time
- * per row in microseconds.
+ * Processes `count` work items. Returns the rows per second, the latency of the items, and the CPU
+ * time per row in microseconds.
  */
 async function rated(
   name: string,
@@ -90,8 +90,8 @@ async function rated(
  */
 const READY = { answers: 20, ms: 50, within: 300_000 } as const
 /**
- * Repeats a query until its answers are fast. Until the view has sorted the table as the query
- * requires, the query may not be answered in time.
+ * Repeats a query until its answers are fast. The first attempts may time out, because the view
+ * must first sort the table as the query requires.
  * @param ask returns whether the query was answered.
  * @returns the milliseconds until the first answer, and until the answers became fast.
  */

@@ -72,8 +72,8 @@ function turn({ port, key }: Baton, agent: string): Promise<Seen> {
         () => failed(new Error('the stream of a turn ended before the turn')),
         body,
       ).catch((error: Error & { status?: number }) => {
-        // Like other clients, the load retries a rejected turn. The measured time includes the
-        // retries.
+        // A turn that is rejected with 503 is retried, as other clients do. The measured time
+        // includes the retries.
         if (error.status === 503 && performance.now() - from < RETRY_TIMEOUT_MS)
           setTimeout(begin, RETRY_EVERY_MS)
         else failed(error)

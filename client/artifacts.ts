@@ -92,9 +92,12 @@ export async function putArtifact(
 }
 
 export interface GetOptions {
-  /** Number of bytes that the caller already has. They are not sent again. */
+  /** Number of bytes that the caller already has. The download starts after them. */
   readonly after?: number
-  /** The bytes that the caller already has. Without them, a continued download is not checked. */
+  /**
+   * The bytes that the caller already has. Without them, the SHA-256 of a continued download is not
+   * checked.
+   */
   readonly known?: AsyncIterable<Uint8Array>
   readonly signal?: AbortSignal
 }

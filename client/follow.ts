@@ -24,8 +24,8 @@ export interface FollowOptions {
   /** Called after every interruption, before the next attempt. */
   readonly onReconnect?: (reason: string) => void
   /**
-   * Called with the id of a repeated frame, which is omitted. A correct server never repeats a
-   * frame.
+   * Called with the id of a frame that was already received. The frame is omitted. A correct server
+   * never repeats a frame.
    */
   readonly onRepeat?: (id: number) => void
   /**
@@ -35,7 +35,8 @@ export interface FollowOptions {
   readonly silence?: number
 }
 /**
- * Called when the server has ended a stream. Resolves to true if no frame will follow the cursor.
+ * Determines whether a sequence ends at the cursor, so that no frame will follow. Called when the
+ * server has ended a stream.
  */
 type Over = (cursor: number) => Promise<boolean>
 
@@ -229,7 +230,8 @@ function queryOf(parameters: Readonly<Record<string, unknown>>): string {
 }
 
 /**
- * The comment that contains a stream's initial cursor, sent when the request contained no cursor.
+ * Matches the comment with the initial cursor of a stream. The server sends it if the request
+ * contains no cursor.
  */
 const BEGINS = /^\s*begins after (\d+)$/
 /**

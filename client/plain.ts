@@ -5,9 +5,9 @@
  */
 
 /**
- * Control sequences (ECMA-48) with 7-bit and 8-bit introducers: strings such as titles, links and
- * clipboard contents, up to their terminator or the end of the line; and codes for colours and
- * cursor movements.
+ * Matches control sequences (ECMA-48) with 7-bit and 8-bit introducers. Strings, such as titles,
+ * links and clipboard contents, are matched up to their terminator or the end of the line. Other
+ * sequences set colours or move the cursor.
  */
 const SEQUENCES = new RegExp(
   [

@@ -141,7 +141,7 @@ class Session implements TerminalSession {
         break
       case 'terminal.exit': {
         const { exit_code, error = 'the program was lost' } = message
-        // The output before the exit is consumed first.
+        // The exit takes effect after all earlier output has been consumed.
         void this.#reading.then(() =>
           exit_code === undefined
             ? this.fail(new BatonError(0, 'environment_worker_unavailable', error))
@@ -188,8 +188,8 @@ class Session implements TerminalSession {
     this.fail(new BatonError(0, 'unreachable', 'The terminal was closed.'))
   }
   /**
-   * Ends the terminal with an error after the received output is consumed, unless it has already
-   * ended.
+   * Ends the terminal with an error as soon as all received output has been consumed. Has no effect
+   * if the terminal has already ended.
    */
   fail(error: Error): void {
     void this.#reading.then(() => {

@@ -54,8 +54,9 @@ export class BatonError extends Error {
 /** HTTP statuses of responses after which a request may be repeated. */
 const RETRIED = new Set([429, 500, 502, 503, 504])
 /**
- * Milliseconds: `first` is the wait before the second attempt, doubled before each later attempt up
- * to `last`; `told` is the maximum wait that a `Retry-After` header can cause.
+ * Waits between attempts, in milliseconds. `first` is the wait before the second attempt. It is
+ * doubled before each later attempt, up to `last`. `told` is the maximum wait that a `Retry-After`
+ * header can cause.
  */
 const WAIT = { first: 250, last: 4000, told: 60_000 } as const
 
@@ -95,8 +96,8 @@ export class Transport {
     return this.#urls[this.#at % this.#urls.length] ?? ''
   }
   /**
-   * Switches to the next address, unless a concurrent request has already left the address that
-   * failed.
+   * Switches to the next address if the address that failed is still the current one. A concurrent
+   * request may have switched already.
    */
   next(failed = this.url): void {
     if (failed === this.url) this.#at++
@@ -144,9 +145,9 @@ export class Transport {
   }
   /**
    * Makes a call like `call`, and also returns the entity tag of the record.
-   * @param condition `if_match`: entity tag that the record must have; otherwise the service
-   * refuses with `precondition_failed`. Such a request is never retried, because a repeat would be
-   * refused.
+   * @param condition `if_match` is the entity tag that the record must have. If it has another one,
+   * the service refuses the request with `precondition_failed`. A request with `if_match` is never
+   * retried, because a repeat would be refused.
    * @throws the same errors as `call`.
    */
   async exchange(
@@ -190,8 +191,8 @@ export class Transport {
   }
 
   /**
-   * If a start was rejected because its idempotency key belongs to an earlier start, returns the
-   * run of the earlier start.
+   * Returns the run of an earlier start if the error says that the idempotency key belongs to that
+   * start.
    * @throws the given error in all other cases.
    */
   #startedRun(path: string, error: unknown): Promise<Exchanged> {
@@ -300,8 +301,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Returns the reason to request a stream again after an error response. Unless the status is 429,
- * also switches to the next address.
+ * Returns the reason why a stream must be requested again after an error response. Also switches to
+ * the next address, unless the status is 429.
  * @throws BatonError for a 4xx status other than 429.
  */
 export async function reasonToRepeat(
@@ -316,8 +317,8 @@ export async function reasonToRepeat(
 }
 
 /**
- * Converts an error response to a `BatonError`. A body that is not in the service's format is also
- * accepted.
+ * Converts an error response to a `BatonError`, even if its body is not in the format of the
+ * service.
  */
 function refusal(answer: Response, text: string): BatonError {
   const id = answer.headers.get('x-request-id') ?? undefined

@@ -1,9 +1,10 @@
 /**
- * Ends a request that has become silent, or that the caller aborts. `AbortSignal.any` and the
- * signal that `fetch` derives from its `signal` can be garbage-collected before they abort. The
- * request then waits forever (nodejs/undici#3644; measured on Node 20: 19 of 20 requests, with
- * garbage collection while they waited). This module therefore links signals through listeners on
- * their sources, and ends a request and its body with the signal that the caller holds.
+ * Ends a request that has become silent, or that the caller aborts. A signal from
+ * `AbortSignal.any`, and the signal that `fetch` derives from its `signal`, can be
+ * garbage-collected before it aborts. The request then waits forever (nodejs/undici#3644). On Node
+ * 20, this was the case for 19 of 20 requests that waited during garbage collection. This module
+ * therefore links signals through listeners on their sources, and ends a request and its body with
+ * the signal that the caller holds.
  */
 
 /** A signal that aborts when one of its sources does. */
@@ -70,8 +71,8 @@ export function watchdog(ms: number, outer?: AbortSignal): Watchdog {
 }
 
 /**
- * Settles like the promise, unless the signal aborts first. Then it rejects with the signal's
- * reason.
+ * Resolves or rejects like the promise. If the signal aborts first, rejects with the reason of the
+ * signal.
  */
 export const orAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {

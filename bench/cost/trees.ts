@@ -94,7 +94,10 @@ function commitOf(ref: string): string {
     throw new StartFault(`There is no commit ${ref}.`)
   }
 }
-/** Deletes the bundle of one tree, and all other files whose names begin with its name. */
+/**
+ * Deletes the bundle of a tree, and the files in the same folder whose names begin with the base
+ * name of the bundle.
+ */
 function deleteBundle(file: string | undefined): void {
   if (file === undefined) return
   const name = basename(file, '.mjs')

@@ -1,9 +1,10 @@
 /**
  * Fills a store with many runs by writing to the journal directly, at hundreds of thousands of runs
- * per minute. A server first creates runs of every kind. Copies of their journal entries, with
- * other ids and times, become the new runs, so the entries resemble those of real runs. Views are
- * built from the entries as usual. The checkpoints are moved past the entries, so the owners of the
- * shards skip them. The runs can therefore be listed, read and followed, but accept no commands.
+ * per minute. A server first executes runs of every kind. Their journal entries are then copied
+ * many times, with different ids and times, so the entries resemble those of real runs. Views are
+ * built from the entries as usual. The checkpoints of the shards are moved past the entries, so the
+ * owners of the shards skip them. The runs can therefore be listed, read and followed, but accept
+ * no commands.
  */
 
 import { join } from 'node:path'

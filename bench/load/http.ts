@@ -114,8 +114,8 @@ export class Http {
         const at = this.#idle.findIndex((idle) => idle.line === line)
         if (at >= 0) this.#idle.splice(at, 1)
         current?.failed(error ?? new Error('the server closed a connection with a request on it'))
-        // A queued request gets a new connection, because there may be no other connection left
-        // to serve it.
+        // A new connection is opened for a queued request, because the lost connection may have
+        // been the last one.
         const next = this.#queue.shift()
         if (next) this.#open(next)
       },

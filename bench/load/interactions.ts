@@ -1,4 +1,4 @@
-/** Creates and answers interactions over HTTP, as the unit of work of a load test. */
+/** Creates and answers interactions over HTTP for load tests. */
 import type { Http } from './http.ts'
 
 const P = '/v1/projects/default'

@@ -23,7 +23,8 @@ const WORKFLOWS = 4
 /** Returns the `workflow_type` of a workflow's runs, by which lists of runs can be filtered. */
 export const typeOf = (workflow: number): string => `type-${workflow}`
 /**
- * How many of every twenty runs complete (`send`), fail, stay suspended (`hold`) or are cancelled.
+ * Number of runs with each outcome, in every twenty runs: completed (`send`), failed, still
+ * suspended (`hold`), and cancelled.
  */
 const mix = [
   ['send', 17],
@@ -47,8 +48,8 @@ const eventually = async (what: string, look: () => Promise<boolean>): Promise<v
 }
 
 /**
- * Makes a server execute runs of every kind and of several workflows, and builds templates from
- * their entries in its journal.
+ * Executes runs of every kind and of several workflows on a server, and builds templates from the
+ * resulting journal entries.
  */
 export async function makeTemplates(server: Baton, http: Http): Promise<readonly Template[]> {
   const stopWorker = await instantWorker(server, 10, () => {})
@@ -113,8 +114,8 @@ const framesOf = (
       Number(event.run?.status !== undefined)
 
 function template(entries: readonly Entry[]): Template {
-  // Events of other jobs that were claimed together with the run's job are omitted. The entries
-  // keep the order of their commits.
+  // Entries of the queue also contain events of other jobs that were claimed together with the
+  // run's job. These events are omitted. The entries remain in commit order.
   const job = /"id":"(job_\w+)"/.exec(
     JSON.stringify(entries.filter(({ kind }) => kind === 'queue')),
   )?.[1]

@@ -1,6 +1,6 @@
 /**
- * Executes runs as the unit of work of a load test, each from the request that starts it until the
- * project's event stream reports its end.
+ * Executes runs for load tests. The unit of work is one run, from the request that starts it until
+ * the project's event stream reports its end.
  */
 import { startBaton, type Target } from '../support/baton.ts'
 import { type Amount, type Loaded, load, type Terms, type Work } from '../support/measure.ts'
@@ -12,7 +12,7 @@ const ENDED = '"data":{"status":"completed"'
 const RUN = '"type":"run_updated","run_id":"'
 
 /**
- * Yields the ids of the runs that a part of the project's stream reports as completed. The text is
+ * Finds completed runs in a part of the project's stream, and yields their ids. The text is
  * searched, not parsed, because parsing all frames would use too much CPU time of the shared
  * machine.
  */
@@ -75,9 +75,9 @@ export const forEachOf = (items: number): string =>
   })
 
 /**
- * Prepares a load of runs with the given request bodies, on one worker connection with 200 slots.
- * A run counts as executed when its first job arrives. `stop` ends the load, and reports how often
- * requests were sent again because of 503 responses.
+ * Prepares a load of runs with the given request bodies. One worker connection with 200 slots
+ * executes their jobs. A run counts as executed when its first job arrives. `stop` ends the load,
+ * and reports the number of retries after 503 responses, if there were any.
  */
 export async function runsOf(
   bodyOf: (name: string) => string,

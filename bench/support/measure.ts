@@ -1,6 +1,6 @@
 /**
- * Measures every system under the same load, and computes the medians of several alternating runs.
- * Times are in milliseconds.
+ * Measures every system under the same load. Each system is measured several times, alternating
+ * with the others, and the medians are computed. Times are in milliseconds.
  */
 import { cpuSeconds, type ProcessIds } from './processes.ts'
 
@@ -37,8 +37,8 @@ export interface Loaded extends Figures {
   readonly busy_p50: number
   readonly busy_p99: number
   /**
-   * Latency in milliseconds with one work item at a time: until its execution (`executed_*`),
-   * and until its end is known (`done_*`).
+   * Latency of a work item in milliseconds, without other items in flight: until it is executed
+   * (`executed_*`), and until its end is known (`done_*`).
    */
   readonly executed_p50: number
   readonly executed_p99: number
@@ -49,8 +49,8 @@ export interface Loaded extends Figures {
   readonly cpu_load: number
 }
 /**
- * Does one work item. Resolves when its end is known, with the time at which it was executed
- * (`performance.now()`); undefined if that time is unknown.
+ * Processes one work item. Resolves when the end of the item is known. The result is the time at
+ * which the item was executed (`performance.now()`), or undefined if that time is unknown.
  */
 export type Work = (name: string) => Promise<number | undefined>
 /**
@@ -93,7 +93,7 @@ export const pause = (ms: number): Promise<void> => new Promise((done) => setTim
 const STALL_TIMEOUT_MS = 60_000
 
 /**
- * Does `count` work items, with `concurrency` items in flight.
+ * Processes `count` work items, up to `concurrency` of them at the same time.
  * @returns the duration of each item.
  * @throws Error if no item has ended for a minute, and any error that an item throws.
  */
@@ -153,10 +153,11 @@ export async function atRate(
 }
 
 /**
- * Does the work and measures its cost. Returns the result, the duration in seconds, and a function
- * that returns the CPU seconds used by the processes of a role (NaN for a role without processes).
- * @param processes called before and after the work, because servers may start additional processes
- * in between.
+ * Performs the work and measures its cost. Returns the result, the duration in seconds, and a
+ * function that returns the CPU seconds used by the processes of a role (NaN for a role without
+ * processes).
+ * @param processes returns the process ids by role. It is called before and after the work, because
+ * servers may start additional processes in between.
  */
 export async function costOf<T>(
   processes: () => ProcessIds,
@@ -182,7 +183,7 @@ export const spread = (name: string, times: readonly number[]): Figures => ({
 })
 
 /**
- * Warms up, then does work with many items in flight, and then one item at a time.
+ * Warms up, then processes many work items concurrently, and then some one at a time.
  * @param processes processes whose CPU time is measured while many items are in flight.
  */
 export async function load(
@@ -222,7 +223,8 @@ export async function load(
 }
 
 /**
- * The disk sync settings with which Baton is measured, each preceded by the name that tables show.
+ * The disk sync settings with which Baton is measured. Each pair contains the name in tables and
+ * the setting.
  */
 export const SYNCS = [
   ['fsync always', 'always'],

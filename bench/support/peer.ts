@@ -75,7 +75,8 @@ export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
 }
 /**
  * Measures, prints the figures, and exits.
- * @param parts processes of the peer. This process produces the load, with its client and worker.
+ * @param parts the server and store processes of the peer. The peer's client and worker run in this
+ * process and count as part of the load.
  */
 export async function report(
   work: Work,

@@ -45,9 +45,9 @@ const postgres = (): string | undefined => {
 }
 /**
  * Returns a function that runs a peer's script.
- * @param node path of the Node.js program: the current one, which is started with the flags of this
- * process, or the newer version in the folder `peers` for a peer that needs it. The newer version
- * runs TypeScript without these flags.
+ * @param node path of the Node.js program that runs the script: the current one, or the newer
+ * version in the folder `peers` if the peer needs it. Only the current one is started with the
+ * flags of this process, because the newer version runs TypeScript without them.
  */
 const measured =
   (script: string, node: string, ...args: readonly string[]) =>

@@ -1,6 +1,6 @@
 /**
- * Starts Baton as several processes: a NATS server, and nodes with separate roles. The last node is
- * only a gateway. The data folder is deleted at the end.
+ * Starts Baton as several processes: a NATS server, and nodes with separate roles. The last node
+ * has only the role `gateway`. The data folder is deleted at the end.
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,8 +26,8 @@ export interface SplitOptions {
   /** Additional settings of all nodes, by name. */
   readonly settings?: Readonly<Record<string, string>>
   /**
-   * The roles of each node except the gateway. By default, one node has `shards`, `views` and
-   * `executor`.
+   * The nodes besides the gateway, each as a comma-separated list of its roles. By default, there
+   * is one node with `shards`, `views` and `executor`.
    */
   readonly roles?: readonly string[]
   /** Node.js arguments that start the program; by default, the program of this working tree. */

@@ -1,6 +1,6 @@
 /**
- * The stock action `json`: parse, stringify, query, merge, validate. A template renders parameters
- * as text, so text is parsed where a value is expected.
+ * The stock action `json`: parse, stringify, query, merge, validate. Templates render parameters as
+ * text, so a string is parsed as JSON where a value is expected.
  */
 import type { Parameters } from '../worker/options.ts'
 

@@ -109,7 +109,8 @@ export function random(parameters: Parameters): unknown {
 }
 
 /**
- * Returns a number, which a template may have rendered as text; undefined if it is absent.
+ * Returns a numeric parameter. It may also be a string, because templates render numbers as text.
+ * Returns undefined if the parameter is absent or empty.
  * @throws Error if the value is not a number.
  */
 function numberOf(parameters: Parameters, name: string): number | undefined {

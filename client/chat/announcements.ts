@@ -1,13 +1,13 @@
 /**
- * Finds what to announce to screen readers: complete answers, new questions, and failed or
+ * Derives the announcements for screen readers: complete answers, new questions, and failed or
  * cancelled turns. Each is announced once.
  */
 import type { Entry } from './entries.ts'
 import { markdownText } from './markdown.ts'
 
 /**
- * Returns a function that finds new announcements on each call. Entries that exist at the first
- * call are not announced.
+ * Returns a function that takes the current entries and returns the announcements that are new
+ * since the previous calls. The first call returns none.
  * @param agent returns the name of the session's agent.
  * @param isolate wraps a user's text so that its writing direction does not affect the surrounding
  * words.

@@ -5,9 +5,9 @@
  * Invariants:
  * N1. An entry keeps its key while it is shown. The streaming form of a message has the key of its
  *     final form.
- * N2. The order is that of `Transcript.messages()`. A question follows the message with its tool
- *     use, and the end of a turn follows the turn's last message. Other pending questions come
- *     last.
+ * N2. Messages are in the order of `Transcript.messages()`. A question follows the message that
+ *     contains its tool use, and the end of a turn follows the turn's last message. Pending
+ *     questions without such a message come last.
  */
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { TranscriptMessage, TranscriptTurn } from '../../protocol/sessions/schema.ts'

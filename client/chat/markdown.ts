@@ -26,7 +26,7 @@ export const limits = {
   characters: 100_000,
   /**
    * Maximum nesting depth of elements. A list, a table or a code block at this depth still contains
-   * its own parts.
+   * the elements of which it consists, such as items and rows.
    */
   depth: 20,
   /** Maximum number of elements and text nodes of a tree. */
@@ -36,8 +36,8 @@ export const limits = {
 } as const
 
 /**
- * Cost model: a nested block costs 1/8 of the length of the whole input, because the lexer cuts and
- * joins the remaining lines for each block.
+ * Cost model: a nested block costs 1/8 of the length of the whole input, because the lexer splits
+ * and joins the remaining lines again for each block.
  */
 const BLOCK_SHARE = 8
 

@@ -223,7 +223,8 @@ export function sessionScreen(page: Page, id: string): Screen {
         ])
         showSession(session)
         uploads.sent(files)
-        // Rows and turns that the stream has delivered in the meantime are newer, so they are kept.
+        // The stream may have delivered the message and the turn before this response. Its versions
+        // are newer, so they are kept.
         if (user_message && !transcript.rows.has(user_message.id))
           transcript.apply({ event_type: 'message.upsert', ...user_message })
         if (!transcript.turns.has(turn.id)) transcript.apply({ event_type: 'turn.upsert', ...turn })

@@ -7,14 +7,14 @@ import type { Shell } from './shell.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 
-/** The valid completions after a path of commands: names of subcommands and long flags. */
+/** The valid completions after a command path: the names of its subcommands and its long flags. */
 interface Place {
   readonly path: readonly string[]
   readonly commands: readonly string[]
   readonly flags: readonly string[]
 }
 
-/** Returns the completions after each command path of a program. Hidden commands are omitted. */
+/** Returns the completions for each command path of a program. Hidden commands are omitted. */
 function placesOf(command: Command, path: readonly string[] = []): Place[] {
   const shown = command.createHelp().visibleCommands(command)
   const flags = command

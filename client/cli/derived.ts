@@ -1,6 +1,6 @@
 /**
- * Commands that are derived from the API table: `baton <group> <name>` and
- * `baton call <operation>`. A new row becomes a new command.
+ * Commands that are derived from the API table: `baton <group> <name>` and `baton call
+ * <operation>`. Every new row gets a command without further code.
  */
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
@@ -105,8 +105,8 @@ function addConditions(command: Command, row: Row): void {
 const NULL = Symbol('null')
 
 /**
- * Returns the attribute under which commander stores the flag of a field. The prefix avoids
- * conflicts with the flags that every command has.
+ * Returns the attribute name under which commander stores the value of a field's flag. The prefix
+ * avoids conflicts with the flags that every command has.
  */
 const keyOf = ({ name }: Field): string => `field_${name}`
 /** Returns the values of the options that were given on the command line, by field name. */
@@ -158,7 +158,7 @@ function given(field: Field, text: string): ReturnType<typeof readValue> {
   }
 }
 
-/** Returns an example command line for a row. */
+/** Returns an example of a row's command, without the name of the program. */
 export function exampleOf(name: string, row: Row): string {
   const [group = '', operation = ''] = name.split('.')
   const { cliExample } = row.shape
@@ -327,7 +327,7 @@ async function call(
     shell.note(`There are more results: repeat the command with --cursor ${next}`)
 }
 
-/** Returns the message for an empty list, with the filters that matched nothing. */
+/** Returns the message for an empty list. The message repeats the filters that were given. */
 function noneOf(name: string, command: Command): string {
   const given = command.options.flatMap((option) => {
     const value: unknown = command.getOptionValue(option.attributeName())

@@ -118,7 +118,7 @@ const placeholderOf = ({ form, name, choices }: Field): string =>
 type ReadFile = (file: string, encoding?: 'base64') => string
 /**
  * Parses an argument as the value of a field.
- * @param read reads the file after an `@`, or the file of a file field.
+ * @param read reads a file: the one that is named after an `@`, or the argument of a file field.
  */
 export function readValue(
   field: Field,

@@ -1,6 +1,6 @@
 /**
- * Types that the parts of the command line share: environment variables, and the error for user
- * mistakes.
+ * Types that are shared by the parts of the command line: environment variables, and the error for
+ * user mistakes.
  */
 
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -39,7 +39,7 @@ const named = {
 } as const satisfies Readonly<Record<string, Named>>
 type Kind = keyof typeof named
 
-/** Record types that the parameter `id` refers to, by the row's group. */
+/** Record types to which the parameter `id` of a row refers, by the group of the row. */
 const groups: Readonly<Record<string, readonly Kind[]>> = {
   agent: ['agent'],
   memory: ['agent'],
@@ -56,7 +56,10 @@ const groups: Readonly<Record<string, readonly Kind[]>> = {
   user: ['user'],
   workflow: ['workflow'],
 }
-/** Record types by the name of a field or parameter that refers to them; the same for all rows. */
+/**
+ * Record types to which a field or parameter refers, by its name. These names have the same meaning
+ * in all rows.
+ */
 const fields: Readonly<Record<string, readonly Kind[]>> = {
   action_id: ['organizationAction'],
   agent_id: ['agent'],
@@ -98,7 +101,8 @@ const MAX_PAGES = 25
  */
 function kindsOf(name: string, row: Row, field: string): readonly Kind[] {
   const group = name.split('.')[0] ?? ''
-  // In queries and starts, the server itself accepts the handles of workflows. Changes need ids.
+  // Queries and `workflow.run` accept the handle of a workflow, so it is sent unchanged. Changes
+  // need the id.
   if (group === 'workflow' && (row.verb === 'query' || name === 'workflow.run')) return []
   // Filters of the audit log and of invocations can refer to deleted records, which can only be
   // identified by id.

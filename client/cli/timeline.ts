@@ -17,7 +17,8 @@ const silent: ReadonlySet<string> = new Set([
   'job_id',
 ])
 /**
- * Maximum length of the details of a run's event in characters. A channel's event may have 40 more.
+ * Maximum number of characters of the details of a run's event. The limit for a channel's event is
+ * 40 characters higher.
  */
 const MAX_LINE_LENGTH = 110
 

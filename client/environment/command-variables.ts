@@ -1,8 +1,8 @@
 /**
  * Determines the environment variables of commands. Commands inherit ordinary variables, and those
  * listed in the settings, from the worker's process. They also receive the service's variables that
- * identify the environment and its credential. A workspace has one tenant, so its commands may act
- * as its worker.
+ * identify the environment and its credential. A workspace belongs to a single tenant, so its
+ * commands may use the credential of its worker.
  */
 import type { Settings, Variables } from './settings.ts'
 

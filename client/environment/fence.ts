@@ -3,7 +3,8 @@
  *
  * Invariants:
  * F1. A job with a lower fence number than an earlier job is refused before it starts.
- * F2. The highest fence number survives a restart of the worker if its file can be written.
+ * F2. The highest fence number is preserved across restarts of the worker if it can be written to
+ *     its file.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'

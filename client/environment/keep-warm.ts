@@ -3,8 +3,8 @@
  *
  * Invariants:
  * K1. The worker is never released while a job runs or a terminal is open.
- * K2. The worker is released a fixed time after its last job or terminal ended, or after its
- *     registration if none has started.
+ * K2. The worker is released `idle_ms` after its last job or terminal has ended, or `first_ms`
+ *     after its first registration if none has started.
  */
 import type { Cancel, Clock } from '../worker/ports.ts'
 
@@ -89,7 +89,7 @@ export class IdleTimer {
     this.#running--
     if (this.#running === 0) this.#wait(this.#times.idle_ms)
   }
-  /** Stops the timer, because the worker ends for another reason. */
+  /** Stops the timer. Called when the worker ends for another reason. */
   stop(): void {
     this.#cancel()
   }

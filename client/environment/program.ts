@@ -122,9 +122,9 @@ export async function startEnvironmentWorker(
 }
 
 /**
- * Returns the capabilities to announce. The process itself stays alive for the keep-warm time, so
- * `keep-warm:established` is always announced. If that time is unlimited, `keep-warm:lifetime` is
- * added.
+ * Returns the capabilities that the worker announces. The process itself stays alive for the
+ * keep-warm time, so `keep-warm:established` is always among them. `keep-warm:lifetime` is added if
+ * that time is unlimited.
  */
 const capabilitiesOf = ({ idle_ms }: KeepWarm, terminals: boolean): readonly string[] => [
   'keep-warm:established',

@@ -84,7 +84,10 @@ export function settingsOf(variables: Variables): Settings {
     passed: listOf(read('WORKER_PASSED_VARIABLES')) ?? [],
   }
 }
-/** Finds the brand. If several are found, the one with an API key is used. */
+/**
+ * Determines the brand from the names of the variables. If several brands are possible, the one
+ * with an API key is used.
+ */
 function brandOf(variables: Variables): string {
   const all = Object.keys(variables)
     .filter((name) => name.length > SUFFIX.length && name.endsWith(SUFFIX) && variables[name])

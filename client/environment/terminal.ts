@@ -90,8 +90,9 @@ export async function openTerminal({
   let isRunning = true
   let isQuiet = false
   /**
-   * After the program has ended, delivers the remaining output, which is at most what the kernel
-   * has buffered. Otherwise, node-pty drops output that remains 200 ms after the end.
+   * Detects the end of the program. Output is then read without pauses until no more arrives,
+   * because node-pty drops output that remains 200 ms after the end. This output is at most what
+   * the kernel has buffered.
    */
   const watch = setInterval(() => {
     if (isRunning) {

@@ -26,9 +26,9 @@ export interface Entry {
   beside(name: string): string
 }
 interface UseOptions {
-  /** Creates missing parent folders of the entry. */
+  /** Whether missing parent folders of the entry are created. */
   readonly create?: boolean
-  /** Uses a symbolic link itself instead of its target. */
+  /** Whether a symbolic link itself is used instead of its target. */
   readonly link?: boolean
 }
 
@@ -111,8 +111,8 @@ export class Workspace {
   }
 
   /**
-   * Returns the absolute path without symbolic links. For a path that does not exist, links are not
-   * resolved, and a link to a missing target is refused.
+   * Returns the absolute path with its symbolic links resolved. If the path does not exist, its
+   * links remain unresolved, and a path that is itself a link is refused.
    */
   async #followed(path: string): Promise<string> {
     const absolute = this.#absolute(path)
@@ -175,8 +175,8 @@ export class Workspace {
 const isInside = (root: string, path: string): boolean =>
   path === root || path.startsWith(root === sep ? sep : root + sep)
 /**
- * Returns a path to an open file or folder that remains valid after a rename. Without /proc,
- * returns the given path.
+ * Returns a path to an open file or folder that stays valid when the file or folder is renamed. On
+ * systems without /proc, returns the given path.
  */
 export const descriptor = (handle: FileHandle, path: string): string =>
   hasDescriptors ? `/proc/self/fd/${handle.fd}` : path

@@ -22,10 +22,10 @@ export interface FollowStreamsOptions {
 
 /**
  * Follows subscriptions until all of them have been refused or have ended, or `signal` aborts.
- * Refusals and ends are frames (`subscription.refused`, `subscription.ended`). A subscription to a
- * session receives its records again after a reconnection, as `client/transcript/fold.ts` expects.
- * To change the set, start a new iteration with the cursors received so far, and then end the old
- * iteration.
+ * Refusals and ends are frames (`subscription.refused`, `subscription.ended`). After a
+ * reconnection, a subscription to a session receives the records of the session again, as
+ * `client/transcript/fold.ts` expects. To change the set of subscriptions, start a new iteration
+ * with the cursors received so far, and then end the old iteration.
  * @param subscriptions a subscription without `project` belongs to the client's project, except for
  * the topic `changes`.
  * @throws BatonError if the service refuses the whole request (with a 4xx status other than 429).

@@ -9,9 +9,9 @@ import type { StreamSubscription } from '../../protocol/streams/rows.ts'
 export const STREAMS_PATH = '/v1/streams'
 
 /**
- * A frame. `event` is the event name in the single stream of the topic, or `subscription.started`,
- * `subscription.refused`, `subscription.ended`, or `changes`. `cursor` is the position after the
- * frame. It is absent from frames after which a client cannot resume.
+ * A frame of the multiplexed stream. `event` is the event name in the separate stream of the topic,
+ * or `subscription.started`, `subscription.refused`, `subscription.ended`, or `changes`. `cursor`
+ * is the position after the frame. It is absent from frames after which a client cannot resume.
  */
 export interface StreamMessage {
   readonly subscription: string

@@ -92,7 +92,7 @@ export function actionsOf(tour: string) {
 }
 /**
  * Creates the handlers of the worker.
- * @param notes the folder for the written answers.
+ * @param notes the folder in which the answer is stored.
  * @param used called with the name of every action that starts.
  */
 export function agentActions(

@@ -35,8 +35,8 @@ interface LoopRun {
   readonly error_message?: string
 }
 /**
- * Milliseconds within which the runs of two commits and of one firing of the ten-second schedule
- * must end, even while a node is being replaced.
+ * Time limit in milliseconds for the runs of two commits and for one run of the ten-second
+ * schedule. It is sufficient even while a node is being replaced.
  */
 const TIMEOUT_MS = 120_000
 /** Milliseconds between two queries for new runs. */
@@ -110,8 +110,8 @@ export async function tourOfCommits(tour: Commits): Promise<boolean> {
 }
 
 /**
- * Determines the brand from the prefix of the permission names. The name of the signature header
- * contains the brand.
+ * Determines the brand, which is the prefix of all permission names and part of the name of the
+ * signature header.
  */
 export async function brandOf(at: Client): Promise<string> {
   const { permissions } = await at.me.get()
@@ -154,8 +154,8 @@ async function show(
 }
 
 /**
- * Finds the runs of the loop by polling, and follows each to its end. When a run waits for the
- * review of its commit, reviews the commit.
+ * Finds the runs of the loop by polling, and follows each to its end. Reviews a commit when its run
+ * waits for the review.
  */
 class Runs {
   readonly #tour: Commits

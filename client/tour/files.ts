@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const skipped: ReadonlySet<string> = new Set(['node_modules', '.git', '.baton', '.tap'])
-/** Matches names that all tools print in the same way. Some tools escape other names. */
+/** Matches paths without backslashes and control characters, which some tools would escape. */
 const plain = /^[^\\\p{Cc}]+$/u
 /** Number of files that are inspected concurrently. */
 const AT_ONCE = 64

@@ -1,6 +1,6 @@
 /**
- * The loop of the tour. Commits and a schedule start its runs; a worker inspects the repository;
- * the run of a commit waits until the commit is reviewed.
+ * The loop of the tour. Its runs are started by commits and by a schedule. In each run, a worker
+ * inspects the repository. The run of a commit then waits until the commit is reviewed.
  */
 
 import type { Reply } from '../../protocol/contract.ts'
@@ -19,7 +19,9 @@ export const REVIEWED = 'tour.reviewed'
  * interrupted tours left behind.
  */
 export const TAGS = { made_by: 'tour' }
-/** Milliseconds after which the tour that created an object can no longer be running. */
+/**
+ * Age of an object in milliseconds above which the tour that created it can no longer be running.
+ */
 export const TOUR_TIMEOUT_MS = 30 * 60_000
 
 /**

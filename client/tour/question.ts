@@ -160,7 +160,7 @@ export async function follow(
       forever: true,
       onReconnect,
     })) {
-      // If a step has no frame, pages were read, which contain each row once.
+      // A step without a frame means that pages were read. They contain each row once.
       if (!frame)
         for (const { sequence } of transcript.messages())
           if (sequence !== null) heard.push(sequence)

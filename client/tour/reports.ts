@@ -44,8 +44,8 @@ export const reportTable = (tour: string): CreateTable => ({
   },
 })
 /**
- * Returns the workflow of one tour, which creates the report, then a table row for each file in the
- * report.
+ * Returns the workflow of one tour. It creates the report, and then a table row for each file in
+ * the report.
  */
 export function reportSpec(tour: string, brand: string): Spec {
   const retry = { max_attempts: 5 }
@@ -102,9 +102,9 @@ async function largestIn(folder: string): Promise<string[]> {
 }
 type ReportRow = Pick<TableRow, 'data'>
 /**
- * Returns the path of a file whose row ranks above all other rows in a search for that path. This
- * is not true of every path: a search for `b.ts` also finds `a/b.ts`, with the same rank. If there
- * is no such path, returns the first path.
+ * Returns a path that is suitable as a search text: its row ranks above all other rows. Not every
+ * path is suitable, because a search for `b.ts` also finds `a/b.ts`, with the same rank. If no path
+ * is suitable, returns the first one.
  */
 export function searchable(rows: readonly ReportRow[]): string {
   const hits = (path: string, { data }: ReportRow): number =>

@@ -62,8 +62,8 @@ export class Lines {
     }
   }
   /**
-   * Prints a line, unless it equals the last one printed for this key.
-   * @param details printed the first time only.
+   * Prints a line, unless the previous line for this key had the same text.
+   * @param details appended only to the first line for this key.
    */
   #once(key: string, what: string, text: string, details?: string): void {
     const known = this.#said.get(key)

@@ -2,9 +2,9 @@
  * The tour. Two workers execute a workflow over the files of a folder. The tour follows it live and
  * checks the results against `wc` and `sha256sum`. Four more parts follow: a loop with a git
  * repository (commits.ts), an agent that answers a question about the folder (question.ts), a
- * report with a table of its files (reports.ts), and an agent with a workspace (git/coding.ts). The
- * tour verifies statements in the README on this machine, even while gateways and nodes are being
- * killed.
+ * report with a table of its files (reports.ts), and an agent with a workspace (git/coding.ts). In
+ * this way, the tour verifies statements of the README on this machine. It also works while
+ * gateways and nodes are being killed.
  */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'

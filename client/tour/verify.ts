@@ -8,8 +8,8 @@ const MAX_FILES = 400
 const exec = promisify(execFile)
 
 /**
- * Returns the total of `wc -l`, the hash of the output of `sha256sum`, and that output, for these
- * files in this order.
+ * Returns the number of lines according to `wc -l`, the output of `sha256sum` for the files in the
+ * given order, and the hash of this output.
  * @throws Error if a tool or a file is missing.
  */
 export async function fromTools(
@@ -31,7 +31,7 @@ export async function fromTools(
   return { lines, sha256: digestOf(sums), sums }
 }
 
-/** Returns the file paths of the `sha256sum` lines that are in `ours` but not in `theirs`. */
+/** Returns the file paths of the `sha256sum` lines in `ours` that `theirs` does not contain. */
 export function differences(ours: string, theirs: string): string[] {
   const other = new Set(theirs.split('\n'))
   return ours

@@ -25,7 +25,7 @@ export interface Unequal {
 
 /**
  * Follows a run to its end.
- * @param received called once with every event. Repeats of an event are dropped.
+ * @param received called once for each event, even if the stream repeats the event.
  * @param interrupted called with the reason for every interruption of the stream.
  * @throws BatonError if the service refuses the request; the abort reason if `signal` aborts.
  */

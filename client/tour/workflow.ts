@@ -95,8 +95,8 @@ export const partSpec: Spec = {
 const MAX_ATTEMPTS = 6
 
 /**
- * Creates the workflow with this handle, or updates it to this spec. Handles are unique across all
- * projects, so in projects other than `default` the handle contains the project.
+ * Creates the workflow with this name, or updates it to this spec. Handles are unique across all
+ * projects, so the handle contains the name of the project, unless the project is `default`.
  * @throws BatonError if the service refuses a request, or all attempts fail.
  */
 export async function ensureWorkflow(client: Client, name: string, spec: Spec): Promise<Workflow> {

@@ -34,7 +34,7 @@ const byAge = (a: TranscriptTurn, b: TranscriptTurn): number =>
           ? 1
           : 0
 const withoutPhase = ({ phase: _, ...turn }: TurnUpsert): TranscriptTurn => turn
-/** A page as servers send it; see `Transcript.page`. */
+/** A page as servers send it. Some servers omit `interactions`. */
 type SnapshotPage = Omit<TranscriptSnapshot, 'interactions'> & {
   readonly interactions?: TranscriptSnapshot['interactions'] | undefined
 }
@@ -64,7 +64,8 @@ export class Transcript {
 
   /**
    * Applies a frame.
-   * @param id the event's id, if it has one. It remains the cursor for later frames without an id.
+   * @param id the id of the event, if it has one. It is also the cursor after later frames without
+   * an id.
    */
   apply(frame: TranscriptFrame, id?: string): void {
     if (id !== undefined && id !== '') this.#place = id
@@ -116,7 +117,8 @@ export class Transcript {
         break
       }
       case 'turn.upsert':
-        // Pages contain no `phase`, so it is removed: frames and pages result in the same state.
+        // Pages contain no `phase`, so it is removed to obtain the same state from frames and
+        // pages.
         this.#turn(withoutPhase(given as TurnUpsert))
         break
       case 'interaction.upsert':

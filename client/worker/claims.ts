@@ -10,8 +10,8 @@
 import type { Cancel, Clock } from './ports.ts'
 
 /**
- * Milliseconds. `again`: interval of periodic claims; `giveUp`: minimum timeout of a claim;
- * `repeat`: maximum age of a claim that is repeated.
+ * Timing of claims, in milliseconds. `again` is the interval of periodic claims, `giveUp` the
+ * minimum timeout of a claim, and `repeat` the age up to which an unanswered claim is repeated.
  */
 const claimTiming = { again: 10_000, giveUp: 30_000, repeat: 30_000 } as const
 

@@ -1,7 +1,7 @@
 /**
- * Captures what handlers write with `console`. The console of the process is one object, so the
- * asynchronous context of a call decides to which job a line belongs. All lines are still written
- * to the console's own streams.
+ * Captures what handlers write with `console`. The process has only one console, so the
+ * asynchronous context of a call determines the job to which a line belongs. All lines are still
+ * written to the console's own streams.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { format } from 'node:util'

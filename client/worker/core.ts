@@ -30,9 +30,9 @@ import { Reports } from './reports.ts'
 import { Terminals } from './terminals.ts'
 
 /**
- * Milliseconds. `register`: timeout of a registration; `stop`: maximum duration of a stop;
- * `handlers`: time after which a stop reports the jobs of running handlers as cancelled;
- * `draining`: timeout of the drain acknowledgement.
+ * Timing in milliseconds. `register` is the timeout of a registration, `stop` the maximum duration
+ * of a stop, `handlers` the time after which a stop reports the unfinished jobs as cancelled, and
+ * `draining` the timeout of the drain acknowledgement.
  */
 const coreTiming = { register: 30_000, stop: 5000, handlers: 3500, draining: 3000 } as const
 export interface Ports {
@@ -64,8 +64,8 @@ export class Core {
   #token: string | undefined
   #leaving: 'drained' | 'stopped' | undefined
   /**
-   * Whether no further jobs are expected: the service has acknowledged the drain, or did not do so
-   * in time.
+   * Whether no further jobs are expected, because the service has acknowledged the drain or the
+   * acknowledgement has timed out.
    */
   #barred = false
   #end!: (end: WorkerEnd) => void
@@ -227,8 +227,8 @@ export class Core {
     this.#line.send(JSON.stringify(frame))
   }
   /**
-   * Returns the leases that this worker holds. The service returns the jobs of the session's other
-   * leases to their queues, because this worker never received them.
+   * Returns the leases that this worker holds. If the session has other leases, this worker never
+   * received them, and the service returns their jobs to the queues.
    */
   #held(): { leases?: string[] } {
     const leases = [...new Set([...this.#jobs.leases, ...this.#reports.leases])]
@@ -338,7 +338,7 @@ export class Core {
     if (!this.#leaving) this.#become('reconnecting')
     this.#leave()
   }
-  /** Ends a draining or stopping worker when no work is left. */
+  /** Ends a draining or stopping worker as soon as it has no work left. */
   #leave(): void {
     if (
       this.#leaving &&

@@ -4,8 +4,9 @@
  * Invariants:
  * G1. Lines are sent only to a service that announced support for log frames.
  * G2. The lines of a job are sent in order, and before its report.
- * G3. At most `MAX_BYTES` of lines are sent per interval, or buffered while the worker is
- *     disconnected. Further lines are dropped, and a line reports how many.
+ * G3. The lines that are sent in one interval, or buffered while the worker is disconnected, have
+ *     at most `MAX_BYTES` bytes. Further lines are dropped, and an additional line reports their
+ *     number.
  */
 import {
   LOG_FRAME,
@@ -141,7 +142,7 @@ export class Logs {
     this.#waiting.set(job.lease_token, made)
     return made
   }
-  /** Creates a line. Long texts are shortened here, because the service would cut them anyway. */
+  /** Creates a line. Long texts are shortened here, because the service truncates them anyway. */
   #line(level: LogLevel, text: string, fields: LogFields | undefined): Line {
     const { redact, time } = this.#world
     const line = { at: time(), level, text: redact(text).slice(0, 2 * logLimits.text) }

@@ -8,8 +8,8 @@ import type { OpenTerminal } from './terminals.ts'
 export type Parameters = Readonly<Record<string, unknown>>
 export interface ActionContext {
   /**
-   * Aborts when the job should stop: it was cancelled, its lease was lost, or the worker stops. The
-   * signal's reason identifies the cause.
+   * Aborts when the job should stop, because it was cancelled, its lease was lost, or the worker
+   * stops. The signal's reason identifies the cause.
    */
   readonly signal: AbortSignal
   readonly job: ClaimedJob
@@ -34,8 +34,8 @@ export interface ActionContext {
 export type Action = (parameters: Parameters, context: ActionContext) => unknown
 
 /**
- * The progress of a job on this worker. `lost`: the lease was lost, or the worker ended before the
- * job did, so no outcome is reported.
+ * The progress of a job on this worker. `lost` means that the lease was lost, or that the worker
+ * ended before the job. In both cases, no outcome is reported.
  */
 export type JobEvent =
   | { readonly type: 'started'; readonly job: ClaimedJob }
@@ -46,9 +46,9 @@ export type JobEvent =
       readonly error?: string
     }
 /**
- * `connecting`: not registered yet. `registered`: claims jobs. `reconnecting`: the connection is
- * lost, but running jobs continue. `draining`: finishes its running jobs and claims no more.
- * `ended`: see `Worker.ended`.
+ * The state of a worker. `connecting`: not registered yet. `registered`: claims jobs.
+ * `reconnecting`: the connection is lost, but running jobs continue. `draining`: finishes its
+ * running jobs and claims no more. `ended`: see `Worker.ended`.
  */
 export type WorkerState = 'connecting' | 'registered' | 'reconnecting' | 'draining' | 'ended'
 

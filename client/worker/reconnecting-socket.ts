@@ -7,15 +7,17 @@
  *     ignored.
  * L2. A connection is dropped after 65 s without data. A ping every 20 s makes a live server
  *     respond.
- * L3. The back-off is reset only after the worker was registered on a connection for at least 5 s.
+ * L3. The back-off is reset only if the worker has been registered on the lost connection for at
+ *     least 5 s.
  */
 import { WorkerError } from './options.ts'
 import type { Cancel, Clock, Dial, Socket } from './ports.ts'
 
 /**
- * Milliseconds. `first` and `last`: shortest and longest back-off, before jitter; `lasting`:
- * minimum duration of a registration that resets the back-off; `ping`: ping interval; `silence`:
- * maximum time without data; `open`: timeout of an upgrade.
+ * Timing in milliseconds. `first` and `last` are the initial and the maximum back-off, without
+ * jitter. `lasting` is the time for which the worker must be registered before the back-off is
+ * reset. `ping` is the ping interval, `silence` the maximum time without data, and `open` the
+ * timeout of an upgrade.
  */
 const lineTiming = {
   first: 100,

@@ -1,6 +1,6 @@
 /**
  * Reports the outcomes of jobs until the service acknowledges them. Invariant: a report is kept
- * until it is acknowledged or can never be accepted, or the worker ends. Until then it is sent
+ * until it is acknowledged or permanently rejected, or the worker ends. Until then, it is sent
  * again after every registration and every 10 s. The service handles repeats idempotently.
  */
 import type { Up } from '../../protocol/workers/socket.ts'

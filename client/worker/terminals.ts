@@ -2,7 +2,8 @@
  * Opens programs in the terminals of a worker at the service's request, and sends their output.
  *
  * Invariants:
- * T1. A program is paused while its output exceeds the window, which bounds the buffered output.
+ * T1. A program is paused while its output does not fit into the window, so the amount of buffered
+ *     output is bounded.
  * T2. Terminals end with the connection on which they were opened.
  */
 import type { Down, Up } from '../../protocol/workers/socket.ts'
@@ -127,7 +128,7 @@ export class Terminals {
       this.#send({ type: 'terminal.exit', terminal_id: id, error: message })
     }
   }
-  /** Sends the output that fits the window, and the exit after all output. */
+  /** Sends as much output as fits into the window, and the exit when no output is left. */
   #flush(id: string, one: Open): void {
     if (this.#terminals.get(id) !== one) return
     for (;;) {

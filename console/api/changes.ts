@@ -49,7 +49,7 @@ function follow(source: Source, project: string, listener: Listener): () => void
   return () => {
     listeners.delete(listener)
     if (listeners.size > 0) return
-    // The next page of the project often follows immediately and can reuse the subscription.
+    // The subscription is kept for a while, because the next page of the project often needs it.
     setTimeout(() => {
       if (listeners.size > 0 || followed.get(name) !== known) return
       stop()
@@ -59,10 +59,10 @@ function follow(source: Source, project: string, listener: Listener): () => void
 }
 
 /**
- * Calls the listener for every changed record of a project. The kind `*` means that changes may
- * have been missed, so everything must be loaded again. The kind `refused` means that the
- * subscription was refused, for example after a permission was revoked. Without an id, any record
- * of the kind may have changed.
+ * Calls the listener with the kind and the id of every changed record of a project. Without an id,
+ * any record of the kind may have changed. The kind `*` means that changes may have been missed, so
+ * everything must be loaded again. The kind `refused` means that the subscription was refused, for
+ * example after a permission was revoked.
  * @param runs whether to include runs, with the kind `run`.
  * @returns a function that removes the listener.
  */

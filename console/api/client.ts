@@ -6,8 +6,8 @@
  * C1. A request is retried only if it cannot take effect twice. All attempts of a POST share one
  *     `Idempotency-Key`, even if a person retries the same JSON request after the last attempt went
  *     unanswered. A PATCH has no key, so it is retried only after a 429.
- * C2. If a PUT, PATCH or DELETE may have taken effect without a response that confirms it, the
- *     error has the code `outcome_unknown`, and everything that is shown is loaded again.
+ * C2. If a PUT, PATCH or DELETE may have taken effect although no response confirms it, the error
+ *     has the code `outcome_unknown`, and everything that is shown is loaded again.
  */
 import type { Api } from '../../protocol/api.ts'
 import type { Input, Reply, Row } from '../../protocol/contract.ts'
@@ -90,8 +90,8 @@ const MAX_KEPT_KEYS = 100
 const openKeys = new Map<string, string>()
 
 /**
- * Whether an error leaves the outcome of the request unknown. A 503 with a specific code is a
- * refusal.
+ * Whether the outcome of a failed request is unknown. A 503 with a specific code, unlike
+ * `service_unavailable`, is a refusal, so its outcome is known.
  */
 const isLost = ({ status, code }: ApiError): boolean =>
   status === 0 ||
@@ -209,7 +209,7 @@ export async function call<N extends CallName>(
 /**
  * Sends a request and returns its successful response, with retries after temporary failures.
  * `path` begins with `/`, because requests go only to the service itself.
- * @param options `type` is the media type of the body. A form has none. `accept` is the requested
+ * @param options `type` is the media type of the body, absent for a form. `accept` is the requested
  * media type, such as `text/event-stream`.
  * @throws the same errors as `call`.
  */

@@ -2,8 +2,8 @@
  * A list that is extended page by page. Copying a long list for each page would leave the previous
  * copy as garbage, so a list and its extensions share one store.
  *
- * Invariant: a list never changes. Only the longest list of a store is extended in the store. A
- * shorter list is copied first.
+ * Invariant: a list never changes. Only the longest list of a store can be extended within the
+ * store. A shorter list is copied to a new store first.
  */
 
 import { type Items, PackedItems, type Packing } from './packed.ts'
@@ -12,8 +12,9 @@ import { type Items, PackedItems, type Packing } from './packed.ts'
 export type Sequence<T> = Pick<readonly T[], 'length' | 'at' | 'slice'>
 
 /**
- * Maximum number of ids in a map of the index. A map doubles its capacity when it is full and moves
- * all of its entries: 2 ms with 32,768 entries and 11 ms with 65,536 on a 2026 machine.
+ * Maximum number of ids in a map of the index. When a map is full, it doubles its capacity and
+ * moves all of its entries. On a machine of 2026, this takes 2 ms for 32,768 entries and 11 ms for
+ * 65,536.
  */
 const MAX_IDS = 4096
 

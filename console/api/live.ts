@@ -59,6 +59,6 @@ export function live(): Live {
   return opened
 }
 
-/** Returns the refusal of a subscription as the error of a call. */
+/** Converts the refusal of a subscription to the error of a call. */
 export const errorOfFault = ({ code, message, details }: LiveFault): ApiError =>
   new ApiError(409, code, message, details)

@@ -19,7 +19,7 @@ export interface Known<T> {
   readonly next: string | undefined
   readonly loading: boolean
   readonly error?: ApiError
-  /** Number of requested items. Beyond it, items are kept only up to the next page end. */
+  /** Number of items that were requested. More items are kept only up to the next end of a page. */
   readonly wanted: number
   /** The known ends of pages, in the order of the items. */
   readonly ends: readonly PageEnd[]
@@ -36,10 +36,10 @@ const endOf = ({ items, next_cursor: next }: PageOf<unknown>): readonly PageEnd[
   next === undefined ? [] : [{ id: idOf(items.at(-1)), next }]
 
 /**
- * Returns the list after its first page was loaded again: the page, and the known items after the
- * page's last item. If that item was not known, there may be a gap, so the known items are dropped.
- * A list that gains items at the top is cut at the end of a page, so that it does not grow without
- * limit. It is not cut while the next page is being loaded.
+ * Returns the list after its first page was loaded again. It consists of the page and of the known
+ * items that follow the page's last item. If that item was not known, there may be a gap, so the
+ * known items are dropped. A list that gains items at the top is cut at the end of a page, so that
+ * it does not grow without limit. It is not cut while the next page is being loaded.
  */
 export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
   const last = idOf(page.items.at(-1))
@@ -64,7 +64,7 @@ export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
     : { ...known, items, wanted, ends }
 }
 /**
- * Returns the index of the first page end at which the list can be cut, or -1.
+ * Returns the index of the first page end at which the list can be cut; -1 if there is none.
  * @param at position of the item that ends the first page.
  * @param more number of items after that item that the list must keep.
  */

@@ -42,7 +42,7 @@ export interface QueryOptions {
    * response is loaded again.
    */
   readonly kinds?: readonly string[]
-  /** The query is affected only by changes to this record, and by changes that name no record. */
+  /** Id of a record. Only changes to this record, and changes without an id, cause a new load. */
   readonly id?: string | undefined
 }
 
@@ -268,9 +268,8 @@ export function useList<N extends CallName, T = Item<CallReply<N>>>(
       // page is dropped.
       if (expected.next !== next) return
       const added = addPage(expected, page)
-      // The items are added after the frame's scroll events, whose handlers read the scroll
-      // positions of lists. Otherwise, each read would have to wait for the layout of the new
-      // items.
+      // The items are added after the scroll events of the frame. Their handlers read the scroll
+      // positions of lists, and would otherwise have to wait for the layout of the new items.
       await new Promise(requestAnimationFrame)
       const now = known.peek()
       if (now === expected) known.value = added

@@ -2,7 +2,9 @@
 import { useState } from 'preact/hooks'
 import { ApiError } from './client.ts'
 
-/** Returns the fault of a field or of a part of it, such as `permissions[2]` for `permissions`. */
+/**
+ * Returns the fault of a field, or of a part such as `permissions[2]` of the field `permissions`.
+ */
 export type FaultOf = (field: string) => string | undefined
 /** The refusal of a form's last attempt, with functions that run an attempt and read its faults. */
 interface Refusals {

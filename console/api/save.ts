@@ -1,9 +1,9 @@
 /**
  * Saves forms of records that other people may change at the same time.
  *
- * Invariant: a value that was stored after the form had been opened is replaced only if the person
- * was notified of the change. The condition `If-Match` also excludes changes between the check and
- * the update.
+ * Invariant: a value that was stored while the form was open is overwritten only after the user has
+ * been notified of it. The condition `If-Match` also prevents overwriting a change that is made
+ * between the check and the update.
  */
 import { useState } from 'preact/hooks'
 import { canonicalJson } from '../../protocol/rules/canonical-json.ts'
@@ -19,7 +19,7 @@ import {
 import { apiText } from './text.ts'
 
 type Fields = Readonly<Record<string, unknown>>
-/** Maximum number of attempts. An attempt fails if another change takes effect before it. */
+/** Maximum number of attempts. An attempt fails if the record changes after it was read. */
 const MAX_ATTEMPTS = 5
 
 /**
@@ -54,8 +54,9 @@ const isEqual = (a: unknown, b: unknown): boolean =>
 /** Saves a form with a conditional command. */
 export type Save = <N extends CallName>(name: N, input: CallInput<N>) => Promise<CallReply<N>>
 /**
- * Returns a function that saves a form. It throws an ApiError with the code `precondition_failed`
- * if somebody else has changed fields that the request sets. The next call then overwrites them.
+ * Returns a function that saves a form. If somebody else has changed fields that the request sets,
+ * the function throws an ApiError with the code `precondition_failed`. Its next call overwrites
+ * these fields.
  * @param loaded the record that the form shows.
  */
 export function saverOf(loaded: object): Save {
@@ -84,5 +85,8 @@ export function saverOf(loaded: object): Save {
     return reply
   }
 }
-/** Provides the function that saves a form. `loaded`: the record as it was when the form opened. */
+/**
+ * Provides the function that saves a form. `loaded` is the record as it was when the form was
+ * opened.
+ */
 export const useSave = (loaded: object = {}): Save => useState(() => saverOf(loaded))[0]

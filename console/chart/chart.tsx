@@ -38,7 +38,7 @@ function computedColour(property: string): string {
   return color
 }
 
-/** Returns the indices of isolated values, which a line alone would not show. */
+/** Returns the indices of values without known neighbours, which a line would not show. */
 const alone = (values: ArrayLike<number | null | undefined>): number[] =>
   Array.from(values).flatMap((value, index, all) =>
     value != null && all[index - 1] == null && all[index + 1] == null ? [index] : [],

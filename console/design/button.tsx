@@ -31,7 +31,9 @@ interface ButtonProps extends Look {
 const classes = (kind: string | undefined, danger: boolean | undefined, icon = false): string =>
   ['button', kind, danger && 'danger', icon && 'icon'].filter(Boolean).join(' ')
 
-/** Wraps the click handler of a control. Returns the new handler, and whether a call is pending. */
+/**
+ * Wraps the click handler of a control. Returns the new handler, and whether the control is busy.
+ */
 function usePending(onClick: ButtonProps['onClick'], busy = false) {
   const [isRunning, setPending] = useState(false)
   const pending = isRunning || busy

@@ -5,9 +5,9 @@ import { useEffect, useRef } from 'preact/hooks'
 /** The heading of a column. */
 interface Heading {
   readonly name: string
-  /** Aligns numbers to the right. */
+  /** Whether the column contains numbers, which are aligned to the right. */
   readonly number?: boolean
-  /** Hides the name visually. Screen readers still read it. */
+  /** Whether the name is visually hidden. Screen readers still read it. */
   readonly unseen?: boolean
 }
 /** A column of a table. */

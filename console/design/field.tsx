@@ -8,7 +8,7 @@ interface FieldProps {
   readonly hint?: ComponentChildren
   /** Fault of the value, such as a message in `ApiError.fields`. */
   readonly fault?: string | undefined
-  /** Hides the label visually. Screen readers still read it. */
+  /** Whether the label is visually hidden. Screen readers still read it. */
   readonly unlabelled?: boolean
 }
 interface ControlProps {

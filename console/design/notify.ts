@@ -13,7 +13,7 @@ interface Toast {
   readonly detail?: string
 }
 
-/** Milliseconds for which a toast is shown. */
+/** Milliseconds for which a success message is shown. */
 const SHOWN_MS = 5000
 /** Maximum number of toasts on the screen. */
 const MAX_TOASTS = 4
@@ -37,7 +37,8 @@ export function showDone(message: string): void {
   setTimeout(() => closeToast(id), SHOWN_MS)
 }
 /**
- * Shows a failure until the user closes it. A cancelled request is not shown.
+ * Shows a failure until the user closes the message or newer messages displace it. A cancelled
+ * request is not shown.
  * @param error an `ApiError` with the message from the service, or an error of the console.
  */
 export function showError(error: unknown): void {

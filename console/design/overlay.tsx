@@ -8,8 +8,8 @@ import { showError } from './notify.ts'
 import { designText as text } from './text.ts'
 
 /**
- * A modal dialog, open while it is rendered. After input in its form, leaving the page requires
- * confirmation, whether by a link, the command palette or the browser history, or by closing the
+ * A modal dialog, which is open while it is rendered. After input in its form, the user must
+ * confirm before leaving the page, for example by a link, by the browser history or by closing the
  * tab.
  */
 export function Dialog({
@@ -103,7 +103,7 @@ export function Confirm({
   /** Text of the button that confirms. */
   readonly action: string
   readonly danger?: boolean
-  /** May return a promise. The dialog closes when it is fulfilled. */
+  /** May return a promise. The dialog then closes when the promise is fulfilled. */
   readonly onConfirm: () => unknown
   readonly onClose: () => void
 }) {

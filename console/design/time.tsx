@@ -11,7 +11,7 @@ document.addEventListener('visibilitychange', () => {
   now.value = Date.now()
 })
 
-/** Distance from the current time below which a relative time is shown in seconds. */
+/** Relative times that are closer to the current time than this are shown in seconds. */
 const MINUTE_MS = 60_000
 /** Interval at which relative times of a minute or more are updated. */
 const SLOW_MS = 10_000
@@ -23,7 +23,7 @@ const slowNow = computed(() => Math.floor(now.value / SLOW_MS) * SLOW_MS)
 const relativeTo = (ms: number): number =>
   Math.abs(now.peek() - ms) < MINUTE_MS
     ? now.value
-    : // `slowNow` may lag behind, but a time in minutes must not go back to seconds.
+    : // `slowNow` may lag behind so far that the time would be shown in seconds again.
       Math.max(slowNow.value, ms < now.peek() ? ms + MINUTE_MS : 0)
 
 /** Shows a time. The exact time is shown on hover, and is read by screen readers. */

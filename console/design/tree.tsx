@@ -1,6 +1,6 @@
 /**
- * Shows JSON as a tree. Only opened parts are rendered, and long arrays, objects and texts are cut,
- * so that any value can be shown.
+ * Shows JSON as a tree. Only opened parts are rendered, and long arrays, objects and texts are
+ * truncated, so that a value of any size can be shown.
  */
 import { useState } from 'preact/hooks'
 import { Button } from './button.tsx'

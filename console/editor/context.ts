@@ -12,8 +12,8 @@ export interface Level {
   key: string | undefined
   readonly isArray: boolean
   /**
-   * The member names, with the text of short scalar values if it is known. Members after the
-   * position are included.
+   * The names of the members, each with the text of its value if this is known and a short scalar.
+   * Members after the position are included.
    */
   readonly members: Map<string, string | undefined>
 }
@@ -21,8 +21,8 @@ export interface Level {
 export interface Context {
   readonly kind: 'name' | 'value'
   /**
-   * The levels from the outermost to the innermost. If `kind` is `value`, the last key is that of
-   * the value.
+   * The levels from the outermost to the innermost. If `kind` is `value`, the `key` of the last
+   * level is that of the value.
    */
   readonly levels: readonly Level[]
   /**
@@ -58,7 +58,7 @@ const snapshot = (
   kind,
   from,
   quoted,
-  // The maps are shared with the scan, which later adds the members after the position.
+  // The maps are shared with the scan, so that it can later add the members after the position.
   levels: stack.map(({ key, isArray, members }) => ({ key, isArray, members })),
 })
 

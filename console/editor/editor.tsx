@@ -94,7 +94,8 @@ export function Editor(props: EditorProps) {
     }
   }, [label, language, readOnly])
   useEffect(() => {
-    // If `value` is a text that was entered here, it must not overwrite later input.
+    // A `value` that was entered in this editor is not set again, because it could overwrite later
+    // input.
     const at = written.current.indexOf(value)
     written.current = written.current.slice(at + 1)
     if (at < 0) editor.current?.setText(value)

@@ -12,7 +12,10 @@ export interface ShownFault extends TextFault {
   readonly field: string
 }
 
-/** Returns the path relative to the value at `root` of a request; undefined for other fields. */
+/**
+ * Converts the path of a request field to a path relative to the value at `root`. Returns undefined
+ * for a field outside of this value.
+ */
 const withoutRoot = (field: string, root: string): string | undefined =>
   root === ''
     ? field

@@ -22,8 +22,8 @@ export type Located =
   | {
       readonly value: unknown
       /**
-       * Returns the range of a member, such as `steps[0].config`, or of the nearest existing member
-       * around it.
+       * Returns the range of the member at a path such as `steps[0].config`. If it does not exist,
+       * returns the range of the nearest existing member around it.
        */
       readonly rangeOf: (path: string) => Range
     }

@@ -53,7 +53,7 @@ function resolved(schema: Schema, root: Schema): Schema {
   return (found ?? {}) as Schema
 }
 
-/** Whether an alternative requires a constant that differs from an existing member. */
+/** Whether an alternative requires a constant for a member that has a different value. */
 const contradicts = ({ properties = {} }: Schema, members: Level['members']): boolean =>
   Object.entries(properties).some(([name, part]) => {
     const given = members.get(name)
@@ -109,7 +109,7 @@ export function suggest(root: Schema, { kind, levels }: Context): Suggestion[] {
   const last = levels.at(-1)
   for (const one of levels) {
     const members = new Map(one.members)
-    // The value at the position is incomplete, so it excludes no alternative.
+    // The value at the position is incomplete, so it must not exclude any alternative.
     if (one === last && one.key !== undefined) members.delete(one.key)
     const here = alternatives(current, root, one.isArray ? undefined : members)
     if (one === last && kind === 'name') return names(here, root, one)

@@ -126,7 +126,8 @@ export function Control(props: ControlProps) {
 
 function NumberControl({ form, plan, value, path, required, onValue }: ControlProps) {
   const [written, setWritten] = useState(value === undefined ? '' : String(value))
-  // Input such as `1.` is preserved during editing, although its number is formatted as `1`.
+  // Input such as `1.` is preserved during editing. Otherwise, it would be replaced with its
+  // formatted value, `1`.
   const shown =
     numberOf(written) === value ? written : value === undefined ? '' : String(value as number)
   return (

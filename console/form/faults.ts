@@ -36,8 +36,8 @@ export function useFaults(): Faults {
 
 /**
  * Reports the faults of a refused request to the parts of its form.
- * @param shown matches the fields that the form has. A refusal with other faults, or with none, is
- * thrown again.
+ * @param shown matches the fields that the form shows. An error with faults of other fields, or
+ * without faults, is thrown again.
  * @throws `error`, if it is not a refusal or the form cannot show it completely.
  */
 export function reportFaults(

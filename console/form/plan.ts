@@ -74,7 +74,10 @@ function resolved(schema: FormSchema, root: FormSchema): FormSchema {
   }
   return found
 }
-/** Removes `null` from the types or alternatives of a schema, if exactly one other remains. */
+/**
+ * Removes `null` from the types or alternatives of a schema if exactly one other type or
+ * alternative remains.
+ */
 function withoutNull(schema: FormSchema, root: FormSchema): FormSchema {
   const { type } = schema
   if (Array.isArray(type)) {

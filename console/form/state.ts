@@ -18,7 +18,9 @@ export interface FormState {
   /** Whether the value is edited as JSON; always true if there are no controls for it. */
   readonly asJson: boolean
   readonly mayChoose: boolean
-  /** The text in the JSON editor: the typed text or, if none was typed, the value as JSON. */
+  /**
+   * The text in the JSON editor: the entered text or, if nothing was entered, the value as JSON.
+   */
   readonly source: string
   /** Faults, with paths relative to the value. */
   readonly faults: readonly FieldFault[]
@@ -43,8 +45,8 @@ const written = (value: unknown): string =>
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 /**
- * Returns the input that remains after the schema has changed, for example because the workflow was
- * saved: the members that the new schema also declares.
+ * Returns the value of a form after its schema has changed, for example because the workflow was
+ * saved. Entered members are kept if the new schema also declares them.
  */
 function keptValue(entered: unknown, { properties }: FormSchema, start: unknown): unknown {
   if (!isObject(entered) || !isObject(start) || !isObject(properties)) return start

@@ -7,7 +7,7 @@ import { guardLeaving } from '../router/router.ts'
 /** The function with which a form reports unsaved changes; provided by `UntouchedForm`. */
 export const Touch = createContext<() => void>(() => {})
 
-/** Asks for confirmation before the page is left, while a form has unsaved changes. */
+/** While a form has unsaved changes, asks for confirmation before the page is left. */
 export function useLeaveQuestion(isChanged: boolean): void {
   const touch = useContext(Touch)
   // A layout effect, so that the guard exists as soon as the page shows the change.
@@ -25,8 +25,8 @@ interface Unsaved {
   readonly saved: () => void
 }
 /**
- * Compares the values of a form with its initial values, but does not guard unsaved changes. Used
- * for forms in dialogs, because a dialog guards its input itself.
+ * Compares the values of a form with its initial values, but does not ask for confirmation before
+ * the page is left. Used for forms in dialogs, because a dialog asks by itself.
  * @param values everything that saving would send. It must be JSON-serializable.
  */
 export function useChanged(values: unknown): Unsaved {
@@ -34,7 +34,10 @@ export function useChanged(values: unknown): Unsaved {
   const [start, setStart] = useState(now)
   return { isChanged: now !== start, saved: () => setStart(now) }
 }
-/** Compares like `useChanged`, and guards unsaved changes. Used for forms in pages. */
+/**
+ * Works like `useChanged`, and also asks for confirmation before the page is left while there are
+ * unsaved changes. Used for forms in pages.
+ */
 export function useUnsaved(values: unknown): Unsaved {
   const unsaved = useChanged(values)
   useLeaveQuestion(unsaved.isChanged)

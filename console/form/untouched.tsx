@@ -4,9 +4,9 @@ import { useRef, useState } from 'preact/hooks'
 import { Touch } from './unsaved.ts'
 
 /**
- * Shows the form of a record. When the record changes, the form is reset to the new values, unless
- * the person has changed something in it since it was last saved. In that case, the form keeps its
- * values, and saving checks for conflicts (`useSave`).
+ * Shows the form of a record. When the record changes, a form without unsaved input is reset to the
+ * new values. A form with unsaved input keeps its values, and saving it checks for conflicts
+ * (`useSave`).
  * @param props.children renders the form with its initial values. The form calls `onSettled` after
  * it was saved, or after it has discarded its changes.
  */

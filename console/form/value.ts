@@ -37,7 +37,8 @@ export function canShow(plan: Plan, value: unknown): boolean {
 }
 
 /**
- * Returns the paths at which a form shows faults. A place with `deep` includes all paths below it.
+ * Returns the paths whose faults a form shows. An entry with `deep` includes all paths below its
+ * path.
  */
 function placesOf(
   plan: Plan,
@@ -123,7 +124,9 @@ export type Declared = Readonly<
 export const isDeclared = (declared: Declared | undefined): boolean =>
   Object.keys(declared ?? {}).length > 0
 const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array']
-/** Returns the JSON Schema of declared inputs. Types that JSON Schema lacks are edited as JSON. */
+/**
+ * Returns the JSON Schema of declared inputs. A declared type that JSON Schema lacks is omitted.
+ */
 export function schemaOfDeclared(declared: Declared | undefined): Members {
   const entries = Object.entries(declared ?? {})
   return {

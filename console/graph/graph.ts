@@ -1,7 +1,7 @@
 /**
- * Turns the steps of a workflow into a graph and computes its layout. An edge leads from each step
- * to the next. A frame surrounds a step that has branches or items, together with their steps. The
- * layout needs `@dagrejs/dagre`, which is loaded on demand.
+ * Turns the steps of a workflow into a graph and computes its layout. Edges lead from each step to
+ * the steps that follow it. A step with branches or items and the steps inside it are surrounded by
+ * a frame. The layout needs `@dagrejs/dagre`, which is loaded on demand.
  */
 import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 
@@ -9,7 +9,7 @@ import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 export interface GraphNode {
   /**
    * `a` for a step, `a/b` for a step inside the `for_each` step `a`, `a/branch/b` for a step of a
-   * branch, `cleanup/a` for a step of the cleanup. States are assigned by this id.
+   * branch, `cleanup/a` for a step of the cleanup. The states of nodes refer to this id.
    */
   readonly id: string
   readonly label: string

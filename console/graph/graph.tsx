@@ -116,7 +116,7 @@ function Canvas({
   readonly height: string
   /** Id of the node that is visible at first if the graph does not fit. */
   readonly first: string | undefined
-  /** False while none of the states that the graph shows is known. */
+  /** Whether the states of the nodes are known. It is also true for a graph without states. */
   readonly isKnown: boolean
   readonly children: ComponentChildren
 }) {

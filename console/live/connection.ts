@@ -14,9 +14,9 @@ import type { LiveFault, LiveSubscription } from './live.ts'
 import type { LiveCredential, LivePorts } from './messages.ts'
 
 /**
- * How a connection ended. `refused`: the service refused the request; `faults` are the faults of
- * individual subscriptions, by index. `pause`: the time in milliseconds that the service requests
- * before the next attempt.
+ * How a connection ended. `refused` is the fault with which the service refused the request, and
+ * `faults` contains the faults of individual subscriptions by index. `lost` means that another
+ * attempt may succeed, after `pause` milliseconds if the service requested a pause.
  */
 export type ConnectionEnd =
   | { readonly refused: LiveFault; readonly faults: ReadonlyMap<number, LiveFault> }
@@ -96,7 +96,9 @@ function faultOf(status: number, text: string): LiveFault {
   }
   return { code: status === 401 ? 'unauthorized' : 'internal', message: `Status ${status}` }
 }
-/** Returns the faults of individual subscriptions from the refusal of a request, by index. */
+/**
+ * Returns the faults of individual subscriptions that the refusal of a request contains, by index.
+ */
 function single({ code, details }: LiveFault): ReadonlyMap<number, LiveFault> {
   const fields = (details?.['fields'] ?? []) as readonly { field: string; message: string }[]
   return new Map(

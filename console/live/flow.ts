@@ -6,7 +6,7 @@
  *     overlap, both may deliver the frames of a flow with numeric cursors. Each continues from a
  *     position that the flow had reached, so only frames beyond the highest cursor are new.
  * L2. A flow whose positions cannot be compared (a session, or a flow without a cursor) accepts
- *     frames from one connection only: the newest that was requested for it.
+ *     frames from only one connection: the newest one on which it was requested.
  * L3. A listener joins a flow only if the flow delivers everything after the listener's cursor.
  */
 import type { StreamMessage } from '../../client/streams/read.ts'
@@ -130,16 +130,16 @@ export class Flow {
       if (typeof cursor !== 'number' || cursor > joined.skip) joined.listener.frame(frame)
   }
   /**
-   * Whether a frame was delivered before. A frame with the last cursor is not a repeat if it
-   * arrives over the same connection, because several frames of one event share a cursor.
+   * Whether a frame was delivered before. A frame with the same cursor as the last one is a repeat
+   * only if it arrives over another connection, because several frames of one event share a cursor.
    */
   #repeats(cursor: LiveCursor, connection: object): boolean {
     if (typeof cursor !== 'number' || typeof this.#cursor !== 'number') return false
     return cursor < this.#cursor || (cursor === this.#cursor && connection !== this.#last)
   }
   /**
-   * Whether another connection has delivered a chunk already. On the same connection, a smaller
-   * sequence number is not a repeat, but the start of a new attempt of the job.
+   * Whether another connection has already delivered a chunk. On the same connection, a smaller
+   * sequence number means that a new attempt of the job has started.
    */
   #repeatsChunk(event: string, data: StreamMessage['data'], by: object): boolean {
     const { job_id, sequence } = data

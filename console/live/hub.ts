@@ -8,9 +8,9 @@
  *     until `OVERLAP_MS` after the new connection has settled. A connection has settled when a
  *     frame of each of its subscriptions has arrived, or `MAX_OVERLAP_MS` after the service
  *     accepted it.
- * H2. A lost connection is reopened after growing pauses with jitter, after the pause that the
- *     service requested, or immediately on `retry`. Every flow resumes from its cursor, so no frame
- *     with a cursor is missed or repeated (`flow.ts`).
+ * H2. A lost connection is reopened after an exponential back-off or after the pause that the
+ *     service requested, both with jitter, or immediately on `retry`. Every flow resumes from its
+ *     cursor, so no frame with a cursor is missed or repeated (`flow.ts`).
  * H3. Without a listener there is no connection.
  */
 import type { StreamMessage } from '../../client/streams/read.ts'
@@ -29,7 +29,7 @@ const OVERLAP_MS = 300
  * received a frame.
  */
 const MAX_OVERLAP_MS = 5000
-/** First and longest pause before a new attempt, in milliseconds and before jitter. */
+/** Initial and maximum back-off before a new attempt, in milliseconds, without jitter. */
 const PAUSE = { first: 250, last: 15_000 } as const
 
 export class Hub {
@@ -129,8 +129,8 @@ export class Hub {
     const open = this.#newest?.open
     if (open?.size === flows.length && flows.every(({ id }) => open.has(id))) return
     const connection = new Connection(flows.map(({ id }) => id))
-    // Browsers limit the number of connections. Therefore, if an earlier connection is still open,
-    // the newest one is closed immediately if it has not settled.
+    // Browsers limit the number of connections. If the newest connection has not settled while an
+    // earlier one is still open, the newest one is therefore closed immediately.
     if (this.#newest && this.#newest.unsettled.size > 0 && this.#earlier.size > 0)
       this.#newest.close()
     else if (this.#newest) this.#earlier.add(this.#newest)
@@ -158,7 +158,7 @@ export class Hub {
       )
       .then((end) => end && this.#ended(connection, flows, end))
   }
-  /** Schedules the end of earlier connections, once the newest one has settled. */
+  /** Schedules the end of the earlier connections. Called when the newest one has settled. */
   #settled(): void {
     this.#failures = 0
     for (const one of this.#earlier) {

@@ -33,9 +33,9 @@ export interface LiveSubscription {
   /** Id of the run, session, channel or environment. Absent for `runs` and `changes`. */
   readonly target?: string
   /**
-   * The cursor after which frames are sent: a number, or a string for sessions. Without it, a run
-   * and its logs begin at the start, a session and an environment log with their newest part, and
-   * everything else with new frames.
+   * The cursor after which frames are sent: a number, or a string for sessions. Without a cursor, a
+   * run and its logs begin at the start, a session and an environment log begin with their newest
+   * part, and all other sequences begin with new frames.
    */
   readonly after?: LiveCursor
   /** Selects the lines of `logs` and `environment_log`. */
@@ -57,8 +57,8 @@ export interface LiveFrame {
 /** A record that has changed. */
 interface LiveChange {
   /**
-   * The resource, such as `interaction` (see `protocol/streams/changes.ts`); `*`: anything may have
-   * changed, so load everything again.
+   * The resource, such as `interaction` (see `protocol/streams/changes.ts`); `*` means that
+   * anything may have changed, so everything must be loaded again.
    */
   readonly kind: string
   /** Id of the record. Absent: any record of the kind may have changed or disappeared. */
@@ -79,8 +79,8 @@ export interface LiveFault {
 /**
  * The state of a subscription.
  * - `connecting`: requested for the first time.
- * - `live`: the service sends frames. Load lists in this state, because later changes arrive as
- *   frames.
+ * - `live`: the service sends frames. Lists should be loaded in this state, because later changes
+ *   arrive as frames.
  * - `waiting`: the connection was lost. It is opened again after a pause. Nothing is missed.
  * - `refused`: the service refused it, or the access was lost (`fault`). Nothing follows.
  * - `ended`: the sequence is complete, such as that of a completed run. Nothing follows.

@@ -47,7 +47,7 @@ export type MessageFromHub =
 export interface TabPort {
   send(message: MessageFromHub): void
 }
-/** The clock, network and randomness of a hub, so that tests can replace them. */
+/** The external dependencies of a hub: clock, network and randomness. Tests replace them. */
 export interface LivePorts {
   readonly fetch: typeof fetch
   /** Runs a function after a time in milliseconds, unless the returned function is called. */

@@ -53,7 +53,7 @@ export function openLive({ url, headers = {}, identity = '', worker }: LiveOptio
   let attach = local
   if (worker !== undefined && typeof SharedWorker !== 'undefined')
     attach = inWorker(worker, () => {
-      // The script of the worker could not be loaded, or failed. The page then uses its own hub.
+      // The script of the worker could not be loaded or has failed, so the page uses its own hub.
       attach = local
       live.attach()
     })

@@ -6,7 +6,7 @@ import type { ArtifactReference } from '../../../protocol/artifacts/reference.ts
 import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
 import { linkTarget } from '../markdown.ts'
 
-/** Image types that browsers decode and the service stores. */
+/** Image types that the service stores and browsers can decode. */
 const imageTypes: ReadonlySet<string> = new Set([
   'image/png',
   'image/jpeg',
@@ -32,8 +32,8 @@ export interface FileDescription {
 }
 
 /**
- * Describes a block. Inline documents, and inline images of types that browsers do not decode, have
- * no source.
+ * Describes a block. The source is `none` for inline documents, for inline images that browsers
+ * cannot decode, and for URLs that `linkTarget` rejects.
  */
 export function describeFile(
   block: Extract<Block, { readonly type: 'image' | 'document' }>,
@@ -64,7 +64,7 @@ export function describeReference(
   { id, name, size }: ArtifactReference,
   locale?: string,
 ): { readonly title: string; readonly words: string } {
-  // Artifact names may be paths.
+  // The name of an artifact may contain folders.
   const title = name?.split('/').at(-1) || id
   return { title, words: `${name || id} (${sizeText(size, locale)})` }
 }

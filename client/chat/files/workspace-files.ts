@@ -47,8 +47,8 @@ export class WorkspaceFiles {
     this.#environment_id = environment_id
   }
   /**
-   * Returns whether the user may list and read the files. Dry runs check the permissions, so
-   * nothing is executed.
+   * Returns whether the user may list and read the files. The permissions are checked with dry
+   * runs, which execute nothing.
    */
   async allowed(): Promise<boolean> {
     try {
@@ -89,7 +89,7 @@ export class WorkspaceFiles {
         offset,
       })) as { readonly content?: string; readonly next_offset?: number }
       parts.push(Uint8Array.from(atob(content ?? ''), (character) => character.charCodeAt(0)))
-      // An offset that does not increase would cause an endless loop.
+      // Reading stops if the offset does not increase, because the loop would never end.
       offset = next_offset !== undefined && next_offset > offset ? next_offset : undefined
     }
     return new Blob(parts)

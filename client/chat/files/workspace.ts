@@ -23,7 +23,7 @@ export class WorkspacePanel {
   readonly #status = el('p', { class: 'note', role: 'status' })
   readonly #fault = el('p', { class: 'fault', role: 'alert' })
   readonly #list = el('ul', { class: 'workspace', 'aria-label': 'Files of the workspace' })
-  /** Rows by file. An unchanged file keeps its element. */
+  /** Rows by the JSON of their file, so that an unchanged file keeps its element. */
   #rows: ReadonlyMap<string, HTMLLIElement> = new Map()
   #environment_id: string | undefined
   #files: WorkspaceFiles | undefined
@@ -42,9 +42,9 @@ export class WorkspacePanel {
     )
   }
   /**
-   * Shows the workspace of the session in its current state, and reads the files again if the panel
-   * is open. Called when the session has been loaded, after each turn, and when the page becomes
-   * visible.
+   * Updates the panel to the current state of the session's workspace, and lists the files again if
+   * the panel is open. Called when the session has been loaded, after each turn, and when the page
+   * becomes visible.
    */
   async update(environment: SessionDetail['environment']): Promise<void> {
     const exists = environment !== undefined && environment.status !== 'destroyed'

@@ -70,7 +70,10 @@ function sourceOf(file: string): Source {
     throw new Mistake(`${file} cannot be read: ${(error as Error).message}`)
   }
 }
-/** Wraps bytes that can be read only once. An upload of such bytes cannot be repeated. */
+/**
+ * Returns a function that opens bytes that can be read only once. A second call, which a repeated
+ * upload would need, throws a Mistake.
+ */
 function once(bytes: AsyncIterable<Uint8Array>): () => AsyncIterable<Uint8Array> {
   let opened = false
   return () => {

@@ -32,11 +32,14 @@ interface Flags extends ConnectionFlags {
 /** Request timeout in milliseconds. Applying many resources takes longer than other requests. */
 const TIMEOUT_MS = 600_000
 /**
- * Maximum number of attempts while another request changes the blueprint, and the pause between
- * them in milliseconds.
+ * Maximum number of attempts while another request is changing the blueprint, and the pause between
+ * two attempts in milliseconds.
  */
 const BUSY = { tries: 15, pause: 2000 } as const
-/** Maximum number of plans per blueprint when the project keeps changing. */
+/**
+ * Maximum number of plans that are tried per blueprint. A new plan is needed whenever the project
+ * has changed.
+ */
 const MAX_PLANS = 5
 const EXIT_CHANGES = 2
 const EXIT_INTERRUPTED = 130

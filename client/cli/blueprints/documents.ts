@@ -1,11 +1,11 @@
 /**
  * Merges the documents of files into blueprints. A document with an identity (`namespace`,
- * `blueprint_key`) identifies its blueprint. Any other document belongs to the blueprint of the
- * nearest document with an identity: in the same file, in the same folder, or in the closest
- * ancestor folder. If no such document is found, two cases remain: if all files contain a single
- * blueprint, the document belongs to it; if no document has an identity, all documents form one
- * blueprint without an identity. Invariant: no resource is dropped; a document that cannot be
- * assigned is reported as a fault.
+ * `blueprint_key`) determines its own blueprint. Any other document belongs to the blueprint of the
+ * nearest document with an identity. The search begins in the same file and continues in the same
+ * folder and its ancestors. If it finds nothing, the document belongs to the only blueprint of the
+ * other files. If no document at all has an identity, all documents form one blueprint without an
+ * identity. Invariant: no resource is dropped. A document that cannot be assigned is reported as a
+ * fault.
  */
 import { FileHeader } from '../../../protocol/blueprints/file-schemas.ts'
 import {
@@ -59,7 +59,7 @@ export interface Blueprint {
 const typeOfArray = new Map(resourceTypes.map((type) => [resourceFacts[type].array, type] as const))
 interface Header {
   readonly located: Located
-  /** Undefined if the document identifies no blueprint. */
+  /** The blueprint that the document identifies; undefined if it identifies none. */
   readonly identity: Identity | undefined
 }
 interface Part {

@@ -57,7 +57,10 @@ const MAX_SHOWN = 200
 const more = (count: number): string[] => (count > 0 ? [`… and ${count} more`] : [])
 
 const SEGMENT = /\.?([^.[\]"]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/gy
-/** Splits a path such as `steps[0].config["a b"]` into names and indexes, up to its first error. */
+/**
+ * Splits a path such as `steps[0].config["a b"]` into names and indexes. Ignores everything after a
+ * syntax error.
+ */
 export function segmentsOf(path: string): (string | number)[] {
   return [...path.matchAll(SEGMENT)].map(([, name, index, quoted]) =>
     index !== undefined
@@ -68,8 +71,8 @@ export function segmentsOf(path: string): (string | number)[] {
   )
 }
 /**
- * Returns the place of the member name or item at a path. If a part of the path does not exist,
- * returns the place of the part before it.
+ * Returns the place of the member name or list item to which a path leads. If there is none,
+ * returns the place of the longest part of the path that exists.
  */
 export function placeAt(root: Located, path: readonly (string | number)[]): Place {
   let place = root.place

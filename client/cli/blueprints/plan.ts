@@ -65,7 +65,7 @@ interface Difference {
   readonly from: unknown
   readonly to: unknown
 }
-/** Yields the differences between two values, at the deepest members that differ. */
+/** Yields the differences between two values. Compares objects and lists member by member. */
 function* differences(from: unknown, to: unknown, path: string): Generator<Difference> {
   if (isObject(from) && isObject(to)) {
     for (const name of new Set([...Object.keys(from), ...Object.keys(to)]))

@@ -29,8 +29,8 @@ const MAX_INLINE_LENGTH = 120
 const isLong = (value: unknown): value is string =>
   typeof value === 'string' &&
   (value.includes('\n') || value.length > MAX_INLINE_LENGTH) &&
-  // A text that a file would not preserve stays in the document: UTF-8 cannot encode lone
-  // surrogates, and readers remove a byte order mark.
+  // A text that would change when it is written to a file and read again stays in the document:
+  // UTF-8 cannot encode lone surrogates, and readers remove a byte order mark.
   Buffer.from(value).toString() === value &&
   !value.startsWith('\ufeff') &&
   Buffer.byteLength(value) < fileLimits.text
@@ -115,7 +115,7 @@ function ordered(type: ResourceTypeName, { key, name, ...rest }: ResourceInput) 
     ),
   ])
 }
-/** Returns the names of a type's fields, with those of long values last. */
+/** Returns the names of a type's fields. Fields whose values are often long come last. */
 const fieldOrder = (type: ResourceTypeName): string[] => {
   const names = Object.keys(resourceFacts[type].fields)
   const last = ['system_prompt', 'instructions', 'schema', 'spec', 'steps', 'output', 'cleanup']

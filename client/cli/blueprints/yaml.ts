@@ -79,7 +79,10 @@ function* counted(tokens: Iterable<string>): Generator<string> {
     yield token
   }
 }
-/** Returns the fault of a text that exceeds the limits; undefined for any other text. */
+/**
+ * Checks a text against the limits. Returns a fault if the text exceeds one of them; otherwise
+ * undefined.
+ */
 function excess(source: Source, text: string): Fault | undefined {
   const at = (offset: number, message: string): Fault => ({ place: { source, offset }, message })
   if (text.length > yamlLimits.text)

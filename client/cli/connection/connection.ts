@@ -49,7 +49,7 @@ export const connected = (command: Command): Command =>
       'stored connection to use; by default BATON_PROFILE (see: baton profile)',
     )
 
-/** Returns the files of the data folder that can contain the owner key, in search order. */
+/** Returns the paths in the data folder where the owner key can be stored, in search order. */
 export const keyFiles = (env: Environment): string[] => {
   const data = env['BATON_DATA'] || '.baton'
   return [join(data, 'root.key'), join(data, 'cluster', 'root.key')]

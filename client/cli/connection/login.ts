@@ -30,7 +30,7 @@ const realWorld: LoginWorld = {
  */
 const SLOW_DOWN_MS = 5000
 const DEFAULT_PROFILE = 'default'
-/** Maximum length of a label in characters; longer labels are cut. */
+/** Maximum length of a label in characters; longer labels are truncated. */
 const MAX_LABEL_LENGTH = 100
 
 interface LoginFlags {
@@ -127,15 +127,18 @@ async function signIn(
   )
 }
 /**
- * Treats an unreachable server as temporarily unavailable, so that polling continues at a longer
- * interval.
+ * Converts the error of an unreachable server to the response `temporarily_unavailable`, so that
+ * polling continues at a longer interval.
  */
 function unreachable(error: unknown): Answer {
   if (error instanceof BatonError) return { error: 'temporarily_unavailable' }
   throw error
 }
 
-/** Revokes the token and removes the profile, even if the server no longer accepts the token. */
+/**
+ * Revokes the token of a profile, and removes the profile. If the server no longer accepts the
+ * token, the profile is removed anyway.
+ */
 async function signOut(
   flags: LoginFlags,
   { env, note }: Shell,

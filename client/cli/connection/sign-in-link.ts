@@ -1,4 +1,4 @@
-/** `baton sign-in-link`: prints a link that signs in to the console once. */
+/** `baton sign-in-link`: prints a single-use link that signs in to the console. */
 import type { Command } from 'commander'
 import { client } from '../../client.ts'
 import type { Shell } from '../shell.ts'

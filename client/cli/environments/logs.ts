@@ -74,8 +74,8 @@ interface LogText {
   readonly reset?: true
 }
 /**
- * Yields the text that is appended to the log of a worker. After a reconnection, the stream begins
- * with the newest lines again. Text that was already yielded is then omitted.
+ * Yields the text that is appended to the log of a worker. After a reconnection, the stream sends
+ * the newest lines again. The part of them that was already yielded is omitted.
  * @param frames the frames of one subscription with the topic `environment_log`.
  * @throws BatonError if the service refuses the subscription, or the access is lost.
  */

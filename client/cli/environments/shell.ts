@@ -1,7 +1,7 @@
 /**
- * `baton env shell`: an interactive terminal in an environment, or one command. On a terminal, keys
- * are sent to the environment unchanged, including Ctrl-C. Otherwise standard input and output are
- * piped, without echo and without carriage returns.
+ * `baton env shell`: opens an interactive terminal in an environment, or runs one command there. If
+ * standard input and output are a terminal, all keys, including Ctrl-C, are sent to the
+ * environment. Otherwise, both are piped, without echo and without carriage returns.
  */
 import { once } from 'node:events'
 import type { Command } from 'commander'
@@ -63,7 +63,7 @@ const sizeOf = () => ({
 /** The byte that the remote shell prints after it has disabled echo. */
 const READY = 0
 /**
- * Removes the output up to and including the byte `READY`, for programs with piped input. `ready`
+ * Drops the output of a program with piped input up to and including the byte `READY`. `ready`
  * resolves when this byte arrives.
  */
 class PipedOutput {
@@ -131,8 +131,8 @@ async function pipe(session: TerminalSession, ready: Promise<void>): Promise<num
   }
 }
 /**
- * Sends all of standard input. Ctrl-D ends the input only at the beginning of a line, so elsewhere
- * it is sent twice.
+ * Sends all of standard input, and then Ctrl-D. A single Ctrl-D ends the input only at the
+ * beginning of a line, so it is sent twice after an incomplete line.
  */
 async function forward(session: TerminalSession): Promise<void> {
   let last = 10

@@ -74,8 +74,8 @@ export function addRunBulk(program: Command, shell: Shell): void {
 }
 
 /**
- * Shows the preview and returns the counted number of matching runs. Returns 0 only if no run
- * matches: an incomplete preview (`more`) that counts none yields 1.
+ * Shows the preview and returns the number of matching runs. For an incomplete preview (`more`),
+ * this is the number counted so far, but at least 1. Returns 0 only if no run matches.
  */
 function showPreview(
   { preview }: BulkByFilterResult,

@@ -13,8 +13,9 @@ export interface FileColumn {
   readonly type: ColumnType
 }
 /**
- * Decimal numbers without leading zeros and with at most 15 digits, which survive a round trip
- * through a double. Other numerals, such as `007` and long account numbers, are strings.
+ * Decimal numbers without leading zeros and with at most 15 digits, which do not change when they
+ * are converted to a double and back. Other numerals, such as `007` and long account numbers, are
+ * treated as strings.
  */
 const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?(?:[eE][+-]?\d{1,2})?$/
 const isNumber = (text: string): boolean =>

@@ -1,6 +1,7 @@
 /**
- * `baton table export`: writes the rows of a table as CSV or JSON Lines, page by page, which bounds
- * memory. A row that changes during the export is written in one of its states.
+ * `baton table export`: writes the rows of a table as CSV or JSON Lines, page by page, so that
+ * memory use is bounded. A row that changes during the export is written as it was at some moment
+ * of the export.
  */
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'

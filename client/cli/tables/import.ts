@@ -200,8 +200,8 @@ const create = async (
   })) as Table
 
 /**
- * Opens a file. `part` returns the fraction that has been read, from 0 to 1, or 0 if the size is
- * unknown.
+ * Opens a file. `part` returns the fraction of the file that has been read, from 0 to 1; 0 if the
+ * size is unknown.
  */
 function openFile(file: string): { readonly stream: Readable; part(): number } {
   if (file === '-') return { stream: process.stdin, part: () => 0 }

@@ -13,7 +13,8 @@ export const headerOf = (format: FileFormat, columns: readonly FileColumn[]): st
 
 /**
  * Formats a row as one record of a file, without a line break.
- * @param spreadsheet whether CSV is for a spreadsheet program, and so must not contain formulas.
+ * @param spreadsheet whether the CSV file is for a spreadsheet program, so that its fields must not
+ * be formulas.
  */
 export const recordOf = (
   data: Readonly<Record<string, unknown>>,

@@ -1,6 +1,6 @@
 /**
- * Reads the records of a CSV or JSON Lines file one by one, which bounds memory. `columns.ts`
- * converts values to the types of columns.
+ * Reads the records of a CSV or JSON Lines file one by one, so that memory use is bounded.
+ * `columns.ts` converts values to the types of columns.
  *
  * CSV has a header with the names of the columns (RFC 4180). An empty field has no value. An empty
  * string is written as `""`. JSON Lines has one JSON object per line. Blank lines are skipped.

@@ -6,7 +6,7 @@
  * Invariant: `fromSpreadsheet` restores every text that `forSpreadsheet` returned.
  */
 
-/** Matches the first character of a formula, also after apostrophes at the start of the text. */
+/** Matches a text that begins with the first character of a formula, possibly after apostrophes. */
 const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
 /** Matches numbers, which may begin with a sign and are harmless. */
 const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/

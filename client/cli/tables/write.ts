@@ -19,7 +19,7 @@ export interface Target {
   readonly table_id: string
   /** Name of the identity column. */
   readonly identity: string
-  /** Called with the number of rows after each write. */
+  /** Called after each write with the number of rows written. */
   advanced(count: number): void
 }
 /** A row, and the number of its line in the file. */

@@ -12,8 +12,9 @@ import { descriptor, type Workspace } from '../workspace.ts'
 import { openFile, replaceWith } from './files.ts'
 
 /**
- * Runs API calls.
- * @throws ActionFault instead of a `BatonError`, so that its code becomes the job's `error_type`.
+ * Runs a function that calls the API.
+ * @throws ActionFault instead of a `BatonError`, so that the code of the error becomes the
+ * `error_type` of the job.
  */
 export async function refusable<T>(run: () => Promise<T>): Promise<T> {
   try {
@@ -67,7 +68,8 @@ export const downloadArtifact =
         `${artifact_id} has ${size_bytes} bytes, which is more than max_bytes: ${limit}`,
       )
     const dest = optionalText(parameters, 'dest') ?? basename(name)
-    // As with `cp`, a destination folder receives the file under the artifact's name.
+    // As with `cp`: if the destination is a folder, the file is written into it under the
+    // artifact's name.
     const inFolder = dest.endsWith('/') || (await isFolder(workspace, dest))
     const path = inFolder ? join(dest, basename(name)) : dest
     return workspace.use(path, { create: true }, async (entry) => {

@@ -84,7 +84,8 @@ function asText(bytes: Buffer): { content: string; note?: string } {
     const content = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     if (!content.includes('\0')) return { content }
   } catch {
-    // The bytes are not valid UTF-8, so their text is returned with a note.
+    // The bytes are not valid UTF-8, so they are decoded below with replacement characters and a
+    // note.
   }
   return {
     content: bytes.toString('utf8'),

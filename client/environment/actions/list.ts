@@ -68,7 +68,8 @@ const newestFirst = (a: Listed, b: Listed): number =>
 /**
  * Adds the entries of a folder to `scan`, including those of subfolders if the listing is
  * recursive.
- * @param folder path of the open folder for file operations; `shown`: its path in results.
+ * @param folder path of the open folder for file operations. `shown` is the path of the folder in
+ * results.
  */
 async function list(folder: string, shown: string, scan: Scan, signal: AbortSignal): Promise<void> {
   for (const name of await readdir(folder)) {

@@ -14,9 +14,9 @@ import type { Ended } from '../process/run.ts'
 import { argument, type GitContext, type GitWorld, repositoryOf, runGit, succeeded } from './git.ts'
 import { remoteUrl } from './remote.ts'
 
-/** Maximum number of attempts, and milliseconds between attempts. */
+/** Maximum number of attempts to clone, and the pause between two attempts in milliseconds. */
 const attempts = { maximum: 3, pause: 2000 } as const
-/** Patterns of the error messages of failures that a retry would not resolve. */
+/** Patterns of error messages for failures that a retry would not fix. */
 const permanent: readonly RegExp[] = [
   /couldn't find remote ref|Remote branch .* not found|invalid refspec/i,
   /not our ref|unadvertised object|unknown revision/i,
@@ -159,8 +159,8 @@ async function cloneOnce(
   }
 }
 /**
- * Whether a commit id is complete. A complete id can be fetched directly. An abbreviated id is
- * resolved among the fetched commits.
+ * Whether a commit id is complete. A commit can be fetched by its complete id, whereas an
+ * abbreviated id must be resolved among the commits that have been fetched.
  */
 const isFullId = (commit: string): boolean => commit.length === 40 || commit.length === 64
 
@@ -173,7 +173,7 @@ async function fetchTarget(
     try {
       return await git('fetch', ...shallow, '--', 'origin', commit)
     } catch (error) {
-      // Some hosts do not serve commits by id, so the reference is fetched instead.
+      // Some hosts do not allow fetching a commit by its id, so `fetch_ref` is fetched instead.
       if (fetch_ref === undefined) throw error
     }
   }

@@ -65,8 +65,8 @@ export function succeeded(ended: Ended, doing: string): Ended {
 }
 /**
  * Returns a parameter that is passed to git as an argument; undefined if it is absent or empty.
- * @throws ActionFault if the value could be read as an option, or contains white space or control
- * characters.
+ * @throws ActionFault if git could interpret the value as an option, or if it contains white space
+ * or control characters.
  */
 export function argument(parameters: Parameters, name: string): string | undefined {
   const value = optionalText(parameters, name)

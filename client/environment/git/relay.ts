@@ -51,7 +51,7 @@ export class CredentialRelay {
   readonly #server: Server
   readonly #ask: AskCredential
   readonly #log: (line: string) => void
-  /** Refusals by URL, until they are read. At most 100 are kept. */
+  /** Reasons for refusals by URL. A reason is removed when it is read. At most 100 are kept. */
   readonly #refusals = new Map<string, string>()
 
   private constructor(folder: string, ask: AskCredential, log: (line: string) => void) {

@@ -1,11 +1,14 @@
 /**
- * Kills the processes that a command left behind: those of its process group and session, and those
- * with its mark in their environment. Processes that left the session and overwrote their
+ * Kills the processes that a command left behind: those in its process group or session, and those
+ * whose environment contains its mark. Processes that left the session and overwrote their
  * environment are not found. A sandbox ends them together with the worker.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Milliseconds. `limit`: maximum duration of the search. `pause`: time between two searches. */
+/**
+ * Timing in milliseconds. `limit` is the maximum duration of all searches for processes, and
+ * `pause` the time between two searches.
+ */
 const timing = { limit: 2000, pause: 20 } as const
 
 /**
@@ -22,7 +25,7 @@ export function signalGroup(group: number, signal: NodeJS.Signals): void {
 /**
  * Kills the processes that a command left behind. Resolves when no process is found, or after the
  * time limit.
- * @param group process group and session of the command.
+ * @param group id of both the process group and the session of the command.
  * @param mark the environment variable, as `name=value`, that marks the processes.
  */
 export async function killLeftovers(group: number, mark?: string): Promise<void> {

@@ -107,7 +107,7 @@ export function endOfCharacter(bytes: Uint8Array): number {
   }
   return bytes.length
 }
-/** Returns the first position at or after `from` that does not continue a character. */
+/** Returns the position of the first character that begins at or after `from`. */
 function startOfCharacter(bytes: Uint8Array, from: number): number {
   let at = from
   while (at < bytes.length && at < from + 3 && isContinuation(bytes[at] ?? 0)) at++

@@ -5,7 +5,8 @@
  * R1. The program is the leader of its own session and process group.
  * R2. Before the result is returned, all processes that the program started and that `leftovers.ts`
  *     can find are killed.
- * R3. After these processes are killed, a stream that stays open delays the result by at most 1 s.
+ * R3. An output stream that is still open after these processes are killed delays the result by at
+ *     most 1 s.
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -16,8 +17,9 @@ import { Lines } from './lines.ts'
 import { Capture } from './output.ts'
 
 /**
- * Milliseconds. `grace`: time between the termination signal and the kill of a program that has
- * reached its timeout. `drain`: time that streams may stay open after the program has ended.
+ * Timing in milliseconds. `grace` is the time between the termination signal and the kill of a
+ * program that has reached its timeout. `drain` is the time for which output streams may stay open
+ * after the leftover processes have been killed.
  */
 const timing = { grace: 2000, drain: 1000 } as const
 /** Exit code of a program that reached its timeout, as in timeout(1). */

@@ -104,9 +104,9 @@ async function fill(
 
 type Undo = () => Promise<unknown>
 /**
- * Runs this part of the tour. Returns whether all checks passed. The part is skipped, and true is
- * returned, if git is missing, the service refuses the repository host, or no host prepares the
- * environment.
+ * Runs this part of the tour. Returns whether all checks passed. If git is missing, the service
+ * refuses the repository host, or no host prepares the environment, the part is skipped and true is
+ * returned.
  * @throws BatonError or TranscriptRefused if the service refuses a request; Error on a timeout.
  */
 export async function tourOfCoding(tour: Question): Promise<boolean> {

@@ -47,7 +47,7 @@ export interface GitServer {
 }
 
 type Service = 'git-upload-pack' | 'git-receive-pack'
-/** The repository and the operation that a request addresses. */
+/** The repository and the git service to which a request is addressed. */
 interface Wanted {
   readonly repository: string
   readonly service: Service
@@ -76,7 +76,7 @@ function basicOf({ headers }: IncomingMessage): { username?: string; password?: 
   return { ...(username && { username }), ...(password && { password }) }
 }
 
-/** Creates a stream that fails after more than `most` bytes. */
+/** Creates a pass-through stream that fails if it receives more than `most` bytes. */
 const limited = (most: number): Transform => {
   let size = 0
   return new Transform({

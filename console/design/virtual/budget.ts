@@ -8,8 +8,8 @@
 import type { Range } from './visible-range.ts'
 
 /**
- * Milliseconds per frame for rendering lines. Scripts should take at most 8 ms of each frame, which
- * also includes preparing the list and adding its pages.
+ * Milliseconds per frame for rendering lines. All scripts together should take at most 8 ms of each
+ * frame. This includes preparing the list and adding its pages.
  */
 const RENDER_MS = 2
 
@@ -23,7 +23,7 @@ interface LineChange {
   readonly index: number
 }
 
-/** Decides which lines there is time to render in the current frame. */
+/** Decides which lines are rendered in the current frame. */
 export class RenderBudget {
   #end = 0
   #needed: Range = { first: 0, end: 0 }
@@ -32,8 +32,8 @@ export class RenderBudget {
   #incomplete = false
 
   /**
-   * Maps, for each postponed line, the key of the item that it should show to the key of the item
-   * that it still shows.
+   * The postponed lines. The key of the item that a line should show is mapped to the key of the
+   * item that the line still shows.
    */
   get postponed(): ReadonlyMap<string, string> {
     return this.#postponed

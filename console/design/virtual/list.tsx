@@ -47,9 +47,9 @@ export function VirtualList<T>({
   readonly head?: readonly ComponentChildren[]
   readonly keyOf: (item: T) => string
   /**
-   * Returns the content of a line. It is not called again while the item and this function stay the
-   * same. The cells of a line are reused for other items, so their components must have no state of
-   * their own.
+   * Returns the content of a line. It is called again only if the item or this function has
+   * changed. The cells of a line are reused for other items, so their components must not have any
+   * state.
    */
   readonly render: (item: T) => LineContent
   /** Called when the last item is rendered, to load more. */
@@ -95,16 +95,17 @@ export function VirtualList<T>({
     }, FOCUS_MS)
     return () => clearInterval(timer)
   }, [key])
-  // The difference between actual and scaled scroll position. It is zero unless positions are
-  // scaled, so scrolling changes nothing in lines that stay.
+  // The difference between the actual and the scaled scroll position, by which all lines are
+  // shifted. It is 0 unless positions are scaled, so that scrolling does not change the lines that
+  // stay.
   const shift = ratio === 1 ? 0 : view.scrolled - scrolled
   const rendered = items.slice(first, end)
   const slots = useRef<Slots>(new Map())
   const wanted = slotsOf(rendered.map(keyOf), slots.current)
   const budget = useMemo(() => new RenderBudget(), [])
   const lastView = useRef(view)
-  // During fast scrolling, the next step would skip the lines around the visible ones, so only the
-  // visible ones must be rendered.
+  // During fast scrolling, each step skips the lines around the visible ones, so only the visible
+  // ones must be rendered.
   const isLongStep =
     view !== lastView.current && Math.abs(view.moved) * ratio > OVERSCAN_LINES * line
   const visible = {

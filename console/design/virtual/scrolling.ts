@@ -39,8 +39,8 @@ export function useScrolling(element: RefObject<HTMLElement | null>): Scrolling 
       },
       renderNext: (): void => {
         cancelAnimationFrame(frame)
-        // If a scroll event caused the render, the first callback may still run in this frame, so
-        // a second one follows.
+        // If a scroll event caused the render, the outer callback may still run in the current
+        // frame. The component is therefore re-rendered by the inner one.
         frame = requestAnimationFrame(() => {
           frame = requestAnimationFrame(() => setView((before) => ({ ...before })))
         })

@@ -10,9 +10,9 @@
 export type Slots = ReadonlyMap<string, number>
 
 /**
- * Returns the slots for the lines with these keys. Lines of `before` keep their slots. The other
- * lines receive the slots of lines that are no longer rendered, in display order, so that no
- * element is moved if all lines change.
+ * Returns the slots for the lines with these keys. Lines that were rendered before keep their
+ * slots. New lines receive, in display order, the slots of lines that are no longer rendered, so
+ * that no element is moved if all lines change.
  */
 export function slotsOf(keys: readonly string[], before: Slots): Slots {
   const wanted = new Set(keys)
@@ -34,7 +34,7 @@ export function slotsOf(keys: readonly string[], before: Slots): Slots {
 }
 
 /**
- * Returns the slots by the keys of the items that they currently show.
+ * Returns the same slots by the keys of the items that they currently show.
  * @param slots the slots by the keys of the items that they should show.
  * @param postponed maps, for each postponed line, the key of the item that it should show to the
  * key of the item that it still shows.

@@ -1,4 +1,4 @@
-/** The tab with the people, or with the services and agents, of a project. */
+/** The tab that lists either the people or the services and agents of a project. */
 import { useState } from 'preact/hooks'
 import type { PrincipalRecord } from '../../../protocol/access/rows.ts'
 import { call } from '../../api/client.ts'
@@ -42,7 +42,7 @@ function Names({ of: { name, email, description, id } }: { readonly of: Principa
   )
 }
 
-/** Loads the people, or the services and agents, of a project. */
+/** Loads either the people or the services and agents of a project. */
 function usePrincipals(project: string, person: boolean): Listing<PrincipalRecord> {
   const kinds = { kinds: ['principal', 'assignment', 'role'] }
   const people = useList(

@@ -30,7 +30,7 @@ const Mark = ({ on }: { readonly on: boolean }) =>
     </span>
   )
 
-/** The table of permissions by role. */
+/** A table with a row for each permission and a column for each role. */
 function Matrix({
   roles,
   catalog,

@@ -67,7 +67,7 @@ const general: readonly Shortcut[] = [
   { keys: 'Enter', label: text.openItem },
 ]
 
-/** Lists the general shortcuts, the shortcuts of registered commands and the shortcuts of pages. */
+/** Lists the general shortcuts, those of registered commands and those of pages. */
 export function Shortcuts() {
   const pages = routes.flatMap(({ entry }) =>
     entry?.keys === undefined ? [] : [{ keys: entry.keys, label: entry.label }],

@@ -39,7 +39,8 @@ function Tokens({ project }: { readonly project: string }) {
 
 /**
  * Shows the tokens in the project that the query parameter `project` selects. By default, this is
- * the first project in which the caller is a person, or else the first project.
+ * the first project in which the caller's principal is a person or, if there is none, the first
+ * project.
  */
 export function MyTokens() {
   const all = projects.value

@@ -31,8 +31,8 @@ export const SecretDialog = ({
 )
 
 /**
- * Shows the dialog. After an action was created, shows its secret, if it has one, and then opens
- * its page.
+ * Shows the dialog. After the action has been created, shows its secret, if it has one, and then
+ * opens the page of the action.
  */
 export function CreateDialog({
   project,

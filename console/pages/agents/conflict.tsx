@@ -33,7 +33,10 @@ const labels: Fields = {
 const shown = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? text.noValue)
 
-/** Shows the stored values; for the instructions, the differences from the edited text. */
+/**
+ * Shows the stored values. For the instructions, shows the differences between the stored and the
+ * edited text.
+ */
 export const Conflict = ({
   names,
   changes,

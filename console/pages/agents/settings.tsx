@@ -60,7 +60,7 @@ export function Settings({
   readonly onDirty: (dirty: boolean) => void
 }) {
   const [changes, setChanges] = useState<Changes>({})
-  /** The values that the changed fields had in the record when the person began to edit them. */
+  /** For each changed field, the stored value at the time when the person began to edit it. */
   const [bases, setBases] = useState<Partial<Agent>>({})
   /** The record of the last save or check, which may be newer than the loaded one. */
   const [seen, setSeen] = useState(loaded)

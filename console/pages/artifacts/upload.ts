@@ -34,7 +34,7 @@ const change = (id: number, changes: Partial<Upload>): void => {
 
 /** Adds files to the uploads of a project. */
 export function uploadFiles(project: string, files: readonly File[]): void {
-  // Uploads continue on other pages, so a reload asks for confirmation on every page.
+  // Uploads continue on other pages, so every page asks for confirmation before it is unloaded.
   if (!isGuarded) guardUnload(() => waiting.length > 0 || running.size > 0)
   isGuarded = true
   for (const file of files) {

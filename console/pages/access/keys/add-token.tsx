@@ -1,4 +1,4 @@
-/** The button that creates a personal token, with its dialogs. */
+/** A button for creating a personal token, with the dialogs that it opens. */
 import { useState } from 'preact/hooks'
 import { Button } from '../../../design/button.tsx'
 import { accessText as text } from '../text.ts'

@@ -38,7 +38,8 @@ export function NewKey({
         project,
         name,
         ...(principal_id !== undefined && { principal_id }),
-        // The role limits the key, except that of a new service, which has exactly this role.
+        // The role limits the permissions of the key. The key of a new service needs no limit,
+        // because the service has exactly this role.
         ...(role !== '' &&
           (principal !== '' || principal_id === undefined) && {
             scope_role_id: role,

@@ -92,7 +92,8 @@ function Assigned({
   readonly assign: (ids: string[]) => Promise<void>
 }) {
   const mayEdit = may('project.edit')
-  // The arrow keys change the selection, so only the button assigns the selected entry.
+  // The selected entry is assigned only by the button, because the arrow keys already change the
+  // selection.
   const [chosen, setChosen] = useState('')
   const known = new Map(all?.map((one) => [one.id, one]))
   const free = all?.filter(({ id }) => !ids?.includes(id)) ?? []
