@@ -3,7 +3,7 @@
 /** A record, and the line on which it begins. The first line is 1. */
 export interface CsvRecord {
   readonly line: number
-  /** Fields. An empty field without quotation marks is undefined. */
+  /** The fields in order. A field that is empty and has no quotation marks is undefined. */
   readonly fields: readonly (string | undefined)[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * Loads parts of the program on demand. An upgrade of the service removes the files that an open
- * page may still need. The page then reloads once for each missing part.
+ * Loads parts of the program on demand. If an upgrade of the service has removed the file of a part
+ * that an open page needs, the page reloads, at most once for each part.
  *
  * Invariants:
  * P1. The page reloads only while the service answers. Otherwise the person would lose the page.

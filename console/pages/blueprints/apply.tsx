@@ -72,8 +72,8 @@ export default function ApplyPage({ params }: PageProps) {
       ...more,
     })
   /**
-   * Shows the step `running` during a request and, if the request fails, the step `failed` with the
-   * error of the service.
+   * Shows the step `running` during the request `after`, and then the step that `after` returns. If
+   * the request fails, shows the step `failed`, with the error if the service returned it.
    */
   const attempt = async (running: Step, after: () => Promise<Step>, failed: Step) => {
     setStep(running)

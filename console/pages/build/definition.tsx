@@ -52,7 +52,7 @@ export function DefinitionEditor({
   /** Path of the definition in requests, such as `spec`. */
   readonly root?: string
   readonly editable: boolean
-  /** Saves the definition. The faults of a refusal are marked in the text. */
+  /** Saves the definition. If the service refuses it, the faults are marked in the text. */
   readonly onSave: (value: unknown) => Promise<void>
 }) {
   const definition = useDefinition(draftKey, saved, version)

@@ -11,8 +11,8 @@ export interface PressedKey {
 }
 
 /**
- * Returns the cell that a key leads to; undefined for other keys.
- * @param size numbers of rows and of columns, and the number of rows on one screen.
+ * Returns the cell to which a key moves. Returns undefined for a key that does not move.
+ * @param size the numbers of rows and columns, and the number of rows that fit on the screen.
  */
 export function cellAfterKey(
   { row, col }: CellPlace,
