@@ -74,7 +74,7 @@ function endOf(text: string, from: number, separator: string): number {
 }
 
 const NEEDS_QUOTES = /^$|[",\r\n]|^\s|\s$/
-/** Formats a record as a line of CSV. An empty text is quoted, and undefined is an empty field. */
+/** Formats a record as a line of CSV. An empty string becomes `""`, undefined an empty field. */
 export const csvLine = (fields: readonly (string | undefined)[]): string =>
   fields
     .map((field) =>

@@ -4,7 +4,8 @@
  * else is rendered from its text. A PDF file that has a URL on the service is shown from that URL,
  * because the response is sandboxed.
  *
- * Invariant: no more of a file is loaded than the limit for its kind.
+ * Invariant: no more of a file is loaded than the limit for its kind, except by the browser's PDF
+ * viewer from a URL on the service.
  */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'

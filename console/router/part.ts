@@ -4,7 +4,7 @@
  *
  * Invariants:
  * P1. The page reloads only while the service answers. Otherwise the person would lose the page.
- * P2. A part that is still missing after the reload is reported, and causes no further reload.
+ * P2. A part that is still missing after the reload is reported. The page does not reload again.
  */
 import { shellText as text } from '../shell/text.ts'
 

@@ -45,7 +45,7 @@ const isolatedValue = (value: unknown): unknown =>
     : Array.isArray(value)
       ? value.map(isolatedValue)
       : value
-/** Returns a sentence that isolates the texts among its values. */
+/** Returns a text unchanged, and a function of values so that it isolates values that are texts. */
 const isolated = (text: Text): Text =>
   typeof text === 'string' ? text : (...values) => text(...(values.map(isolatedValue) as never[]))
 

@@ -31,7 +31,7 @@ const MAX_UNREAD_BYTES = 262_144
 
 /** Maximum number of uploads of a gateway that receive bytes at the same time. */
 const MAX_RECEIVING = 8
-/** Size in bytes of the slices in which received bytes are read. */
+/** Maximum size in bytes of the slices that `chunks` yields. */
 const SLICE_BYTES = 65_536
 /** Maximum number of bytes that a gateway keeps for slices while no upload uses them. */
 const MAX_KEPT_BYTES = 4 * 1_048_576

@@ -1,6 +1,6 @@
 /**
- * The editor of a definition in JSON or YAML, with its graph, checks while typing, and the changes
- * since the last saved version.
+ * The editor of a definition in JSON or YAML. It also shows the graph of the definition, the faults
+ * found while the user types, and the changes since the last saved version.
  */
 import { useState } from 'preact/hooks'
 import type { Spec } from '../../../protocol/workflows/spec.ts'

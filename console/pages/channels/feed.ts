@@ -94,8 +94,8 @@ const GROUP_MS = 5 * 60_000
 const dayOf = (at: string): string => new Date(at).toDateString()
 
 /**
- * Returns the lines of messages. A group consists of consecutive messages of one day and one
- * author, without a pause of more than `GROUP_MS`.
+ * Returns the lines that show messages. A group consists of consecutive messages of one author on
+ * one day, at most `GROUP_MS` apart.
  * @param readUpTo `seq` up to which the person had read when the channel was opened. Undefined
  * omits the marker.
  * @param me id of the person, whose own messages are never unread.

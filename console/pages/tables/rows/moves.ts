@@ -47,8 +47,8 @@ export function cellAfterKey(
 }
 
 /**
- * Returns the next cell for Tab, or the previous one for `step` -1. At the end or the start of a
- * row, the cell is in the adjacent row.
+ * Returns the cell to which Tab moves or, if `step` is -1, Shift+Tab. From the end or the start of
+ * a row, the move leads to the adjacent row.
  */
 export function nextCell({ row, col }: CellPlace, step: 1 | -1, cols: number): CellPlace {
   const next = col + step
