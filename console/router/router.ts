@@ -141,7 +141,7 @@ export function startRouter(isOurs: (path: string) => boolean): void {
   history.scrollRestoration = 'manual'
   shownAt = entry().at ?? 0
   history.replaceState({ ...entry(), at: shownAt }, '')
-  /** Whether the next `popstate` only returns to the shown page, which the person did not leave. */
+  /** Whether the next `popstate` only returns to the shown page after a refused confirmation. */
   let returns = false
   addEventListener('popstate', () => {
     if (returns) {

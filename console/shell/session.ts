@@ -103,8 +103,8 @@ async function refresh(): Promise<boolean> {
 }
 /**
  * Kinds of changes that may affect the person's permissions. `refused` means that the subscription
- * to changes was refused. `*` means that changes may have been missed, after the session was loaded
- * and before the subscription began.
+ * to changes was refused. `*` means that changes may have been missed between the loading of
+ * the session and the beginning of the subscription.
  */
 const OF_PERMISSIONS: ReadonlySet<string> = new Set([
   'assignment',

@@ -21,7 +21,7 @@ import type { SignedInPerson, SignInProvider } from './provider.ts'
 
 /** Maximum number of projects that are updated concurrently. */
 const MAX_CONCURRENT = 8
-/** Wildcard in the mapping: every person if it is a group, every project if it is a project. */
+/** Wildcard in the mapping. As a group, it means every person, and as a project every project. */
 const ALL = '*'
 
 /** Derives the id of a person's account from issuer and subject. */

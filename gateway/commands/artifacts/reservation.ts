@@ -61,7 +61,7 @@ export interface Reservation {
   stop(): void
 }
 
-/** Number of received bytes without a reservation at which the reservation is extended. */
+/** Number of received but unreserved bytes at which the reservation is extended. */
 const EXTENSION_BYTES = 8 * 1_048_576
 
 /** The origin of a command, and the `world` that sends it. */

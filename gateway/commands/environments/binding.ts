@@ -13,7 +13,7 @@ export interface Binding {
 }
 const modes: readonly Bound[] = ['run', 'agent', 'loop']
 
-/** Returns the faults of a creation whose owner ids do not match its mode. */
+/** Returns a fault for each owner id that the mode requires but lacks, or does not allow. */
 export function bindingFields(asked: CreateEnvironment): FieldError[] {
   const { mode = 'manual' } = asked
   return modes.flatMap((owner) => {

@@ -36,7 +36,7 @@ const RENDER_MS = 100
 /** Minimum time between two requests for the record. */
 const RELOAD_MS = 2000
 /**
- * The steps of a run are reloaded after its events only if there are at most so many steps.
+ * The steps of a run are reloaded after its events only if there are at most this many.
  * Otherwise, they are reloaded only when the run ends, and by `refresh`.
  */
 const MAX_RELOADED_STEPS = 300

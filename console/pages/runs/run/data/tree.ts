@@ -27,8 +27,8 @@ interface Branch {
   readonly steps: StepView[]
 }
 /**
- * Where a step of a branch belongs. `parent` is the key of the step with branches, `branch` the key
- * of the branch, and `leaf` the rest of the key of the step.
+ * The location of a step that belongs to a branch. `parent` is the key of the step with branches,
+ * `branch` the key of the branch, and `leaf` the rest of the key of the step.
  */
 interface Place {
   readonly parent: string
@@ -40,7 +40,7 @@ interface Place {
 const branching: ReadonlySet<string> = new Set(['for_each', 'parallel'])
 
 /**
- * Returns where a step of a branch belongs. Returns undefined for a top-level step.
+ * Returns the location of a step that belongs to a branch; undefined for a top-level step.
  * @param top the keys of the top-level steps, if they are known.
  */
 export function placeOf(
