@@ -5,8 +5,8 @@
  *
  * Invariants:
  * A1. The stages run in order, and the first refusal ends admission, so a caller without access to
- *     a project learns nothing about its records. A body is validated only for a caller with the
- *     permission, or for an agent whose self-access is decided after the body is known.
+ *     a project learns nothing about its records. A body is validated only if the caller has the
+ *     permission, or is an agent whose self-access is decided after the body is known.
  * A2. A request is admitted synchronously unless a stage returns a promise, because promises make a
  *     request more expensive.
  * A3. The rate-limit headers of an authenticated caller are added to the response even if the rate

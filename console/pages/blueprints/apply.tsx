@@ -104,8 +104,8 @@ export default function ApplyPage({ params }: PageProps) {
       }),
       { kind: 'planned', result: planned },
     )
-  // A plan is valid only for the files and choices from which it was made, so changing them
-  // requests a new plan.
+  // A plan is valid only for the files and choices from which it was made, so a new plan is
+  // requested when they change.
   useEffect(() => {
     setStep({ kind: 'none' })
     setError(undefined)
