@@ -79,7 +79,7 @@ export function previewKind(mime: string, name: string): PreviewKind {
   return found ?? (type.startsWith('text/') || type.endsWith('+xml') ? 'text' : 'none')
 }
 
-/** Image types whose file name extension differs from the media subtype, by extension. */
+/** Media types of images, for the file name extensions that differ from the subtype. */
 const imageTypes: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
   jpg: 'image/jpeg',

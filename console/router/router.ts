@@ -59,7 +59,7 @@ export function guardUnload(isNeeded: () => boolean): () => void {
 }
 /**
  * Returns the first question that must be answered before the page is left; undefined for none.
- * @param way the way of leaving. By default, the browser leaves the console.
+ * @param way how the page would be left. By default, the browser leaves the console.
  */
 const openQuestion = (way: Ways = {}): string | undefined => {
   for (const [question, { calls = true, tabs = true }] of guards) {
